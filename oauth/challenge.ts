@@ -1,0 +1,30 @@
+/** What a challenge tells a client. All values are plain text; quoting happens here. */
+export type Challenge = {
+  /** RFC 6750 section 3.1; left out when the request carried no credentials. */
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  readonly errorDescription?: string
+  /** What the operation needs, space-separated. RFC 6750 section 3. */
+  readonly scope?: string
+  /** Address of the protected resource metadata. RFC 9728 section 5.1. */
+  readonly resourceMetadata?: string
+}
+
+/**
+ * Writes the value of a `WWW-Authenticate` header with the Bearer scheme.
+ * Source: RFC 6750 section 3, RFC 9728 section 5.1.
+ */
+export function formatChallenge(challenge: Challenge): string {
+  const parameters: string[] = []
+  if (challenge.error !== undefined) parameters.push(`error="${challenge.error}"`)
+  if (challenge.errorDescription !== undefined)
+    parameters.push(`error_description="${quotable(challenge.errorDescription)}"`)
+  if (challenge.scope !== undefined) parameters.push(`scope="${quotable(challenge.scope)}"`)
+  if (challenge.resourceMetadata !== undefined)
+    parameters.push(`resource_metadata="${quotable(challenge.resourceMetadata)}"`)
+  return parameters.length === 0 ? 'Bearer' : `Bearer ${parameters.join(', ')}`
+}
+
+/** RFC 6750 section 3: error_description holds %x20-21 / %x23-5B / %x5D-7E, so no quote and no backslash. */
+function quotable(text: string): string {
+  return text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
+}
