@@ -1,0 +1,79 @@
+import Fastify from 'fastify'
+import type { Registry } from 'prom-client'
+import { explainListenError } from './listen-error.ts'
+import type { Logger } from './logger.ts'
+
+/** One thing that readiness depends on. */
+export type ReadinessCheck = { readonly name: string; readonly ok: boolean; readonly detail?: string }
+
+export type OpsServerOptions = {
+  readonly host: string
+  readonly port: number
+  readonly service: string
+  readonly version: string
+  /** What `/metrics` shows. */
+  readonly registry: Registry
+  /** Asked on every `/readyz`; an empty list is ready. */
+  readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
+  readonly logger: Logger
+}
+
+export type OpsServer = { readonly url: string; close(): Promise<void> }
+
+/**
+ * Serves the management port: `/livez` (the event loop turns), `/readyz` (200 or 503; `?verbose` lists the checks),
+ * `/metrics` (Prometheus text) and `/version`. It only reads, and listens apart from the public port.
+ * @throws {BootError} when the address cannot be had.
+ */
+export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
+  const app = Fastify({
+    logger: false,
+    requestTimeout: 10_000,
+    connectionTimeout: 30_000,
+    forceCloseConnections: true,
+  })
+
+  app.setNotFoundHandler((_request, reply) =>
+    reply
+      .code(404)
+      .send({ error: 'not_found', error_description: 'There are /livez, /readyz, /metrics and /version.' }),
+  )
+  app.setErrorHandler((error, _request, reply) => {
+    options.logger.error({ event: 'management_error', err: error }, 'the management port failed')
+    return reply.code(500).send({ error: 'server_error', error_description: 'See the log.' })
+  })
+
+  app.get('/livez', (_request, reply) => reply.type('text/plain').send('ok\n'))
+
+  app.get<{ Querystring: Record<string, string> }>('/readyz', async (request, reply) => {
+    const checks = await options.checks()
+    const ready = checks.every((check) => check.ok)
+    const summary = ready ? 'ok\n' : 'not ready\n'
+    reply.code(ready ? 200 : 503).type('text/plain')
+    return 'verbose' in request.query ? checks.map(formatCheck).join('') + summary : summary
+  })
+
+  app.get('/metrics', async (_request, reply) => {
+    reply.type(options.registry.contentType)
+    return options.registry.metrics()
+  })
+
+  app.get('/version', () => ({ service: options.service, version: options.version, node: process.version }))
+
+  try {
+    const url = await app.listen({ host: options.host, port: options.port })
+    return { url, close: () => app.close() }
+  } catch (error) {
+    await app.close()
+    throw explainListenError(error, {
+      service: `${options.service} (management)`,
+      host: options.host,
+      port: options.port,
+      setting: 'management.port',
+    })
+  }
+}
+
+function formatCheck(check: ReadinessCheck): string {
+  return `[${check.ok ? '+' : '-'}] ${check.name}${check.detail === undefined ? '' : `: ${check.detail}`}\n`
+}
