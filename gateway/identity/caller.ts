@@ -1,0 +1,21 @@
+/**
+ * Who is calling, as an issuer vouched for it: claims only, never a decision.
+ * One object lives as long as the cached verdict, so what a request needs of it is computed once.
+ */
+export type Caller = {
+  /** Whose data the token is for. RFC 7662 section 2.2 `sub`; a client acting for itself has none. */
+  readonly subject: string | undefined
+  /** The client that presents the token. RFC 7662 section 2.2 `client_id`. */
+  readonly clientId: string | undefined
+  /** Granted scope tokens, exact and case-sensitive. RFC 6749 section 3.3. */
+  readonly scopes: ReadonlySet<string>
+  /** Resources that the token is meant for, each without a trailing slash. RFC 8707 section 2. */
+  readonly audience: readonly string[]
+  readonly issuer: string
+  /** The last second at which the token may be used. Seconds since the epoch. */
+  readonly expiresAtSeconds: number
+  /** Hash of the grant that the token came from; revocations are pushed by it. */
+  readonly grant: string | undefined
+  /** The identity headers for the upstream: name, value, name, value. */
+  readonly identityHeaders: readonly string[]
+}

@@ -1,0 +1,53 @@
+/** Why a token opens nothing. The first line of each reason is what logs and metrics say. */
+export type TokenFault =
+  | { readonly reason: 'malformed' }
+  | { readonly reason: 'unsupported_scheme' }
+  /** Unknown, revoked, or expired at the issuer: RFC 7662 section 2.2 does not tell which. */
+  | { readonly reason: 'inactive' }
+  | { readonly reason: 'expired'; readonly secondsAgo: number }
+  | { readonly reason: 'wrong_issuer' }
+  | { readonly reason: 'wrong_audience' }
+  /** Bound to a key that a Bearer request does not prove. RFC 9449 section 7.2, RFC 8705 section 3. */
+  | { readonly reason: 'sender_constrained' }
+  /** Active, but without a claim that a resource needs, such as `exp`. */
+  | { readonly reason: 'claims_missing' }
+
+/**
+ * Why the gateway does not serve a request: a value, never an exception.
+ * One function (pipeline/refuse.ts) turns it into status, challenge and body.
+ */
+export type Refusal =
+  /** The request is not one that can be forwarded unambiguously. `detail` goes to the client: no input in it. */
+  | { readonly refused: 'request_malformed'; readonly detail: string }
+  | { readonly refused: 'target_too_long'; readonly limitBytes: number }
+  | { readonly refused: 'headers_too_large'; readonly limitBytes: number }
+  | { readonly refused: 'request_timed_out' }
+  | { readonly refused: 'route_unknown' }
+  | { readonly refused: 'method_not_allowed'; readonly allow: readonly string[] }
+  /** Credentials at the wrong place or more than one. RFC 6750 section 3.1 `invalid_request`. */
+  | { readonly refused: 'credentials_ambiguous'; readonly detail: string }
+  /** No credentials, and the route wants some; `needed` is advertised by `challenge` and not by `deny`. */
+  | {
+      readonly refused: 'token_missing'
+      readonly anonymous: 'challenge' | 'deny'
+      readonly needed: readonly string[]
+    }
+  | { readonly refused: 'token_invalid'; readonly fault: TokenFault }
+  /** The issuer gave no answer: nobody can say whether the token is good. */
+  | { readonly refused: 'token_unverifiable'; readonly retryAfterSeconds: number }
+  /** `needed` is all that the operation asks for, `missing` what the token lacks of it, in policy order. */
+  | {
+      readonly refused: 'scope_missing'
+      readonly needed: readonly string[]
+      readonly missing: readonly string[]
+    }
+  | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }
+  | { readonly refused: 'body_too_large'; readonly limitBytes: number }
+  /** The client stopped sending its body. */
+  | { readonly refused: 'body_timed_out' }
+  /** No connection to the upstream. */
+  | { readonly refused: 'upstream_unreachable' }
+  /** The upstream broke the connection or answered with something that is not HTTP. */
+  | { readonly refused: 'upstream_broken' }
+  | { readonly refused: 'upstream_timed_out' }
+  | { readonly refused: 'internal_error' }
