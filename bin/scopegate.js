@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+// The command as npm installs it. Scopegate runs on Node.js 24 or later; on an older one this file, plain JavaScript that any
+// Node 20 runs, finds or fetches the pinned runtime and hands over to it.
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
+const REQUIRED_MAJOR = 24
+/** Verbs that run a service for others: they start on what the operator installed, and never download anything. */
+const SERVICES = new Set(['gateway', 'authorization-server'])
+
+const source = join(ROOT, 'cli', 'main.ts')
+const entry = existsSync(source) ? source : join(ROOT, 'dist', 'cli', 'main.js')
+const args = process.argv.slice(2)
+const major = Number(process.versions.node.split('.')[0])
+
+if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
+  const { main } = await import(pathToFileURL(entry).href)
+  process.exitCode = await main(args)
+} else {
+  handOver(findRuntime() ?? fetchRuntime())
+}
+
+/** `--help` and `--version` are text: they need no runtime of ours. */
+function isAboutItself(words) {
+  return (
+    words.length === 0 || words.some((word) => ['--help', '-h', 'help', '--version', '-v'].includes(word))
+  )
+}
+
+function findRuntime() {
+  const name = process.platform === 'win32' ? 'node.exe' : 'node'
+  const inCheckout = join(ROOT, 'node_modules', runtimePackage(), 'bin', name)
+  const cached = join(cacheFolder(), 'node_modules', runtimePackage(), 'bin', name)
+  return [inCheckout, cached].find((file) => existsSync(file))
+}
+
+function fetchRuntime() {
+  const verb = args[0] ?? ''
+  const wanted = `${runtimePackage()}@${pinnedVersion()}`
+  if (SERVICES.has(verb)) {
+    fail(
+      `\`scopegate ${verb}\` needs Node.js ${REQUIRED_MAJOR} or later; this is ${process.version}. Install it, or use the container image.`,
+    )
+  }
+  process.stderr.write(
+    `scopegate: needs Node.js ${REQUIRED_MAJOR}, this is ${process.version}. Fetching ${wanted} with npm into ${cacheFolder()} (once) …\n`,
+  )
+  // Installed aside and moved into place, so that a fetch that was cut off never looks complete.
+  const partial = `${cacheFolder()}.${process.pid}`
+  mkdirSync(partial, { recursive: true })
+  const { status } = spawnSync(
+    'npm',
+    ['install', '--prefix', partial, '--no-save', '--no-audit', '--no-fund', '--loglevel=error', wanted],
+    { stdio: ['ignore', 2, 2], shell: process.platform === 'win32' },
+  )
+  if (status === 0 && !existsSync(cacheFolder())) renameSync(partial, cacheFolder())
+  rmSync(partial, { recursive: true, force: true })
+  return (
+    findRuntime() ??
+    fail(
+      `the runtime could not be fetched; npm's message is above. Install Node.js ${REQUIRED_MAJOR} or later and try again.`,
+    )
+  )
+}
+
+function handOver(runtime) {
+  const child = spawn(runtime, [join(ROOT, 'bin', 'scopegate.js'), ...args], { stdio: 'inherit' })
+  // A terminal sends Ctrl-C to both; anything else has to be passed on.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  process.on('SIGHUP', () => child.kill('SIGHUP'))
+  child.on('error', (error) => fail(`${runtime} does not run: ${error.message}`))
+  child.on('exit', (code) => {
+    process.exitCode = code ?? 1
+  })
+}
+
+function runtimePackage() {
+  return `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
+}
+
+function pinnedVersion() {
+  return JSON.parse(readFileSync(join(ROOT, 'toolchain', 'node', 'package.json'), 'utf8')).version
+}
+
+function cacheFolder() {
+  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
+  return join(cache, 'scopegate', `node-${pinnedVersion()}`)
+}
+
+function fail(text) {
+  process.stderr.write(`scopegate: ${text}\n`)
+  process.exit(1)
+}

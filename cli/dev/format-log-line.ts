@@ -1,0 +1,51 @@
+import { styleText } from 'node:util'
+
+/**
+ * Turns a line of a service's log into what a person at a terminal wants to see: one line for each decision of the gateway,
+ * warnings and errors of every service, nothing else.
+ * @returns the line, or undefined when there is nothing to show.
+ */
+export function formatLogLine(service: string, line: string): string | undefined {
+  const entry = parse(line)
+  if (entry === undefined) return line.trim() === '' ? undefined : `${service}: ${line}`
+  if (entry['event'] === 'access') return service === 'gateway' ? formatDecision(entry) : undefined
+  if (entry['level'] !== 'warn' && entry['level'] !== 'error' && entry['level'] !== 'fatal') return undefined
+  const error = entry['err']
+  const detail = isRecord(error) && typeof error['message'] === 'string' ? `: ${error['message']}` : ''
+  const label = entry['level'] === 'warn' ? styleText('yellow', 'warning') : styleText('red', 'error')
+  return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}`
+}
+
+function formatDecision(entry: Readonly<Record<string, unknown>>): string {
+  const status = Number(entry['http.response.status_code'])
+  const decision = String(entry['auth.decision'] ?? '-')
+  const reason = String(entry['auth.reason'] ?? '')
+  const colour = decision === 'allow' ? 'green' : decision === '-' ? 'dim' : 'red'
+  const who = entry['auth.client_id'] === undefined ? '' : `  client ${String(entry['auth.client_id'])}`
+  const missing = Array.isArray(entry['auth.scopes_missing'])
+    ? `  needs ${entry['auth.scopes_missing'].join(' ')}`
+    : ''
+  return [
+    styleText('dim', String(entry['time'] ?? '').slice(11, 19)),
+    styleText(colour, decision.padEnd(9)),
+    styleText(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status)),
+    `${String(entry['http.request.method'])} ${String(entry['url.path'])}`,
+    styleText(
+      'dim',
+      `${String(entry['route'] ?? '-')}  ${reason}${who}${missing}  ${String(entry['duration_ms'])} ms`,
+    ),
+  ].join('  ')
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,18 @@
+import { createServer } from 'node:net'
+
+/** Gives `preferred` when nothing listens on it at 127.0.0.1, else a port that the system chooses. */
+export async function freePort(preferred: number): Promise<number> {
+  return (await tryPort(preferred)) ?? (await tryPort(0)) ?? preferred
+}
+
+/** The port, once it was free for a moment; undefined when somebody has it. */
+export function tryPort(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.on('error', () => resolve(undefined))
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined))
+    })
+  })
+}

@@ -1,0 +1,89 @@
+import { parseArgs } from 'node:util'
+import { HELP } from './help.ts'
+
+/** Every option of every verb takes a value. */
+type Options = Readonly<Record<string, string | undefined>>
+type Verb = {
+  readonly options: readonly string[]
+  readonly words: number
+  /** Resolves to the exit code, or to undefined when the process goes on serving. */
+  run(options: Options, words: readonly string[]): Promise<number | undefined>
+}
+
+// Each verb loads its own code, so that `--help` starts nothing and needs no particular runtime.
+const VERBS: Readonly<Record<string, Verb>> = {
+  dev: {
+    options: ['config', 'policies', 'data'],
+    words: 0,
+    run: async (options) => (await import('./dev.ts')).dev(options),
+  },
+  gateway: {
+    options: ['config'],
+    words: 0,
+    run: async (options) => (await import('./run-service.ts')).runService('gateway', options['config']),
+  },
+  'authorization-server': {
+    options: ['config'],
+    words: 0,
+    run: async (options) =>
+      (await import('./run-service.ts')).runService('authorization-server', options['config']),
+  },
+  check: {
+    options: ['config', 'policies'],
+    words: 0,
+    run: async (options) => (await import('./run-check.ts')).runCheck(options),
+  },
+  'account add': {
+    options: ['config', 'email', 'full-name'],
+    words: 1,
+    run: async (options, words) => (await import('./account-add.ts')).accountAdd(words[0] ?? '', options),
+  },
+}
+
+/**
+ * Runs the command line.
+ * @returns the exit code (see `--help`), or undefined when a service was started and the process goes on.
+ */
+export async function main(args: readonly string[]): Promise<number | undefined> {
+  if (args.includes('--help') || args.includes('-h') || args[0] === 'help') return print(HELP)
+  if (args[0] === '--version' || args[0] === '-v') return print(`${await readVersion()}\n`)
+  if (args.length === 0) return usageError('say what to do')
+
+  const name = Object.keys(VERBS).find((verb) => verb === args.slice(0, verb.split(' ').length).join(' '))
+  const verb = name === undefined ? undefined : VERBS[name]
+  if (name === undefined || verb === undefined) return usageError(`there is no \`scopegate ${args[0]}\``)
+
+  try {
+    const { values, positionals } = parseArgs({
+      args: args.slice(name.split(' ').length),
+      options: Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }])),
+      allowPositionals: true,
+    })
+    if (positionals.length !== verb.words)
+      return usageError(`\`scopegate ${name}\` takes ${verb.words} words, not ${positionals.length}`)
+    return await verb.run(values, positionals)
+  } catch (error) {
+    if (isUsageError(error)) return usageError(error.message)
+    const { reportBootError } = await import('../runtime/report-boot-error.ts')
+    return reportBootError(error)
+  }
+}
+
+function isUsageError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
+}
+
+function usageError(text: string): number {
+  process.stderr.write(`scopegate: ${text}. See: scopegate --help\n`)
+  return 2
+}
+
+function print(text: string): number {
+  process.stdout.write(text)
+  return 0
+}
+
+async function readVersion(): Promise<string> {
+  const { readPackageVersion } = await import('../runtime/package-version.ts')
+  return readPackageVersion()
+}

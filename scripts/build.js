@@ -1,0 +1,23 @@
+// Emits dist/: the JavaScript that the npm package and the image run, because Node.js strips no types below node_modules.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
+const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+
+rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
+const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], {
+  cwd: ROOT,
+  stdio: 'inherit',
+})
+if (status !== 0) process.exit(status ?? 1)
+
+const entry = join('cli', 'main.js')
+if (!existsSync(join(ROOT, 'dist', entry))) {
+  process.stderr.write(`build: the compiler ended well but dist/${entry} is missing\n`)
+  process.exit(1)
+}
+const files = readdirSync(join(ROOT, 'dist'), { recursive: true }).filter((file) => file.endsWith('.js'))
+process.stdout.write(`build: ${files.length} modules in dist/\n`)
