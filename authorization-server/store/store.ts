@@ -1,30 +1,59 @@
-import type { AccountStore } from '../accounts/account-store.ts'
+/** What an artifact looks like when it comes back: its payload, with `jti` and `consumed` put back. */
+export type StoredArtifact = Record<string, unknown>
 
-/** What a model of the engine (a token, a code, a session, a client, …) looks like in the store: opaque JSON. */
-export type StoredArtifact = Readonly<Record<string, unknown>>
-
-/** The artifacts of one model. Ids are stored as hashes; the plain id is put back on the way out. */
+/**
+ * Artifacts of one model (AccessToken, Grant, Session, Client, …). The payload is opaque JSON; ids reach the
+ * disk as SHA-256 only, so a copy of the store opens nothing.
+ */
 export type ArtifactStore = {
-  /** Writes the artifact; without `expiresInSeconds` it does not expire. */
+  /** Adds or replaces; a consumed artifact stays consumed. Without `expiresInSeconds` it never expires. */
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
+  /** @returns the artifact, or undefined when there is none or it has expired. */
   find(id: string): Promise<StoredArtifact | undefined>
+  /** Finds by the payload's `uid`. The id is not known to the store, so the result has no `jti`. */
   findByUid(uid: string): Promise<StoredArtifact | undefined>
+  /** Finds by the payload's `userCode`. The result has no `jti`. */
   findByUserCode(userCode: string): Promise<StoredArtifact | undefined>
-  /** Compare-and-set: true exactly once for an artifact, however many ask at the same time. */
+  /** Compare-and-set: true exactly once for an artifact, however many processes ask. */
   consume(id: string): Promise<boolean>
   destroy(id: string): Promise<void>
-  /** Destroys every artifact of this model that belongs to the grant. */
+  /** Removes everything that belongs to the grant, of every model, the grant itself included, in one step. */
   revokeByGrantId(grantId: string): Promise<void>
 }
 
-/** Everything the authorization server remembers. */
+/** An account as the store keeps it. */
+export type StoredAccount = {
+  readonly id: string
+  /** Normalised by whoever calls: the store compares bytes. */
+  readonly username: string
+  readonly name: string
+  readonly email: string | undefined
+  /** PHC string: algorithm, parameters, salt and hash. */
+  readonly passwordHash: string
+  /** `development` accounts have published passwords and never count outside development mode. */
+  readonly origin: 'operator' | 'development'
+  readonly createdAtSeconds: number
+}
+
+/** Where accounts live. */
+export type AccountStore = {
+  findById(id: string): Promise<StoredAccount | undefined>
+  findByUsername(username: string): Promise<StoredAccount | undefined>
+  /** @returns false, and changes nothing, when the id or the username is taken. */
+  insert(account: StoredAccount): Promise<boolean>
+  setPasswordHash(id: string, passwordHash: string): Promise<void>
+  listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>
+  /** Removes the account together with its sessions, grants and tokens. */
+  remove(id: string): Promise<void>
+}
+
+/** Everything the authorization server remembers. One contract; SQLite and Redis meet it. */
 export type Store = {
-  /** @param model the engine's name of the model, e.g. `RefreshToken`. */
   artifacts(model: string): ArtifactStore
   readonly accounts: AccountStore
-  /** @throws when the store cannot be reached. */
+  /** @throws {StoreError} ERR_STORE_UNAVAILABLE when the store cannot answer now. */
   check(): Promise<void>
-  /** Removes what expired before `nowSeconds`. @returns how many artifacts went. */
+  /** Deletes what has expired. @returns how many artifacts went. */
   sweep(nowSeconds: number): Promise<number>
   close(): Promise<void>
 }

@@ -1,0 +1,60 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { attemptSqlite } from './attempt-sqlite.ts'
+import type { AccountStore, StoredAccount } from './store.ts'
+
+/** Accounts in the store's SQLite file. */
+export function sqliteAccounts(database: DatabaseSync): AccountStore {
+  const byId = database.prepare('select * from accounts where id = ?')
+  const byUsername = database.prepare('select * from accounts where username = ?')
+  const byOrigin = database.prepare('select * from accounts where origin = ? order by username')
+  const insert = database.prepare(
+    `insert into accounts (id, username, name, email, password_hash, origin, created_at)
+      values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
+  )
+  const setPasswordHash = database.prepare('update accounts set password_hash = ? where id = ?')
+  const removeArtifacts = database.prepare('delete from artifacts where account_id = ?')
+  const remove = database.prepare('delete from accounts where id = ?')
+  return {
+    findById: async (id) => attemptSqlite(() => optional(byId.get(id))),
+    findByUsername: async (username) => attemptSqlite(() => optional(byUsername.get(username))),
+    insert: async (account) =>
+      attemptSqlite(() => {
+        const { id, username, name, email, passwordHash, origin, createdAtSeconds } = account
+        return (
+          insert.run(id, username, name, email ?? null, passwordHash, origin, createdAtSeconds).changes === 1
+        )
+      }),
+    setPasswordHash: async (id, passwordHash) =>
+      void attemptSqlite(() => setPasswordHash.run(passwordHash, id)),
+    listByOrigin: async (origin) => attemptSqlite(() => byOrigin.all(origin).map(toAccount)),
+    remove: async (id) =>
+      attemptSqlite(() => {
+        database.exec('begin immediate')
+        try {
+          removeArtifacts.run(id)
+          remove.run(id)
+          database.exec('commit')
+        } catch (error) {
+          if (database.isTransaction) database.exec('rollback')
+          throw error
+        }
+      }),
+  }
+}
+
+function optional(row: Record<string, SQLOutputValue> | undefined): StoredAccount | undefined {
+  return row === undefined ? undefined : toAccount(row)
+}
+
+function toAccount(row: Record<string, SQLOutputValue>): StoredAccount {
+  const email = row['email']
+  return {
+    id: String(row['id']),
+    username: String(row['username']),
+    name: String(row['name']),
+    email: typeof email === 'string' ? email : undefined,
+    passwordHash: String(row['password_hash']),
+    origin: row['origin'] === 'development' ? 'development' : 'operator',
+    createdAtSeconds: Number(row['created_at']),
+  }
+}

@@ -1,0 +1,109 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { BootError } from '../../runtime/boot-error.ts'
+import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
+
+const BUSY_TIMEOUT_MS = 5_000 // longer than any other process holds the write lock
+const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // a whole check of a larger file would slow the start by seconds
+const OWNER_ONLY_FILE = 0o600
+const OWNER_ONLY_FOLDER = 0o700
+
+/**
+ * Opens the database file, creating folder (0700) and file (0600) when they are missing, and migrates it.
+ * WAL with synchronous=FULL: what was answered is on the disk, also after a power cut.
+ * @throws {BootError} ERR_DATA_DIR_UNUSABLE, ERR_STORE_DAMAGED, ERR_STORE_TOO_NEW, ERR_STORE_LOCKED, ERR_STORE_UNUSABLE.
+ */
+export function openSqliteFile(file: string): DatabaseSync {
+  prepareFile(file)
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
+    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
+    if (statSync(file).size <= QUICK_CHECK_LIMIT_BYTES) quickCheck(database, file)
+    const found = migrate(database)
+    if (found > SCHEMA_VERSION) throw tooNew(file, found)
+    return database
+  } catch (error) {
+    database?.close()
+    throw error instanceof BootError ? error : explain(file, error)
+  }
+}
+
+function prepareFile(file: string): void {
+  const folder = dirname(file)
+  try {
+    mkdirSync(folder, { recursive: true, mode: OWNER_ONLY_FOLDER })
+    // SQLite gives its -wal and -shm files the mode of the main file.
+    closeSync(openSync(file, 'a', OWNER_ONLY_FILE))
+  } catch (cause) {
+    throw new BootError(
+      'ERR_DATA_DIR_UNUSABLE',
+      `The data folder ${folder} cannot be written (${codeOf(cause)} at ${file}). ` +
+        'Give the user that runs this process write access to it, or name another folder with dataDir (SCOPEGATE_DATA_DIR).',
+      { cause },
+    )
+  }
+  if ((statSync(file).mode & 0o077) !== 0) tryToNarrow(file)
+}
+
+function tryToNarrow(file: string): void {
+  try {
+    chmodSync(file, OWNER_ONLY_FILE)
+  } catch {
+    // A volume that belongs to somebody else, e.g. one mounted with a group: its owner decides.
+  }
+}
+
+function quickCheck(database: DatabaseSync, file: string): void {
+  const verdict = database.prepare('pragma quick_check(1)').get()?.['quick_check']
+  if (verdict !== 'ok') throw damaged(file, verdict)
+}
+
+function explain(file: string, cause: unknown): BootError {
+  const result = (cause as { errcode?: number }).errcode ?? 0
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  switch (result & 0xff) {
+    case 11: // SQLITE_CORRUPT
+    case 26: // SQLITE_NOTADB
+      return damaged(file, cause)
+    case 5: // SQLITE_BUSY
+      return new BootError(
+        'ERR_STORE_LOCKED',
+        `The database ${file} stayed locked for ${BUSY_TIMEOUT_MS} ms. Stop the program that holds it (a backup, a database shell) and start again.`,
+        { cause },
+      )
+    case 8: // SQLITE_READONLY
+    case 14: // SQLITE_CANTOPEN
+      return new BootError(
+        'ERR_DATA_DIR_UNUSABLE',
+        `The database ${file} cannot be written (${reason}). Give the user that runs this process write access to the file and its folder, or name another folder with dataDir (SCOPEGATE_DATA_DIR).`,
+        { cause },
+      )
+    default:
+      return new BootError(
+        'ERR_STORE_UNUSABLE',
+        `The database ${file} cannot be used (${reason}). Check that its disk has space and works.`,
+        { cause },
+      )
+  }
+}
+
+function damaged(file: string, cause: unknown): BootError {
+  return new BootError(
+    'ERR_STORE_DAMAGED',
+    `${file} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${file}-wal and ${file}-shm away to start empty: clients, accounts and sign-ins are then gone.`,
+    { cause },
+  )
+}
+
+function tooNew(file: string, found: number): BootError {
+  return new BootError(
+    'ERR_STORE_TOO_NEW',
+    `${file} has schema version ${found}; this program knows versions up to ${SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
+  )
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? String(error)
+}

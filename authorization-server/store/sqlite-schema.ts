@@ -1,0 +1,57 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/**
+ * Every schema version in order; `PRAGMA user_version` counts how many have run. A new version appends one entry
+ * and never edits an older one.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  create table artifacts (
+    model text not null,
+    id text not null,
+    payload text not null,
+    grant_id text,
+    uid text,
+    user_code text,
+    account_id text,
+    consumed_at integer,
+    expires_at integer,
+    primary key (model, id)
+  ) strict;
+  create index artifacts_by_grant on artifacts (grant_id) where grant_id is not null;
+  create index artifacts_by_uid on artifacts (model, uid) where uid is not null;
+  create index artifacts_by_user_code on artifacts (model, user_code) where user_code is not null;
+  create index artifacts_by_account on artifacts (account_id) where account_id is not null;
+  create index artifacts_by_expiry on artifacts (expires_at) where expires_at is not null;
+  create table accounts (
+    id text primary key,
+    username text not null unique,
+    name text not null,
+    email text,
+    password_hash text not null,
+    origin text not null check (origin in ('operator', 'development')),
+    created_at integer not null
+  ) strict;
+  `,
+]
+
+/** The schema version this program writes. */
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/**
+ * Brings the file up to {@link SCHEMA_VERSION}, all versions in one transaction, whoever else starts at the same time.
+ * @returns the version found before; when it is newer than this program's, nothing was changed.
+ */
+export function migrate(database: DatabaseSync): number {
+  database.exec('begin immediate')
+  try {
+    const found = Number(database.prepare('pragma user_version').get()?.['user_version'] ?? 0)
+    for (const migration of MIGRATIONS.slice(found)) database.exec(migration)
+    if (found < SCHEMA_VERSION) database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
+    database.exec('commit')
+    return found
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
+  }
+}

@@ -1,0 +1,109 @@
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
+import { attemptSqlite } from './attempt-sqlite.ts'
+import { hashId } from './hash-id.ts'
+import { sqliteAccounts } from './sqlite-accounts.ts'
+import { openSqliteFile } from './sqlite-file.ts'
+import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
+
+type Row = Record<string, SQLOutputValue>
+
+/**
+ * Opens the store in one SQLite file. Any number of processes on one machine may share the file.
+ * Cost: every write is one transaction and one disk flush; reads touch no lock.
+ * @throws {BootError} as {@link openSqliteFile}.
+ */
+export function openSqliteStore(file: string, options: { readonly nowSeconds: () => number }): Store {
+  const database = openSqliteFile(file)
+  const statements = prepareStatements(database)
+  return {
+    artifacts: (model) => artifacts(model, statements, options.nowSeconds),
+    accounts: sqliteAccounts(database),
+    check: async () => attemptSqlite(() => void statements.check.get()),
+    sweep: async (nowSeconds) => attemptSqlite(() => Number(statements.sweep.run(nowSeconds).changes)),
+    close: async () => {
+      if (database.isOpen) database.close()
+    },
+  }
+}
+
+function artifacts(model: string, statements: Statements, nowSeconds: () => number): ArtifactStore {
+  return {
+    upsert: async (id, payload, expiresInSeconds) => {
+      const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: nowSeconds() })
+      attemptSqlite(() =>
+        statements.upsert.run(
+          model,
+          record.idHash,
+          record.payload,
+          record.grantHash ?? null,
+          record.uidHash ?? null,
+          record.userCodeHash ?? null,
+          record.accountId ?? null,
+          record.consumedAtSeconds ?? null,
+          record.expiresAtSeconds ?? null,
+        ),
+      )
+    },
+    find: async (id) =>
+      read(
+        attemptSqlite(() => statements.find.get(model, hashId(id), nowSeconds())),
+        id,
+      ),
+    findByUid: async (uid) =>
+      read(
+        attemptSqlite(() => statements.findByUid.get(model, hashId(uid), nowSeconds())),
+        undefined,
+      ),
+    findByUserCode: async (code) =>
+      read(
+        attemptSqlite(() => statements.findByUserCode.get(model, hashId(code), nowSeconds())),
+        undefined,
+      ),
+    consume: async (id) => {
+      const now = nowSeconds()
+      return attemptSqlite(() => statements.consume.run(now, model, hashId(id), now).changes) === 1
+    },
+    destroy: async (id) => void attemptSqlite(() => statements.destroy.run(model, hashId(id))),
+    revokeByGrantId: async (grantId) =>
+      void attemptSqlite(() => statements.revokeByGrant.run(hashId(grantId))),
+  }
+}
+
+type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>
+
+const LIVE = '(expires_at is null or expires_at > ?)'
+const SELECT = 'select payload, consumed_at from artifacts where model = ?'
+
+const SQL = {
+  // A consumed artifact stays consumed: writing it again must not make a code or refresh token usable once more.
+  upsert: `insert into artifacts (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
+      user_code = excluded.user_code, account_id = excluded.account_id, expires_at = excluded.expires_at,
+      consumed_at = coalesce(artifacts.consumed_at, excluded.consumed_at)`,
+  find: `${SELECT} and id = ? and ${LIVE}`,
+  findByUid: `${SELECT} and uid = ? and ${LIVE} order by rowid desc limit 1`,
+  findByUserCode: `${SELECT} and user_code = ? and ${LIVE} order by rowid desc limit 1`,
+  consume: `update artifacts set consumed_at = ? where model = ? and id = ? and consumed_at is null and ${LIVE}`,
+  destroy: 'delete from artifacts where model = ? and id = ?',
+  revokeByGrant: 'delete from artifacts where grant_id = ?',
+  sweep: 'delete from artifacts where expires_at <= ?',
+  check: 'select 1 from artifacts limit 1',
+} as const
+
+function prepareStatements(database: DatabaseSync): Statements {
+  return Object.fromEntries(
+    Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)]),
+  ) as Statements
+}
+
+function read(row: Row | undefined, id: string | undefined): StoredArtifact | undefined {
+  if (row === undefined) return undefined
+  const consumedAt = row['consumed_at']
+  const stored = {
+    payload: String(row['payload']),
+    consumedAtSeconds: typeof consumedAt === 'number' ? consumedAt : undefined,
+  }
+  return fromArtifactRecord(stored, id)
+}

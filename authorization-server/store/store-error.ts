@@ -1,0 +1,13 @@
+/** Why the store failed: it could not be reached or written, or what it holds cannot be read. */
+export type StoreErrorCode = 'ERR_STORE_UNAVAILABLE' | 'ERR_STORE_DAMAGED'
+
+/** The store failed while the process runs. Nothing was changed, or it is not known whether it was. */
+export class StoreError extends Error {
+  readonly code: StoreErrorCode
+
+  constructor(code: StoreErrorCode, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'StoreError'
+    this.code = code
+  }
+}
