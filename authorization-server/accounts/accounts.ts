@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import type { AccountStore, StoredAccount } from '../store/store.ts'
+import { normaliseUsername } from './normalise-username.ts'
+import { hashPassword, verifyPassword } from './password-hash.ts'
+
+/** Somebody who can sign in. */
+export type Account = {
+  /** The `sub` of every token: random, never reused. */
+  readonly id: string
+  readonly username: string
+  readonly name: string
+  readonly email: string | undefined
+}
+
+/** Why an account was not added; `message` says what to do. */
+export type AddAccountRefusal = {
+  readonly refused: 'username_invalid' | 'username_taken' | 'password_too_short' | 'password_too_long'
+  readonly message: string
+}
+
+/** What is needed to add an account. */
+export type NewAccount = {
+  readonly username: string
+  readonly password: string
+  /** Shown on the consent page; the username when left out. */
+  readonly name?: string
+  readonly email?: string
+}
+
+/** The accounts of the bundled server. */
+export type Accounts = {
+  /** Does the same work whether or not the account exists. @returns the account when the password is right. */
+  verify(username: string, password: string): Promise<Account | undefined>
+  find(id: string): Promise<Account | undefined>
+  add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRefusal>
+}
+
+const MIN_PASSWORD_CHARACTERS = 12
+const MAX_PASSWORD_CHARACTERS = 256
+const SALT_BYTES = 16
+const ID_BYTES = 16
+
+/**
+ * Accounts over the store. Outside development mode, accounts with published passwords do not exist for anybody,
+ * even when another process that shares the store has just made them.
+ */
+export function createAccounts(options: {
+  readonly store: AccountStore
+  readonly development: boolean
+  readonly nowSeconds: () => number
+}): Accounts {
+  const { store, development, nowSeconds } = options
+  const counts = (account: StoredAccount | undefined): account is StoredAccount =>
+    account !== undefined && (account.origin === 'operator' || development)
+  // Checked against when there is no account, so that the answer takes as long.
+  const nobody = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
+
+  return {
+    verify: async (typedName, password) => {
+      const username = normaliseUsername(typedName)
+      const stored = username === undefined ? undefined : await store.findByUsername(username)
+      const account = counts(stored) ? stored : undefined
+      const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
+      const verdict = await verifyPassword(attempt, account?.passwordHash ?? (await nobody))
+      if (account === undefined || verdict === 'mismatch') return undefined
+      if (verdict === 'outdated') await store.setPasswordHash(account.id, await newHash(attempt))
+      return toAccount(account)
+    },
+    find: async (id) => {
+      const account = await store.findById(id)
+      return counts(account) ? toAccount(account) : undefined
+    },
+    add: async (account) => {
+      const refusal = refuseNewAccount(account)
+      if (refusal !== undefined) return refusal
+      const added = await insertAccount(store, { ...account, origin: 'operator', nowSeconds: nowSeconds() })
+      return added === undefined
+        ? { refused: 'username_taken', message: 'An account with this username exists already.' }
+        : { added }
+    },
+  }
+}
+
+/** Hashes the password and inserts. @returns undefined when the username is taken or impossible. */
+export async function insertAccount(
+  store: AccountStore,
+  account: NewAccount & { readonly origin: StoredAccount['origin']; readonly nowSeconds: number },
+): Promise<Account | undefined> {
+  const username = normaliseUsername(account.username)
+  if (username === undefined) return undefined
+  const stored: StoredAccount = {
+    id: randomBytes(ID_BYTES).toString('base64url'),
+    username,
+    name: account.name ?? username,
+    email: account.email,
+    passwordHash: await newHash(account.password),
+    origin: account.origin,
+    createdAtSeconds: account.nowSeconds,
+  }
+  return (await store.insert(stored)) ? toAccount(stored) : undefined
+}
+
+function refuseNewAccount(account: NewAccount): AddAccountRefusal | undefined {
+  if (normaliseUsername(account.username) === undefined)
+    return {
+      refused: 'username_invalid',
+      message:
+        'A username has 1 to 64 letters, digits and the signs . _ @ + -, and begins with a letter or digit.',
+    }
+  if ([...account.password].length < MIN_PASSWORD_CHARACTERS)
+    return {
+      refused: 'password_too_short',
+      message: `A password has at least ${MIN_PASSWORD_CHARACTERS} characters.`,
+    }
+  if (account.password.length > MAX_PASSWORD_CHARACTERS)
+    return {
+      refused: 'password_too_long',
+      message: `A password has at most ${MAX_PASSWORD_CHARACTERS} characters.`,
+    }
+  return undefined
+}
+
+function newHash(password: string): Promise<string> {
+  return hashPassword(password, randomBytes(SALT_BYTES))
+}
+
+function toAccount({ id, username, name, email }: StoredAccount): Account {
+  return { id, username, name, email }
+}

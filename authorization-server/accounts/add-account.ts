@@ -1,0 +1,25 @@
+import { openStore, type StoreConfig } from '../store/open-store.ts'
+import { type Account, type AddAccountRefusal, createAccounts, type NewAccount } from './accounts.ts'
+
+/**
+ * Adds one account to the store that the configuration names, also while servers use it, and closes the store.
+ * @returns the account, or a refusal that says what to do.
+ * @throws {BootError} when the store cannot be opened. @throws {StoreError} when it fails meanwhile.
+ */
+export async function addAccount(options: {
+  readonly config: StoreConfig
+  readonly account: NewAccount
+  readonly nowSeconds: () => number
+}): Promise<{ readonly added: Account } | AddAccountRefusal> {
+  const store = await openStore(options.config, { nowSeconds: options.nowSeconds })
+  try {
+    const accounts = createAccounts({
+      store: store.accounts,
+      development: false,
+      nowSeconds: options.nowSeconds,
+    })
+    return await accounts.add(options.account)
+  } finally {
+    await store.close()
+  }
+}

@@ -1,0 +1,77 @@
+import { argon2, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** What a password hash costs: memory in KiB, passes over it, lanes. */
+export type PasswordCost = { readonly memoryKib: number; readonly passes: number; readonly lanes: number }
+
+/** OWASP password storage cheat sheet, argon2id, the 19 MiB row: some 70 ms of one core. */
+export const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
+
+const HASH_BYTES = 32
+const VERSION = 19 // 0x13, the only version node:crypto writes
+const MAX_MEMORY_KIB = 1_048_576 // a stored hash must not be able to ask for more than 1 GiB
+
+const derive = promisify(argon2)
+
+/**
+ * Hashes a password with argon2id into a PHC string, which carries the parameters with the hash.
+ * Source: RFC 9106; PHC string format.
+ * @param salt at least 16 random bytes, new for every hash.
+ */
+export async function hashPassword(password: string, salt: Buffer, cost = PASSWORD_COST): Promise<string> {
+  const key = await deriveKey(password, salt, cost, HASH_BYTES)
+  return `$argon2id$v=${VERSION}$m=${cost.memoryKib},t=${cost.passes},p=${cost.lanes}$${encode(salt)}$${encode(key)}`
+}
+
+/**
+ * Compares a password with a PHC string in constant time. An unreadable PHC string matches nothing.
+ * @returns `outdated` when it matches but was made with other parameters than today's.
+ */
+export async function verifyPassword(
+  password: string,
+  phc: string,
+): Promise<'match' | 'outdated' | 'mismatch'> {
+  const stored = parsePhc(phc)
+  if (stored === undefined) return 'mismatch'
+  const key = await deriveKey(password, stored.salt, stored.cost, stored.key.length)
+  if (!timingSafeEqual(key, stored.key)) return 'mismatch'
+  const { memoryKib, passes, lanes } = stored.cost
+  const today =
+    memoryKib === PASSWORD_COST.memoryKib && passes === PASSWORD_COST.passes && lanes === PASSWORD_COST.lanes
+  return today ? 'match' : 'outdated'
+}
+
+async function deriveKey(
+  password: string,
+  salt: Buffer,
+  cost: PasswordCost,
+  length: number,
+): Promise<Buffer> {
+  return derive('argon2id', {
+    message: password.normalize('NFKC'), // the same characters, however the keyboard composes them
+    nonce: salt,
+    memory: cost.memoryKib,
+    passes: cost.passes,
+    parallelism: cost.lanes,
+    tagLength: length,
+  })
+}
+
+const PHC =
+  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{22,86})$/
+
+function parsePhc(
+  phc: string,
+): { readonly cost: PasswordCost; readonly salt: Buffer; readonly key: Buffer } | undefined {
+  const [, memory, passes, lanes, salt, key] = PHC.exec(phc) ?? []
+  if (salt === undefined || key === undefined) return undefined
+  const cost = { memoryKib: Number(memory), passes: Number(passes), lanes: Number(lanes) }
+  if (cost.memoryKib > MAX_MEMORY_KIB || cost.passes < 1 || cost.lanes < 1) return undefined
+  if (cost.memoryKib < 8 * cost.lanes) return undefined
+  return { cost, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') }
+}
+
+/** PHC strings use base64 without padding. */
+function encode(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '')
+}

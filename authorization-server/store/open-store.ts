@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import { BootError } from '../../runtime/boot-error.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { openRedisStore } from './redis-store.ts'
+import { openSqliteStore } from './sqlite-store.ts'
+import type { Store } from './store.ts'
+
+/** Which store, and where. */
+export type StoreConfig = {
+  readonly store: { readonly type: 'sqlite' | 'redis' }
+  readonly dataDir: string
+  readonly redis: { readonly url: string } | undefined
+}
+
+/** The database's name in the data folder. */
+export const SQLITE_FILE_NAME = 'authorization-server.sqlite'
+
+/**
+ * Opens the store that the configuration names.
+ * @throws {BootError} with what happened, where and what to do, when it cannot be used.
+ */
+export async function openStore(
+  config: StoreConfig,
+  options: { readonly nowSeconds: () => number; readonly logger?: Pick<Logger, 'warn' | 'info'> },
+): Promise<Store> {
+  switch (config.store.type) {
+    case 'sqlite':
+      return openSqliteStore(join(config.dataDir, SQLITE_FILE_NAME), options)
+    case 'redis': {
+      if (config.redis !== undefined) return openRedisStore(config.redis.url, options)
+      throw new BootError(
+        'ERR_REDIS_URL',
+        'store.type is redis, but redis.url (REDIS_URL) is not set. Set it, or use store.type: sqlite.',
+        { exitCode: 3 },
+      )
+    }
+  }
+}

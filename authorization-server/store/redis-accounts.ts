@@ -1,0 +1,62 @@
+import type { Redis } from 'ioredis'
+import { attemptRedis } from './attempt-redis.ts'
+import { REDIS_KEYS } from './redis-keys.ts'
+import { DELETE_SET, INSERT_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
+import { runScript } from './run-script.ts'
+import type { AccountStore, StoredAccount } from './store.ts'
+
+/** Accounts in Redis: a hash for each, a pointer from the username, a set for each origin. */
+export function redisAccounts(redis: Redis): AccountStore {
+  const findById = async (id: string): Promise<StoredAccount | undefined> => {
+    const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))
+    return fields['username'] === undefined ? undefined : toAccount(id, fields)
+  }
+  return {
+    findById,
+    findByUsername: async (username) => {
+      const id = await attemptRedis(() => redis.get(REDIS_KEYS.username(username)))
+      return id === null ? undefined : findById(id)
+    },
+    insert: async (account) => {
+      const { id, username, name, email, passwordHash, origin, createdAtSeconds } = account
+      const keys = [REDIS_KEYS.account(id), REDIS_KEYS.username(username), REDIS_KEYS.origin(origin)]
+      const fields = ['username', username, 'name', name, 'passwordHash', passwordHash, 'origin', origin]
+      const mail = email === undefined ? [] : ['email', email]
+      const args = [id, ...fields, ...mail, 'createdAtSeconds', createdAtSeconds]
+      return (await runScript(redis, INSERT_ACCOUNT, keys, args)) === 1
+    },
+    setPasswordHash: async (id, passwordHash) =>
+      void (await runScript(
+        redis,
+        SET_ACCOUNT_FIELD,
+        [REDIS_KEYS.account(id)],
+        ['passwordHash', passwordHash],
+      )),
+    listByOrigin: async (origin) => {
+      const ids = await attemptRedis(() => redis.smembers(REDIS_KEYS.origin(origin)))
+      const found = await Promise.all(ids.map(findById))
+      return found
+        .filter((account) => account !== undefined)
+        .sort((a, b) => (a.username < b.username ? -1 : 1))
+    },
+    remove: async (id) => {
+      const account = await findById(id)
+      if (account === undefined) return
+      const keys = [REDIS_KEYS.ofAccount(id), REDIS_KEYS.account(id), REDIS_KEYS.username(account.username)]
+      await runScript(redis, DELETE_SET, keys, [])
+      await attemptRedis(async () => void (await redis.srem(REDIS_KEYS.origin(account.origin), id)))
+    },
+  }
+}
+
+function toAccount(id: string, fields: Readonly<Record<string, string>>): StoredAccount {
+  return {
+    id,
+    username: fields['username'] ?? '',
+    name: fields['name'] ?? '',
+    email: fields['email'],
+    passwordHash: fields['passwordHash'] ?? '',
+    origin: fields['origin'] === 'development' ? 'development' : 'operator',
+    createdAtSeconds: Number(fields['createdAtSeconds']),
+  }
+}

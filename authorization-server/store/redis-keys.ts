@@ -1,0 +1,20 @@
+/**
+ * Every key carries one hash tag, so a Redis Cluster keeps them on one shard and scripts over several keys stay
+ * possible: a cluster gives fail-over here, not more room.
+ */
+const PREFIX = '{scopegate}'
+
+/** Where each thing stands in Redis. Arguments that come from ids are hashes already. */
+export const REDIS_KEYS = {
+  schema: `${PREFIX}:schema`,
+  artifact: (model: string, idHash: string) => `${PREFIX}:artifact:${model}:${idHash}`,
+  uid: (model: string, uidHash: string) => `${PREFIX}:uid:${model}:${uidHash}`,
+  userCode: (model: string, userCodeHash: string) => `${PREFIX}:user-code:${model}:${userCodeHash}`,
+  /** Sorted set of the artifact keys of a grant, by expiry. */
+  grant: (grantHash: string) => `${PREFIX}:of-grant:${grantHash}`,
+  /** Sorted set of the artifact keys of an account, by expiry. */
+  ofAccount: (accountId: string) => `${PREFIX}:of-account:${accountId}`,
+  account: (id: string) => `${PREFIX}:account:${id}`,
+  username: (username: string) => `${PREFIX}:username:${username}`,
+  origin: (origin: string) => `${PREFIX}:accounts:${origin}`,
+} as const

@@ -1,0 +1,71 @@
+/**
+ * Writes an artifact, its pointers and its place in the sets of its grant and account.
+ * KEYS: artifact, then ARGV[5] sets, then pointers (uid, user code).
+ * ARGV: payload, consumed or '', expires or '', now, number of sets, id hash.
+ * A set lives as long as its longest artifact: its expiry only grows. What has expired leaves the set on the way.
+ */
+export const UPSERT = `
+local consumed = redis.call('HGET', KEYS[1], 'c') or ARGV[2]
+local expires = tonumber(ARGV[3])
+local now = tonumber(ARGV[4])
+local sets = tonumber(ARGV[5])
+local ttl = expires and math.max(1, expires - now)
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'p', ARGV[1])
+if consumed ~= '' then redis.call('HSET', KEYS[1], 'c', consumed) end
+if expires then
+  redis.call('HSET', KEYS[1], 'e', ARGV[3])
+  redis.call('EXPIRE', KEYS[1], ttl)
+end
+for i = 2, 1 + sets do
+  local existed = redis.call('EXISTS', KEYS[i]) == 1
+  local left = redis.call('TTL', KEYS[i])
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
+  redis.call('ZADD', KEYS[i], expires or '+inf', KEYS[1])
+  if not expires then
+    redis.call('PERSIST', KEYS[i])
+  elseif not existed then
+    redis.call('EXPIRE', KEYS[i], ttl)
+  elseif left >= 0 then
+    redis.call('EXPIRE', KEYS[i], math.max(left, ttl))
+  end
+end
+for i = 2 + sets, #KEYS do
+  redis.call('SET', KEYS[i], ARGV[6])
+  if expires then redis.call('EXPIRE', KEYS[i], ttl) end
+end
+return 1
+`
+
+/** Compare-and-set. KEYS: artifact. ARGV: now. @returns 1 for the one caller that consumed it. */
+export const CONSUME = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local expires = redis.call('HGET', KEYS[1], 'e')
+if expires and tonumber(expires) <= tonumber(ARGV[1]) then return 0 end
+return redis.call('HSETNX', KEYS[1], 'c', ARGV[1])
+`
+
+/** Removes every artifact of a set, and the set. KEYS: set, then more keys to delete with it. */
+export const DELETE_SET = `
+for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
+for i = 1, #KEYS do redis.call('DEL', KEYS[i]) end
+return 1
+`
+
+/**
+ * Adds an account unless id or username is taken. KEYS: account, username, origin set.
+ * ARGV: id, then field and value pairs.
+ */
+export const INSERT_ACCOUNT = `
+if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+redis.call('SET', KEYS[2], ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[1])
+return 1
+`
+
+/** Sets one field of an account that still exists. KEYS: account. ARGV: field, value. */
+export const SET_ACCOUNT_FIELD = `
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+return 1
+`

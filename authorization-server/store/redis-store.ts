@@ -1,0 +1,114 @@
+import type { Redis } from 'ioredis'
+import { BootError } from '../../runtime/boot-error.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { connectRedis, describeRedisUrl } from '../../runtime/redis.ts'
+import { type ArtifactRecord, fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
+import { attemptRedis } from './attempt-redis.ts'
+import { hashId } from './hash-id.ts'
+import { redisAccounts } from './redis-accounts.ts'
+import { REDIS_KEYS } from './redis-keys.ts'
+import { CONSUME, DELETE_SET, UPSERT } from './redis-scripts.ts'
+import { runScript } from './run-script.ts'
+import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
+
+const SCHEMA_VERSION = 1
+
+/**
+ * Opens the store in Redis, for replicas. Expired artifacts leave by themselves.
+ * Cost: one round trip for every operation, two for findByUid and findByUserCode; no KEYS, no SCAN.
+ * @throws {BootError} as connectRedis; ERR_STORE_TOO_NEW, ERR_REDIS_READ_ONLY.
+ */
+export async function openRedisStore(
+  url: string,
+  options: { readonly nowSeconds: () => number; readonly logger?: Pick<Logger, 'warn' | 'info'> },
+): Promise<Store> {
+  const { nowSeconds, logger } = options
+  const redis = await connectRedis(logger === undefined ? { url } : { url, logger })
+  try {
+    await checkSchema(redis, describeRedisUrl(url))
+  } catch (error) {
+    redis.disconnect()
+    throw error
+  }
+  return {
+    artifacts: (model) => artifacts(model, redis, nowSeconds),
+    accounts: redisAccounts(redis),
+    check: () => attemptRedis(async () => void (await redis.ping())),
+    sweep: async () => 0,
+    close: async () => redis.disconnect(),
+  }
+}
+
+function artifacts(model: string, redis: Redis, nowSeconds: () => number): ArtifactStore {
+  const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
+    const fields = await attemptRedis(() => redis.hmget(REDIS_KEYS.artifact(model, idHash), 'p', 'c', 'e'))
+    const [payload, consumed, expires] = fields
+    if (payload === null || payload === undefined) return undefined
+    if (typeof expires === 'string' && Number(expires) <= nowSeconds()) return undefined
+    const consumedAtSeconds = typeof consumed === 'string' ? Number(consumed) : undefined
+    return fromArtifactRecord({ payload, consumedAtSeconds }, id)
+  }
+  const findThrough = async (pointer: string): Promise<StoredArtifact | undefined> => {
+    const idHash = await attemptRedis(() => redis.get(pointer))
+    return idHash === null ? undefined : find(idHash, undefined)
+  }
+  return {
+    upsert: async (id, payload, expiresInSeconds) => {
+      const now = nowSeconds()
+      const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: now })
+      const sets = setsOf(record)
+      const keys = [REDIS_KEYS.artifact(model, record.idHash), ...sets, ...pointersOf(model, record)]
+      const { consumedAtSeconds, expiresAtSeconds } = record
+      await runScript(redis, UPSERT, keys, [
+        record.payload,
+        consumedAtSeconds ?? '',
+        expiresAtSeconds ?? '',
+        now,
+        sets.length,
+        record.idHash,
+      ])
+    },
+    find: (id) => find(hashId(id), id),
+    findByUid: (uid) => findThrough(REDIS_KEYS.uid(model, hashId(uid))),
+    findByUserCode: (userCode) => findThrough(REDIS_KEYS.userCode(model, hashId(userCode))),
+    consume: async (id) =>
+      (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [nowSeconds()])) === 1,
+    // Pointers and set members to it lead nowhere then, and go when they expire.
+    destroy: (id) => attemptRedis(async () => void (await redis.del(REDIS_KEYS.artifact(model, hashId(id))))),
+    revokeByGrantId: async (grantId) =>
+      void (await runScript(redis, DELETE_SET, [REDIS_KEYS.grant(hashId(grantId))], [])),
+  }
+}
+
+function setsOf(record: ArtifactRecord): readonly string[] {
+  return [
+    ...(record.grantHash === undefined ? [] : [REDIS_KEYS.grant(record.grantHash)]),
+    ...(record.accountId === undefined ? [] : [REDIS_KEYS.ofAccount(record.accountId)]),
+  ]
+}
+
+function pointersOf(model: string, record: ArtifactRecord): readonly string[] {
+  return [
+    ...(record.uidHash === undefined ? [] : [REDIS_KEYS.uid(model, record.uidHash)]),
+    ...(record.userCodeHash === undefined ? [] : [REDIS_KEYS.userCode(model, record.userCodeHash)]),
+  ]
+}
+
+/** Also proves at start, rather than at the first sign-in, that this Redis takes writes. */
+async function checkSchema(redis: Redis, where: string): Promise<void> {
+  try {
+    await redis.setnx(REDIS_KEYS.schema, SCHEMA_VERSION)
+  } catch (cause) {
+    throw new BootError(
+      'ERR_REDIS_READ_ONLY',
+      `Redis at ${where} does not take writes (${cause instanceof Error ? cause.message : cause}). Name the primary, and give the user write access to keys that begin with {scopegate}.`,
+      { cause },
+    )
+  }
+  const found = Number(await redis.get(REDIS_KEYS.schema))
+  if (found <= SCHEMA_VERSION) return
+  throw new BootError(
+    'ERR_STORE_TOO_NEW',
+    `Redis at ${where} holds schema version ${found}; this program knows versions up to ${SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
+  )
+}

@@ -1,0 +1,93 @@
+import { Redis } from 'ioredis'
+import { BootError } from './boot-error.ts'
+import type { Logger } from './logger.ts'
+
+const CONNECT_TIMEOUT_MS = 2_000
+const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
+const RECONNECT_MIN_MS = 1_000 // at most one attempt per second and process
+const RECONNECT_MAX_MS = 10_000
+
+/**
+ * Connects to one Redis. While the connection is away commands fail at once instead of queueing, and it comes back
+ * by itself; commands that were under way are not sent twice.
+ * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_UNREACHABLE, ERR_REDIS_REFUSED; none holds the password.
+ */
+export async function connectRedis(options: {
+  readonly url: string
+  readonly logger?: Pick<Logger, 'warn' | 'info'>
+}): Promise<Redis> {
+  const where = describeRedisUrl(options.url)
+  const redis = new Redis(options.url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  })
+  let lastError: unknown
+  redis.on('error', (error: unknown) => {
+    lastError = error
+  })
+  try {
+    await redis.connect()
+    await redis.ping()
+  } catch (error) {
+    redis.disconnect()
+    throw explain(where, lastError ?? error)
+  }
+  reconnectFromNowOn(redis, where, options.logger)
+  return redis
+}
+
+/**
+ * Names a Redis for logs and messages: host, port and database, never user or password.
+ * @throws {BootError} ERR_REDIS_URL when it is not a redis:// or rediss:// address.
+ */
+export function describeRedisUrl(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed === undefined || !['redis:', 'rediss:'].includes(parsed.protocol) || parsed.hostname === '')
+    throw new BootError(
+      'ERR_REDIS_URL',
+      'redis.url (REDIS_URL) is not an address of the form redis://host:6379 or rediss://host:6379.',
+      { exitCode: 3 },
+    )
+  const database = parsed.pathname.length > 1 ? parsed.pathname : ''
+  return `${parsed.protocol}//${parsed.hostname}:${parsed.port || '6379'}${database}`
+}
+
+/** The first connection is made or refused at once; later ones are retried for as long as the process lives. */
+function reconnectFromNowOn(
+  redis: Redis,
+  where: string,
+  logger: Pick<Logger, 'warn' | 'info'> | undefined,
+): void {
+  redis.options.retryStrategy = (attempt) => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS)
+  let away = false
+  redis.on('close', () => {
+    if (away) return
+    away = true
+    logger?.warn({ redis: where }, 'redis connection lost')
+  })
+  redis.on('ready', () => {
+    away = false
+    logger?.info({ redis: where }, 'redis connection is back')
+  })
+}
+
+function explain(where: string, cause: unknown): BootError {
+  const reply = cause instanceof Error ? cause.message : String(cause)
+  if (/^(NOAUTH|WRONGPASS|ERR AUTH|NOPERM)/.test(reply))
+    return new BootError(
+      'ERR_REDIS_REFUSED',
+      `Redis at ${where} refused the credentials (${reply.split(' ', 1)[0]}). Check user and password in redis.url (REDIS_URL).`,
+      { cause },
+    )
+  const reason = (cause as NodeJS.ErrnoException).code ?? reply
+  return new BootError(
+    'ERR_REDIS_UNREACHABLE',
+    `Redis at ${where} cannot be reached (${reason}). Start it, or correct redis.url (REDIS_URL).`,
+    { cause },
+  )
+}
