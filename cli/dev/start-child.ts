@@ -3,11 +3,14 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BootError } from '../../runtime/boot-error.ts'
 
+/** Where a program listens; the demo API has no management port. */
+export type ChildAddresses = { readonly url: string; readonly managementUrl: string | undefined }
+
 /** One of the programs that `scopegate dev` runs. */
 export type Child = {
   readonly name: string
-  /** Resolves with the address it listens on, rejects when it ends before it listens. */
-  readonly ready: Promise<string>
+  /** Resolves with the addresses it listens on, rejects when it ends before it listens. */
+  readonly ready: Promise<ChildAddresses>
   /** Resolves with the exit code, or undefined when a signal ended it. */
   readonly ended: Promise<number | undefined>
   stop(): void
@@ -43,11 +46,13 @@ export function startChild(options: {
   }
 }
 
-function whenReady(child: ChildProcess, name: string): Promise<string> {
+function whenReady(child: ChildProcess, name: string): Promise<ChildAddresses> {
   return new Promise((resolve, reject) => {
     child.on('message', (message: unknown) => {
-      if (typeof message === 'object' && message !== null && 'ready' in message && 'url' in message)
-        resolve(String(message.url))
+      if (typeof message !== 'object' || message === null || !('ready' in message) || !('url' in message))
+        return
+      const managementUrl = 'managementUrl' in message ? String(message.managementUrl) : undefined
+      resolve({ url: String(message.url), managementUrl })
     })
     child.on('error', (error) =>
       reject(new BootError('ERR_CHILD', `${name} does not start: ${error.message}`)),

@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
+import { freePort } from './free-port.ts'
+import type { Child, ChildAddresses } from './start-child.ts'
+
+const DEFAULT_MANAGEMENT_PORT = 9090
+
+/** Where everything listens. */
+export type Started = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>>
+
+/**
+ * Starts the three programs and waits until each listens.
+ * The gateway comes last: what stands behind it listens wherever there is room, and the gateway is told where.
+ */
+export async function startAll(options: {
+  readonly start: (name: string, module: string, env: Record<string, string>) => Child
+  readonly port: number
+  readonly baseUrl: string
+  readonly dataDir: string
+  readonly policiesDir: string
+  readonly secretFile: string
+}): Promise<Started> {
+  const { start, baseUrl, dataDir, secretFile } = options
+  const [authorizationServer, demo] = await Promise.all([
+    start('authorization server', 'authorization-server/main', {
+      PORT: '0',
+      SCOPEGATE_ISSUER: baseUrl,
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DATA_DIR: dataDir,
+      SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: secretFile,
+      SCOPEGATE_DEVELOPMENT: 'true',
+    }).ready,
+    start('demo API', 'examples/learning-platform/main', {
+      LEARNING_PLATFORM_HOST: '127.0.0.1',
+      LEARNING_PLATFORM_PORT: '0',
+      LEARNING_PLATFORM_DATABASE: join(dataDir, 'learning-platform.sqlite'),
+    }).ready,
+  ])
+  const gateway = await start('gateway', 'gateway/main', {
+    PORT: String(options.port),
+    SCOPEGATE_BASE_URL: baseUrl,
+    SCOPEGATE_MANAGEMENT__PORT:
+      process.env['SCOPEGATE_MANAGEMENT__PORT'] ?? String(await freePort(DEFAULT_MANAGEMENT_PORT)),
+    SCOPEGATE_POLICIES: options.policiesDir,
+    SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
+    SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${authorizationServer.url}${ENDPOINTS.introspection}`,
+    SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
+    SCOPEGATE_ISSUERS__0__REVOCATIONS: `${authorizationServer.url}${REVOCATION_STREAM_PATH}`,
+    SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: demo.url,
+    SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: authorizationServer.url,
+  }).ready
+  return { gateway, authorizationServer, demo }
+}
