@@ -1,0 +1,210 @@
+{{- define "scopegate.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* 40 characters leave room for the longest suffix, "-authorization-server", within the 63 of a label. */}}
+{{- define "scopegate.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains (include "scopegate.name" .) .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "scopegate.name" .) | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "scopegate.authorizationServerName" -}}
+{{- include "scopegate.fullname" . }}-authorization-server
+{{- end }}
+
+{{- define "scopegate.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride }}
+{{- end }}
+
+{{- define "scopegate.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "scopegate.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* Takes (dict "root" $ "component" name). */}}
+{{- define "scopegate.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "scopegate.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{/* Takes (dict "root" $ "component" name). */}}
+{{- define "scopegate.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "scopegate.selectorLabels" . }}
+app.kubernetes.io/part-of: scopegate
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The head of every object. Takes (dict "root" $ "component" name "name" name "annotations" map). */}}
+{{- define "scopegate.metadata" -}}
+name: {{ .name }}
+namespace: {{ include "scopegate.namespace" .root }}
+labels:
+  {{- include "scopegate.labels" . | nindent 2 }}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Takes (dict "root" $ "repository" name "digest" text). */}}
+{{- define "scopegate.image" -}}
+{{- $registry := default .root.Values.image.registry .root.Values.global.imageRegistry -}}
+{{- $name := .repository -}}
+{{- if $registry }}{{ $name = printf "%s/%s" $registry .repository }}{{ end -}}
+{{- if .digest -}}
+{{ $name }}@{{ .digest }}
+{{- else -}}
+{{ $name }}:{{ default .root.Chart.AppVersion .root.Values.image.tag }}
+{{- end }}
+{{- end }}
+
+{{- define "scopegate.issuer" -}}
+{{- default .Values.gateway.baseUrl .Values.gateway.issuer }}
+{{- end }}
+
+{{- define "scopegate.usesRedis" -}}
+{{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
+{{- end }}
+
+{{- define "scopegate.authorizationServerReplicas" -}}
+{{- if kindIs "invalid" .Values.authorizationServer.replicaCount }}{{ .Values.replicaCount }}{{ else }}{{ .Values.authorizationServer.replicaCount }}{{ end }}
+{{- end }}
+
+{{/* Names of the Secrets that pods read: one's own, or the generated one. */}}
+{{- define "scopegate.clientSecretName" -}}
+{{- default (printf "%s-gateway-client" (include "scopegate.fullname" .)) .Values.gateway.clientSecret.existingSecret }}
+{{- end }}
+{{- define "scopegate.clientSecretKey" -}}
+{{- if .Values.gateway.clientSecret.existingSecret }}{{ .Values.gateway.clientSecret.existingSecretKey }}{{ else }}client-secret{{ end }}
+{{- end }}
+{{- define "scopegate.cookieSecretName" -}}
+{{- default (printf "%s-cookie-keys" (include "scopegate.fullname" .)) .Values.authorizationServer.cookieSecret.existingSecret }}
+{{- end }}
+{{- define "scopegate.cookieSecretKey" -}}
+{{- if .Values.authorizationServer.cookieSecret.existingSecret }}{{ .Values.authorizationServer.cookieSecret.existingSecretKey }}{{ else }}cookie-keys{{ end }}
+{{- end }}
+{{- define "scopegate.redisSecretName" -}}
+{{- default (printf "%s-redis" (include "scopegate.fullname" .)) .Values.redis.existingSecret }}
+{{- end }}
+{{- define "scopegate.redisSecretKey" -}}
+{{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecretKey }}{{ else }}redis-url{{ end }}
+{{- end }}
+
+{{/*
+A secret value, base64, that survives upgrades: what the cluster holds comes first. Generated values are remembered for
+the rest of this rendering, so that the Secret and the checksums of the pods speak of the same one.
+Takes (dict "root" $ "name" Secret "key" key).
+*/}}
+{{- define "scopegate.keptSecret" -}}
+{{- $root := .root -}}
+{{- if not (hasKey $root.Values "keptSecrets") }}{{ $_ := set $root.Values "keptSecrets" (dict) }}{{ end -}}
+{{- $id := printf "%s/%s" .name .key -}}
+{{- if not (hasKey $root.Values.keptSecrets $id) -}}
+{{- $value := randAlphaNum 48 | b64enc -}}
+{{- $found := lookup "v1" "Secret" (include "scopegate.namespace" $root) .name -}}
+{{- with $found }}{{ with .data }}{{ with index . $.key }}{{ $value = . }}{{ end }}{{ end }}{{ end -}}
+{{- $_ := set $root.Values.keptSecrets $id $value -}}
+{{- end -}}
+{{- get $root.Values.keptSecrets $id -}}
+{{- end }}
+
+{{/* 75 % of the memory limit, in MiB, for V8's old space; nothing when there is no limit. Takes a resources map. */}}
+{{- define "scopegate.heapMegabytes" -}}
+{{- $limit := dig "limits" "memory" "" . | toString -}}
+{{- if $limit -}}
+{{- $number := regexFind "^[0-9]+(\\.[0-9]+)?" $limit | float64 -}}
+{{- $unit := regexFind "[A-Za-z]*$" $limit -}}
+{{- $bytesPer := dict "" 1.0 "k" 1000.0 "Ki" 1024.0 "M" 1000000.0 "Mi" 1048576.0 "G" 1000000000.0 "Gi" 1073741824.0 -}}
+{{- if not (hasKey $bytesPer $unit) }}{{ fail (printf "resources.limits.memory is %q: write it in Mi or Gi, e.g. 384Mi." $limit) }}{{ end -}}
+{{- divf (mulf $number (get $bytesPer $unit) 0.75) 1048576.0 | floor | int64 -}}
+{{- end -}}
+{{- end }}
+
+{{/* What both pods have in common beside their container. Takes (dict "root" $ "component" name). */}}
+{{- define "scopegate.podSpec" -}}
+serviceAccountName: {{ include "scopegate.serviceAccountName" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
+securityContext:
+  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- if .root.Values.topologySpreadConstraints }}
+  {{- toYaml .root.Values.topologySpreadConstraints | nindent 2 }}
+  {{- else }}
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "scopegate.selectorLabels" $ | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* What both containers have in common. Takes (dict "root" $ "resources" map "env" extra lines). */}}
+{{- define "scopegate.container" -}}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+securityContext:
+  {{- toYaml .root.Values.containerSecurityContext | nindent 2 }}
+env:
+  - name: SCOPEGATE_CONFIG_DIR
+    value: /etc/scopegate/config
+  {{- with include "scopegate.heapMegabytes" .resources }}
+  - name: NODE_OPTIONS
+    value: --max-old-space-size={{ . }}
+  {{- end }}
+  {{- with .env }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .root.Values.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+startupProbe:
+  {{- toYaml .root.Values.startupProbe | nindent 2 }}
+livenessProbe:
+  {{- toYaml .root.Values.livenessProbe | nindent 2 }}
+readinessProbe:
+  {{- toYaml .root.Values.readinessProbe | nindent 2 }}
+{{- with .root.Values.lifecycle }}
+lifecycle:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+resources:
+  {{- toYaml .resources | nindent 2 }}
+{{- end }}
