@@ -1,0 +1,81 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+
+const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
+
+const scopegate = (...args: string[]): { status: number | null; stdout: string; stderr: string } =>
+  spawnSync(process.execPath, [COMMAND, ...args], { encoding: 'utf8' })
+
+t.test('scopegate refuses a verb it does not have, with exit code 2 and where to look', async (t) => {
+  const { status, stdout, stderr } = scopegate('serve')
+  t.equal(status, 2)
+  t.equal(stdout, '')
+  t.equal(stderr, 'scopegate: there is no `scopegate serve`. See: scopegate --help\n')
+})
+
+t.test(
+  'scopegate refuses an option it does not have, a missing word and a word too many, with exit code 2',
+  async (t) => {
+    for (const args of [
+      ['dev', '--prot', '1'],
+      ['dev', 'now'],
+      ['account', 'add'],
+      ['account', 'add', 'a', 'b'],
+      [],
+    ]) {
+      const { status, stderr } = scopegate(...args)
+      t.equal(status, 2, args.join(' '))
+      t.match(stderr, /^scopegate: .*See: scopegate --help\n$/s)
+    }
+  },
+)
+
+t.test('scopegate --help names every verb, and each verb answers --help', async (t) => {
+  const { status, stdout, stderr } = scopegate('--help')
+  t.equal(status, 0)
+  t.equal(stderr, '')
+  for (const verb of ['dev', 'gateway', 'authorization-server', 'check', 'account add']) {
+    t.match(stdout, `scopegate ${verb}`)
+    t.equal(scopegate(...verb.split(' '), '--help').status, 0, verb)
+  }
+})
+
+t.test('scopegate --version prints the version of the package', async (t) => {
+  const { status, stdout } = scopegate('--version')
+  t.equal(status, 0)
+  t.match(stdout, /^\d+\.\d+\.\d+\n$/)
+})
+
+t.test('scopegate dev says what to do about a port that is taken and about one that is none', async (t) => {
+  const { createServer } = await import('node:net')
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.on('listening', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const run = (value: string): { status: number | null; stderr: string } =>
+    spawnSync(process.execPath, [COMMAND, 'dev', '--data', t.testdirName], {
+      encoding: 'utf8',
+      env: { ...process.env, PORT: value },
+    })
+
+  const taken = run(String(port))
+  t.equal(taken.status, 1)
+  t.equal(
+    taken.stderr,
+    `scopegate dev: another program listens on 127.0.0.1:${port} already. End it, or choose another port: PORT=${port + 10} npm start\n`,
+  )
+  const none = run('eighty')
+  t.equal(none.status, 2)
+  t.equal(none.stderr, 'scopegate dev: PORT is "eighty"; it takes a number from 1 to 65535.\n')
+})
+
+t.test('scopegate dev says what to do about a data folder that it cannot write to', async (t) => {
+  const folder = join(t.testdir({ file: 'not a folder' }), 'file')
+  const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'dev', '--data', folder], {
+    encoding: 'utf8',
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^scopegate dev: cannot write to the data folder .*scopegate dev --data DIR\n$/s)
+})

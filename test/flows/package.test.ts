@@ -1,0 +1,79 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.on('listening', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+t.test('the package that npm packs gives a working scopegate command in an empty folder', async (t) => {
+  const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' } })
+  const empty = join(folder, 'empty')
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', join(folder, 'packed')], {
+    cwd: ROOT,
+    stdio: 'pipe',
+  })
+  const [tarball = ''] = readdirSync(join(folder, 'packed'))
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', join(folder, 'packed', tarball)], {
+    cwd: empty,
+    stdio: 'pipe',
+  })
+
+  await t.test('it carries no runtime and no test', async (t) => {
+    const installed = readdirSync(join(empty, 'node_modules'))
+    t.same(
+      installed.filter(
+        (name) => /^node-(linux|darwin|win)-/.test(name) || name === 'tap' || name === 'playwright-core',
+      ),
+      [],
+    )
+    const files = readdirSync(join(empty, 'node_modules', 'scopegate'), { recursive: true }).map(String)
+    t.same(
+      files.filter((file) => file.endsWith('.ts') || file.includes('test')),
+      [],
+    )
+    t.match(readFileSync(join(empty, 'node_modules', 'scopegate', 'LICENSE'), 'utf8'), 'Apache License')
+  })
+
+  await t.test('npx scopegate --help names its verbs', async (t) => {
+    t.match(
+      execFileSync('npx', ['--no-install', 'scopegate', '--help'], { cwd: empty, encoding: 'utf8' }),
+      /scopegate dev/,
+    )
+  })
+
+  await t.test(
+    'npx scopegate dev answers the curl line that it prints, and ends with 0 when told to',
+    async (t) => {
+      const child = spawn(join(empty, 'node_modules', '.bin', 'scopegate'), ['dev'], {
+        cwd: empty,
+        env: { ...process.env, PORT: String(await freePort()), SCOPEGATE_MANAGEMENT__PORT: '0' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      t.teardown(() => child.kill('SIGKILL'))
+      const ended = new Promise((resolve) => child.on('exit', resolve))
+
+      let url: string | undefined
+      for await (const line of createInterface({ input: child.stdout })) {
+        url = /curl (http:\S+)/.exec(line)?.[1]
+        if (url !== undefined) break
+      }
+      const response = await fetch(url ?? '')
+      t.equal(response.status, 200)
+      t.match(await response.json(), { items: Array })
+
+      child.kill('SIGTERM')
+      t.equal(await ended, 0)
+      t.ok(readdirSync(empty).includes('.scopegate'), 'data lies where the command was run')
+    },
+  )
+})
