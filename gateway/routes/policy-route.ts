@@ -1,0 +1,29 @@
+/** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
+export type ScopeRule = { readonly all: readonly string[]; readonly any: readonly string[] }
+
+/** What happens to a request without a token: served without identity, challenged, or refused without hints. */
+export type AnonymousRule = 'allow' | 'challenge' | 'deny'
+
+/** One route of a policy file, with the policy's defaults filled in. Frozen. */
+export type PolicyRoute = {
+  /** `<policy>/<route>`, e.g. `courses/list-courses`. */
+  readonly name: string
+  readonly policy: string
+  /** Who gets asked about it. */
+  readonly owner: string | undefined
+  /** As written; HEAD follows GET in the route table. */
+  readonly methods: readonly string[]
+  /** Literal segments, `{param}`, and at most one `**` at the end. */
+  readonly path: string
+  /** undefined: a token is optional. */
+  readonly scopes: ScopeRule | undefined
+  readonly anonymous: AnonymousRule
+  /** Names an entry of `config/upstreams.yaml`. */
+  readonly upstream: string
+  readonly timeoutMs: number | undefined
+  readonly bodyLimitBytes: number | undefined
+  /** Whether the caller's `Authorization` reaches the upstream. */
+  readonly upstreamAuth: 'none' | 'forward'
+  /** Where the route stands: the line of its first key. */
+  readonly source: { readonly file: string; readonly line: number; readonly column: number }
+}

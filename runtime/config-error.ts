@@ -1,0 +1,16 @@
+import { BootError } from './boot-error.ts'
+import type { Diagnostic } from './diagnostic.ts'
+import { formatDiagnostics } from './format-diagnostics.ts'
+
+const EXIT_INVALID = 3 // `scopegate check` and every service use the same number
+
+/** What people wrote cannot be used; the message lists every problem at once. Code ERR_CONFIG_INVALID, exit code 3. */
+export class ConfigError extends BootError {
+  readonly diagnostics: readonly Diagnostic[]
+
+  constructor(diagnostics: readonly Diagnostic[]) {
+    super('ERR_CONFIG_INVALID', formatDiagnostics(diagnostics), { exitCode: EXIT_INVALID })
+    this.name = 'ConfigError'
+    this.diagnostics = diagnostics
+  }
+}

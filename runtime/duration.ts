@@ -1,0 +1,21 @@
+/** A duration as people write it: a whole number and a unit. Seven digits keep the milliseconds exact. */
+export const DURATION_PATTERN = '^[0-9]{1,7}(ms|s|m|h|d)$'
+
+const MS_PER_UNIT: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+
+/**
+ * Reads a duration such as `250ms`, `5s`, `1m`, `12h` or `30d`.
+ * @returns milliseconds, or undefined when the text is not a duration.
+ */
+export function parseDurationMs(text: string): number | undefined {
+  if (!new RegExp(DURATION_PATTERN).test(text)) return undefined
+  const unit = text.replace(/^[0-9]+/, '')
+  const msPerUnit = MS_PER_UNIT[unit]
+  return msPerUnit === undefined ? undefined : Number.parseInt(text, 10) * msPerUnit
+}

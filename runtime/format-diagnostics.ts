@@ -1,0 +1,110 @@
+import { styleText } from 'node:util'
+import type { Diagnostic, Place, Severity } from './diagnostic.ts'
+
+const MAX_SHOWN_CHARACTERS = 120 // longer lines are cut around the caret
+
+const COLOURS = { error: 'red', warning: 'yellow', note: 'cyan' } as const satisfies Record<Severity, string>
+
+/**
+ * Writes diagnostics the way rustc does: what, where, the line, a caret under the exact characters, what to write instead.
+ * Control characters of a file never reach the terminal, nor do user names and passwords inside addresses.
+ */
+export function formatDiagnostics(
+  diagnostics: readonly Diagnostic[],
+  options: { readonly colour?: boolean } = {},
+): string {
+  const colour = options.colour ?? false
+  return diagnostics.map((one) => formatOne(one, colour)).join('\n\n')
+}
+
+function formatOne(one: Diagnostic, colour: boolean): string {
+  const paint = painter(COLOURS[one.severity], colour)
+  const bold = painter('bold', colour)
+  const lines = [`${paint(`${one.severity}[${one.code}]`)}${bold(`: ${maskUserInfo(clean(one.message))}`)}`]
+  lines.push(...formatPlace(one.place, '-->', one.hint, '^', paint))
+  const quiet = painter('blue', colour)
+  for (const other of one.related) {
+    lines.push(...formatPlace(other.place, ':::', other.message, '-', quiet))
+  }
+  return lines.join('\n')
+}
+
+function formatPlace(
+  place: Place,
+  arrow: string,
+  hint: string | undefined,
+  mark: string,
+  paint: (text: string) => string,
+): string[] {
+  const position = place.line === undefined ? '' : `:${place.line}:${place.column ?? 1}`
+  const number = String(place.line ?? '')
+  const gutter = ' '.repeat(number.length)
+  const lines = [`${gutter} ${arrow} ${clean(place.file)}${position}`]
+  const words = hint === undefined ? '' : ` ${clean(hint)}`
+  if (place.text === undefined) {
+    if (words !== '') lines.push(`${gutter} =${words}`)
+    return lines
+  }
+  const shown = cutAround([...place.text], (place.column ?? 1) - 1)
+  const before = shown.characters.slice(0, shown.caretAt).map(clean).join('')
+  const marked = shown.characters
+    .slice(shown.caretAt, shown.caretAt + place.length)
+    .map(clean)
+    .join('')
+  const after = shown.characters
+    .slice(shown.caretAt + place.length)
+    .map(clean)
+    .join('')
+  const caret = mark.repeat(Math.max(1, displayWidth(marked)))
+  lines.push(`${gutter} |`)
+  lines.push(`${number} | ${maskUserInfo(before + marked + after).trimEnd()}`)
+  lines.push(`${gutter} | ${' '.repeat(displayWidth(before))}${paint(caret + words)}`)
+  return lines
+}
+
+function cutAround(
+  characters: readonly string[],
+  caretAt: number,
+): { characters: readonly string[]; caretAt: number } {
+  if (characters.length <= MAX_SHOWN_CHARACTERS) return { characters, caretAt }
+  const start = Math.max(0, Math.min(caretAt - 40, characters.length - MAX_SHOWN_CHARACTERS))
+  const end = start + MAX_SHOWN_CHARACTERS
+  const left = start === 0 ? [] : ['…']
+  const right = end >= characters.length ? [] : ['…']
+  return {
+    characters: [...left, ...characters.slice(start, end), ...right],
+    caretAt: caretAt - start + left.length,
+  }
+}
+
+/** Makes control, format and bidirectional characters visible; a tab becomes two spaces so that carets line up. */
+function clean(text: string): string {
+  return text
+    .replaceAll('\t', '  ')
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+    .replace(/\p{Surrogate}/gu, '\\u{fffd}')
+}
+
+/** An address may hold a password (redis://:secret@host); each of its characters becomes a star, so columns stay true. */
+function maskUserInfo(text: string): string {
+  return text.replace(/(?<=\/\/)[^\s/@]+(?=@)/g, (secret) => '*'.repeat(secret.length))
+}
+
+/** Wide characters take two columns in a terminal. */
+function displayWidth(text: string): number {
+  let width = 0
+  for (const character of text)
+    width +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u.test(
+        character,
+      )
+        ? 2
+        : /\p{Mn}/u.test(character)
+          ? 0
+          : 1
+  return width
+}
+
+function painter(style: Parameters<typeof styleText>[0], colour: boolean): (text: string) => string {
+  return colour ? (text) => styleText(style, text, { validateStream: false }) : (text) => text
+}

@@ -1,0 +1,48 @@
+import Type from 'typebox'
+import { BYTE_SIZE_PATTERN } from './byte-size.ts'
+import { DURATION_PATTERN } from './duration.ts'
+
+/** A duration as text; `parseDurationMs` reads it. */
+export const DurationText = (description: string) =>
+  Type.String({
+    description,
+    pattern: DURATION_PATTERN,
+    'x-is': 'a duration such as 250ms, 5s, 1m, 12h or 30d',
+  })
+
+/** A size as text; `parseByteSize` reads it. */
+export const ByteSizeText = (description: string) =>
+  Type.String({
+    description,
+    pattern: BYTE_SIZE_PATTERN,
+    'x-is': 'a size such as 512B, 16KiB, 10MiB or 1GiB',
+  })
+
+/** An absolute http or https address without user name, query or fragment. */
+export const HttpAddress = (description: string) =>
+  Type.String({
+    description,
+    maxLength: 2048,
+    pattern: '^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$',
+    'x-is': 'an address such as https://api.example.com, without user name, query or fragment',
+  })
+
+/** The same without a path and without a trailing slash. */
+export const HttpOrigin = (description: string) =>
+  Type.String({
+    description,
+    maxLength: 2048,
+    pattern: '^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$',
+    'x-is': 'an address such as https://api.example.com, without a path and without a trailing slash',
+  })
+
+/** A TCP port; 0 asks the system for a free one. */
+export const PortNumber = (description: string) => Type.Integer({ description, minimum: 0, maximum: 65_535 })
+
+/** A path; `readConfig` makes it absolute: from the file's folder, or from the working folder when the environment gives it. */
+export const FilePath = (description: string) =>
+  Type.String({ description, minLength: 1, maxLength: 4096, 'x-path': true })
+
+/** A value that no message and no log may show, e.g. an address that holds a password. */
+export const SecretText = (description: string) =>
+  Type.String({ description, minLength: 1, maxLength: 4096, 'x-secret': true })
