@@ -1,0 +1,186 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { Store } from '../store/store.ts'
+import { StoreError } from '../store/store-error.ts'
+import { matchesClientSecret } from './client-secret.ts'
+import type { EngineEvent } from './engine-events.ts'
+import { hashGrantId } from './hash-grant-id.ts'
+import type { Interactions } from './interactions.ts'
+import { providerAdapter } from './provider-adapter.ts'
+import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
+import { reportProviderEvents } from './provider-events.ts'
+import { providerInteractions } from './provider-interactions.ts'
+import { providerRequest } from './provider-request.ts'
+
+/** Who a token speaks for. */
+export type TokenOwner = {
+  readonly accountId: string
+  readonly clientId: string
+  readonly scopes: readonly string[]
+}
+
+/** What the engine is asked to do with one request. */
+export type EngineRequest = {
+  /** Path and query, when they are not the request's own. */
+  readonly url?: string
+  /** The body, read and checked. */
+  readonly body?: Buffer
+  /** Runs when the answer is known and before its first byte is written. */
+  readonly beforeAnswer?: () => Promise<void>
+}
+
+/** The authorization server's engine: oidc-provider behind a port of four words. */
+export type Engine = {
+  /** Answers an OAuth request; writes status, headers and body. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse, options?: EngineRequest): Promise<void>
+  readonly interactions: Interactions
+  /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
+  findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
+  /** Ends a grant with everything issued under it. */
+  revokeGrant(grantId: string): Promise<void>
+}
+
+export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'renderError' | 'findAccount'> & {
+  readonly store: Store
+  readonly unusedClientSeconds: number
+  readonly findAccount: (
+    accountId: string,
+  ) => Promise<
+    { readonly username: string; readonly name: string; readonly email: string | undefined } | undefined
+  >
+  /** Writes the page that a browser at the authorization endpoint gets when there is no way back to the client. */
+  readonly renderErrorPage: (
+    error: { readonly error: string; readonly description: string },
+    response: ServerResponse,
+  ) => string
+  readonly onEvent: (event: EngineEvent) => void
+}
+
+/** Builds the engine. Cost: a few milliseconds; nothing is fetched. */
+export function createEngine(options: EngineOptions): Engine {
+  const issuer = new URL(options.issuer)
+  const requests = new WeakMap<IncomingMessage, EngineRequest>()
+  const grantArtifacts = options.store.artifacts('Grant')
+
+  const grantGone = (grantId: string) => options.onEvent({ kind: 'grant_gone', grant: hashGrantId(grantId) })
+  const revokeGrant = async (grantId: string): Promise<void> => {
+    await grantArtifacts.revokeByGrantId(grantId)
+    grantGone(grantId)
+  }
+
+  const provider = new Provider(
+    options.issuer,
+    providerConfiguration({
+      ...options,
+      adapter: providerAdapter({
+        store: options.store,
+        unusedClientSeconds: options.unusedClientSeconds,
+        revokeGrant,
+        grantRevoked: grantGone,
+      }),
+      findAccount: async (_ctx, accountId) => {
+        const account = await options.findAccount(accountId)
+        return account === undefined
+          ? undefined
+          : { accountId, claims: () => accountClaims(accountId, account) }
+      },
+      renderError: (ctx, error) => renderError(ctx, error, options),
+    }),
+  )
+  provider.proxy = true // it only ever sees the forwarded headers that providerRequest() writes
+  provider.silent = true
+  provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string): boolean {
+    return matchesClientSecret(presented, this.clientSecret)
+  }
+  provider.use(async (ctx, next) => {
+    await next()
+    shapeAnswer(ctx as KoaContextWithOIDC)
+    await requests.get(ctx.req)?.beforeAnswer?.()
+  })
+  const failures = reportProviderEvents(provider, options.onEvent)
+  const callback = provider.callback()
+
+  function shapeAnswer(ctx: KoaContextWithOIDC): void {
+    shapeDiscovery(ctx)
+    shapeFailure(ctx, failures.get(ctx.req))
+  }
+
+  return {
+    handle: async (request, response, engineRequest = {}) => {
+      const copy = providerRequest(request, { issuer, ...engineRequest })
+      requests.set(copy, engineRequest)
+      await callback(copy, response)
+    },
+    interactions: providerInteractions({
+      provider,
+      issuer,
+      catalogue: options.catalogue,
+      integrationIds: new Set(options.integrations.map((client) => client.clientId)),
+      clients: options.store.artifacts('Client'),
+      onEvent: options.onEvent,
+    }),
+    findTokenOwner: async (value) => {
+      const token = await provider.AccessToken.find(value)
+      if (token === undefined || !token.isValid || token.aud !== options.issuer) return undefined
+      const grant = token.grantId === undefined ? undefined : await provider.Grant.find(token.grantId)
+      if (grant === undefined || grant.accountId !== token.accountId || token.clientId === undefined)
+        return undefined
+      return { accountId: token.accountId, clientId: token.clientId, scopes: [...token.scopes] }
+    },
+    revokeGrant,
+  }
+}
+
+function accountClaims(
+  accountId: string,
+  account: { readonly username: string; readonly name: string; readonly email: string | undefined },
+) {
+  return {
+    sub: accountId,
+    name: account.name,
+    preferred_username: account.username,
+    ...(account.email === undefined ? {} : { email: account.email }),
+  }
+}
+
+/** Seed section 7: errors are JSON; a page only for a browser at the authorization endpoint. */
+function renderError(
+  ctx: KoaContextWithOIDC,
+  error: { readonly error: string; readonly description: string },
+  options: EngineOptions,
+): void {
+  const atBrowser = ctx.path.startsWith(ENDPOINTS.authorization) && ctx.get('accept').includes('text/html')
+  if (atBrowser) {
+    ctx.type = 'html'
+    ctx.body = options.renderErrorPage(error, ctx.res)
+  } else {
+    ctx.body = { error: error.error, error_description: error.description }
+  }
+}
+
+const DISCOVERY_PATHS: readonly string[] = [
+  ENDPOINTS.authorizationServerMetadata,
+  ENDPOINTS.openidConfiguration,
+]
+
+/** The engine can answer in more response modes than the contract has. */
+function shapeDiscovery(ctx: KoaContextWithOIDC): void {
+  if (!DISCOVERY_PATHS.includes(ctx.path) || typeof ctx.body !== 'object') return
+  Object.assign(ctx.body as object, { response_modes_supported: ['query'] })
+}
+
+/** A store that cannot answer is an outage that passes (503), not a defect (500). */
+function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined): void {
+  if (cause === undefined || ctx.status < 500) return
+  if (!(cause instanceof StoreError)) {
+    ctx.body = { error: 'server_error', error_description: 'The server met an unexpected condition.' }
+    return
+  }
+  ctx.status = 503
+  ctx.set('Retry-After', '1')
+  ctx.body = {
+    error: 'temporarily_unavailable',
+    error_description: 'The authorization server cannot reach its store. Try again in a moment.',
+  }
+}

@@ -1,0 +1,71 @@
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import type { Store } from '../store/store.ts'
+import { hashClientSecret } from './client-secret.ts'
+
+export type ProviderAdapterOptions = {
+  readonly store: Store
+  /** Registered clients that nobody used go after this long. */
+  readonly unusedClientSeconds: number
+  /** Ends a grant with everything issued under it. */
+  readonly revokeGrant: (grantId: string) => Promise<void>
+  /** Told once the store has acknowledged that the grant is gone. */
+  readonly grantRevoked: (grantId: string) => void
+}
+
+/**
+ * Gives the engine its storage: one adapter per model over the store.
+ * What it adds: a code, refresh token or pushed request is consumed exactly once (compare-and-set), client secrets
+ * are stored as hashes, and clients without a grant expire.
+ */
+export function providerAdapter(options: ProviderAdapterOptions): (model: string) => Adapter {
+  return (model) => modelAdapter(model, options)
+}
+
+function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
+  const artifacts = options.store.artifacts(model)
+  const found = (stored: Record<string, unknown> | undefined) => stored as AdapterPayload | undefined
+
+  return {
+    upsert: (id, payload, expiresInSeconds) =>
+      model === 'Client'
+        ? artifacts.upsert(id, withHashedSecret(payload), expiresInSeconds ?? options.unusedClientSeconds)
+        : artifacts.upsert(id, atRest(model, payload), expiresInSeconds),
+    find: async (id) => found(await artifacts.find(id)),
+    findByUid: async (uid) => found(await artifacts.findByUid(uid)),
+    findByUserCode: async (userCode) => found(await artifacts.findByUserCode(userCode)),
+    consume: async (id) => {
+      if (await artifacts.consume(id)) return
+      if (model === 'PushedAuthorizationRequest')
+        throw new errors.InvalidRequestUri('request_uri was used already')
+      // RFC 6749 §4.1.2: a code used twice ends what was issued for it, also when both uses came at once.
+      if (model === 'AuthorizationCode') await revokeGrantOf(await artifacts.find(id), options)
+      throw new errors.InvalidGrant('lost the race for a value that works once')
+    },
+    destroy: async (id) => {
+      await artifacts.destroy(id)
+      if (model === 'Grant') options.grantRevoked(id)
+    },
+    revokeByGrantId: (grantId) => artifacts.revokeByGrantId(grantId),
+  }
+}
+
+async function revokeGrantOf(
+  stored: Record<string, unknown> | undefined,
+  options: ProviderAdapterOptions,
+): Promise<void> {
+  const grantId = stored?.['grantId']
+  if (typeof grantId === 'string') await options.revokeGrant(grantId)
+}
+
+function withHashedSecret(payload: AdapterPayload): AdapterPayload {
+  return payload.client_secret === undefined
+    ? payload
+    : { ...payload, client_secret: hashClientSecret(payload.client_secret) }
+}
+
+/** An interaction carries the plain session id, which only the browser's cookie may hold. */
+function atRest(model: string, payload: AdapterPayload): AdapterPayload {
+  if (model !== 'Interaction' || payload.session?.cookie === undefined) return payload
+  const { cookie: _cookie, ...session } = payload.session
+  return { ...payload, session } as AdapterPayload
+}

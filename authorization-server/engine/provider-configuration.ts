@@ -1,0 +1,222 @@
+import {
+  type Adapter,
+  type ClientMetadata,
+  type Configuration,
+  errors,
+  type FindAccount,
+  type JWKS,
+  type KoaContextWithOIDC,
+} from 'oidc-provider'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { CookieKeys } from '../keys/cookie-keys.ts'
+import { hashClientSecret } from './client-secret.ts'
+import { hashGrantId } from './hash-grant-id.ts'
+import { requestRules } from './request-rules.ts'
+
+/** A client that the operator configured. */
+export type StaticClient = {
+  readonly clientId: string
+  readonly clientName: string | undefined
+  readonly redirectUris: readonly string[]
+  /** Absent: a public client. */
+  readonly clientSecret: string | undefined
+}
+
+export type ProviderConfigurationOptions = {
+  readonly issuer: string
+  readonly catalogue: ScopeCatalogue
+  readonly lifetimes: {
+    readonly codeSeconds: number
+    readonly accessTokenSeconds: number
+    readonly refreshTokenSeconds: number
+    readonly refreshTokenMaxSeconds: number
+    readonly sessionSeconds: number
+    readonly interactionSeconds: number
+  }
+  readonly signingKeys: JWKS
+  readonly cookieKeys: CookieKeys
+  readonly gatewayClientId: string
+  readonly gatewayClientSecret: string
+  readonly integrations: readonly StaticClient[]
+  readonly findAccount: FindAccount
+  readonly renderError: (ctx: KoaContextWithOIDC, error: { error: string; description: string }) => void
+  readonly adapter: (model: string) => Adapter
+  readonly nowSeconds: () => number
+}
+
+/** Everything that makes the engine meet the contract: paths, flow, lifetimes, audience, what is switched off. */
+export function providerConfiguration(options: ProviderConfigurationOptions): Configuration {
+  const { issuer, catalogue, lifetimes } = options
+  const scopes = [...catalogue.keys()]
+  return {
+    adapter: options.adapter,
+    jwks: options.signingKeys,
+    clients: [gatewayClient(options), ...options.integrations.map(integrationClient)],
+    clientAuthMethods: ['none', 'client_secret_post'],
+    clientDefaults: {
+      application_type: 'native',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'ES256',
+    },
+    responseTypes: ['code'],
+    scopes,
+    claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
+    pkce: { required: () => true },
+    extraParams: requestRules(catalogue),
+    allowOmittingSingleRegisteredRedirectUri: false,
+    findAccount: options.findAccount,
+    routes: {
+      authorization: ENDPOINTS.authorization,
+      token: ENDPOINTS.token,
+      registration: ENDPOINTS.registration,
+      revocation: ENDPOINTS.revocation,
+      introspection: ENDPOINTS.introspection,
+      jwks: ENDPOINTS.jwks,
+      pushed_authorization_request: ENDPOINTS.pushedAuthorizationRequest,
+      end_session: ENDPOINTS.endSession,
+    },
+    interactions: { url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}` },
+    // A grant belongs to one authorization: another one asks the person again and gets its own.
+    loadExistingGrant: async (ctx) => {
+      const grantId = ctx.oidc.result?.consent?.grantId
+      return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId)
+    },
+    expiresWithSession: async () => false,
+    issueRefreshToken: async () => true,
+    rotateRefreshToken: true,
+    revokeGrantPolicy: () => true,
+    extraTokenClaims: (_ctx, token) =>
+      token.kind === 'AccessToken' && 'grantId' in token && typeof token.grantId === 'string'
+        ? { grant: hashGrantId(token.grantId) }
+        : undefined,
+    clientBasedCORS: () => true, // the endpoints set their own CORS headers before the engine sees a request
+    cookies: cookies(options),
+    ttl: {
+      AuthorizationCode: lifetimes.codeSeconds,
+      AccessToken: lifetimes.accessTokenSeconds,
+      IdToken: lifetimes.accessTokenSeconds,
+      RefreshToken: (_ctx, token) => refreshTokenTtl(token.iiat, options),
+      Grant: lifetimes.refreshTokenMaxSeconds,
+      Session: lifetimes.sessionSeconds,
+      Interaction: lifetimes.interactionSeconds,
+    },
+    renderError: (ctx, out) =>
+      options.renderError(ctx, { error: out.error, description: out.error_description ?? '' }),
+    discovery: {
+      service_documentation: `${issuer}/auth.md`,
+      protected_resources: [issuer],
+      userinfo_endpoint: issuer + ENDPOINTS.userinfo,
+      revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      introspection_endpoint_auth_methods_supported: ['client_secret_post'],
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false }, // ours, in endpoints/userinfo.ts: the engine's refuses tokens that have an audience
+      dPoP: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      registration: { enabled: true, issueRegistrationAccessToken: false },
+      pushedAuthorizationRequests: { enabled: true },
+      revocation: {
+        enabled: true,
+        allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+      },
+      introspection: { enabled: true, allowedPolicy: introspectionPolicy(options) },
+      resourceIndicators: {
+        enabled: true,
+        // At authorize every API there is, so that a client may name the one it wants at the token endpoint.
+        defaultResource: () => issuer,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_ctx, resource) => {
+          if (resource !== issuer)
+            throw new errors.InvalidTarget(
+              `resource must be ${issuer}, the only API this server issues tokens for`,
+            )
+          return {
+            scope: scopes.join(' '),
+            audience: issuer,
+            accessTokenFormat: 'opaque',
+            accessTokenTTL: lifetimes.accessTokenSeconds,
+          }
+        },
+      },
+    },
+  }
+}
+
+function gatewayClient(options: ProviderConfigurationOptions): ClientMetadata {
+  return {
+    client_id: options.gatewayClientId,
+    client_secret: hashClientSecret(options.gatewayClientSecret),
+    token_endpoint_auth_method: 'client_secret_post',
+    redirect_uris: [],
+    response_types: [],
+    grant_types: [],
+  }
+}
+
+function integrationClient(client: StaticClient): ClientMetadata {
+  return {
+    client_id: client.clientId,
+    ...(client.clientName === undefined ? {} : { client_name: client.clientName }),
+    ...(client.clientSecret === undefined
+      ? { token_endpoint_auth_method: 'none' }
+      : {
+          token_endpoint_auth_method: 'client_secret_post',
+          client_secret: hashClientSecret(client.clientSecret),
+        }),
+    application_type: 'web',
+    redirect_uris: [...client.redirectUris],
+  }
+}
+
+/** RFC 6265bis §4.1.3: `__Host-` needs Secure and Path=/; the interaction's cookies keep to their own path. */
+function cookies(options: ProviderConfigurationOptions): NonNullable<Configuration['cookies']> {
+  const secure = options.issuer.startsWith('https:')
+  const attributes = { httpOnly: true, sameSite: 'lax', secure, signed: true, overwrite: true } as const
+  return {
+    keys: options.cookieKeys,
+    names: secure
+      ? {
+          session: '__Host-scopegate_session',
+          interaction: '__Secure-scopegate_interaction',
+          resume: '__Secure-scopegate_resume',
+        }
+      : {
+          session: 'scopegate_session',
+          interaction: 'scopegate_interaction',
+          resume: 'scopegate_resume',
+        },
+    long: { ...attributes, path: '/' },
+    short: attributes,
+  }
+}
+
+/** Sliding, but never past what the first refresh token of the family allowed. */
+function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderConfigurationOptions): number {
+  const { refreshTokenSeconds, refreshTokenMaxSeconds } = options.lifetimes
+  const now = options.nowSeconds()
+  const left = (firstIssuedAt ?? now) + refreshTokenMaxSeconds - now
+  return Math.max(1, Math.min(refreshTokenSeconds, left))
+}
+
+/**
+ * RFC 7662 §4: the gateway learns about access tokens, a confidential client about its own tokens, nobody about
+ * anything else. A token whose client is gone is not active (the engine would fail on it).
+ */
+function introspectionPolicy(
+  options: ProviderConfigurationOptions,
+): (
+  ctx: KoaContextWithOIDC,
+  client: { readonly clientId: string },
+  token: { readonly kind: string; readonly clientId?: string | undefined },
+) => Promise<boolean> {
+  return async (ctx, client, token) => {
+    if (token.clientId === undefined) return false
+    if (token.clientId === client.clientId) return true
+    if (client.clientId !== options.gatewayClientId || token.kind !== 'AccessToken') return false
+    return (await ctx.oidc.provider.Client.find(token.clientId)) !== undefined
+  }
+}

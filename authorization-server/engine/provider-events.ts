@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { EngineEvent } from './engine-events.ts'
+import { hashGrantId } from './hash-grant-id.ts'
+
+const REFUSALS = {
+  'authorization.error': 'authorization',
+  'pushed_authorization_request.error': 'pushed_authorization_request',
+  'grant.error': 'token',
+  'registration_create.error': 'registration',
+  'revocation.error': 'revocation',
+  'introspection.error': 'introspection',
+} as const
+
+/**
+ * Turns the engine's own events into ours.
+ * @returns what went wrong for each request that failed by a defect or an outage.
+ */
+export function reportProviderEvents(
+  provider: Provider,
+  onEvent: (event: EngineEvent) => void,
+): WeakMap<IncomingMessage, Error> {
+  const failures = new WeakMap<IncomingMessage, Error>()
+
+  for (const [name, endpoint] of Object.entries(REFUSALS))
+    provider.on(name as 'grant.error', (ctx, error) => {
+      onEvent({
+        kind: 'refused',
+        endpoint,
+        error: error.error,
+        detail: error.error_detail ?? error.error_description,
+        clientId: ctx.oidc.client?.clientId,
+      })
+    })
+
+  provider.on('server_error', (ctx, cause) => {
+    failures.set(ctx.req, cause)
+    onEvent({ kind: 'failed', endpoint: ctx.oidc.route, cause })
+  })
+  // Koa's own: an error outside every endpoint, e.g. a client that went away while its answer was written.
+  const emitter: NodeJS.EventEmitter = provider
+  emitter.on('error', (cause: Error) => onEvent({ kind: 'failed', endpoint: 'connection', cause }))
+
+  provider.on('registration_create.success', (_ctx, client) =>
+    onEvent({
+      kind: 'client_registered',
+      clientId: client.clientId,
+      redirectUris: client.redirectUris ?? [],
+    }),
+  )
+  provider.on('grant.success', (ctx) => onEvent(tokenEvent(ctx)))
+  provider.on('grant.revoked', (ctx, grantId) =>
+    onEvent({
+      kind: 'grant_revoked',
+      clientId: ctx.oidc.client?.clientId,
+      grant: hashGrantId(grantId),
+      reason: revocationReason(ctx),
+    }),
+  )
+  return failures
+}
+
+function tokenEvent(ctx: KoaContextWithOIDC): EngineEvent {
+  const token = ctx.oidc.entities.AccessToken
+  return {
+    kind: ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'token_refreshed' : 'token_issued',
+    clientId: ctx.oidc.client?.clientId ?? '',
+    accountId: token?.accountId,
+    scope: token?.scope,
+    grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
+  }
+}
+
+function revocationReason(
+  ctx: KoaContextWithOIDC,
+): Extract<EngineEvent, { readonly kind: 'grant_revoked' }>['reason'] {
+  if (ctx.oidc.route === 'revocation') return 'revoked'
+  if (ctx.oidc.route !== 'token') return 'signed_out'
+  return ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'refresh_token_reused' : 'code_reused'
+}

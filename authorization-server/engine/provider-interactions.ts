@@ -1,0 +1,173 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errors, type Provider, type Interaction as ProviderInteraction } from 'oidc-provider'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { parseScope } from '../../oauth/scope.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ArtifactStore } from '../store/store.ts'
+import type { EngineEvent } from './engine-events.ts'
+import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
+import { providerRequest } from './provider-request.ts'
+
+export type ProviderInteractionsOptions = {
+  readonly provider: Provider
+  readonly issuer: URL
+  readonly catalogue: ScopeCatalogue
+  /** Clients that the operator vouches for. */
+  readonly integrationIds: ReadonlySet<string>
+  readonly clients: ArtifactStore
+  readonly onEvent: (event: EngineEvent) => void
+}
+
+/** What the pages ask and answer, over the engine's own interaction records. */
+export function providerInteractions(options: ProviderInteractionsOptions): Interactions {
+  const { provider, issuer } = options
+
+  const load = (request: IncomingMessage, response: ServerResponse): Promise<ProviderInteraction> =>
+    orExpired(async () => {
+      const details = await provider.interactionDetails(providerRequest(request, { issuer }), response)
+      if (details.uid !== uidInPath(request))
+        throw new InteractionError(
+          'ERR_INTERACTION_OTHER_BROWSER',
+          'the address and the cookie name different interactions',
+        )
+      return details
+    })
+  const finish = (request: IncomingMessage, response: ServerResponse, result: object): Promise<string> =>
+    orExpired(() => provider.interactionResult(providerRequest(request, { issuer }), response, { ...result }))
+
+  return {
+    read: async (request, response) => describe(await load(request, response), options),
+
+    signedIn: async (request, response, accountId) => {
+      const details = await load(request, response)
+      requireStep(details, 'login')
+      if (details.session !== undefined && details.session.accountId !== accountId)
+        await leaveSession(details, request, response, options)
+      return finish(request, response, { login: { accountId, amr: ['pwd'] } })
+    },
+
+    consented: async (request, response, grantedScopes) => {
+      const details = await load(request, response)
+      requireStep(details, 'consent')
+      const interaction = await describe(details, options)
+      const { accountId } = interaction
+      if (accountId === undefined) throw stepError('consent needs a signed-in person')
+      const granted = grantable(grantedScopes, interaction)
+      const grantId = await saveGrant(granted, accountId, interaction, provider)
+      await keepClient(interaction.client.id, options.clients)
+      const address = await finish(request, response, { consent: { grantId } })
+      options.onEvent({ kind: 'consent_given', clientId: interaction.client.id, accountId, scopes: granted })
+      return address
+    },
+
+    denied: async (request, response) => {
+      const details = await load(request, response)
+      const address = await finish(request, response, {
+        error: 'access_denied',
+        error_description: 'The person at the browser did not allow this.',
+      })
+      options.onEvent({
+        kind: 'consent_denied',
+        clientId: String(details.params['client_id']),
+        accountId: details.session?.accountId,
+      })
+      return address
+    },
+  }
+}
+
+async function describe(
+  details: ProviderInteraction,
+  options: ProviderInteractionsOptions,
+): Promise<Interaction> {
+  const clientId = String(details.params['client_id'])
+  const client = await options.provider.Client.find(clientId)
+  if (client === undefined) throw expired(new Error('the client is gone'))
+  const { scope, resource, redirect_uri: redirectUri, login_hint: loginHint } = details.params
+  return {
+    uid: details.uid,
+    prompt: details.prompt.name === 'consent' ? 'consent' : 'sign-in',
+    client: { id: clientId, name: client.clientName, verified: options.integrationIds.has(clientId) },
+    redirectUri: String(redirectUri),
+    scopes: (parseScope(String(scope ?? '')) ?? []).filter((name) => options.catalogue.has(name)),
+    resources: (Array.isArray(resource) ? resource : [resource ?? options.provider.issuer]).map(String),
+    accountId: details.session?.accountId,
+    loginHint: typeof loginHint === 'string' ? loginHint : undefined,
+  }
+}
+
+/** `openid` is not on the page: whoever signs in to an app gives it who they are. */
+function grantable(grantedScopes: readonly string[], interaction: Interaction): readonly string[] {
+  const asked = new Set(interaction.scopes)
+  const surplus = grantedScopes.filter((scope) => !asked.has(scope))
+  if (surplus.length > 0) throw stepError(`nobody asked for ${surplus.join(' ')}`)
+  const granted = new Set(grantedScopes)
+  return interaction.scopes.filter((scope) => granted.has(scope) || scope === 'openid')
+}
+
+async function saveGrant(
+  granted: readonly string[],
+  accountId: string,
+  interaction: Interaction,
+  provider: Provider,
+): Promise<string> {
+  const grant = new provider.Grant({ accountId, clientId: interaction.client.id })
+  const withheld = interaction.scopes.filter((scope) => !granted.includes(scope))
+  if (granted.length > 0) grant.addOIDCScope([...granted])
+  if (withheld.length > 0) grant.rejectOIDCScope(withheld)
+  for (const resource of interaction.resources) {
+    if (granted.length > 0) grant.addResourceScope(resource, [...granted])
+    if (withheld.length > 0) grant.rejectResourceScope(resource, withheld)
+  }
+  return grant.save()
+}
+
+/** Registered clients expire unless somebody uses them: from its first grant on, a client stays. */
+async function keepClient(clientId: string, clients: ArtifactStore): Promise<void> {
+  const metadata = await clients.find(clientId)
+  if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)
+}
+
+/** Somebody else signs in in this browser: their session starts afresh instead of growing out of the other one. */
+async function leaveSession(
+  details: ProviderInteraction,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { provider, issuer }: ProviderInteractionsOptions,
+): Promise<void> {
+  const session = await provider.Session.get(
+    provider.createContext(providerRequest(request, { issuer }), response) as never,
+  )
+  await session.destroy()
+  delete (details as { session?: unknown }).session
+  await details.persist()
+}
+
+function requireStep(details: ProviderInteraction, prompt: 'login' | 'consent'): void {
+  if (details.prompt.name !== prompt) throw stepError(`the interaction waits for ${details.prompt.name}`)
+}
+
+function stepError(message: string): InteractionError {
+  return new InteractionError('ERR_INTERACTION_STEP', message)
+}
+
+function expired(cause: unknown): InteractionError {
+  return new InteractionError('ERR_INTERACTION_EXPIRED', 'the interaction expired or was finished already', {
+    cause,
+  })
+}
+
+async function orExpired<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof errors.SessionNotFound) throw expired(error)
+    throw error
+  }
+}
+
+/** `/oauth/interaction/<uid>` and what lies below it. */
+function uidInPath(request: IncomingMessage): string | undefined {
+  const path = (request.url ?? '').split('?', 1)[0] ?? ''
+  return path.slice(ENDPOINTS.interaction.length + 1).split('/', 1)[0]
+}

@@ -1,0 +1,54 @@
+import { errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { parseScope } from '../../oauth/scope.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+
+type Rule = (ctx: KoaContextWithOIDC, value: string | undefined) => void
+
+/**
+ * What the contract asks of an authorization request beyond the engine's own checks. They run when the client and
+ * its redirect URI are known to be good, so the refusals reach the client by redirect.
+ */
+export function requestRules(catalogue: ScopeCatalogue): Record<string, Rule> {
+  return {
+    scope: (ctx) => checkScope(rawParameter(ctx, 'scope'), catalogue),
+    state: (ctx) => requireState(rawParameter(ctx, 'state')),
+    response_mode: (ctx) => refuseOtherResponseModes(ctx),
+  }
+}
+
+/** As the client sent it: the engine drops from its own copy what it does not know. */
+function rawParameter(ctx: KoaContextWithOIDC, name: string): string | undefined | 'pushed' {
+  if (ctx.oidc.route !== 'pushed_authorization_request' && ctx.query['request_uri'] !== undefined)
+    return 'pushed'
+  const source = ctx.oidc.route === 'pushed_authorization_request' ? ctx.oidc.body : ctx.query
+  const value = source?.[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void {
+  if (scope === 'pushed') return
+  if (scope === undefined)
+    throw new errors.InvalidRequest('scope is required: name the scopes that you need, separated by spaces')
+  const tokens = parseScope(scope)
+  if (tokens === undefined) throw new errors.InvalidScope('scope holds characters that no scope may have', '')
+  // OpenID Connect Core 1.0 §11: tolerated, since a refresh token is always issued.
+  const unknown = tokens.filter((token) => token !== 'offline_access' && !catalogue.has(token))
+  if (unknown.length > 0)
+    throw new errors.InvalidScope(
+      'this server does not know a requested scope; scopes_supported in its metadata lists all',
+      unknown.join(' '),
+    )
+}
+
+function requireState(state: string | undefined): void {
+  if (state === undefined)
+    throw new errors.InvalidRequest('state is required: send a random value and compare it on return')
+}
+
+/** The contract returns code and iss as query parameters; other modes would only be ways around it. */
+function refuseOtherResponseModes(ctx: KoaContextWithOIDC): void {
+  const mode = ctx.oidc.params?.['response_mode']
+  if (mode === undefined || mode === 'query') return
+  if (ctx.oidc.params !== undefined) ctx.oidc.params['response_mode'] = undefined
+  throw new errors.UnsupportedResponseMode('response_mode must be query')
+}

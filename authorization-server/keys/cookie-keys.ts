@@ -1,0 +1,32 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** Signs cookies with HMAC-SHA-256; the first key signs, the others still verify. */
+export type CookieKeys = {
+  sign(data: string): string
+  verify(data: string, digest: string): boolean
+  /** @returns which key made the digest, or -1; above 0 means: sign anew with the first. */
+  index(data: string, digest: string): number
+}
+
+/** @param keys at least one, newest first. */
+export function cookieKeys(keys: readonly string[]): CookieKeys {
+  const [newest] = keys
+  if (newest === undefined) throw new TypeError('cookieKeys() needs a key')
+  const index = (data: string, digest: string): number =>
+    keys.findIndex((key) => sameText(sign(data, key), digest))
+  return {
+    sign: (data) => sign(data, newest),
+    verify: (data, digest) => index(data, digest) >= 0,
+    index,
+  }
+}
+
+function sign(data: string, key: string): string {
+  return createHmac('sha256', key).update(data).digest('base64url')
+}
+
+function sameText(expected: string, actual: string): boolean {
+  const left = Buffer.from(expected)
+  const right = Buffer.from(actual)
+  return left.length === right.length && timingSafeEqual(left, right)
+}

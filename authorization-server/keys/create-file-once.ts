@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { BootError } from '../../runtime/boot-error.ts'
+
+const OWNER_ONLY = 0o600
+
+/**
+ * Reads a file of secrets, writing it first when it does not exist yet. Of several processes that start at once, one
+ * writes; all read the same bytes, whole. The file is readable by its owner only.
+ * @throws {BootError} ERR_DATA_DIR when the folder cannot be made or written, ERR_SECRET_FILE when the file cannot be read.
+ */
+export async function createFileOnce(file: string, make: () => Promise<string>): Promise<string> {
+  const existing = await readIfExists(file)
+  if (existing !== undefined) return existing
+  const draft = `${file}.${process.pid}-${randomBytes(6).toString('hex')}`
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    const handle = await open(draft, 'wx', OWNER_ONLY)
+    try {
+      await handle.writeFile(await make())
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await chmod(draft, OWNER_ONLY)
+    await linkUnlessThere(draft, file)
+  } catch (cause) {
+    throw new BootError(
+      'ERR_DATA_DIR',
+      `Cannot write ${file} (${errorCode(cause)}). Make the folder ${dirname(file)} writable for this user, or choose another data folder (dataDir, SCOPEGATE_DATA_DIR).`,
+      { cause },
+    )
+  } finally {
+    await rm(draft, { force: true }).catch(() => undefined)
+  }
+  return readSecretFile(file, 'the file that was just written')
+}
+
+/**
+ * Reads a file that the operator named.
+ * @param setting which setting names it, for the message.
+ * @throws {BootError} ERR_SECRET_FILE when it cannot be read.
+ */
+export async function readSecretFile(file: string, setting: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw unreadable(file, setting, cause)
+  }
+}
+
+async function readIfExists(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    if (errorCode(cause) === 'ENOENT') return undefined
+    throw unreadable(file, 'generated once', cause)
+  }
+}
+
+function unreadable(file: string, setting: string, cause: unknown): BootError {
+  return new BootError(
+    'ERR_SECRET_FILE',
+    `Cannot read ${file} (${setting}): ${errorCode(cause)}. Check that the file exists and that this user may read it.`,
+    { cause },
+  )
+}
+
+/** link() fails when the name is taken: the loser of a race keeps the winner's file. */
+async function linkUnlessThere(draft: string, file: string): Promise<void> {
+  try {
+    await link(draft, file)
+  } catch (cause) {
+    if (errorCode(cause) !== 'EEXIST') throw cause
+  }
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+}

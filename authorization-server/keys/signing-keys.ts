@@ -1,0 +1,91 @@
+import { generateKeyPair, type JsonWebKey } from 'node:crypto'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { BootError } from '../../runtime/boot-error.ts'
+import { createFileOnce, readSecretFile } from './create-file-once.ts'
+
+/** A private signing key. Source: RFC 7517 section 4. */
+export type SigningKey = JsonWebKey & { readonly kty: string; readonly kid?: string; readonly alg?: string }
+
+/** Private JWK Set; the first key signs unless a client asks for another algorithm. */
+export type SigningKeys = { readonly keys: readonly SigningKey[] }
+
+const generate = promisify(generateKeyPair)
+
+const RSA_BITS = 2048 // RFC 7518 §3.3: a key of 2048 bits or larger
+
+/**
+ * Reads the signing keys: from the operator's file, or from `signing-keys.json` in the data folder, made once.
+ * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_SIGNING_KEYS.
+ */
+export async function loadSigningKeys(options: {
+  readonly signingKeysFile: string | undefined
+  readonly dataDir: string
+}): Promise<SigningKeys> {
+  if (options.signingKeysFile !== undefined) {
+    const text = await readSecretFile(options.signingKeysFile, 'signingKeysFile')
+    return parseSigningKeys(text, options.signingKeysFile)
+  }
+  const file = join(options.dataDir, 'signing-keys.json')
+  const text = await createFileOnce(file, async () => `${JSON.stringify(await makeSigningKeys())}\n`)
+  return parseSigningKeys(text, file)
+}
+
+/** Makes a fresh set: ES256 first, then Ed25519, then RS256, which OpenID Connect Discovery 1.0 §3 wants listed. */
+export async function makeSigningKeys(): Promise<SigningKeys> {
+  const [ec, ed, rsa] = await Promise.all([
+    generate('ec', { namedCurve: 'P-256' }),
+    generate('ed25519'),
+    generate('rsa', { modulusLength: RSA_BITS }),
+  ])
+  const use = 'sig'
+  return {
+    keys: [
+      { ...jwk(ec.privateKey.export({ format: 'jwk' })), alg: 'ES256', use },
+      { ...jwk(ed.privateKey.export({ format: 'jwk' })), alg: 'Ed25519', use },
+      { ...jwk(rsa.privateKey.export({ format: 'jwk' })), alg: 'RS256', use },
+    ],
+  }
+}
+
+/**
+ * Reads a private JWK Set from text.
+ * @throws {BootError} ERR_SIGNING_KEYS when it is not one, or lacks an ES256 or an RS256 key.
+ */
+export function parseSigningKeys(text: string, file: string): SigningKeys {
+  const refuse = (reason: string) =>
+    new BootError(
+      'ERR_SIGNING_KEYS',
+      `${file}: ${reason}. It must be a JSON Web Key Set with private keys: {"keys":[…]}; remove signingKeysFile to have keys generated.`,
+      { exitCode: 3 },
+    )
+  const document = parseJson(text)
+  const keys = isRecord(document) ? document['keys'] : undefined
+  if (!Array.isArray(keys) || keys.length === 0) throw refuse('there are no keys')
+  const signingKeys = keys.map((key: unknown, index) => {
+    if (!isRecord(key) || typeof key['kty'] !== 'string') throw refuse(`keys[${index}] is not a key`)
+    if (typeof key['d'] !== 'string') throw refuse(`keys[${index}] has no private part`)
+    return key as unknown as SigningKey
+  })
+  if (!signingKeys.some((key) => key.kty === 'EC' && key.crv === 'P-256'))
+    throw refuse('there is no P-256 key for ES256')
+  if (!signingKeys.some((key) => key.kty === 'RSA')) throw refuse('there is no RSA key for RS256')
+  return { keys: signingKeys }
+}
+
+function jwk(key: JsonWebKey): SigningKey {
+  if (key.kty === undefined) throw new TypeError('a JWK without kty')
+  return { ...key, kty: key.kty }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
