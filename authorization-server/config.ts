@@ -1,4 +1,21 @@
+import { join } from 'node:path'
+import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { parseByteSize } from '../runtime/byte-size.ts'
+import { ConfigError } from '../runtime/config-error.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../runtime/diagnostic.ts'
+import { displayPath } from '../runtime/display-path.ts'
+import { parseDurationMs } from '../runtime/duration.ts'
+import { readConfig } from '../runtime/read-config.ts'
+import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import {
+  ByteSizeText,
+  DurationText,
+  FilePath,
+  HttpOrigin,
+  PortNumber,
+  SecretText,
+} from '../runtime/value-shapes.ts'
 
 /** A client that the operator vouches for, with fixed callbacks. Source: seed-interface section 5.4. */
 export type Integration = {
@@ -35,7 +52,7 @@ export type AuthorizationServerConfig = {
     readonly accessTokenSeconds: number
     /** Sliding: counted from the last refresh. */
     readonly refreshTokenSeconds: number
-    /** In all: counted from the sign-in's consent. */
+    /** In all: counted from the consent. */
     readonly refreshTokenMaxSeconds: number
     readonly sessionSeconds: number
   }
@@ -43,7 +60,218 @@ export type AuthorizationServerConfig = {
     /** Loopback hosts accepted in redirect URIs; `127.0.0.1` only unless the operator widens it. */
     readonly loopbackHosts: readonly string[]
     readonly bodyLimitBytes: number
+    /** A registered client that nobody ever used goes after this long. */
+    readonly unusedClientSeconds: number
   }
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
+}
+
+const Address = (description: string) =>
+  Type.Object(
+    {
+      host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
+      port: PortNumber('port to listen on; 0 asks the system for a free one'),
+    },
+    { description },
+  )
+
+/** What holds when the file says nothing. */
+const DEFAULTS = {
+  lifetimes: { code: '60s', accessToken: '15m', refreshToken: '30d', refreshTokenMax: '90d', session: '14d' },
+  loopbackHosts: ['127.0.0.1'],
+  bodyLimit: '16KiB',
+  unusedClients: '7d',
+  logLevel: 'info',
+} as const
+
+const RegisteredIntegration = Type.Object(
+  {
+    clientId: Type.String({ description: 'client_id', minLength: 1, maxLength: 100 }),
+    clientName: Type.String({
+      description: 'shown on the consent page, as verified',
+      minLength: 1,
+      maxLength: 100,
+    }),
+    redirectUris: Type.Array(
+      Type.String({
+        description: 'a fixed callback',
+        pattern: '^https://[^\\s#]+$',
+        'x-is': 'an https address without fragment',
+      }),
+      { description: 'its fixed callbacks', minItems: 1 },
+    ),
+    clientSecretFile: Type.Optional(FilePath('file with its client_secret; without it, a public client')),
+  },
+  { description: 'a registered integration' },
+)
+
+const Lifetimes = Type.Object(
+  {
+    code: Type.Optional(DurationText('authorization codes')),
+    accessToken: Type.Optional(DurationText('access tokens')),
+    refreshToken: Type.Optional(DurationText('refresh tokens, from their last use')),
+    refreshTokenMax: Type.Optional(DurationText('refresh tokens, from the consent')),
+    session: Type.Optional(DurationText('sign-in sessions')),
+  },
+  { description: 'how long things live' },
+)
+
+const Registration = Type.Object(
+  {
+    redirectUris: Type.Optional(
+      Type.Object(
+        {
+          loopback: Type.Array(
+            Type.Enum(['127.0.0.1', 'localhost', '[::1]'], {
+              description: '127.0.0.1, localhost or [::1]',
+            }),
+            { description: 'hosts of http redirect URIs that anybody may register', minItems: 1 },
+          ),
+        },
+        { description: 'which redirect URIs may be registered' },
+      ),
+    ),
+    bodyLimit: Type.Optional(ByteSizeText('largest registration request')),
+    unusedClients: Type.Optional(
+      DurationText('registered clients that nobody used are forgotten after this long'),
+    ),
+  },
+  { description: 'dynamic client registration' },
+)
+
+/** The shape of config/authorization-server.yaml. */
+export const AuthorizationServerFile = Type.Object(
+  {
+    issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),
+    name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
+    listen: Address('where the service listens'),
+    management: Address('where /livez, /readyz and /metrics listen'),
+    scopes: FilePath('the scope catalogue'),
+    dataDir: FilePath('folder of the SQLite file and the generated keys'),
+    store: Type.Object(
+      { type: Type.Enum(['sqlite', 'redis'], { description: 'sqlite or redis' }) },
+      { description: 'what remembers clients, grants and tokens' },
+    ),
+    redis: Type.Optional(
+      Type.Object(
+        { url: SecretText('redis://… or rediss://…') },
+        { description: 'used by store.type: redis' },
+      ),
+    ),
+    signingKeysFile: Type.Optional(
+      FilePath('JSON Web Key Set with private keys; without it, keys are made once in dataDir'),
+    ),
+    cookieKeysFile: Type.Optional(
+      FilePath('cookie keys, one per line, newest first; without it, a key is made once in dataDir'),
+    ),
+    gatewayClient: Type.Object(
+      {
+        id: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
+        secretFile: FilePath("file with the gateway's client_secret"),
+      },
+      { description: 'the client that introspects tokens and listens for revocations' },
+    ),
+    development: Type.Optional(
+      Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
+    ),
+    lifetimes: Type.Optional(Lifetimes),
+    registration: Type.Optional(Registration),
+    integrations: Type.Optional(
+      Type.Array(RegisteredIntegration, { description: 'clients that the operator vouches for' }),
+    ),
+    log: Type.Optional(
+      Type.Object(
+        {
+          level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+            description: 'trace, debug, info, warn, error, fatal or silent',
+          }),
+        },
+        { description: 'the log on standard output' },
+      ),
+    ),
+  },
+  { description: 'config/authorization-server.yaml' },
+)
+
+type File = Type.Static<typeof AuthorizationServerFile>
+
+/**
+ * Reads the configuration and the scope catalogue it names.
+ * @returns the configuration, and warnings that stop nothing.
+ * @throws {ConfigError} listing everything that is wrong; code C301 names two settings that contradict each other.
+ */
+export function readAuthorizationServerConfig(options: {
+  readonly configDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}): { readonly config: AuthorizationServerConfig; readonly warnings: readonly Diagnostic[] } {
+  const file = join(options.configDir, 'authorization-server.yaml')
+  const { value, warnings } = readConfig({ file, schema: AuthorizationServerFile, env: options.env })
+  const config = toConfig(value, readScopeCatalogue({ file: value.scopes }))
+  const contradictions = findContradictions(config, displayPath(file))
+  if (contradictions.length > 0) throw new ConfigError(contradictions)
+  return { config, warnings }
+}
+
+function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerConfig {
+  const lifetimes = { ...DEFAULTS.lifetimes, ...file.lifetimes }
+  const { registration } = file
+  return Object.freeze({
+    issuer: file.issuer,
+    name: file.name,
+    listen: file.listen,
+    management: file.management,
+    catalogue,
+    dataDir: file.dataDir,
+    store: file.store,
+    redis: file.redis,
+    signingKeysFile: file.signingKeysFile,
+    cookieKeysFile: file.cookieKeysFile,
+    gatewayClient: file.gatewayClient,
+    development: file.development ?? false,
+    lifetimes: {
+      codeSeconds: seconds(lifetimes.code),
+      accessTokenSeconds: seconds(lifetimes.accessToken),
+      refreshTokenSeconds: seconds(lifetimes.refreshToken),
+      refreshTokenMaxSeconds: seconds(lifetimes.refreshTokenMax),
+      sessionSeconds: seconds(lifetimes.session),
+    },
+    registration: {
+      loopbackHosts: registration?.redirectUris?.loopback ?? DEFAULTS.loopbackHosts,
+      bodyLimitBytes: parseByteSize(registration?.bodyLimit ?? DEFAULTS.bodyLimit) ?? 0,
+      unusedClientSeconds: seconds(registration?.unusedClients ?? DEFAULTS.unusedClients),
+    },
+    integrations: (file.integrations ?? []).map((integration) => ({
+      clientId: integration.clientId,
+      clientName: integration.clientName,
+      redirectUris: integration.redirectUris,
+      clientSecretFile: integration.clientSecretFile,
+    })),
+    log: { level: file.log?.level ?? DEFAULTS.logLevel },
+  })
+}
+
+/** What each key's own shape cannot say. */
+function findContradictions(config: AuthorizationServerConfig, file: string): readonly Diagnostic[] {
+  const found: Diagnostic[] = []
+  const say = (message: string, hint: string) =>
+    found.push(diagnostic('C301', message, wholeFile(file), { hint }))
+  const { lifetimes } = config
+  for (const [name, value] of Object.entries(lifetimes))
+    if (value < 1) say(`lifetimes.${name.replace(/Seconds$/, '')} is shorter than a second`, 'use 1s or more')
+  if (lifetimes.refreshTokenMaxSeconds < lifetimes.refreshTokenSeconds)
+    say('lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken', 'make it at least as long')
+  if (config.registration.unusedClientSeconds < 1)
+    say('registration.unusedClients is shorter than a second', 'use 7d')
+  if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
+  if (config.store.type === 'redis' && config.redis === undefined)
+    say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
+  const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
+  for (const id of new Set(ids.filter((one, index) => ids.indexOf(one) !== index)))
+    say(`two clients have the id ${id}`, 'give each its own')
+  return found
+}
+
+function seconds(text: string): number {
+  return Math.floor((parseDurationMs(text) ?? 0) / 1000)
 }
