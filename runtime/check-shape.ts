@@ -89,6 +89,7 @@ function explainUsually({ error, path, value }: Violation): {
 } {
   const params: Record<string, unknown> = error.params
   const secret = error.parentSchema?.['x-secret'] === true
+  const is = error.parentSchema?.['x-is'] as string | undefined
   const shown = secret ? 'the value' : quoted(value)
   switch (error.keyword) {
     case 'enum':
@@ -111,14 +112,14 @@ function explainUsually({ error, path, value }: Violation): {
     case 'type':
       return {
         number: '104',
-        message: `${pathText(path)} has to be ${kindWords(error.schema)}, and this is ${kindOf(value)}`,
-        hint: typeof value === 'number' && String(error.schema) === 'string' ? `write "${value}"` : undefined,
+        message: `${pathText(path)} has to be ${is ?? kindWords(error.schema)}, and this is ${kindOf(value)}`,
+        hint: is === undefined ? suggestKind(error.schema, value) : undefined,
       }
     case 'pattern':
     case 'format':
       return {
         number: '105',
-        message: `${shown} is not ${error.parentSchema?.['x-is'] ?? `of the form ${params['pattern'] ?? params['format']}`}`,
+        message: `${shown} is not ${is ?? `of the form ${params['pattern'] ?? params['format']}`}`,
       }
     case 'uniqueItems':
       return { number: '106', message: `${pathText(path)} names the same thing twice`, hint: 'keep one' }
@@ -172,6 +173,15 @@ function kindOf(value: unknown): string {
   if (typeof value === 'object') return 'a map of keys'
   if (typeof value === 'string') return 'a text'
   return `the ${typeof value} ${value}`
+}
+
+/** What to write when the value is right and its form is not. */
+function suggestKind(wanted: unknown, value: unknown): string | undefined {
+  if (wanted === 'string' && (typeof value === 'number' || typeof value === 'boolean'))
+    return `write "${value}"`
+  if (wanted === 'array' && (typeof value === 'string' || typeof value === 'number'))
+    return `write [${value}]`
+  return undefined
 }
 
 /** RFC 6901; whether a step is a key or a position only the data can tell. */

@@ -1,0 +1,67 @@
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
+import { suggest } from '../../runtime/suggest.ts'
+import type { YamlDocument, YamlPath } from '../../runtime/yaml-document.ts'
+
+/** What policies may refer to; undefined where the reader does not care. */
+export type References = {
+  readonly catalogue: ScopeCatalogue | undefined
+  /** The names of config/upstreams.yaml. */
+  readonly upstreams: ReadonlySet<string> | undefined
+}
+
+/**
+ * Finds names that lead nowhere. It looks at whatever has the right shape, so that a misspelt key does not hide a misspelt
+ * scope.
+ * Codes: P201 unknown scope, P202 unknown upstream.
+ */
+export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
+  const file = record(document.value)
+  const diagnostics = checkUpstream(file['upstream'], document, references.upstreams)
+  for (const [index, route] of list(file['routes']).entries()) {
+    const scopes = record(record(route)['scopes'])
+    for (const key of ['all', 'any']) {
+      for (const [position, scope] of list(scopes[key]).entries()) {
+        const path: YamlPath = ['routes', index, 'scopes', key, position]
+        diagnostics.push(...checkScope(scope, path, document, references.catalogue))
+      }
+    }
+  }
+  return diagnostics
+}
+
+function checkUpstream(
+  name: unknown,
+  document: YamlDocument,
+  known: ReadonlySet<string> | undefined,
+): Diagnostic[] {
+  if (known === undefined || typeof name !== 'string' || name === '' || known.has(name)) return []
+  const near = suggest(name, known)
+  const hint = near === undefined ? `known: ${[...known].join(', ')}` : `did you mean "${near}"?`
+  const message = `upstream ${JSON.stringify(name)} is not in config/upstreams.yaml`
+  return [diagnostic('P202', message, document.placeOf(['upstream']), { hint })]
+}
+
+function checkScope(
+  name: unknown,
+  path: YamlPath,
+  document: YamlDocument,
+  catalogue: ScopeCatalogue | undefined,
+): Diagnostic[] {
+  if (catalogue === undefined || typeof name !== 'string' || name === '' || catalogue.has(name)) return []
+  const near = suggest(name, catalogue.keys())
+  const hint =
+    near === undefined ? 'add it to the catalogue, or name one of its scopes' : `did you mean "${near}"?`
+  const message = `scope ${JSON.stringify(name)} is not in the catalogue (config/scopes.yaml)`
+  return [diagnostic('P201', message, document.placeOf(path), { hint })]
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,93 @@
+/** A path template, taken apart: `/api/{family}/**`. */
+export type PathTemplate = {
+  readonly segments: readonly PathSegment[]
+  /** True when it ends in `**`: this path and everything below it. */
+  readonly below: boolean
+}
+
+/** One segment: literal text, or the name of a parameter. */
+export type PathSegment = { readonly literal: string } | { readonly parameter: string }
+
+/** Why a template is refused, in words, and what to write. */
+export type TemplateProblem = { readonly problem: string; readonly hint?: string | undefined }
+
+// RFC 3986 section 3.3: pchar without `*`, `{` and `}`, which are ours.
+const LITERAL = /^(?:[A-Za-z0-9\-._~!$&'()+,;=:@]|%[0-9A-F]{2})*$/
+const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]{0,63})\}$/
+
+/**
+ * Reads a path template: literal segments, `{parameter}` segments and at most one `**` at the end. Literals have to be in
+ * the canonical form that requests are brought into before they are matched, else no request could ever reach the route.
+ */
+export function parsePathTemplate(path: string): PathTemplate | TemplateProblem {
+  if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "/${path}"` }
+  if (path.length > 2048) return { problem: 'the path is longer than 2048 characters' }
+  const parts = path.slice(1).split('/')
+  const below = parts.at(-1) === '**'
+  if (below) parts.pop()
+  const segments: PathSegment[] = []
+  for (const [index, part] of parts.entries()) {
+    const isLast = index === parts.length - 1 && !below
+    const found = parseSegment(part, isLast)
+    if ('problem' in found) return found
+    if (
+      'parameter' in found &&
+      segments.some((one) => 'parameter' in one && one.parameter === found.parameter)
+    ) {
+      return { problem: `the parameter {${found.parameter}} is there twice`, hint: 'give each its own name' }
+    }
+    segments.push(found)
+  }
+  return { segments, below }
+}
+
+function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProblem {
+  const parameter = PARAMETER.exec(part)?.[1]
+  if (parameter !== undefined) return { parameter }
+  // An empty last segment is a trailing slash, which is significant.
+  if (part === '')
+    return isLast
+      ? { literal: '' }
+      : { problem: 'two slashes in a row never reach a route', hint: 'write one' }
+  if (part === '**') return { problem: '** stands only at the end of a path' }
+  if (part.startsWith(':'))
+    return { problem: `"${part}" would be taken literally`, hint: `write {${part.slice(1)}}` }
+  if (part.includes('*'))
+    return { problem: `"${part}" is not a segment: there are no other wildcards than a last **` }
+  if (/[{}]/.test(part)) {
+    return {
+      problem: `"${part}" is not a segment: a {parameter} is a whole segment, its name made of letters, digits and _`,
+    }
+  }
+  if (part === '.' || part === '..')
+    return { problem: 'dot segments are resolved before a route is looked for' }
+  if (/[?#]/.test(part))
+    return {
+      problem: 'a path holds no query and no fragment',
+      hint: `end it before ${/[?#]/.exec(part)?.[0]}`,
+    }
+  const canonical = canonicalLiteral(part)
+  if (canonical === undefined) return { problem: `"${part}" cannot stand in a path` }
+  if (canonical !== part) return { problem: `"${part}" is not in canonical form`, hint: `write ${canonical}` }
+  return { literal: part }
+}
+
+/** Unreserved characters decoded, the rest of the escapes in upper case (RFC 3986 section 6.2.2); undefined when requests with it are refused. */
+function canonicalLiteral(part: string): string | undefined {
+  if (!part.isWellFormed()) return undefined
+  const encoded = part.replace(/[^\x21-\x7e]|["<>\\^`|]/gu, (character) => encodeURIComponent(character))
+  if (/%(?![0-9A-Fa-f]{2})/.test(encoded)) return undefined
+  const canonical = encoded.replace(/%[0-9A-Fa-f]{2}/g, (triplet) => {
+    const character = String.fromCharCode(Number.parseInt(triplet.slice(1), 16))
+    return /[A-Za-z0-9\-._~]/.test(character) ? character : triplet.toUpperCase()
+  })
+  // Encoded slashes, backslashes and control characters are refused before matching.
+  if (/%(?:2F|5C|[01][0-9A-F]|7F)/.test(canonical) || !LITERAL.test(canonical)) return undefined
+  return canonical === '.' || canonical === '..' ? undefined : canonical
+}
+
+/** The template without its parameters' names: two routes of one shape match the same paths. */
+export function shapeOf(template: PathTemplate): string {
+  const segments = template.segments.map((one) => ('parameter' in one ? '/{}' : `/${one.literal}`))
+  return `${segments.join('')}${template.below ? '/**' : ''}`
+}

@@ -1,0 +1,138 @@
+import Type from 'typebox'
+import { compileShape, type Violation } from '../../runtime/check-shape.ts'
+import { ByteSizeText, DurationText } from '../../runtime/value-shapes.ts'
+
+/** Keys that start with `x-` are kept and ignored, everywhere. */
+const open = { additionalProperties: false, patternProperties: { '^x-': {} } } as const
+
+const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
+  description:
+    'A request without a token: allow serves it without identity and without asking for the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
+})
+
+const Scopes = Type.Array(
+  Type.String({ description: 'A scope of config/scopes.yaml.', minLength: 1, maxLength: 256 }),
+  {
+    description: 'Scopes of config/scopes.yaml.',
+    minItems: 1,
+    uniqueItems: true,
+  },
+)
+
+const Name = (description: string) =>
+  Type.String({
+    description,
+    pattern: '^[a-z][a-z0-9-]{0,62}$',
+    'x-is': 'a name: small letters, digits and -, starting with a letter',
+  })
+
+const RouteEntry = Type.Object(
+  {
+    name: Name('What the route is called, e.g. list-courses; once in a file.'),
+    match: Type.Object(
+      {
+        methods: Type.Array(
+          Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], {
+            description: 'An HTTP method.',
+          }),
+          {
+            description: 'The methods of the route; HEAD follows GET by itself.',
+            minItems: 1,
+            uniqueItems: true,
+          },
+        ),
+        path: Type.String({
+          description:
+            'Literal segments, {parameter} segments, and at most one ** at the end: this path and everything below it.',
+          minLength: 1,
+        }),
+      },
+      { ...open, description: 'Which requests the route is for.' },
+    ),
+    anonymous: Type.Optional(Anonymous),
+    scopes: Type.Optional(
+      Type.Object(
+        { all: Type.Optional(Scopes), any: Type.Optional(Scopes) },
+        {
+          ...open,
+          minProperties: 1,
+          description:
+            'What a token needs: every scope of all, and one of any. Without this key a token is optional.',
+        },
+      ),
+    ),
+    timeout: Type.Optional(DurationText('How long the upstream may take to begin its answer.')),
+    bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
+    upstreamAuth: Type.Optional(
+      Type.Enum(['none', 'forward'], {
+        description:
+          'Whether the upstream sees the Authorization header: none (the default) removes it, forward passes it on.',
+      }),
+    ),
+  },
+  { ...open, description: 'One route.' },
+)
+
+/** The format of `policies/<team>.policy.yaml`; one source for the loader, the types and the JSON Schema. */
+export const PolicyFileSchema = Type.Object(
+  {
+    apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
+    kind: Type.Enum(['Policy'], { description: 'What the file is.' }),
+    name: Name('What the policy is called; once in all files.'),
+    owner: Type.Optional(
+      Type.String({ description: 'Who gets asked about it.', minLength: 1, maxLength: 128 }),
+    ),
+    upstream: Type.String({
+      description: 'The entry of config/upstreams.yaml that serves the routes.',
+      minLength: 1,
+    }),
+    defaults: Type.Optional(
+      Type.Object(
+        { anonymous: Type.Optional(Anonymous), timeout: Type.Optional(DurationText('As in a route.')) },
+        { ...open, description: 'What every route says unless it says otherwise.' },
+      ),
+    ),
+    routes: Type.Array(RouteEntry, { description: 'The routes; their order means nothing.', minItems: 1 }),
+  },
+  {
+    ...open,
+    $id: 'https://scopegate.dev/schemas/policy.v1.json',
+    description: 'A policy file of Scopegate.',
+  },
+)
+
+/** A policy file whose shape has been checked. */
+export type PolicyFile = Type.Static<typeof PolicyFileSchema>
+
+/** Checks plain data against the format; codes P101 to P109. */
+export const checkPolicyFile = compileShape(PolicyFileSchema, { letter: 'P', explain })
+
+/** Two slips that the format invites and the schema alone would explain badly. */
+function explain({
+  error,
+  path,
+  value,
+}: Violation): { number: string; message: string; hint?: string } | undefined {
+  if (error.keyword !== 'type') return undefined
+  const key = path.at(-1)
+  if (key === 'scopes' && (typeof value === 'string' || isTexts(value))) {
+    const list = `[${typeof value === 'string' ? value : value.join(', ')}]`
+    return {
+      number: '107',
+      message: 'a bare list of scopes could mean every one of them or any one of them',
+      hint: `write { all: ${list} } or { any: ${list} }`,
+    }
+  }
+  if (key === 'path' && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return {
+      number: '109',
+      message: 'without quotes, { starts a map and not a path',
+      hint: `write "/{${Object.keys(value).join(', ')}}"`,
+    }
+  }
+  return undefined
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
+}

@@ -1,0 +1,54 @@
+import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnostic.ts'
+import type { YamlDocument, YamlPath } from '../../runtime/yaml-document.ts'
+import { type PathTemplate, parsePathTemplate } from './path-template.ts'
+import { findReservedPath } from './reserved-paths.ts'
+
+/** What a route claims for itself: methods on a path, and where it says so. */
+export type Claim = {
+  /** `<policy>/<route>`, as far as the file says. */
+  readonly name: string
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly template: PathTemplate
+  readonly place: Place
+}
+
+/**
+ * Reads the paths of a file's routes, whatever else is wrong with them, so that conflicts are found in the same run.
+ * Codes: P108 malformed path, P302 a path of Scopegate's own.
+ */
+export function readClaims(document: YamlDocument): {
+  claims: readonly Claim[]
+  diagnostics: readonly Diagnostic[]
+} {
+  const claims: Claim[] = []
+  const diagnostics: Diagnostic[] = []
+  const file = document.value as { name?: unknown; routes?: unknown } | null
+  const routes: readonly unknown[] = Array.isArray(file?.routes) ? file.routes : []
+  for (const [index, route] of routes.entries()) {
+    const { name, match } = (route ?? {}) as {
+      name?: unknown
+      match?: { methods?: unknown; path?: unknown } | null
+    }
+    const path = match?.path
+    if (typeof path !== 'string' || path === '') continue
+    const at: YamlPath = ['routes', index, 'match', 'path']
+    const place = document.placeOf(at)
+    const template = parsePathTemplate(path)
+    if ('problem' in template) {
+      diagnostics.push(diagnostic('P108', template.problem, place, { hint: template.hint }))
+      continue
+    }
+    const reserved = findReservedPath(template)
+    if (reserved !== undefined) {
+      const message = `${JSON.stringify(path)} belongs to Scopegate itself (${reserved})`
+      diagnostics.push(diagnostic('P302', message, place, { hint: 'choose another path' }))
+      continue
+    }
+    const methods = Array.isArray(match?.methods)
+      ? match.methods.filter((one) => typeof one === 'string')
+      : []
+    claims.push({ name: `${file?.name}/${name}`, methods, path, template, place })
+  }
+  return { claims, diagnostics }
+}

@@ -1,0 +1,26 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { PathTemplate } from './path-template.ts'
+
+/** Trees that belong to the gateway and its authorization server, `/internal` so that it is never reached from outside. */
+const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS)]
+
+/** Single documents of the gateway. */
+const DOCUMENTS = ['/openapi.json', '/auth.md']
+
+/**
+ * Finds the path of Scopegate's own that a policy's template would take: the same path, or one below a tree of its own.
+ * A wider template such as `/**` takes nothing: of two routes that match, the more specific one wins.
+ * @returns the reserved path, e.g. `/oauth/**`, or undefined.
+ */
+export function findReservedPath(template: PathTemplate): string | undefined {
+  const literals: string[] = []
+  for (const one of template.segments) {
+    if ('parameter' in one) break
+    literals.push(one.literal)
+  }
+  const prefix = `/${literals.join('/')}`
+  const tree = TREES.find((one) => prefix === one || prefix.startsWith(`${one}/`))
+  if (tree !== undefined) return `${tree}/**`
+  const isLiteral = literals.length === template.segments.length
+  return isLiteral ? DOCUMENTS.find((one) => prefix === one) : undefined
+}

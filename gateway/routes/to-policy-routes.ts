@@ -1,0 +1,36 @@
+import { parseByteSize } from '../../runtime/byte-size.ts'
+import { parseDurationMs } from '../../runtime/duration.ts'
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { PolicyFile } from './policy-file.ts'
+import type { PolicyRoute, ScopeRule } from './policy-route.ts'
+
+type RouteEntry = PolicyFile['routes'][number]
+
+/** Turns a checked file into routes: defaults filled in, durations and sizes as numbers, frozen. */
+export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readonly PolicyRoute[] {
+  return file.routes.map((route, index) => {
+    const { file: shownAs, line, column } = document.placeOf(['routes', index])
+    const timeout = route.timeout ?? file.defaults?.timeout
+    return Object.freeze({
+      name: `${file.name}/${route.name}`,
+      policy: file.name,
+      owner: file.owner,
+      methods: Object.freeze([...route.match.methods]),
+      path: route.match.path,
+      scopes: toScopeRule(route),
+      // Served without identity unless a policy says otherwise: the service's public contract asks for it.
+      anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
+      upstream: file.upstream,
+      timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
+      bodyLimitBytes: route.bodyLimit === undefined ? undefined : parseByteSize(route.bodyLimit),
+      upstreamAuth: route.upstreamAuth ?? 'none',
+      source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
+    })
+  })
+}
+
+function toScopeRule(route: RouteEntry): ScopeRule | undefined {
+  if (route.scopes === undefined) return undefined
+  const { all, any } = route.scopes
+  return Object.freeze({ all: Object.freeze([...(all ?? [])]), any: Object.freeze([...(any ?? [])]) })
+}

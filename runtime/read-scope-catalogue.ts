@@ -1,0 +1,70 @@
+import Type from 'typebox'
+import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { compileShape } from './check-shape.ts'
+import { ConfigError } from './config-error.ts'
+import { type Diagnostic, diagnostic, hasErrors } from './diagnostic.ts'
+import { displayPath } from './display-path.ts'
+import { readYamlFile, type YamlDocument } from './yaml-document.ts'
+
+const ScopeCatalogueFile = Type.Object(
+  {
+    scopes: Type.Array(
+      Type.Object({
+        name: Type.String({
+          description: 'the scope token',
+          maxLength: 256,
+          pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$', // RFC 6749 section 3.3
+          'x-is': 'a scope name: printable ASCII without spaces, quotes and backslashes',
+        }),
+        description: Type.String({
+          description: 'what somebody allows by granting it',
+          minLength: 1,
+          maxLength: 256,
+        }),
+        group: Type.String({ description: 'its heading on the consent page', minLength: 1, maxLength: 64 }),
+        sensitivity: Type.Enum(['identity', 'read', 'write'], { description: 'identity, read or write' }),
+      }),
+      { description: 'every scope there is, in the order in which people see them', minItems: 1 },
+    ),
+  },
+  { description: 'config/scopes.yaml' },
+)
+
+const checkScopeCatalogue = compileShape(ScopeCatalogueFile, { letter: 'C' })
+
+/**
+ * Reads `config/scopes.yaml`.
+ * @returns every scope by name, in the order of the file.
+ * @throws {ConfigError} ERR_CONFIG_INVALID; code C201 names a scope that is listed twice.
+ */
+export function readScopeCatalogue(options: { readonly file: string }): ScopeCatalogue {
+  const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
+  if (document.value === undefined) throw new ConfigError(document.diagnostics)
+  const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.placeOf)]
+  if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
+  const { scopes } = document.value as Type.Static<typeof ScopeCatalogueFile>
+  const twice = findTwice(scopes, document)
+  if (twice.length > 0) throw new ConfigError(twice)
+  return new Map(scopes.map((scope) => [scope.name, Object.freeze({ ...scope })]))
+}
+
+function findTwice(
+  scopes: readonly { readonly name: string }[],
+  document: YamlDocument,
+): readonly Diagnostic[] {
+  const first = new Map<string, number>()
+  return scopes.flatMap(({ name }, index) => {
+    const earlier = first.get(name)
+    if (earlier === undefined) {
+      first.set(name, index)
+      return []
+    }
+    const related = [{ message: 'it was here first', place: document.placeOf(['scopes', earlier, 'name']) }]
+    return [
+      diagnostic('C201', `the scope "${name}" is listed twice`, document.placeOf(['scopes', index, 'name']), {
+        hint: 'keep one',
+        related,
+      }),
+    ]
+  })
+}
