@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import { addAccount } from '../authorization-server/accounts/add-account.ts'
+import { readAuthorizationServerConfig } from '../authorization-server/config.ts'
+import { findConfigDir } from '../runtime/config-dir.ts'
+
+const MAX_PASSWORD_BYTES = 4096
+
+/**
+ * Adds a person who may sign in. The password comes from standard input, so that it stands in no command line or history.
+ * @returns the exit code: 0 added, 1 refused, with the reason on standard error.
+ * @throws {BootError} when the configuration is broken or the store cannot be opened.
+ */
+export async function accountAdd(
+  username: string,
+  options: {
+    readonly config?: string | undefined
+    readonly email?: string | undefined
+    readonly 'full-name'?: string | undefined
+  },
+): Promise<number> {
+  const configDir = options.config === undefined ? findConfigDir(process.env) : resolve(options.config)
+  const { config } = readAuthorizationServerConfig({ configDir, env: process.env })
+  if (process.stdin.isTTY)
+    process.stderr.write(`Password for ${username} (shown as you type; better piped in): `)
+  const password = await readFirstLine()
+
+  const result = await addAccount({
+    config,
+    account: {
+      username,
+      password,
+      ...(options['full-name'] === undefined ? {} : { name: options['full-name'] }),
+      ...(options.email === undefined ? {} : { email: options.email }),
+    },
+    nowSeconds: () => Math.floor(Date.now() / 1000),
+  })
+  if ('refused' in result) {
+    process.stderr.write(`scopegate: ${result.message}\n`)
+    return 1
+  }
+  process.stdout.write(`scopegate: ${result.added.username} may sign in now.\n`)
+  return 0
+}
+
+async function readFirstLine(): Promise<string> {
+  let text = ''
+  process.stdin.setEncoding('utf8')
+  for await (const chunk of process.stdin) {
+    text += chunk
+    if (text.includes('\n') || text.length > MAX_PASSWORD_BYTES) break
+  }
+  process.stdin.destroy()
+  return text.split(/\r?\n/, 1)[0] ?? ''
+}
