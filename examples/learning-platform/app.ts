@@ -1,0 +1,69 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import { createServer } from './create-server.ts'
+import { families } from './families/families.ts'
+import { seedDatabase } from './seed/seed-database.ts'
+import { StartError } from './start-error.ts'
+import { openDatabase } from './store/open-database.ts'
+
+/** What the service is started with. */
+export type LearningPlatformOptions = {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+  /** The SQLite file; it is made, and filled, when it does not exist. */
+  readonly databasePath: string
+  /** A logger of the caller's own; without one, `logLevel` says what goes to standard output as JSON. */
+  readonly logger?: FastifyBaseLogger
+  readonly logLevel?: string
+  /** How long close() waits for requests under way, in milliseconds; 5000 unless told. */
+  readonly graceMs?: number
+}
+
+/** A running service. */
+export type LearningPlatform = { readonly url: string; close(): Promise<void> }
+
+/**
+ * Opens the database and listens.
+ * @throws {StartError} ERR_DATABASE, ERR_LISTEN: with a message that says what to do.
+ */
+export async function startLearningPlatform(options: LearningPlatformOptions): Promise<LearningPlatform> {
+  const { host, port, databasePath, graceMs = 5000 } = options
+  const database = openDatabase(databasePath, families, seedDatabase)
+  const app = createServer({
+    database,
+    families,
+    nowIso: () => new Date().toISOString(),
+    logger: options.logger,
+    logLevel: options.logLevel ?? 'silent',
+  })
+  const close = async () => {
+    const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)
+    await app.close()
+    clearTimeout(impatience)
+    if (database.isOpen) database.close()
+  }
+  try {
+    await app.listen({ host, port })
+  } catch (cause) {
+    await close()
+    throw explainListenError(cause, host, port)
+  }
+  const { port: actualPort } = app.server.address() as AddressInfo
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`, close }
+}
+
+function explainListenError(cause: unknown, host: string, port: number): StartError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'something else listens there: stop it, or set LEARNING_PLATFORM_PORT to another port',
+    EACCES: 'this user may not: set LEARNING_PLATFORM_PORT to a port above 1023',
+    EADDRNOTAVAIL: 'this machine has no such address: set LEARNING_PLATFORM_HOST to one of its own',
+    ENOTFOUND: 'no such host is known: set LEARNING_PLATFORM_HOST to an address of this machine',
+  }
+  return new StartError(
+    'ERR_LISTEN',
+    `The learning platform can not listen on ${host}:${port}: ${advice[code] ?? code}.`,
+    { cause },
+  )
+}

@@ -1,0 +1,34 @@
+import type { SingletonFamily } from './family.ts'
+import { flag, group, list, optional, text } from './fields.ts'
+
+/** The caller's own account, made on first sight. It also shows how the gateway announced the caller. */
+export const account: SingletonFamily = {
+  kind: 'singleton',
+  name: 'account',
+  about: "The caller's own account: settings, and how the gateway announced the caller.",
+  owner: 'subject',
+  fields: {
+    display_name: text(80),
+    locale: { type: 'string', pattern: '^[a-z]{2}(-[A-Z]{2})?$' },
+    time_zone: { ...text(60), pattern: '^[A-Za-z]+(/[A-Za-z_]+)*$' },
+    notifications: group({ product_news: flag(false), weekly_summary: flag(true) }),
+  },
+  initial: (subject) => ({
+    display_name:
+      subject
+        .replace(/[^\p{L}\p{N} ._-]/gu, ' ')
+        .trim()
+        .slice(0, 80) || 'Somebody',
+    locale: 'en',
+    time_zone: 'Europe/Berlin',
+    notifications: { product_news: false, weekly_summary: true },
+  }),
+  asker: {
+    fields: {
+      subject: { type: 'string' },
+      access: group({ client_id: optional({ type: 'string' }), scopes: list({ type: 'string' }, 1000) }),
+    },
+    from: ({ subject, clientId, scopes }) => ({ subject, access: { client_id: clientId ?? null, scopes } }),
+  },
+  publicView: { fields: [], constant: { subject: null } },
+}

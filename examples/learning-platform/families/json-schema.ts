@@ -1,0 +1,32 @@
+/** The part of JSON Schema 2020-12 that this service validates with and documents by. */
+export type JsonSchema = {
+  readonly title?: string
+  readonly description?: string
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean
+  readonly minProperties?: number
+  readonly items?: JsonSchema
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: boolean
+  readonly enum?: readonly (string | null)[]
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly format?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly anyOf?: readonly JsonSchema[]
+  /** The family whose member this id names; checked against the database on every write. */
+  readonly 'x-references'?: string
+}
+
+/** The fields of an object by name. A field with a `default` may be left out; every other one must be sent. */
+export type Fields = Readonly<Record<string, JsonSchema>>
+
+/** A resource as stored and sent: plain JSON. */
+export type Document = Readonly<Record<string, unknown>>

@@ -1,0 +1,24 @@
+import type { CollectionFamily } from './family.ts'
+import { day, email, optional, reference, state, text } from './fields.ts'
+
+/** Who belongs to the school's community, and by which plan. Private. */
+export const members: CollectionFamily = {
+  kind: 'collection',
+  name: 'members',
+  singular: 'member',
+  plural: 'members',
+  about: 'Who belongs to the community, and by which plan.',
+  idPrefix: 'mem',
+  writable: true,
+  fields: {
+    name: text(80),
+    email: email(),
+    student_id: optional(reference('students')),
+    membership_plan_id: reference('membership_plans'),
+    joined_on: day(),
+    state: state('active', 'paused', 'ended'),
+  },
+  unique: ['email'],
+  filters: ['state', 'membership_plan_id'],
+  publicView: undefined,
+}

@@ -1,0 +1,30 @@
+import type { CollectionFamily } from './family.ts'
+import { cents, choice, currency, list, prose, references, state, text, wholeNumber } from './fields.ts'
+
+/** What members pay and get. The public sees the plans on offer. */
+export const membershipPlans: CollectionFamily = {
+  kind: 'collection',
+  name: 'membership_plans',
+  singular: 'membership-plan',
+  plural: 'membership-plans',
+  about: 'What members pay, and what they get for it.',
+  idPrefix: 'plan',
+  writable: true,
+  fields: {
+    name: text(80),
+    description: prose(2000),
+    price_cents: cents(),
+    currency: currency(),
+    interval: choice('month', 'year'),
+    trial_days: { ...wholeNumber(0, 90), default: 0 },
+    benefits: list(text(160), 20),
+    course_ids: references('courses', 100),
+    state: state('draft', 'offered', 'retired'),
+  },
+  unique: ['name'],
+  filters: ['state', 'interval'],
+  publicView: {
+    where: `membership_plans.body ->> '$.state' = 'offered'`,
+    fields: ['name', 'description', 'price_cents', 'currency', 'interval', 'trial_days', 'benefits', 'state'],
+  },
+}

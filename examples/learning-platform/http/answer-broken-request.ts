@@ -1,0 +1,17 @@
+import type { Socket } from 'node:net'
+
+const STATUS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/** Answers what Node could not read as HTTP, and closes the connection. */
+export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (!socket.writable || socket.destroyed) return
+  const status = STATUS[error.code ?? ''] ?? '400 Bad Request'
+  const body = '{"error":"invalid_request","error_description":"This is not a proper HTTP request."}'
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto'
+
+/** Writes the strong entity tag of a representation. Source: RFC 9110 section 8.8.3. */
+export function entityTag(representation: object): string {
+  return `"${createHash('sha256').update(JSON.stringify(representation)).digest('base64url').slice(0, 22)}"`
+}
+
+/**
+ * Tells whether a header of entity tags names this one.
+ * Source: RFC 9110 sections 13.1.1 (If-Match, strong comparison) and 13.1.2 (If-None-Match, weak comparison).
+ */
+export function namesTag(header: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+  return header.split(',').some((part) => {
+    const candidate = part.trim()
+    return candidate === '*' || (comparison === 'weak' ? candidate.replace(/^W\//, '') : candidate) === tag
+  })
+}

@@ -1,0 +1,42 @@
+import type { FastifyError } from 'fastify'
+import { describeInvalid } from './describe-invalid.ts'
+import type { Problem } from './problem.ts'
+
+/** SQLITE_BUSY and SQLITE_LOCKED: another process holds the file. SQLITE_FULL: the disk has no room. */
+const SQLITE_PASSING = new Set([5, 6, 13])
+
+/**
+ * Says what a thrown error means to the client. Nothing of an unexpected error is told: it is for the log.
+ */
+export function explainError(error: FastifyError & { readonly errcode?: number }): Problem {
+  const invalid = error.validation?.[0]
+  if (invalid !== undefined)
+    return {
+      code: 'invalid_request',
+      description: describeInvalid(invalid, error.validationContext === 'querystring'),
+    }
+  if (error.errcode !== undefined && SQLITE_PASSING.has(error.errcode & 0xff))
+    return { code: 'temporarily_unavailable', description: 'The service is busy. Try again in a second.' }
+  switch (error.statusCode) {
+    case 413:
+      return { code: 'payload_too_large', description: 'The body is larger than 1 MiB.' }
+    case 415:
+      return {
+        code: 'unsupported_media_type',
+        description: 'Send the body as application/json; a PATCH also as application/merge-patch+json.',
+      }
+    case 400:
+      return {
+        code: 'invalid_request',
+        description:
+          error.code === 'FST_ERR_BAD_URL'
+            ? 'The address is not properly percent-encoded.'
+            : 'The body is not valid JSON, or not as long as the request says.',
+      }
+    default:
+      return {
+        code: 'server_error',
+        description: 'Something went wrong here. The request id finds it in the log.',
+      }
+  }
+}

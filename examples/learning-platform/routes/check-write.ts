@@ -1,0 +1,39 @@
+import type { CollectionFamily } from '../families/family.ts'
+import type { Document } from '../families/json-schema.ts'
+import { entityTag, namesTag } from '../http/entity-tag.ts'
+import { type Problem, problem } from '../http/problem.ts'
+import type { Collection } from '../store/collection.ts'
+import type { Links } from '../store/links.ts'
+import type { Link } from '../store/read-links.ts'
+
+type Refused = { readonly refused: Problem }
+
+/** Checks what a schema can not: the family's own rule, and that no other resource has a unique value. */
+export function checkDocument(
+  family: CollectionFamily,
+  collection: Collection,
+  body: Document,
+  id: string,
+): Refused | undefined {
+  const broken = family.check?.(body)
+  if (broken !== undefined) return problem('invalid_request', `${broken.field}: ${broken.problem}.`)
+  for (const field of family.unique ?? []) {
+    const holder = collection.holderOf(field, String(body[field]), id)
+    if (holder !== undefined) return problem('conflict', `${field}: ${holder} has this value already.`)
+  }
+  return undefined
+}
+
+/** Checks that everything the resource names exists. */
+export function checkLinks(links: Links, named: readonly Link[]): Refused | undefined {
+  const missing = links.missing(named)
+  if (missing === undefined) return undefined
+  const family = missing.target.replaceAll('_', ' ')
+  return problem('invalid_request', `${missing.field}: no such id among the ${family}.`)
+}
+
+/** Checks If-Match against what the caller would read now. Source: RFC 9110 section 13.1.1. */
+export function checkUnchanged(ifMatch: string | undefined, representation: Document): Refused | undefined {
+  if (ifMatch === undefined || namesTag(ifMatch, entityTag(representation), 'strong')) return undefined
+  return problem('precondition_failed', 'The resource has changed since it was read. Read it again.')
+}

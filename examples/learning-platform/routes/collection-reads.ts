@@ -1,0 +1,146 @@
+import type { FastifyInstance } from 'fastify'
+import { type CollectionFamily, familyPath } from '../families/family.ts'
+import { closed, publicSchema, resourceSchema, titleOf } from '../families/family-schemas.ts'
+import { optional, wholeNumber } from '../families/fields.ts'
+import type { Fields, JsonSchema } from '../families/json-schema.ts'
+import { readCaller } from '../http/caller.ts'
+import { formatCursor, parseCursor } from '../http/page-cursor.ts'
+import { sendProblem } from '../http/send-problem.ts'
+import type { Collection } from '../store/collection.ts'
+import { represent } from './represent.ts'
+import { json, problems, tagged } from './route-schema.ts'
+import { sendRepresentation } from './send-representation.ts'
+
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 100
+
+type ListQuery = Readonly<Record<string, string>> & { readonly limit?: number; readonly cursor?: string }
+
+/** Mounts the list and the single resource of a collection. */
+export function addCollectionReads(
+  app: FastifyInstance,
+  family: CollectionFamily,
+  collection: Collection,
+): void {
+  const path = familyPath(family)
+  const full = resourceSchema(family)
+  const open = publicSchema(family)
+
+  app.get<{ Querystring: ListQuery }>(path, {
+    schema: {
+      operationId: `list-${family.plural}`,
+      summary: `List ${family.plural.replaceAll('-', ' ')}. ${family.about}`,
+      tags: [family.name],
+      querystring: listQuery(family),
+      response: {
+        200: json(
+          'A page, oldest first.',
+          pageSchema(`${titleOf(family)}Page`, full),
+          open && pageSchema(`Public${titleOf(family)}Page`, open),
+          {
+            link: { description: 'rel=next: the page after this one.', schema: { type: 'string' } },
+          },
+        ),
+        ...problems(400),
+      },
+    },
+    // A query string holds only text: the schema is shown a number where one is written.
+    preValidation: async (request) => {
+      const { limit } = request.query as Record<string, unknown>
+      if (typeof limit === 'string' && /^\d{1,9}$/.test(limit))
+        Object.assign(request.query, { limit: Number(limit) })
+    },
+    handler: async (request, reply) => {
+      const { limit = DEFAULT_LIMIT, cursor, ...filters } = request.query
+      const after = cursor === undefined ? 0 : parseCursor(family.name, cursor)
+      if (after === undefined)
+        return sendProblem(reply, {
+          code: 'invalid_request',
+          description: `cursor: must be the "next" of a page of ${family.plural}.`,
+        })
+      const view = readCaller(request.headers) === undefined ? 'public' : 'full'
+      const rows = collection.list({ view, after, limit: limit + 1, filters })
+      const page = rows.slice(0, limit)
+      const last = page.at(-1)
+      const next = rows.length > limit && last !== undefined ? formatCursor(family.name, last.number) : null
+      if (next !== null) {
+        const query = new URLSearchParams({ ...filters, limit: String(limit), cursor: next })
+        reply.header('link', `<${path}?${query}>; rel="next"`)
+      }
+      return reply.send({ items: page.map((row) => represent(family, row, view)), next })
+    },
+  })
+
+  app.get<{ Params: { id: string } }>(`${path}/:id`, {
+    schema: {
+      operationId: `read-${family.singular}`,
+      summary: `Read a ${family.singular.replaceAll('-', ' ')}.`,
+      tags: [family.name],
+      params: ID_PARAMETER,
+      response: {
+        200: tagged('The resource.', full, open),
+        304: { description: 'Unchanged.' },
+        ...problems(400, 404),
+      },
+    },
+    handler: async (request, reply) => {
+      const view = readCaller(request.headers) === undefined ? 'public' : 'full'
+      const row = collection.find(request.params.id, view)
+      if (row === undefined) return sendProblem(reply, noSuch(family))
+      return sendRepresentation(reply, represent(family, row, view))
+    },
+  })
+}
+
+/** The path parameter of a single resource. An id of another form is one that does not exist: 404, not 400. */
+export const ID_PARAMETER: JsonSchema = {
+  type: 'object',
+  required: ['id'],
+  properties: { id: { type: 'string', description: 'As in `id` of the resource.' } },
+}
+
+/** Why an id leads nowhere; the same whether the resource is hidden or absent. */
+export function noSuch(family: CollectionFamily): {
+  readonly code: 'not_found'
+  readonly description: string
+} {
+  return {
+    code: 'not_found',
+    description: `There is no ${family.singular.replaceAll('-', ' ')} with this id.`,
+  }
+}
+
+function listQuery(family: CollectionFamily): JsonSchema {
+  const filters = (family.filters ?? []).map((name): [string, JsonSchema] => {
+    const {
+      default: _default,
+      'x-references': _references,
+      description: _,
+      ...field
+    } = family.fields[name] ?? {}
+    return [name, { ...field, type: 'string', description: `Only those with this ${name}.` }]
+  })
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      limit: {
+        ...wholeNumber(1, MAX_LIMIT),
+        description: `How many on a page; ${DEFAULT_LIMIT} unless told.`,
+      },
+      cursor: { type: 'string', maxLength: 80, description: '`next` of the page before.' },
+      ...Object.fromEntries(filters),
+    },
+  }
+}
+
+function pageSchema(title: string, item: JsonSchema): JsonSchema {
+  const fields: Fields = {
+    items: { type: 'array', items: item },
+    next: {
+      ...optional({ type: 'string' }),
+      description: '`cursor` of the page after; null on the last one.',
+    },
+  }
+  return closed(title, fields)
+}

@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify'
+import { closed } from '../families/family-schemas.ts'
+import { json } from './route-schema.ts'
+import type { Service } from './service.ts'
+
+/** Mounts GET /healthz: 200 as long as the database answers. */
+export function addHealthRoute(app: FastifyInstance, { database }: Service): void {
+  const ping = database.prepare('SELECT 1')
+  app.get('/healthz', {
+    schema: {
+      operationId: 'read-health',
+      summary: 'Is the service able to answer?',
+      tags: ['service'],
+      response: {
+        200: json('It is.', closed('Health', { status: { type: 'string', enum: ['ok'] } })),
+      },
+    },
+    handler: async () => {
+      ping.get()
+      return { status: 'ok' }
+    },
+  })
+}

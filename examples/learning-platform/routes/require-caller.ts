@@ -1,0 +1,20 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readCaller } from '../http/caller.ts'
+import { sendProblem } from '../http/send-problem.ts'
+
+/** Refuses a write of the public, before its body is read. */
+export async function requireCaller(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  if (readCaller(request.headers) !== undefined) return undefined
+  return sendProblem(reply, {
+    code: 'access_denied',
+    description:
+      'Only an identified caller may change something. Send an access token with the scope to write.',
+  })
+}
+
+/** Who writes. @throws when the route forgot requireCaller(). */
+export function callerOf(request: FastifyRequest): NonNullable<ReturnType<typeof readCaller>> {
+  const caller = readCaller(request.headers)
+  if (caller === undefined) throw new Error('a write route without requireCaller()')
+  return caller
+}

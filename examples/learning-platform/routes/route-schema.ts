@@ -1,0 +1,74 @@
+import type { Fields, JsonSchema } from '../families/json-schema.ts'
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** Names the operation in the OpenAPI document; routes without one are not part of it. */
+    operationId?: string
+    summary?: string
+    tags?: readonly string[]
+  }
+}
+
+/** One documented answer: the shape that Fastify and OpenAPI share. */
+export type Answer = {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>
+  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>
+}
+
+const problemSchema: JsonSchema = {
+  title: 'Problem',
+  type: 'object',
+  additionalProperties: false,
+  required: ['error', 'error_description', 'request_id'],
+  properties: {
+    error: { type: 'string' },
+    error_description: { type: 'string' },
+    request_id: { type: 'string' },
+  },
+}
+
+const PROBLEMS: Readonly<Record<number, string>> = {
+  400: 'A field or parameter is missing, unknown or wrong; the description names it.',
+  403: 'The public may not write.',
+  404: 'There is no such resource, or the caller may not know of it.',
+  409: 'Another resource has this value already, or still names this one.',
+  412: 'The resource has changed since the caller read it.',
+  413: 'The body is larger than 1 MiB.',
+  415: 'The body has another media type.',
+}
+
+const TAG = { etag: { description: 'For If-Match and If-None-Match.', schema: { type: 'string' } } }
+
+/** Answers with a JSON body. `other`: what the public gets, where that differs. */
+export function json(
+  description: string,
+  schema: JsonSchema,
+  other?: JsonSchema,
+  headers?: Answer['headers'],
+): Answer {
+  return {
+    description,
+    ...(headers === undefined ? {} : { headers }),
+    content: { 'application/json': { schema: other === undefined ? schema : { anyOf: [schema, other] } } },
+  }
+}
+
+/** The same, with an entity tag. */
+export function tagged(
+  description: string,
+  schema: JsonSchema,
+  other?: JsonSchema,
+  headers?: Fields,
+): Answer {
+  const more = Object.entries(headers ?? {}).map(([name, header]) => [
+    name,
+    { description: header.description ?? name, schema: { type: 'string' } },
+  ])
+  return json(description, schema, other, { ...TAG, ...Object.fromEntries(more) })
+}
+
+/** The documented refusals with these statuses. */
+export function problems(...statuses: readonly number[]): Readonly<Record<number, Answer>> {
+  return Object.fromEntries(statuses.map((status) => [status, json(PROBLEMS[status] ?? '', problemSchema)]))
+}

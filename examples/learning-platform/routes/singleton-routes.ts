@@ -1,0 +1,109 @@
+import type { FastifyInstance } from 'fastify'
+import { type Asker, familyPath, type SingletonFamily } from '../families/family.ts'
+import {
+  draftSchema,
+  patchSchema,
+  publicSingletonSchema,
+  singletonSchema,
+} from '../families/family-schemas.ts'
+import type { Document } from '../families/json-schema.ts'
+import { readCaller } from '../http/caller.ts'
+import { entityTag } from '../http/entity-tag.ts'
+import { mergePatch } from '../http/merge-patch.ts'
+import type { Problem } from '../http/problem.ts'
+import { sendProblem } from '../http/send-problem.ts'
+import { inTransaction } from '../store/in-transaction.ts'
+import { readLinks } from '../store/read-links.ts'
+import { openSingleton, type SingletonRow } from '../store/singleton.ts'
+import { checkShape } from './check-shape.ts'
+import { checkLinks, checkUnchanged } from './check-write.ts'
+import { representSingleton } from './represent.ts'
+import { callerOf, requireCaller } from './require-caller.ts'
+import { problems, tagged } from './route-schema.ts'
+import { sendRepresentation } from './send-representation.ts'
+import type { Service } from './service.ts'
+
+type Outcome = { readonly done: SingletonRow } | { readonly refused: Problem }
+
+/** Mounts GET, PUT and PATCH of a singleton. */
+export function addSingletonRoutes(app: FastifyInstance, service: Service, family: SingletonFamily): void {
+  const { database, links } = service
+  const singleton = openSingleton(database, family)
+  const path = familyPath(family)
+  const [full, draft, patch] = [singletonSchema(family), draftSchema(family), patchSchema(family)]
+  const tags = [family.name]
+
+  function ownerOf(caller: Asker | undefined): string {
+    return family.owner === 'subject' ? (caller?.subject ?? '') : ''
+  }
+
+  /** Reads it, and makes it when it is a subject's own and this is the first time. */
+  function findOrMake(caller: Asker | undefined): SingletonRow {
+    const owner = ownerOf(caller)
+    const found = singleton.find(owner)
+    if (found !== undefined) return found
+    const stamp = { by: owner, at: service.nowIso() }
+    if (caller === undefined) return { body: {}, updated_by: stamp.by, updated_at: stamp.at }
+    return inTransaction(
+      database,
+      () => singleton.find(owner) ?? singleton.write(owner, family.initial(owner), stamp),
+    )
+  }
+
+  app.get(path, {
+    schema: {
+      operationId: `read-${family.name}`,
+      summary: `Read it. ${family.about}`,
+      tags,
+      response: {
+        200: tagged('The resource.', full, publicSingletonSchema(family)),
+        304: { description: 'Unchanged.' },
+        ...problems(400),
+      },
+    },
+    handler: async (request, reply) => {
+      const caller = readCaller(request.headers)
+      return sendRepresentation(reply, representSingleton(family, findOrMake(caller), caller))
+    },
+  })
+
+  for (const method of ['PUT', 'PATCH'] as const)
+    app.route<{ Body: Document }>({
+      method,
+      url: path,
+      onRequest: requireCaller,
+      schema: {
+        operationId: `${method === 'PUT' ? 'replace' : 'change'}-${family.name}`,
+        summary: method === 'PUT' ? 'Replace it as a whole.' : 'Change some of its fields.',
+        tags,
+        body: method === 'PUT' ? draft : patch,
+        response: { 200: tagged('As it is now.', full), ...problems(400, 403, 412, 413, 415) },
+      },
+      handler: async (request, reply) => {
+        const caller = callerOf(request)
+        findOrMake(caller)
+        const outcome = inTransaction(database, (): Outcome => {
+          const row = findRow(caller)
+          const stale = checkUnchanged(request.headers['if-match'], representSingleton(family, row, caller))
+          if (stale !== undefined) return stale
+          const body = method === 'PUT' ? request.body : (mergePatch(row.body, request.body) as Document)
+          const wrong = method === 'PUT' ? undefined : checkShape(request, draft, body)
+          const named = readLinks(draft, body)
+          const refusal = wrong ?? checkLinks(links, named)
+          if (refusal !== undefined) return refusal
+          const done = singleton.write(ownerOf(caller), body, { by: caller.subject, at: service.nowIso() })
+          links.write(family.name, ownerOf(caller), named)
+          return { done }
+        })
+        if ('refused' in outcome) return sendProblem(reply, outcome.refused)
+        const changed = representSingleton(family, outcome.done, caller)
+        return reply.header('etag', entityTag(changed)).send(changed)
+      },
+    })
+
+  function findRow(caller: Asker): SingletonRow {
+    const row = singleton.find(ownerOf(caller))
+    if (row === undefined) throw new Error(`${family.name} was not made`)
+    return row
+  }
+}

@@ -1,0 +1,40 @@
+import { resolve } from 'node:path'
+import { StartError } from './start-error.ts'
+
+/** Where the service listens and keeps its data. */
+export type Settings = {
+  readonly host: string
+  readonly port: number
+  readonly databasePath: string
+  readonly logLevel: string
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/**
+ * Reads the settings from environment variables.
+ * @throws {StartError} ERR_SETTING when one has no sense.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const port = env['LEARNING_PLATFORM_PORT'] ?? '8082'
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw new StartError(
+      'ERR_SETTING',
+      `LEARNING_PLATFORM_PORT is "${port}": set it to a number from 0 to 65535 (0 takes any free port).`,
+    )
+  const logLevel = env['LEARNING_PLATFORM_LOG_LEVEL'] ?? 'info'
+  if (!LOG_LEVELS.includes(logLevel))
+    throw new StartError(
+      'ERR_SETTING',
+      `LEARNING_PLATFORM_LOG_LEVEL is "${logLevel}": set it to one of ${LOG_LEVELS.join(', ')}.`,
+    )
+  const host = env['LEARNING_PLATFORM_HOST'] ?? '127.0.0.1'
+  if (host === '')
+    throw new StartError('ERR_SETTING', 'LEARNING_PLATFORM_HOST is empty: set an address, or leave it out.')
+  return {
+    host,
+    port: Number(port),
+    databasePath: resolve(env['LEARNING_PLATFORM_DATABASE'] ?? '.scopegate/learning-platform.sqlite'),
+    logLevel,
+  }
+}
