@@ -80,6 +80,10 @@ annotations:
 {{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
 {{- end }}
 
+{{- define "scopegate.hasPolicies" -}}
+{{- with .Values.policies }}{{ if or .inline .configMaps .existingClaim }}true{{ end }}{{ end }}
+{{- end }}
+
 {{- define "scopegate.authorizationServerReplicas" -}}
 {{- if kindIs "invalid" .Values.authorizationServer.replicaCount }}{{ .Values.replicaCount }}{{ else }}{{ .Values.authorizationServer.replicaCount }}{{ end }}
 {{- end }}

@@ -1,0 +1,26 @@
+// Checks the Helm chart with the real helm: lints and renders it, then starts both services with exactly what it rendered.
+// Usage: node scripts/check-chart.js [--sum FILE]; --sum writes {"passed", "failed"} as JSON.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { installHelm } from './install-helm.js'
+import { installPromtool } from './install-promtool.js'
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
+const FOLDER = join('test', 'helm')
+const PINNED = join(ROOT, 'node_modules', '.bin', 'node')
+/** The checks are TypeScript, which an older Node.js does not run. */
+const NODE = existsSync(PINNED) ? PINNED : process.execPath
+
+const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL: installPromtool() }
+
+// The pods run what the image would hold: the emitted JavaScript, not the TypeScript of the checkout.
+run([join('scripts', 'build.js')])
+const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
+run([join('scripts', 'run-tests.js'), ...process.argv.slice(2), ...files.map((file) => join(FOLDER, file))])
+
+function run(args) {
+  const { status } = spawnSync(NODE, args, { cwd: ROOT, env, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}

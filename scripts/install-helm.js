@@ -1,0 +1,52 @@
+// Installs the real helm, pinned, as a Go module built from source, once: later runs find it. Prints the path on standard output.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const HELM_VERSION = 'v3.22.0'
+
+/** @returns the path of the helm executable. Ends the process with one line of advice when it cannot be had. */
+export function installHelm() {
+  const folder = join(toolsFolder(), `helm-${HELM_VERSION}`)
+  const helm = join(folder, 'helm')
+  if (existsSync(helm)) return helm
+
+  if (spawnSync('go', ['version'], { stdio: 'ignore' }).status !== 0)
+    fail(
+      'helm is built from source and Go is missing. Install Go 1.25 or later (https://go.dev/doc/install).',
+    )
+  say(`building helm ${HELM_VERSION} with Go into ${folder} (once; about three minutes) …`)
+  const started = Date.now()
+  // Built aside and moved into place, so that a build that was cut off never looks complete.
+  const partial = `${folder}.${process.pid}`
+  mkdirSync(partial, { recursive: true })
+  const { status } = spawnSync('go', ['install', `helm.sh/helm/v3/cmd/helm@${HELM_VERSION}`], {
+    env: { ...process.env, GOBIN: partial },
+    stdio: ['ignore', 2, 2],
+  })
+  if (status === 0 && !existsSync(folder)) renameSync(partial, folder)
+  rmSync(partial, { recursive: true, force: true })
+  if (!existsSync(helm))
+    fail("helm could not be built; Go's message is above. It has to reach the Go module proxy.")
+  say(`helm built in ${Math.round((Date.now() - started) / 1000)} s`)
+  return helm
+}
+
+/** Where tools that are not npm packages are kept between runs. */
+export function toolsFolder() {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'scopegate', 'tools')
+}
+
+function say(text) {
+  process.stderr.write(`install-helm: ${text}\n`)
+}
+
+function fail(text) {
+  say(text)
+  process.exit(1)
+}
+
+if (resolve(process.argv[1] ?? '') === fileURLToPath(import.meta.url))
+  process.stdout.write(`${installHelm()}\n`)

@@ -1,0 +1,383 @@
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv, type SchemaObject } from 'ajv'
+import t from 'tap'
+import { isMap, isScalar, parse, parseDocument } from 'yaml'
+import type { KubeObject } from './kube-object.ts'
+import { findPodSecurityFaults } from './pod-security.ts'
+import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
+
+const CASES = readdirSync(join(CHART, 'ci')).sort()
+const valuesOf = (file: string): readonly string[] => ['--values', join(CHART, 'ci', file)]
+
+t.test(
+  'helm lint --strict finds nothing, with the default values and with each file of helm/ci',
+  async (t) => {
+    for (const args of [[], ...CASES.map(valuesOf)]) {
+      const { status, stdout } = helm('lint', '--strict', CHART, ...args)
+      t.equal(status, 0, `helm lint --strict ${args.join(' ')}`)
+      t.notMatch(stdout, /\[(WARNING|ERROR)\]/)
+    }
+  },
+)
+
+t.test('an unknown value is refused, at the top and below', async (t) => {
+  for (const path of [
+    'replicas=2',
+    'gateway.baseURL=http://x',
+    'redis.urll=redis://x',
+    'service.ports.https=1',
+    'image.name=x',
+  ]) {
+    const { status, stderr } = helm('template', 'gw', CHART, '--set', path)
+    t.not(status, 0, path)
+    t.match(stderr, /additional properties '[A-Za-z]+' not allowed/, path)
+  }
+})
+
+t.test('a value of the wrong kind is refused', async (t) => {
+  for (const value of [
+    'replicaCount=many',
+    'gateway.baseUrl=http://127.0.0.1/',
+    'redis.url=http://redis',
+    'policies.inline.notes=x',
+    'scopes=null',
+  ]) {
+    const { status, stderr } = helm('template', 'gw', CHART, '--set', value)
+    t.not(status, 0, value)
+    t.match(stderr, /values don't meet the specifications of the schema/, value)
+  }
+})
+
+const REFUSALS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
+  {
+    set: ['replicaCount=2'],
+    says: 'The authorization server would run with 2 replicas, each with a SQLite store of its own: a token issued by one is unknown to the others. Set redis.url (or redis.existingSecret) so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
+  },
+  {
+    set: ['authorizationServer.replicaCount=3', 'redis.url=redis://redis'],
+    says: "The authorization server would run with 3 replicas, each with signing keys of its own: an ID token signed by one is refused by the others' keys. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.",
+  },
+  {
+    set: ['authorizationServer.enabled=false'],
+    says: 'authorizationServer.enabled is false, so the gateway has to ask somebody else about tokens. Set gateway.issuer and gateway.introspection.endpoint to those of your issuer.',
+  },
+  {
+    set: ['authorizationServer.enabled=false', 'gateway.introspection.endpoint=https://x/introspect'],
+    says: 'authorizationServer.enabled is false, so somebody else issues the tokens. Set gateway.issuer to the address that stands in their `iss`.',
+  },
+  {
+    set: [
+      'authorizationServer.enabled=false',
+      'gateway.introspection.endpoint=https://x/introspect',
+      'gateway.issuer=https://x',
+    ],
+    says: "authorizationServer.enabled is false, so the gateway's client secret is your issuer's to give. Put it into a Secret and set gateway.clientSecret.existingSecret.",
+  },
+  {
+    set: [
+      'authorizationServer.enabled=false',
+      'gateway.introspection.endpoint=https://x/introspect',
+      'gateway.issuer=https://x',
+      'gateway.clientSecret.existingSecret=own',
+    ],
+    says: 'authorizationServer.enabled is false and there are no policies, so there is nothing to serve. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
+  },
+  {
+    set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
+    says: 'redis.url and redis.existingSecret are both set and only one can be used. Remove one of them.',
+  },
+  {
+    set: ['policies.existingClaim=own', 'policies.configMaps={team}'],
+    says: 'policies.existingClaim is set beside policies.inline or policies.configMaps, and only one place can be mounted. Keep the claim, or the other two.',
+  },
+  {
+    set: ['global.gitops=true'],
+    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set gateway.clientSecret.existingSecret.',
+  },
+  {
+    set: ['global.gitops=true', 'gateway.clientSecret.existingSecret=own'],
+    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.cookieSecret.existingSecret.',
+  },
+  {
+    set: ['resources.limits.memory=lots'],
+    says: 'resources.limits.memory is "lots": write it in Mi or Gi, e.g. 384Mi.',
+  },
+]
+
+t.test('what cannot work is refused with its cure', async (t) => {
+  for (const { set, says } of REFUSALS) {
+    const { status, stderr } = helm('template', 'gw', CHART, ...set.flatMap((one) => ['--set', one]))
+    t.not(status, 0, set.join(' '))
+    t.ok(stderr.includes(`: ${says}\n`), `${set.join(' ')} says why`, { stderr, says })
+  }
+})
+
+for (const file of CASES) {
+  t.test(`helm/ci/${file} renders whole`, async (t) => {
+    const objects = render(...valuesOf(file))
+    const names = objects.map((object) => `${object.kind}/${object.metadata.name}`)
+    t.equal(new Set(names).size, names.length, 'every object has a name of its own')
+    for (const object of objects) checkObject(t, object)
+    for (const deployment of objects.filter((object) => object.kind === 'Deployment')) {
+      checkDeployment(t, deployment, objects)
+    }
+    for (const service of objects.filter((object) => object.kind === 'Service'))
+      checkService(t, service, objects)
+  })
+}
+
+function checkObject(t: Tap, object: KubeObject): void {
+  const what = `${object.kind}/${object.metadata.name}`
+  t.match(
+    object.metadata.name,
+    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+    `${what} has a name that Kubernetes takes`,
+  )
+  t.type(object.metadata.namespace, 'string', `${what} has a namespace`)
+  t.match(
+    object.metadata.labels,
+    {
+      'helm.sh/chart': /^scopegate-\d/,
+      'app.kubernetes.io/name': /./,
+      'app.kubernetes.io/instance': 'gw',
+      'app.kubernetes.io/component': /^(gateway|authorization-server)$/,
+      'app.kubernetes.io/part-of': 'scopegate',
+      'app.kubernetes.io/version': /^\d/,
+      'app.kubernetes.io/managed-by': 'Helm',
+    },
+    `${what} has the standard labels`,
+  )
+}
+
+function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeObject[]): void {
+  const what = deployment.metadata.name
+  const template = deployment.spec?.template
+  if (template === undefined) throw new Error(`${what} has no pod template`)
+  t.strictSame(findPodSecurityFaults(template.spec), [], `${what}: restricted Pod Security, field by field`)
+  t.match(
+    template.metadata.labels,
+    deployment.spec?.selector?.matchLabels ?? { none: 'none' },
+    `${what} selects its pods`,
+  )
+  const [container] = template.spec.containers
+  if (container === undefined) throw new Error(`${what} has no container`)
+  t.equal(container.resources?.limits?.['cpu'], undefined, `${what} has no CPU limit`)
+  t.match(container.env?.find((one) => one.name === 'NODE_OPTIONS')?.value, /^--max-old-space-size=\d+$/)
+  for (const probe of [container.startupProbe, container.livenessProbe, container.readinessProbe]) {
+    const port = probe?.httpGet.port
+    t.ok(
+      container.ports?.some((one) => one.name === port),
+      `${what} is probed on a port that it has: ${port}`,
+    )
+  }
+  t.equal(container.startupProbe?.httpGet.path, '/livez')
+  t.equal(container.livenessProbe?.httpGet.path, '/livez')
+  t.equal(container.readinessProbe?.httpGet.path, '/readyz')
+  const sleep = container.lifecycle?.preStop?.sleep?.seconds ?? 0
+  t.ok(
+    sleep < (template.spec.terminationGracePeriodSeconds ?? 0),
+    `${what} has time to drain after its preStop sleep`,
+  )
+  const mounted = container.volumeMounts?.map((mount) => mount.name) ?? []
+  t.strictSame(
+    mounted.toSorted(),
+    template.spec.volumes?.map((volume) => volume.name).toSorted(),
+    `${what} mounts its volumes`,
+  )
+  t.notOk(
+    container.volumeMounts?.some((mount) => mount.subPath !== undefined),
+    `${what} mounts no subPath`,
+  )
+  for (const volume of template.spec.volumes ?? []) {
+    for (const { configMap, secret } of volume.projected?.sources ?? [{ configMap: volume.configMap }]) {
+      if (configMap?.name?.startsWith('gw-') === true) find(objects, 'ConfigMap', configMap.name)
+      if (secret?.name?.startsWith('gw-') === true) {
+        const keys = Object.keys(find(objects, 'Secret', secret.name).data ?? {})
+        for (const item of secret.items ?? [])
+          t.ok(keys.includes(item.key), `${what}: ${secret.name} has ${item.key}`)
+      }
+    }
+  }
+}
+
+function checkService(t: Tap, service: KubeObject, objects: readonly KubeObject[]): void {
+  const selector = service.spec?.selector as Readonly<Record<string, string>>
+  const pods = objects.filter((object) =>
+    Object.entries(selector).every(([key, value]) => object.spec?.template?.metadata.labels?.[key] === value),
+  )
+  t.equal(pods.length, 1, `${service.metadata.name} selects the pods of one Deployment`)
+  const ports = pods[0]?.spec?.template?.spec.containers.flatMap((container) => container.ports ?? []) ?? []
+  for (const port of service.spec?.ports ?? []) {
+    t.ok(
+      ports.some((one) => one.name === port.targetPort),
+      `${service.metadata.name}: its pods have a port ${port.targetPort}`,
+    )
+  }
+}
+
+t.test(
+  'the gateway dials the address and port of the authorization server that the chart installs',
+  async (t) => {
+    const objects = render()
+    const config = parse(find(objects, 'ConfigMap', 'gw-scopegate-config').data?.['gateway.yaml'] ?? '')
+    const upstreams = parse(find(objects, 'ConfigMap', 'gw-scopegate-config').data?.['upstreams.yaml'] ?? '')
+    for (const address of [
+      config.issuers[0].introspection.endpoint,
+      config.issuers[0].revocations,
+      upstreams['authorization-server'].url,
+    ]) {
+      const { hostname, port } = new URL(address)
+      const service = find(objects, 'Service', hostname)
+      const listed = service.spec?.ports?.find((one) => one.port === Number(port))
+      t.equal(listed?.targetPort, 'http', address)
+    }
+  },
+)
+
+t.test('a changed configuration or secret replaces pods; changed policies do not', async (t) => {
+  const fixed = [
+    '--set',
+    'gateway.clientSecret.existingSecret=a',
+    '--set',
+    'authorizationServer.cookieSecret.existingSecret=b',
+  ]
+  const podsOf = (...args: readonly string[]) => {
+    const objects = render(...fixed, ...args)
+    return ['gw-scopegate', 'gw-scopegate-authorization-server'].map(
+      (name) => find(objects, 'Deployment', name).spec?.template,
+    )
+  }
+  const before = podsOf()
+  t.strictSame(podsOf(), before, 'nothing changed, nothing replaced')
+  t.strictSame(podsOf('--set', 'policies.inline.a\\.policy\\.yaml=x'), before, 'policies')
+  t.notSame(podsOf('--set', 'upstreams.a.url=http://a')[0], before[0], 'upstreams: the gateway')
+  t.strictSame(
+    podsOf('--set', 'upstreams.a.url=http://a')[1],
+    before[1],
+    'upstreams: not the authorization server',
+  )
+  t.notSame(podsOf('--set', 'gateway.name=Other')[1], before[1], 'the name: the authorization server')
+  const redis = (url: string) => podsOf('--set', `redis.url=${url}`)[1]
+  t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
+})
+
+t.test('a password in redis.url stands in a Secret only', async (t) => {
+  const { stdout } = helm('template', 'gw', CHART, '--set', 'redis.url=redis://:hunter2@redis:6379')
+  t.notMatch(stdout, /hunter2/, 'nowhere in the clear')
+  const secret = find(parseObjects(stdout), 'Secret', 'gw-scopegate-redis')
+  t.equal(Buffer.from(secret.data?.['redis-url'] ?? '', 'base64').toString(), 'redis://:hunter2@redis:6379')
+})
+
+t.test('generated secrets are long, kept, and the same for the Secret and for both pods', async (t) => {
+  const objects = render()
+  const secrets = objects.filter((object) => object.kind === 'Secret')
+  t.equal(secrets.length, 2)
+  for (const secret of secrets) {
+    t.equal(secret.metadata.annotations?.['helm.sh/resource-policy'], 'keep', secret.metadata.name)
+    for (const value of Object.values(secret.data ?? {})) {
+      t.match(Buffer.from(value, 'base64').toString(), /^[A-Za-z0-9]{48}$/, secret.metadata.name)
+    }
+  }
+  const sums = objects.flatMap(
+    (object) => object.spec?.template?.metadata.annotations?.['checksum/secrets'] ?? [],
+  )
+  t.equal(sums.length, 2)
+  t.equal(sums[0], sums[1])
+})
+
+t.test('the heap is three quarters of the memory limit', async (t) => {
+  const heapAt = (limit: string) => {
+    const objects = render('--set', `resources.limits.memory=${limit}`)
+    const [container] = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec.containers ?? []
+    return container?.env?.find((one) => one.name === 'NODE_OPTIONS')?.value
+  }
+  t.equal(heapAt('384Mi'), '--max-old-space-size=288')
+  t.equal(heapAt('1Gi'), '--max-old-space-size=768')
+  t.equal(heapAt('1.5Gi'), '--max-old-space-size=1152')
+  t.equal(heapAt('1G'), '--max-old-space-size=715')
+  t.equal(heapAt('null'), undefined)
+})
+
+t.test('the notes warn of what will hurt', async (t) => {
+  // helm shows the notes only when it installs; rendering them as an object of a copy needs no cluster.
+  const copy = join(t.testdir(), 'scopegate')
+  cpSync(CHART, copy, { recursive: true })
+  writeFileSync(
+    join(copy, 'templates', 'shown.yaml'),
+    'notes: |\n{{ include (print $.Template.BasePath "/NOTES.txt") . | indent 2 }}\n',
+  )
+  const notes = (...set: readonly string[]): string => {
+    const { status, stdout, stderr } = helm(
+      'template',
+      'gw',
+      copy,
+      '--show-only',
+      'templates/shown.yaml',
+      ...set.flatMap((one) => ['--set', one]),
+    )
+    t.equal(status, 0, stderr)
+    return stdout
+  }
+  const alone = notes()
+  t.match(alone, 'WARNING: EPHEMERAL STORE')
+  t.match(alone, 'WARNING: EPHEMERAL SIGNING KEYS')
+  t.match(alone, 'WARNING: HTTP ISSUER. http://127.0.0.1:8080')
+  t.notMatch(alone, 'DEVELOPMENT SIGN-IN')
+  t.match(alone, 'port-forward service/gw-scopegate 8080:8080')
+  const careful = notes(
+    'redis.url=rediss://redis',
+    'gateway.baseUrl=https://api.example.org',
+    'authorizationServer.signingKeys.existingSecret=keys',
+  )
+  t.notMatch(careful, 'WARNING')
+  t.match(notes('authorizationServer.config.development=true'), 'WARNING: DEVELOPMENT SIGN-IN')
+})
+
+t.test(
+  'values.schema.json and values.yaml name the same keys, and the defaults satisfy the schema',
+  async (t) => {
+    const schema: SchemaObject = JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8'))
+    const values: unknown = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'))
+    const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile(schema)
+    t.ok(validate(values), 'the defaults are valid', { errors: validate.errors })
+    compareKeys(t, schema, values, 'values')
+  },
+)
+
+/** Both ways: a key with a default is described, a described key has a default. Free-form maps and lists have neither. */
+function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string): void {
+  const properties: Readonly<Record<string, SchemaObject>> | undefined = schema['properties']
+  if (properties === undefined || value === null || typeof value !== 'object') return
+  const optional = ['limits', 'requests', 'claims', 'initialDelaySeconds', 'successThreshold']
+  const described = Object.keys(properties).filter((key) => key in value || !optional.includes(key))
+  t.strictSame(Object.keys(value).toSorted(), described.toSorted(), path)
+  if (path !== 'values.global') t.equal(schema['additionalProperties'], false, `${path} refuses unknown keys`)
+  for (const [key, child] of Object.entries(value))
+    compareKeys(t, properties[key] ?? {}, child, `${path}.${key}`)
+}
+
+t.test('every key of values.yaml is explained', async (t) => {
+  const document = parseDocument(readFileSync(join(CHART, 'values.yaml'), 'utf8'))
+  const isExplained = (comment: string | null | undefined): boolean => /^ -- /m.test(comment ?? '')
+  const findUnexplained = (map: unknown, path: string): readonly string[] => {
+    if (!isMap(map)) return [path]
+    return map.items.flatMap(({ key, value }, at) => {
+      if (!isScalar(key)) return []
+      // The parser hands the comment above a map's first key to the map.
+      if (isExplained(key.commentBefore) || (at === 0 && isExplained(map.commentBefore))) return []
+      return findUnexplained(value, `${path}.${key.value}`)
+    })
+  }
+  t.strictSame(findUnexplained(document.contents, 'values'), [])
+})
+
+t.test('chart and package have one version and one licence', async (t) => {
+  const chart = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  t.equal(chart.version, manifest.version)
+  t.equal(chart.appVersion, manifest.version)
+  t.equal(chart.annotations['artifacthub.io/license'], manifest.license)
+})
+
+type Tap = Pick<typeof t, 'ok' | 'notOk' | 'equal' | 'match' | 'strictSame' | 'type'>

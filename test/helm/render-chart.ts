@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import type { KubeObject } from './kube-object.ts'
+
+export const ROOT = join(import.meta.dirname, '..', '..')
+export const CHART = join(ROOT, 'helm')
+
+/** Runs the real helm, with nothing of the machine's own configuration and no cluster. */
+export function helm(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+  const command = process.env['SCOPEGATE_HELM']
+  if (command === undefined)
+    throw new Error('SCOPEGATE_HELM names no helm: run the checks with `node scripts/check-chart.js`')
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    encoding: 'utf8',
+    env: {
+      PATH: process.env['PATH'],
+      HOME: '/nonexistent',
+      HELM_CACHE_HOME: '/nonexistent',
+      KUBECONFIG: '/nonexistent',
+    },
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  if (error !== undefined) throw error
+  return { status, stdout, stderr }
+}
+
+/** Renders the chart as release `gw` in namespace `shop`. @throws {Error} with helm's message when it refuses. */
+export function render(...args: readonly string[]): readonly KubeObject[] {
+  const { status, stdout, stderr } = helm('template', 'gw', CHART, '--namespace', 'shop', ...args)
+  if (status !== 0) throw new Error(stderr)
+  return parseObjects(stdout)
+}
+
+/** Reads a stream of YAML documents; a duplicate key or any other fault is an error. */
+export function parseObjects(text: string): readonly KubeObject[] {
+  return parseAllDocuments(text, { version: '1.2', strict: true, uniqueKeys: true }).flatMap((document) => {
+    const [fault] = document.errors
+    if (fault !== undefined) throw fault
+    return document.contents === null ? [] : [document.toJS() as KubeObject]
+  })
+}
+
+/** @throws {Error} when the chart did not write it. */
+export function find(objects: readonly KubeObject[], kind: string, name: string): KubeObject {
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === name)
+  if (found === undefined) {
+    const there = objects.map((object) => `${object.kind}/${object.metadata.name}`).join(', ')
+    throw new Error(`the chart wrote no ${kind}/${name}; it wrote ${there}`)
+  }
+  return found
+}
