@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BootError } from '../../runtime/boot-error.ts'
@@ -33,7 +33,7 @@ export function openSqliteFile(file: string): DatabaseSync {
 function prepareFile(file: string): void {
   const folder = dirname(file)
   try {
-    mkdirSync(folder, { recursive: true, mode: OWNER_ONLY_FOLDER })
+    makeFolder(folder)
     // SQLite gives its -wal and -shm files the mode of the main file.
     closeSync(openSync(file, 'a', OWNER_ONLY_FILE))
   } catch (cause) {
@@ -52,6 +52,17 @@ function tryToNarrow(file: string): void {
     chmodSync(file, OWNER_ONLY_FILE)
   } catch {
     // A volume that belongs to somebody else, e.g. one mounted with a group: its owner decides.
+  }
+}
+
+/** One level after the other: Node's own recursive mkdir never returns where a parent exists but takes no children. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, OWNER_ONLY_FOLDER)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error // another process was faster
   }
 }
 

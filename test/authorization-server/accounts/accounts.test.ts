@@ -1,0 +1,190 @@
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import t, { type Test } from 'tap'
+import { createAccounts } from '../../../authorization-server/accounts/accounts.ts'
+import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
+import { normaliseUsername } from '../../../authorization-server/accounts/normalise-username.ts'
+import { hashPassword, verifyPassword } from '../../../authorization-server/accounts/password-hash.ts'
+import { settleDevelopmentAccounts } from '../../../authorization-server/accounts/settle-development-accounts.ts'
+import { openStore } from '../../../authorization-server/store/open-store.ts'
+import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
+import type { Store } from '../../../authorization-server/store/store.ts'
+
+const nowSeconds = () => 1_000
+const PASSWORD = 'correct horse battery'
+const CHEAP = { memoryKib: 64, passes: 1, lanes: 1 }
+
+t.test('verifyPassword() takes no unreadable, foreign or hostile PHC string', async (t) => {
+  const good = await hashPassword(PASSWORD, Buffer.alloc(16, 1), CHEAP)
+  t.match(good, /^\$argon2id\$v=19\$m=64,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+  const bad = [
+    '',
+    PASSWORD,
+    good.replace('argon2id', 'argon2i'),
+    good.replace('v=19', 'v=16'),
+    good.replace('m=64', 'm=9999999'),
+    good.replace('m=64', 'm=1'),
+    good.replace('t=1', 't=0'),
+    good.slice(0, -30),
+    `${good}A`,
+  ]
+  for (const phc of bad) t.equal(await verifyPassword(PASSWORD, phc), 'mismatch', phc)
+  t.equal(await verifyPassword(`${PASSWORD} `, good), 'mismatch')
+  t.equal(await verifyPassword('', good), 'mismatch')
+})
+
+t.test('verifyPassword() matches, also when the characters were composed otherwise', async (t) => {
+  const outdated = await hashPassword('caf\u00e9 caf\u00e9', Buffer.alloc(16, 1), CHEAP)
+  t.equal(await verifyPassword('cafe\u0301 caf\u00e9', outdated), 'outdated')
+  const today = await hashPassword(PASSWORD, Buffer.alloc(16, 2))
+  t.match(today, '$argon2id$v=19$m=19456,t=2,p=1$')
+  t.equal(await verifyPassword(PASSWORD, today), 'match')
+})
+
+t.test('hashPassword() agrees with the reference implementation', async (t) => {
+  // The argon2 command of the reference implementation: echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -l 32
+  t.equal(
+    await hashPassword('password', Buffer.from('somesalt'), { memoryKib: 65_536, passes: 2, lanes: 1 }),
+    '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+  )
+})
+
+t.test('normaliseUsername() gives one spelling, or undefined', async (t) => {
+  const same = ['alice', 'ALICE', ' Alice ', '\uff21lice'] // the last one begins with a full-width A
+  for (const typed of same) t.equal(normaliseUsername(typed), 'alice', JSON.stringify(typed))
+  t.equal(normaliseUsername('Zo\u00eb'), normaliseUsername('zoe\u0308'))
+  t.equal(normaliseUsername('Ana.Lima+test@example.com'), 'ana.lima+test@example.com')
+  t.equal(normaliseUsername('x'.repeat(64)), 'x'.repeat(64))
+  const none = ['', ' ', 'a b', 'a\u0000', '<b>', '\u202eevil', '-a', '.', 'x'.repeat(65), 'x'.repeat(1e6)]
+  for (const typed of none) t.equal(normaliseUsername(typed), undefined, JSON.stringify(typed.slice(0, 20)))
+})
+
+t.test('add() refuses what cannot be an account, and says why', async (t) => {
+  const { accounts } = await open(t)
+  const cases = [
+    ['a b', PASSWORD, 'username_invalid'],
+    ['carol', 'short', 'password_too_short'],
+    ['carol', 'x'.repeat(257), 'password_too_long'],
+  ] as const
+  for (const [username, password, refused] of cases)
+    t.match(await accounts.add({ username, password }), { refused, message: /\.$/ })
+  t.match(await accounts.add({ username: 'carol', password: PASSWORD }), { added: { username: 'carol' } })
+  t.match(await accounts.add({ username: ' CAROL', password: PASSWORD }), { refused: 'username_taken' })
+})
+
+t.test('verify() knows the account by its right password only', async (t) => {
+  const { accounts, store } = await open(t)
+  const result = await accounts.add({
+    username: 'carol',
+    password: PASSWORD,
+    name: 'Carol',
+    email: 'c@example.com',
+  })
+  t.ok('added' in result)
+  const added = 'added' in result ? result.added : undefined
+  for (const password of ['', 'wrong', PASSWORD.toUpperCase(), 'x'.repeat(1e6)])
+    t.equal(await accounts.verify('carol', password), undefined)
+  t.equal(await accounts.verify('nobody', PASSWORD), undefined)
+  t.equal(await accounts.verify('<not a name>', PASSWORD), undefined)
+  t.strictSame(await accounts.verify(' Carol', PASSWORD), added)
+  t.strictSame(await accounts.find(added?.id ?? ''), added)
+  t.equal(await accounts.find('unknown'), undefined)
+  t.notMatch(JSON.stringify(await store.accounts.findByUsername('carol')), PASSWORD)
+})
+
+t.test('verify() hashes for an unknown user too: the work is the same', async (t) => {
+  const { accounts } = await open(t)
+  await accounts.add({ username: 'carol', password: PASSWORD })
+  const spent = async (username: string): Promise<number> => {
+    const before = performance.now()
+    for (let i = 0; i < 5; i++) await accounts.verify(username, 'wrong password')
+    return performance.now() - before
+  }
+  await spent('carol')
+  const [known, unknown, impossible] = [await spent('carol'), await spent('nobody'), await spent('<>')]
+  // Without the work an answer takes a hundredth; a factor of three is far from both.
+  for (const [name, ms] of Object.entries({ unknown, impossible }))
+    t.ok(ms > known / 3 && ms < known * 3, `${name}: ${ms.toFixed(0)} ms, known: ${known.toFixed(0)} ms`)
+})
+
+t.test('verify() renews a hash that was made with other parameters', async (t) => {
+  const { accounts, store } = await open(t)
+  await store.accounts.insert({
+    id: 'old',
+    username: 'old',
+    name: 'Old',
+    email: undefined,
+    passwordHash: await hashPassword(PASSWORD, Buffer.alloc(16, 1), CHEAP),
+    origin: 'operator',
+    createdAtSeconds: 1,
+  })
+  t.match(await accounts.verify('old', PASSWORD), { id: 'old' })
+  t.match((await store.accounts.findById('old'))?.passwordHash, '$argon2id$v=19$m=19456,t=2,p=1$')
+  t.match(await accounts.verify('old', PASSWORD), { id: 'old' })
+})
+
+t.test('development accounts do not exist outside development, whoever made them', async (t) => {
+  const { store } = await open(t)
+  await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+  const stored = await store.accounts.findByUsername('alice')
+  const production = createAccounts({ store: store.accounts, development: false, nowSeconds })
+  t.equal(await production.verify('alice', 'alice'), undefined)
+  t.equal(await production.find(stored?.id ?? ''), undefined)
+})
+
+t.test(
+  'a data folder used in development loses alice and bob, and what they hold, in production',
+  async (t) => {
+    const { store } = await open(t)
+    await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+    const development = createAccounts({ store: store.accounts, development: true, nowSeconds })
+    const carol = await development.add({ username: 'carol', password: PASSWORD })
+    const alice = await development.verify('alice', 'alice')
+    await store.artifacts('Session').upsert('s', { jti: 's', uid: 's', accountId: alice?.id }, 60)
+    await store.artifacts('RefreshToken').upsert('r', { jti: 'r', accountId: alice?.id }, 60)
+    const settled = await settleDevelopmentAccounts({
+      store: store.accounts,
+      development: false,
+      nowSeconds: 2,
+    })
+    t.strictSame(settled, { added: [], removed: ['alice', 'bob'] })
+    t.equal(await store.accounts.findByUsername('alice'), undefined)
+    t.equal(await store.artifacts('Session').find('s'), undefined)
+    t.equal(await store.artifacts('RefreshToken').find('r'), undefined)
+    t.ok('added' in carol && (await store.accounts.findById(carol.added.id)), 'the others stay')
+  },
+)
+
+t.test(
+  'settleDevelopmentAccounts() keeps the same accounts between starts, and an account of the operator',
+  async (t) => {
+    const { accounts, store } = await open(t, true)
+    await accounts.add({ username: 'bob', password: PASSWORD })
+    const settle = () =>
+      settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+    t.strictSame(await settle(), { added: ['alice'], removed: [] })
+    const first = await accounts.verify('alice', 'alice')
+    t.match(first, { username: 'alice', name: 'Alice Example', email: 'alice@example.com' })
+    t.strictSame(await settle(), { added: [], removed: [] })
+    t.strictSame(await accounts.verify('alice', 'alice'), first)
+    t.equal(await accounts.verify('bob', 'bob'), undefined)
+    t.match(await accounts.verify('bob', PASSWORD), { username: 'bob' })
+  },
+)
+
+t.test('addAccount() opens the configured store, adds and closes it', async (t) => {
+  const config = { store: { type: 'sqlite' }, dataDir: t.testdir(), redis: undefined } as const
+  const account = { username: 'dora', password: PASSWORD }
+  t.match(await addAccount({ config, account, nowSeconds }), { added: { username: 'dora', name: 'dora' } })
+  t.match(await addAccount({ config, account, nowSeconds }), { refused: 'username_taken' })
+  const store = await openStore(config, { nowSeconds })
+  t.teardown(() => store.close())
+  const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
+  t.match(await accounts.verify('dora', PASSWORD), { username: 'dora' })
+})
+
+async function open(t: Test, development = false) {
+  const store: Store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { nowSeconds })
+  t.teardown(() => store.close())
+  return { store, accounts: createAccounts({ store: store.accounts, development, nowSeconds }) }
+}

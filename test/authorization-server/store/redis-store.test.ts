@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { openStore } from '../../../authorization-server/store/open-store.ts'
+import { openRedisStore } from '../../../authorization-server/store/redis-store.ts'
+import { describeRedisUrl } from '../../../runtime/redis.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+
+const clock = { nowSeconds: () => 1_000 }
+
+t.test('describeRedisUrl() never shows user or password', async (t) => {
+  t.equal(describeRedisUrl('redis://admin:s3cret@db.example:6380/2'), 'redis://db.example:6380/2')
+  t.equal(describeRedisUrl('rediss://:s3cret@db.example'), 'rediss://db.example:6379')
+  for (const url of ['', 's3cret', 'http://u:s3cret@db.example', 'redis://'])
+    t.throws(() => describeRedisUrl(url), { code: 'ERR_REDIS_URL', exitCode: 3, message: /^(?!.*s3cret)/ })
+})
+
+t.test('openStore() refuses redis without an address', async (t) => {
+  const config = { store: { type: 'redis' }, dataDir: '/nowhere', redis: undefined } as const
+  await t.rejects(openStore(config, clock), { code: 'ERR_REDIS_URL', exitCode: 3 })
+})
+
+t.test('a Redis that is not there is a boot error without the password', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  await t.rejects(openRedisStore(`redis://:s3cret@127.0.0.1:${port}`, clock), {
+    code: 'ERR_REDIS_UNREACHABLE',
+    message: new RegExp(
+      `^Redis at redis://127.0.0.1:${port} cannot be reached \\(ECONNREFUSED\\)\\. Start it`,
+    ),
+  })
+})
+
+t.test('a wrong password is a boot error that does not repeat it', async (t) => {
+  const server = await startRedis({ folder: t.testdir(), password: 'right' })
+  t.teardown(() => server.stop())
+  for (const url of [`redis://:s3cret@127.0.0.1:${server.port}`, `redis://127.0.0.1:${server.port}`])
+    await t.rejects(openRedisStore(url, clock), { code: 'ERR_REDIS_REFUSED', message: /^(?!.*s3cret)/ }, url)
+  await (await openRedisStore(server.url, clock)).close()
+})
+
+t.test('a newer schema and a read-only replica are boot errors', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  t.teardown(() => server.stop())
+  const redis = new Redis(server.url)
+  t.teardown(() => redis.disconnect())
+  await redis.set('{scopegate}:schema', '99')
+  await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_STORE_TOO_NEW', message: /version 99/ })
+  await redis.replicaof('127.0.0.1', '1')
+  await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_REDIS_READ_ONLY' })
+})
+
+t.test('when Redis goes away, calls fail at once; when it is back, they work', async (t) => {
+  const folder = t.testdir()
+  const first = await startRedis({ folder })
+  const log: string[] = []
+  const lost = Promise.withResolvers<void>()
+  const back = Promise.withResolvers<void>()
+  const store = await openRedisStore(first.url, {
+    ...clock,
+    logger: {
+      warn: (_fields: unknown, message?: unknown) => {
+        log.push(String(message))
+        lost.resolve()
+      },
+      info: (_fields: unknown, message?: unknown) => {
+        log.push(String(message))
+        back.resolve()
+      },
+    },
+  })
+  t.teardown(() => store.close())
+  await store.check()
+  await first.stop()
+  await lost.promise
+  await t.rejects(store.check(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.artifacts('AuthorizationCode').consume('x'), { code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.artifacts('AccessToken').revokeByGrantId('x'), { code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.accounts.findByUsername('x'), { code: 'ERR_STORE_UNAVAILABLE' })
+  const second = await startRedis({ folder, port: first.port })
+  t.teardown(() => second.stop())
+  await back.promise
+  await store.check()
+  await store.artifacts('AccessToken').upsert('again', { jti: 'again' }, 60)
+  t.match(await store.artifacts('AccessToken').find('again'), { jti: 'again' })
+  t.strictSame(log, ['redis connection lost', 'redis connection is back'])
+})

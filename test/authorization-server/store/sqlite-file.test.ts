@@ -1,0 +1,95 @@
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t, { type Test } from 'tap'
+import { openSqliteFile } from '../../../authorization-server/store/sqlite-file.ts'
+import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
+import { BootError } from '../../../runtime/boot-error.ts'
+
+t.test('openSqliteFile() refuses a file that is no database, and leaves it alone', async (t) => {
+  const file = join(t.testdir(), 'notes.sqlite')
+  const content = 'These are my notes. '.repeat(500)
+  writeFileSync(file, content)
+  refused(t, file, 'ERR_STORE_DAMAGED', /notes\.sqlite is damaged or not a SQLite database\. Restore it/)
+  t.equal(readFileSync(file, 'utf8'), content)
+})
+
+t.test('openSqliteFile() refuses a database with a page overwritten', async (t) => {
+  const file = join(t.testdir(), 'damaged.sqlite')
+  openSqliteFile(file).close()
+  const bytes = readFileSync(file)
+  bytes.fill(0xa5, 4096, 4096 * 3)
+  writeFileSync(file, bytes)
+  refused(t, file, 'ERR_STORE_DAMAGED', /Restore it from a backup/)
+})
+
+t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t) => {
+  const file = join(t.testdir(), 'newer.sqlite')
+  const database = openSqliteFile(file)
+  database.exec('pragma user_version = 99')
+  database.close()
+  refused(t, file, 'ERR_STORE_TOO_NEW', /schema version 99; this program knows versions up to 1/)
+  const again = new DatabaseSync(file)
+  t.equal(again.prepare('pragma user_version').get()?.['user_version'], 99)
+  again.close()
+})
+
+t.test('openSqliteFile() refuses a folder that is a file, and a file that is a folder', async (t) => {
+  const folder = t.testdir({ plain: 'a file' })
+  refused(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)
+  mkdirSync(join(folder, 'x.sqlite'))
+  refused(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /cannot be written \(EISDIR/)
+  refused(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
+})
+
+t.test(
+  'openSqliteFile() refuses a folder without write access',
+  { skip: process.getuid?.() === 0 && 'root writes everywhere' },
+  async (t) => {
+    const folder = t.testdir()
+    chmodSync(folder, 0o500)
+    refused(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
+    chmodSync(folder, 0o700)
+  },
+)
+
+t.test('openSqliteFile() makes folder and files for the owner only, and narrows a wide file', async (t) => {
+  const folder = join(t.testdir(), 'deep', 'data')
+  const file = join(folder, 'x.sqlite')
+  const database = openSqliteFile(file)
+  t.equal(mode(folder), 0o700)
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) t.equal(mode(name), 0o600, name)
+  database.close()
+  chmodSync(file, 0o644)
+  openSqliteFile(file).close()
+  t.equal(mode(file), 0o600)
+})
+
+t.test('openSqliteFile() keeps what is answered through a power cut: WAL, synchronous=FULL', async (t) => {
+  const database = openSqliteFile(join(t.testdir(), 'x.sqlite'))
+  t.teardown(() => database.close())
+  t.equal(database.prepare('pragma journal_mode').get()?.['journal_mode'], 'wal')
+  t.equal(database.prepare('pragma synchronous').get()?.['synchronous'], 2)
+})
+
+t.test('a store that is closed answers ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { nowSeconds: () => 1_000 })
+  await store.close()
+  await t.rejects(store.check(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.artifacts('AccessToken').find('x'), { code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.accounts.findById('x'), { code: 'ERR_STORE_UNAVAILABLE' })
+})
+
+function refused(t: Test, file: string, code: string, message: RegExp): void {
+  try {
+    openSqliteFile(file).close()
+    t.fail('opened')
+  } catch (error) {
+    t.type(error, BootError)
+    t.match(error, { code, message, exitCode: 1 })
+  }
+}
+
+function mode(path: string): number {
+  return statSync(path).mode & 0o777
+}

@@ -1,0 +1,318 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { openStore } from '../../../authorization-server/store/open-store.ts'
+import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
+import type { Store, StoredAccount } from '../../../authorization-server/store/store.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+
+type Clock = { now: number }
+/** Opens the engine's store; called twice it gives two stores over the same data. */
+type Open = (clock: Clock) => Promise<Store>
+
+const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
+
+t.test('SQLite meets the store contract', async (t) => {
+  const dataDir = t.testdir()
+  const open: Open = (clock) =>
+    openStore({ store: { type: 'sqlite' }, dataDir, redis: undefined }, { nowSeconds: () => clock.now })
+  await contract(t, open, () =>
+    readdirSync(dataDir)
+      .map((name) => readFileSync(join(dataDir, name), 'latin1'))
+      .join('\n'),
+  )
+})
+
+t.test('Redis meets the store contract', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  t.teardown(() => server.stop())
+  const redis = { url: server.url }
+  const open: Open = (clock) =>
+    openStore({ store: { type: 'redis' }, dataDir: '/nowhere', redis }, { nowSeconds: () => clock.now })
+  await contract(t, open, () => everythingIn(server.url))
+})
+
+async function contract(t: Test, openWith: Open, rawContent: () => string | Promise<string>): Promise<void> {
+  const open = async (t: Test, clock: Clock = { now: 1_000 }): Promise<Store> => {
+    const store = await openWith(clock)
+    t.teardown(() => store.close())
+    return store
+  }
+
+  t.test('find() gives nothing for an id that was never stored, or stored for another model', async (t) => {
+    const store = await open(t)
+    await store.artifacts('AccessToken').upsert('of-another-model', { kind: 'AccessToken' }, 60)
+    t.equal(await store.artifacts('AccessToken').find('unknown'), undefined)
+    t.equal(await store.artifacts('RefreshToken').find('of-another-model'), undefined)
+    t.equal(await store.artifacts('AccessToken').find(''), undefined)
+  })
+
+  t.test('consume() is false for an unknown, expired or consumed artifact', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    const codes = store.artifacts('AuthorizationCode')
+    t.equal(await codes.consume('unknown'), false)
+    await codes.upsert('code-1', { jti: 'code-1' }, 60)
+    t.equal(await codes.consume('code-1'), true)
+    t.equal(await codes.consume('code-1'), false)
+    await codes.upsert('code-2', { jti: 'code-2' }, 60)
+    clock.now += 60
+    t.equal(await codes.consume('code-2'), false, 'expired')
+  })
+
+  t.test('consume() succeeds once for 100 callers over two stores', async (t) => {
+    const [one, two] = [await open(t), await open(t)]
+    await one.artifacts('AuthorizationCode').upsert('raced', { jti: 'raced' }, 60)
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        (i % 2 === 0 ? one : two).artifacts('AuthorizationCode').consume('raced'),
+      ),
+    )
+    t.equal(results.filter(Boolean).length, 1)
+    t.match(await two.artifacts('AuthorizationCode').find('raced'), { jti: 'raced', consumed: 1_000 })
+  })
+
+  t.test('upsert() does not make a consumed artifact usable again', async (t) => {
+    const codes = (await open(t)).artifacts('AuthorizationCode')
+    await codes.upsert('again', { jti: 'again' }, 60)
+    t.equal(await codes.consume('again'), true)
+    await codes.upsert('again', { jti: 'again', scope: 'openid' }, 60)
+    t.equal(await codes.consume('again'), false)
+    t.strictSame(await codes.find('again'), { jti: 'again', scope: 'openid', consumed: 1_000 })
+  })
+
+  t.test('find() leaves out what has expired, to the second', async (t) => {
+    const clock = { now: 1_000 }
+    const tokens = (await open(t, clock)).artifacts('AccessToken')
+    await tokens.upsert('short', { jti: 'short' }, 60)
+    await tokens.upsert('for-ever', { client_id: 'for-ever' }, undefined)
+    clock.now = 1_059
+    t.strictSame(await tokens.find('short'), { jti: 'short' })
+    clock.now = 1_060
+    t.equal(await tokens.find('short'), undefined)
+    clock.now = 9_000_000
+    t.strictSame(await tokens.find('for-ever'), { client_id: 'for-ever' }, 'and no jti where there was none')
+  })
+
+  t.test('find() gives a copy each time, equal to what was written', async (t) => {
+    const tokens = (await open(t)).artifacts('AccessToken')
+    const payload = { jti: 'copy', list: [1, 'two', null], text: '\u0000"\\ü𝄞\u2028', nested: { a: true } }
+    await tokens.upsert('copy', payload, 60)
+    const found = await tokens.find('copy')
+    t.strictSame(found, payload)
+    Object.assign(found ?? {}, { nested: 'changed' })
+    t.strictSame(await tokens.find('copy'), payload)
+  })
+
+  t.test('findByUid() follows a session that changed its id, and never tells the id', async (t) => {
+    const sessions = (await open(t)).artifacts('Session')
+    await sessions.upsert('cookie-1', { jti: 'cookie-1', uid: 'uid-1', accountId: 'a' }, 60)
+    await sessions.destroy('cookie-1')
+    t.equal(await sessions.findByUid('uid-1'), undefined)
+    await sessions.upsert('cookie-2', { jti: 'cookie-2', uid: 'uid-1', accountId: 'b' }, 60)
+    t.strictSame(await sessions.findByUid('uid-1'), { uid: 'uid-1', accountId: 'b' })
+    t.equal(await sessions.findByUid('cookie-2'), undefined)
+  })
+
+  t.test('findByUserCode() finds by the code the person types', async (t) => {
+    const clock = { now: 1_000 }
+    const devices = (await open(t, clock)).artifacts('DeviceCode')
+    await devices.upsert('device-1', { jti: 'device-1', userCode: 'ABCD-EFGH' }, 60)
+    t.strictSame(await devices.findByUserCode('ABCD-EFGH'), { userCode: 'ABCD-EFGH' })
+    clock.now += 60
+    t.equal(await devices.findByUserCode('ABCD-EFGH'), undefined)
+  })
+
+  t.test('revokeByGrantId() removes everything of the grant and nothing else', async (t) => {
+    const store = await open(t)
+    const models = ['AuthorizationCode', 'AccessToken', 'RefreshToken']
+    for (const grantId of ['grant-1', 'grant-2']) {
+      await store.artifacts('Grant').upsert(grantId, { jti: grantId, accountId: 'a' }, 900)
+      for (const model of models)
+        await store.artifacts(model).upsert(`${model}-of-${grantId}`, { jti: 'x', grantId }, 60)
+    }
+    await store.artifacts('AccessToken').revokeByGrantId('grant-1')
+    for (const model of models) {
+      t.equal(await store.artifacts(model).find(`${model}-of-grant-1`), undefined, model)
+      t.ok(await store.artifacts(model).find(`${model}-of-grant-2`), model)
+    }
+    t.equal(await store.artifacts('Grant').find('grant-1'), undefined)
+    t.ok(await store.artifacts('Grant').find('grant-2'))
+  })
+
+  t.test('revokeByGrantId() also reaches a token that outlives the others', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    await store.artifacts('RefreshToken').upsert('long', { jti: 'long', grantId: 'grant-3' }, 10_000)
+    await store.artifacts('AccessToken').upsert('short', { jti: 'short', grantId: 'grant-3' }, 10)
+    clock.now = 5_000
+    await store.artifacts('AccessToken').upsert('later', { jti: 'later', grantId: 'grant-3' }, 10)
+    await store.artifacts('RefreshToken').revokeByGrantId('grant-3')
+    t.equal(await store.artifacts('RefreshToken').find('long'), undefined)
+    t.equal(await store.artifacts('AccessToken').find('later'), undefined)
+  })
+
+  t.test('no token, code, cookie or grant id stands in the clear at rest', async (t) => {
+    const store = await open(t)
+    const { length } = await rawContent()
+    await store.artifacts('AccessToken').upsert(`at-${SECRET}`, { jti: `at-${SECRET}`, scope: 'seen' }, 60)
+    await store.artifacts('Session').upsert(`se-${SECRET}`, { jti: `se-${SECRET}`, uid: 'u' }, 60)
+    await store.artifacts('Interaction').upsert('interaction', { session: { cookie: SECRET, uid: 'u' } }, 60)
+    await store.artifacts('AuthorizationCode').consume(`at-${SECRET}`)
+    const raw = await rawContent()
+    t.not(raw.length, length)
+    t.match(raw, '"scope":"seen"')
+    t.notMatch(raw, SECRET)
+    t.strictSame(await store.artifacts('Interaction').find('interaction'), { session: { uid: 'u' } })
+    t.match(await store.artifacts('AccessToken').find(`at-${SECRET}`), { jti: `at-${SECRET}` })
+  })
+
+  t.test('what was written is there for the next process', async (t) => {
+    const first = await openWith({ now: 1_000 })
+    await first.artifacts('Client').upsert('client-1', { client_id: 'client-1' }, undefined)
+    await first.close()
+    await first.close()
+    t.match(await (await open(t)).artifacts('Client').find('client-1'), { client_id: 'client-1' })
+  })
+
+  t.test('sweep() and check() answer', async (t) => {
+    const store = await open(t)
+    await store.check()
+    t.type(await store.sweep(1_000), 'number')
+  })
+
+  t.test('accounts: a taken username or id changes nothing', async (t) => {
+    const { accounts } = await open(t)
+    t.equal(await accounts.insert(anAccount({ id: 'id-1', username: 'carol' })), true)
+    t.equal(await accounts.insert(anAccount({ id: 'id-2', username: 'carol', name: 'Thief' })), false)
+    t.equal(await accounts.insert(anAccount({ id: 'id-1', username: 'dave' })), false)
+    t.strictSame(await accounts.findByUsername('carol'), anAccount({ id: 'id-1', username: 'carol' }))
+    t.equal(await accounts.findByUsername('dave'), undefined)
+    t.equal(await accounts.findById('id-2'), undefined)
+  })
+
+  t.test('accounts: one of 20 simultaneous inserts of a username wins', async (t) => {
+    const [one, two] = [await open(t), await open(t)]
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        (i % 2 ? one : two).accounts.insert(anAccount({ id: `race-${i}`, username: 'raced' })),
+      ),
+    )
+    t.equal(results.filter(Boolean).length, 1)
+  })
+
+  t.test('accounts: removal takes sessions, grants and tokens along', async (t) => {
+    const store = await open(t)
+    await store.accounts.insert(anAccount({ id: 'gone', username: 'gone', email: undefined }))
+    t.equal((await store.accounts.findById('gone'))?.email, undefined)
+    await store.artifacts('Session').upsert('s', { jti: 's', uid: 's', accountId: 'gone' }, 60)
+    await store.artifacts('RefreshToken').upsert('r', { jti: 'r', accountId: 'gone', grantId: 'g' }, 60)
+    await store.artifacts('RefreshToken').upsert('kept', { jti: 'kept', accountId: 'stays' }, 60)
+    await store.accounts.remove('gone')
+    await store.accounts.remove('gone')
+    t.equal(await store.accounts.findById('gone'), undefined)
+    t.equal(await store.accounts.findByUsername('gone'), undefined)
+    t.equal(await store.artifacts('Session').find('s'), undefined)
+    t.equal(await store.artifacts('RefreshToken').find('r'), undefined)
+    t.ok(await store.artifacts('RefreshToken').find('kept'))
+    t.equal(await store.accounts.insert(anAccount({ id: 'gone-2', username: 'gone' })), true)
+  })
+
+  t.test('accounts: listByOrigin() and setPasswordHash()', async (t) => {
+    const { accounts } = await open(t)
+    await accounts.insert(anAccount({ id: 'dev-2', username: 'zoe', origin: 'development' }))
+    await accounts.insert(anAccount({ id: 'dev-1', username: 'amy', origin: 'development' }))
+    await accounts.setPasswordHash('dev-1', 'new hash')
+    await accounts.setPasswordHash('nobody', 'new hash')
+    const listed = await accounts.listByOrigin('development')
+    t.strictSame(
+      listed.map(({ username, passwordHash }) => [username, passwordHash]),
+      [
+        ['amy', 'new hash'],
+        ['zoe', 'phc'],
+      ],
+    )
+    t.equal(await accounts.findById('nobody'), undefined)
+  })
+}
+
+t.test('SQLite: 4 processes on one file consume each of 50 codes once in all', async (t) => {
+  const file = join(t.testdir(), 'shared.sqlite')
+  const store = openSqliteStore(file, { nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  const ids = Array.from({ length: 50 }, (_, i) => `code-${i}`)
+  for (const id of ids) await store.artifacts('AuthorizationCode').upsert(id, { jti: id }, 60)
+  const script = join(import.meta.dirname, '../../fixtures/consume-from-process.ts')
+  const children = ids.slice(0, 4).map(() => fork(script, [file]))
+  await Promise.all(children.map((child) => once(child, 'message')))
+  const results = children.map((child) => once(child, 'message'))
+  for (const child of children) child.send(ids)
+  const won = (await Promise.all(results)).flatMap(([list]) => list as string[])
+  t.strictSame(won.sort(), [...ids].sort())
+})
+
+t.test('SQLite: sweep() deletes what has expired and counts it', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  for (const id of ['a', 'b']) await store.artifacts('AccessToken').upsert(id, { jti: id }, 60)
+  await store.artifacts('AccessToken').upsert('c', { jti: 'c' }, 61)
+  t.equal(await store.sweep(1_060), 2)
+  t.equal(await store.sweep(1_060), 0)
+  t.ok(await store.artifacts('AccessToken').find('c'))
+})
+
+t.test(
+  'Redis: what expires has an expiry there too, and the set of a grant outlives its members',
+  async (t) => {
+    const server = await startRedis({ folder: t.testdir() })
+    t.teardown(() => server.stop())
+    const store = await openStore(
+      { store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+      { nowSeconds: () => 1_000 },
+    )
+    const redis = new Redis(server.url)
+    t.teardown(async () => {
+      await store.close()
+      redis.disconnect()
+    })
+    await store.artifacts('RefreshToken').upsert('r', { jti: 'r', grantId: 'g' }, 5_000)
+    await store.artifacts('AccessToken').upsert('a', { jti: 'a', grantId: 'g' }, 50)
+    const [set] = await redis.keys('*of-grant*')
+    t.ok((await redis.ttl(set ?? '')) > 4_000)
+    for (const key of await redis.keys('*:artifact:*')) t.ok((await redis.ttl(key)) > 0, key)
+    await store.artifacts('Grant').upsert('g', { jti: 'g' }, undefined)
+    t.equal(await redis.ttl(set ?? ''), -1, 'a member without expiry keeps the set')
+    await store.artifacts('AccessToken').upsert('a2', { jti: 'a2', grantId: 'g' }, 50)
+    t.equal(await redis.ttl(set ?? ''), -1)
+  },
+)
+
+async function everythingIn(url: string): Promise<string> {
+  const redis = new Redis(url)
+  const lines: string[] = []
+  for (const key of await redis.keys('*')) {
+    const type = await redis.type(key)
+    if (type === 'hash') lines.push(key, JSON.stringify(await redis.hgetall(key)).replaceAll('\\"', '"'))
+    else if (type === 'zset') lines.push(key, ...(await redis.zrange(key, '0', '-1')))
+    else if (type === 'set') lines.push(key, ...(await redis.smembers(key)))
+    else lines.push(key, (await redis.get(key)) ?? '')
+  }
+  redis.disconnect()
+  return lines.join('\n')
+}
+
+function anAccount(fields: Partial<StoredAccount>): StoredAccount {
+  return {
+    id: 'id',
+    username: 'username',
+    name: 'Name',
+    email: 'name@example.com',
+    passwordHash: 'phc',
+    origin: 'operator',
+    createdAtSeconds: 1_000,
+    ...fields,
+  }
+}
