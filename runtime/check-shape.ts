@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox'
 import { type Diagnostic, diagnostic, type Place } from './diagnostic.ts'
 import type { CodeLetter } from './read-text-file.ts'
 import { suggest } from './suggest.ts'
-import type { YamlPath } from './yaml-document.ts'
+import type { YamlPath } from './yaml-places.ts'
 
 /** Where a value came from: a place in a file, or an environment variable. */
 export type PlaceOf = (path: YamlPath, part: 'key' | 'value') => Place
@@ -181,6 +181,9 @@ function suggestKind(wanted: unknown, value: unknown): string | undefined {
     return `write "${value}"`
   if (wanted === 'array' && (typeof value === 'string' || typeof value === 'number'))
     return `write [${value}]`
+  if (wanted === 'object' && typeof value === 'string' && /^[\w-]+:\S/.test(value)) {
+    return 'a key needs a space after its colon'
+  }
   return undefined
 }
 

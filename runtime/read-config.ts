@@ -5,7 +5,8 @@ import { ConfigError } from './config-error.ts'
 import { type Diagnostic, diagnostic, hasErrors, sortDiagnostics, wholeFile } from './diagnostic.ts'
 import { displayPath } from './display-path.ts'
 import { type Override, readOverrides } from './environment-overrides.ts'
-import { readYamlFile, type YamlPath } from './yaml-document.ts'
+import { readYamlFile } from './yaml-document.ts'
+import type { YamlPath } from './yaml-places.ts'
 
 /** A configuration file's content, checked and frozen, and what deserves a look although it stops nothing. */
 export type ReadConfig<T> = { readonly value: T; readonly warnings: readonly Diagnostic[] }

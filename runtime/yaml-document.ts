@@ -1,20 +1,9 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type ParsedNode,
-  parseAllDocuments,
-  visit,
-} from 'yaml'
+import { type Document, isMap, isScalar, isSeq, parseAllDocuments } from 'yaml'
 import { type Diagnostic, diagnostic, type Place, wholeFile } from './diagnostic.ts'
 import { type CodeLetter, readTextFile } from './read-text-file.ts'
+import { findRefusedYaml } from './refused-yaml.ts'
+import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-places.ts'
 import { explainYamlError } from './yaml-syntax.ts'
-
-/** The way from the root to a value: keys and list positions. */
-export type YamlPath = readonly (string | number)[]
 
 /** A YAML file as plain data that still knows where each value stands. */
 export type YamlDocument = {
@@ -27,43 +16,63 @@ export type YamlDocument = {
   placeOf(path: YamlPath, part?: 'key' | 'value'): Place
 }
 
+type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
+
+const MAX_REPORTED = 50 // syntax errors in one file; nobody reads more in one go
+const MAX_PARSED_CHARACTERS = 4_194_304 // in all, while looking for further errors: a bound on the time it takes
+
 /** Reads and parses one YAML file; whatever is wrong is in `diagnostics`, nothing is thrown. */
-export function readYamlFile(file: string, options: { shownAs: string; letter: CodeLetter }): YamlDocument {
-  const read = readTextFile(file, options)
-  if ('text' in read) return parseYaml(read.text, options)
-  return unusable(options.shownAs, [read.problem])
+export function readYamlFile(file: string, naming: Naming): YamlDocument {
+  const read = readTextFile(file, naming)
+  return 'text' in read ? parseYaml(read.text, naming) : unusable(naming.shownAs, [read.problem])
 }
 
-/**
- * Parses YAML 1.2 (core schema), one document. Refused, because two readers would read them differently: duplicate
- * keys, anchors, aliases, merge keys, tags, directives and keys that are not text.
- */
-export function parseYaml(text: string, options: { shownAs: string; letter: CodeLetter }): YamlDocument {
-  const { shownAs, letter } = options
-  const lines = text.split('\n').map((line) => line.replace(/\r$/, ''))
-  const counter = new LineCounter()
-  const at = (start: number, end: number): Place => {
-    const { line, col } = counter.linePos(start)
-    const content = lines[line - 1] ?? ''
-    const column = [...content.slice(0, col - 1)].length + 1
-    const length = [...content.slice(col - 1, col - 1 + Math.max(1, end - start))].length
-    return { file: shownAs, line, column, length: Math.max(1, length), text: content }
-  }
+/** Parses YAML 1.2 (core schema), one document to a file. What `findRefusedYaml` names is an error. */
+export function parseYaml(text: string, { shownAs, letter }: Naming): YamlDocument {
+  const at = placeFinder(text, shownAs)
   const control = /(?![\t\n\r])\p{Cc}|\r(?!\n)/u.exec(text)
   if (control !== null) {
-    for (const match of text.matchAll(/\n/g)) counter.addNewLine(match.index + 1)
-    counter.lineStarts.unshift(0)
     const name = `U+${control[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
-    const problem = diagnostic(
-      `${letter}004`,
-      `the control character ${name} stands here`,
-      at(control.index, control.index + 1),
-      { hint: 'remove it' },
-    )
-    return unusable(shownAs, [problem])
+    const message = `the control character ${name} stands here`
+    return unusable(shownAs, [
+      diagnostic(`${letter}004`, message, at([control.index, control.index + 1]), { hint: 'remove it' }),
+    ])
   }
+  const [document, second] = parseDocuments(text)
+  if (document === undefined || isEmpty(document)) {
+    return unusable(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
+  }
+  const diagnostics = [...findSyntaxErrors(text, letter, at)]
+  const told = new Set(diagnostics.map((one) => one.place.line))
+  for (const one of findRefusedYaml(document)) {
+    if (told.has(at(one.range).line)) continue
+    const related = one.first === undefined ? [] : [{ message: 'it was here first', place: at(one.first) }]
+    diagnostics.push(
+      diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
+    )
+  }
+  if (second !== undefined) {
+    const marker = text.lastIndexOf('\n---', second.range[0])
+    const start = marker === -1 ? second.range[0] : marker + 1
+    const hint = 'one document a file: move it into a file of its own'
+    diagnostics.push(
+      diagnostic(`${letter}017`, 'a second document starts here', at([start, start + 3]), { hint }),
+    )
+  }
+  return {
+    file: shownAs,
+    value: document.errors.length > 0 ? undefined : toPlain(document.contents),
+    diagnostics,
+    placeOf: (path, part = 'value') => at(findRange(document.contents, path, part)),
+  }
+}
+
+function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
+  return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
+}
+
+function parseDocuments(text: string): readonly Document.Parsed[] {
   const documents = parseAllDocuments(text, {
-    lineCounter: counter,
     prettyErrors: false,
     version: '1.2',
     schema: 'core',
@@ -71,124 +80,57 @@ export function parseYaml(text: string, options: { shownAs: string; letter: Code
     uniqueKeys: false,
     logLevel: 'silent',
   })
-  const [document] = Array.isArray(documents) ? documents : []
-  if (document === undefined || document.contents === null || isEmptyScalar(document)) {
-    return unusable(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
+  return Array.isArray(documents) ? documents : []
+}
+
+function isEmpty(document: Document.Parsed): boolean {
+  if (document.errors.length > 0) return false
+  return document.contents === null || (isScalar(document.contents) && document.contents.value === null)
+}
+
+/**
+ * Names each slip once: after an error the parser stumbles on, so the first error is put aside and the text parsed again,
+ * until nothing is left or the error cannot be put aside.
+ */
+function findSyntaxErrors(
+  text: string,
+  letter: CodeLetter,
+  at: (range: YamlRange) => Place,
+): readonly Diagnostic[] {
+  const diagnostics: Diagnostic[] = []
+  let rest = text
+  const rounds = Math.min(MAX_REPORTED, Math.ceil(MAX_PARSED_CHARACTERS / text.length))
+  for (let round = 0; round < rounds; round++) {
+    const error = parseDocuments(rest)[0]?.errors[0]
+    if (error === undefined) break
+    const found = explainYamlError(error, rest)
+    const place = at([found.start, found.end])
+    if (!diagnostics.some((one) => one.place.line === place.line)) {
+      diagnostics.push(diagnostic(`${letter}${found.number}`, found.message, place, { hint: found.hint }))
+    }
+    if (found.repair === undefined) break
+    const { start, text: instead } = found.repair
+    const repaired = rest.slice(0, start) + instead + rest.slice(start + instead.length)
+    if (repaired === rest) break
+    rest = repaired
   }
-  const diagnostics = [...syntaxErrors(document, text, letter, at), ...refusedFeatures(document, letter, at)]
-  const second = documents[1]
-  if (second !== undefined) {
-    const start = Math.max(0, text.lastIndexOf('\n', second.range[0] - 1) + 1)
-    diagnostics.push(
-      diagnostic(`${letter}017`, 'a second document starts here', at(start, start + 3), {
-        hint: 'one document a file: move it into a file of its own',
-      }),
+  return diagnostics
+}
+
+/** Lines end with LF or CRLF; columns count characters, not UTF-16 units. */
+function placeFinder(text: string, file: string): (range: YamlRange) => Place {
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), (match) => match.index + 1)]
+  return ([start, end]) => {
+    const index = Math.max(
+      0,
+      starts.findLastIndex((one) => one <= start),
     )
+    const lineStart = starts[index] ?? 0
+    const content = text.slice(lineStart, (starts[index + 1] ?? text.length + 1) - 1).replace(/\r$/, '')
+    const column = [...content.slice(0, start - lineStart)].length + 1
+    const length = [...content.slice(start - lineStart, end - lineStart)].length
+    return { file, line: index + 1, column, length: Math.max(1, length), text: content }
   }
-  const root = document.contents
-  const broken = document.errors.length > 0
-  return Object.freeze({
-    file: shownAs,
-    value: broken ? undefined : toPlain(root),
-    diagnostics: firstOfEachLine(diagnostics),
-    placeOf: (path: YamlPath, part: 'key' | 'value' = 'value') => at(...rangeOf(root, path, part)),
-  })
-}
-
-function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
-  return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
-}
-
-function isEmptyScalar(document: Document.Parsed): boolean {
-  return isScalar(document.contents) && document.contents.value === null && document.errors.length === 0
-}
-
-type At = (start: number, end: number) => Place
-
-function syntaxErrors(document: Document.Parsed, text: string, letter: CodeLetter, at: At): Diagnostic[] {
-  return document.errors.map((error) => {
-    const found = explainYamlError(error, text)
-    return diagnostic(`${letter}${found.number}`, found.message, at(found.start, found.end), {
-      hint: found.hint,
-    })
-  })
-}
-
-function refusedFeatures(document: Document.Parsed, letter: CodeLetter, at: At): Diagnostic[] {
-  const found: Diagnostic[] = []
-  const refuse = (
-    range: readonly number[] | null | undefined,
-    message: string,
-    hint: string,
-    number = '016',
-    length = 1,
-  ) => {
-    const start = range?.[0] ?? 0
-    found.push(
-      diagnostic(`${letter}${number}`, message, at(start, Math.max(start + length, range?.[1] ?? 0)), {
-        hint,
-      }),
-    )
-  }
-  if (document.directives?.yaml.explicit === true)
-    refuse([0, 0], 'directives are not read', 'remove this line', '016', 5)
-  visit(document, {
-    Alias: (_, node) =>
-      refuse(
-        node.range,
-        'a value that starts with * is an alias, and aliases are not read',
-        `write "*${node.source}" if you mean the text, or repeat the value`,
-      ),
-    Node: (_, node) => {
-      if (isAlias(node)) return
-      if (node.anchor !== undefined)
-        refuse(
-          node.range,
-          `this value carries the anchor &${node.anchor}, and anchors are not read`,
-          'remove the anchor, or quote the value',
-        )
-      else if (node.tag !== undefined)
-        refuse(node.range, `this value carries the tag ${node.tag}, and tags are not read`, 'remove the tag')
-    },
-    Map: (_, node) => {
-      const seen = new Map<string, readonly number[] | null | undefined>()
-      for (const { key } of node.items) {
-        if (!isScalar(key)) {
-          if (!isAlias(key))
-            refuse(
-              (key as ParsedNode | null)?.range ?? node.range,
-              'a list or map stands where a key should',
-              'quote the key if it is text',
-            )
-          continue
-        }
-        const name = String(key.value ?? '')
-        if (typeof key.value !== 'string')
-          refuse(key.range, `the key ${JSON.stringify(key.value)} is not text`, `write "${key.source ?? ''}"`)
-        else if (name === '<<' && key.type === 'PLAIN')
-          refuse(key.range, 'merge keys are not read', 'write the keys out')
-        else if (seen.has(name)) {
-          const first = seen.get(name)
-          const place = at(first?.[0] ?? 0, first?.[1] ?? 0)
-          const [start, end] = [key.range?.[0] ?? 0, key.range?.[1] ?? 0]
-          found.push(
-            diagnostic(`${letter}015`, `the key ${JSON.stringify(name)} is here twice`, at(start, end), {
-              hint: 'keep one',
-              related: [{ message: 'it was here first', place }],
-            }),
-          )
-        }
-        if (!seen.has(name)) seen.set(name, key.range)
-      }
-    },
-  })
-  return found
-}
-
-/** One slip makes the parser complain several times; the first complaint on a line is the one that helps. */
-function firstOfEachLine(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
-  const lines = new Set<number | undefined>()
-  return diagnostics.filter((one) => !lines.has(one.place.line) && lines.add(one.place.line))
 }
 
 function toPlain(node: unknown): unknown {
@@ -197,38 +139,8 @@ function toPlain(node: unknown): unknown {
   if (!isMap(node)) return null
   const plain: Record<string, unknown> = Object.create(null)
   for (const { key, value } of node.items) {
-    const name = isScalar(key) ? String(key.value ?? '') : ''
+    const name = keyText(key)
     if (!(name in plain)) plain[name] = toPlain(value)
   }
   return plain
-}
-
-function rangeOf(root: unknown, path: YamlPath, part: 'key' | 'value'): [start: number, end: number] {
-  let node = root
-  let key: unknown
-  for (const step of path) {
-    if (isSeq(node) && typeof step === 'number' && step < node.items.length) {
-      key = undefined
-      node = node.items[step]
-      continue
-    }
-    const pair = isMap(node)
-      ? node.items.find((one) => isScalar(one.key) && String(one.key.value ?? '') === String(step))
-      : undefined
-    if (pair === undefined) return nodeRange(node, key)
-    key = pair.key
-    node = pair.value
-  }
-  return part === 'key' && key !== undefined ? nodeRange(key, undefined) : nodeRange(node, key)
-}
-
-/** A block map or list is shown by its first key or its dash; an empty value by its key. */
-function nodeRange(node: unknown, key: unknown): [start: number, end: number] {
-  if (isMap(node) && node.flow !== true && node.items[0] !== undefined)
-    return nodeRange(node.items[0].key, undefined)
-  if (isSeq(node) && node.flow !== true && node.range) return [node.range[0], node.range[0] + 1]
-  const range = (node as ParsedNode | null)?.range
-  if (range && range[1] > range[0]) return [range[0], range[1]]
-  if (key !== undefined) return nodeRange(key, undefined)
-  return [range?.[0] ?? 0, (range?.[0] ?? 0) + 1]
 }

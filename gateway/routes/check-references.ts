@@ -1,7 +1,8 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
 import { suggest } from '../../runtime/suggest.ts'
-import type { YamlDocument, YamlPath } from '../../runtime/yaml-document.ts'
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { YamlPath } from '../../runtime/yaml-places.ts'
 
 /** What policies may refer to; undefined where the reader does not care. */
 export type References = {

@@ -1,5 +1,6 @@
 import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnostic.ts'
-import type { YamlDocument, YamlPath } from '../../runtime/yaml-document.ts'
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { YamlPath } from '../../runtime/yaml-places.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 import { findReservedPath } from './reserved-paths.ts'
 
@@ -48,7 +49,17 @@ export function readClaims(document: YamlDocument): {
     const methods = Array.isArray(match?.methods)
       ? match.methods.filter((one) => typeof one === 'string')
       : []
-    claims.push({ name: `${file?.name}/${name}`, methods, path, template, place })
+    claims.push({
+      name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,
+      methods,
+      path,
+      template,
+      place,
+    })
   }
   return { claims, diagnostics }
+}
+
+function textOr(value: unknown, fallback: string): string {
+  return typeof value === 'string' ? value : fallback
 }
