@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
 import { suggest } from './suggest.ts'
-import type { YamlPath } from './yaml-document.ts'
+import type { YamlPath } from './yaml-places.ts'
 
 /** A JSON Schema as far as overrides look into it. */
 type Schema = {
@@ -127,18 +127,24 @@ function stepInto(
     for (const [key, inner] of Object.entries(schema.properties ?? {})) {
       if (fold(key) === wanted) return { key, schemas: [inner] }
     }
-    const free =
-      typeof schema.additionalProperties === 'object'
-        ? schema.additionalProperties
-        : Object.values(schema.patternProperties ?? {})[0]
-    if (free === undefined || schema.properties !== undefined) continue
+    const free = freeForm(schema)
+    if (free === undefined) continue
     const known =
       typeof value === 'object' && value !== null
         ? Object.keys(value).find((key) => fold(key) === wanted)
         : undefined
-    return { key: known ?? level.toLowerCase().replaceAll('_', '-'), schemas: [free] }
+    const key = known ?? level.toLowerCase().replaceAll('_', '-')
+    if (new RegExp(free.pattern).test(key)) return { key, schemas: [free.schema] }
   }
   return undefined
+}
+
+/** A map whose keys people choose, such as the names of upstreams. */
+function freeForm(schema: Schema): { readonly pattern: string; readonly schema: Schema } | undefined {
+  if (typeof schema.additionalProperties === 'object')
+    return { pattern: '', schema: schema.additionalProperties }
+  const [first] = Object.entries(schema.patternProperties ?? {})
+  return first === undefined ? undefined : { pattern: first[0], schema: first[1] }
 }
 
 function branches(schema: Schema): readonly Schema[] {

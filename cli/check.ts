@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { AuthorizationServerFile } from '../authorization-server/config.ts'
+import { GatewayFile, UpstreamsFile } from '../gateway/config.ts'
+import { loadPolicies } from '../gateway/routes/load-policies.ts'
+import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
+import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
+import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { ConfigError } from '../runtime/config-error.ts'
+import type { Diagnostic } from '../runtime/diagnostic.ts'
+import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
+import { readConfig } from '../runtime/read-config.ts'
+import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+
+const EXIT_OK = 0
+const EXIT_INVALID = 3
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Checks configuration and policies offline, as the services would at their start: every problem of every file in one
+ * run. It needs no secrets and no network, so it runs where a policy is reviewed.
+ * @returns the exit code: 0 when a start would succeed, 3 when something is wrong.
+ */
+export async function check(options: {
+  readonly configDir: string
+  /** Instead of the folder that gateway.yaml names. */
+  readonly policiesDir?: string | undefined
+  readonly out: { write(text: string): unknown }
+  readonly colour: boolean
+  /** The environment whose overrides count; none when left out. */
+  readonly env?: Environment | undefined
+}): Promise<number> {
+  const env = options.env ?? {}
+  const found: Diagnostic[] = []
+  /** Keeps what is wrong and goes on, so that one broken file does not hide the next. */
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      found.push(...error.diagnostics)
+      return undefined
+    }
+  }
+  const config = (file: string) => join(options.configDir, file)
+  const gateway = attempt(() =>
+    readConfig({ file: config('gateway.yaml'), schema: GatewayFile, env, otherSections: ['UPSTREAMS'] }),
+  )
+  const catalogue = attempt(() =>
+    readScopeCatalogue({ file: gateway?.value.scopes ?? config('scopes.yaml') }),
+  )
+  const upstreamsFile = gateway?.value.upstreams ?? config('upstreams.yaml')
+  const upstreams = attempt(() =>
+    readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
+  )
+  const ownVariables = gateway?.warnings ?? []
+  if (existsSync(config('authorization-server.yaml'))) {
+    const other = attempt(() =>
+      readConfig({ file: config('authorization-server.yaml'), schema: AuthorizationServerFile, env }),
+    )
+    // A variable that one of the two services knows is no slip.
+    const unknownToBoth = new Set(other?.warnings.map((one) => one.place.file))
+    found.push(...ownVariables.filter((one) => unknownToBoth.has(one.place.file)))
+  } else {
+    found.push(...ownVariables)
+  }
+  const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
+  const names = upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value))
+  const policies = loadPolicies({ dir, catalogue, upstreams: names })
+  found.push(...policies.diagnostics, ...noteAnonymousRoutes(policies.routes))
+
+  if (found.length > 0) options.out.write(`${formatDiagnostics(found, { colour: options.colour })}\n\n`)
+  const errors = found.filter((one) => one.severity === 'error').length
+  const warnings = found.filter((one) => one.severity === 'warning').length
+  if (errors > 0) {
+    options.out.write(`${count(errors, 'error')}${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}\n`)
+    return EXIT_INVALID
+  }
+  options.out.write(
+    `${summarise(policies.routes, catalogue)}${warnings > 0 ? `; ${count(warnings, 'warning')}` : ''}\n`,
+  )
+  return EXIT_OK
+}
+
+function summarise(routes: readonly PolicyRoute[], catalogue: ScopeCatalogue | undefined): string {
+  const policies = new Set(routes.map((route) => route.policy)).size
+  const scopes = new Set(
+    routes.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])]),
+  ).size
+  return `ok: ${policies === 1 ? '1 policy' : `${policies} policies`}, ${count(routes.length, 'route')}, ${scopes} of ${count(catalogue?.size ?? 0, 'scope')} used`
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
