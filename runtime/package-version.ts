@@ -5,6 +5,7 @@ import { findPackageRoot } from './package-root.ts'
 /** Reads Scopegate's own version from the package it runs from. */
 export function readPackageVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(join(findPackageRoot(), 'package.json'), 'utf8'))
-  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) return String(manifest.version)
+  if (typeof manifest === 'object' && manifest !== null && 'version' in manifest)
+    return String(manifest.version)
   throw new Error('package.json has no version: the installation is incomplete')
 }
