@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
@@ -32,8 +33,11 @@ export type EngineRequest = {
 
 /** The authorization server's engine: oidc-provider behind a port of four words. */
 export type Engine = {
-  /** Answers an OAuth request; writes status, headers and body. Never rejects. */
-  handle(request: IncomingMessage, response: ServerResponse, options?: EngineRequest): Promise<void>
+  /**
+   * Answers an OAuth request; writes status, headers and body.
+   * @returns `ok`, or the error code that the client was told.
+   */
+  handle(request: IncomingMessage, response: ServerResponse, options?: EngineRequest): Promise<string>
   readonly interactions: Interactions
   /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
   findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
@@ -95,22 +99,19 @@ export function createEngine(options: EngineOptions): Engine {
   }
   provider.use(async (ctx, next) => {
     await next()
-    shapeAnswer(ctx as KoaContextWithOIDC)
+    shapeDocument(ctx as KoaContextWithOIDC)
+    shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause)
     await requests.get(ctx.req)?.beforeAnswer?.()
   })
-  const failures = reportProviderEvents(provider, options.onEvent)
+  const troubles = reportProviderEvents(provider, options.onEvent)
   const callback = provider.callback()
-
-  function shapeAnswer(ctx: KoaContextWithOIDC): void {
-    shapeDiscovery(ctx)
-    shapeFailure(ctx, failures.get(ctx.req))
-  }
 
   return {
     handle: async (request, response, engineRequest = {}) => {
       const copy = providerRequest(request, { issuer, ...engineRequest })
       requests.set(copy, engineRequest)
       await callback(copy, response)
+      return troubles.get(copy)?.error ?? 'ok'
     },
     interactions: providerInteractions({
       provider,
@@ -164,10 +165,17 @@ const DISCOVERY_PATHS: readonly string[] = [
   ENDPOINTS.openidConfiguration,
 ]
 
-/** The engine can answer in more response modes than the contract has. */
-function shapeDiscovery(ctx: KoaContextWithOIDC): void {
-  if (!DISCOVERY_PATHS.includes(ctx.path) || typeof ctx.body !== 'object') return
-  Object.assign(ctx.body as object, { response_modes_supported: ['query'] })
+/** The documents that everybody may read: cacheable, and with the one response mode of the contract. */
+function shapeDocument(ctx: KoaContextWithOIDC): void {
+  const isDiscovery = DISCOVERY_PATHS.includes(ctx.path)
+  if ((!isDiscovery && ctx.path !== ENDPOINTS.jwks) || ctx.status !== 200) return
+  if (isDiscovery) Object.assign(ctx.body as object, { response_modes_supported: ['query'] })
+  const text = JSON.stringify(ctx.body)
+  ctx.body = text
+  ctx.type = isDiscovery ? 'application/json' : 'application/jwk-set+json'
+  ctx.set('Cache-Control', 'public, max-age=300')
+  ctx.set('ETag', `"${hash('sha256', text, 'base64url')}"`)
+  if (ctx.fresh) ctx.status = 304
 }
 
 /** A store that cannot answer is an outage that passes (503), not a defect (500). */

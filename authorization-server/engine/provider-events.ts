@@ -12,18 +12,27 @@ const REFUSALS = {
   'introspection.error': 'introspection',
 } as const
 
+/** How a request ended when it did not end well. */
+export type Trouble = {
+  /** The error code that the client was told. */
+  readonly error: string
+  /** Set for defects and outages. */
+  readonly cause: Error | undefined
+}
+
 /**
  * Turns the engine's own events into ours.
- * @returns what went wrong for each request that failed by a defect or an outage.
+ * @returns what went wrong, for each request that did not end well.
  */
 export function reportProviderEvents(
   provider: Provider,
   onEvent: (event: EngineEvent) => void,
-): WeakMap<IncomingMessage, Error> {
-  const failures = new WeakMap<IncomingMessage, Error>()
+): WeakMap<IncomingMessage, Trouble> {
+  const troubles = new WeakMap<IncomingMessage, Trouble>()
 
   for (const [name, endpoint] of Object.entries(REFUSALS))
     provider.on(name as 'grant.error', (ctx, error) => {
+      troubles.set(ctx.req, { error: error.error, cause: undefined })
       onEvent({
         kind: 'refused',
         endpoint,
@@ -34,7 +43,7 @@ export function reportProviderEvents(
     })
 
   provider.on('server_error', (ctx, cause) => {
-    failures.set(ctx.req, cause)
+    troubles.set(ctx.req, { error: 'server_error', cause })
     onEvent({ kind: 'failed', endpoint: ctx.oidc.route, cause })
   })
   // Koa's own: an error outside every endpoint, e.g. a client that went away while its answer was written.
@@ -57,7 +66,7 @@ export function reportProviderEvents(
       reason: revocationReason(ctx),
     }),
   )
-  return failures
+  return troubles
 }
 
 function tokenEvent(ctx: KoaContextWithOIDC): EngineEvent {

@@ -1,0 +1,101 @@
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
+import type { Logger } from '../../runtime/logger.ts'
+import { InteractionError } from '../engine/interactions.ts'
+import { StoreError } from '../store/store-error.ts'
+import { ENGINE_ENDPOINTS, type Endpoint, USERINFO_ENDPOINT } from './endpoint-table.ts'
+import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+
+const TABLE: readonly Endpoint[] = [...ENGINE_ENDPOINTS, USERINFO_ENDPOINT]
+const ALLOWED: ReadonlyMap<string, string> = new Map(
+  TABLE.map((endpoint) => [endpoint.path, allowed(endpoint).join(', ')]),
+)
+
+const CORS_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'WWW-Authenticate, X-Request-Id, Retry-After, ETag',
+}
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-headers': 'authorization, content-type, mcp-protocol-version, traceparent',
+  'access-control-max-age': '3600',
+}
+
+/**
+ * Answers what no endpoint answers: preflights, unknown paths (404), other methods (405), and errors. All of it in
+ * JSON with `error` and `error_description`, seed-interface section 7; never a stack.
+ */
+export function answerEverythingElse(app: FastifyInstance, options: { readonly logger: Logger }): void {
+  const corsPaths = new Set(TABLE.flatMap((endpoint) => (endpoint.cors ? [endpoint.path] : [])))
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    if (corsPaths.has(pathOf(request))) reply.headers(CORS_HEADERS)
+  })
+  for (const path of corsPaths)
+    app.options(path, (_request, reply) =>
+      reply
+        .code(204)
+        .headers({ 'access-control-allow-methods': ALLOWED.get(path) ?? '', ...PREFLIGHT_HEADERS })
+        .send(),
+    )
+
+  app.setNotFoundHandler((request, reply) => {
+    const allow = ALLOWED.get(pathOf(request))
+    return sendRefusal(
+      reply,
+      allow === undefined
+        ? {
+            status: 404,
+            error: 'not_found',
+            description:
+              'There is nothing at this path. /.well-known/oauth-authorization-server lists every endpoint.',
+          }
+        : {
+            status: 405,
+            error: 'method_not_allowed',
+            description: `This endpoint answers ${allow}.`,
+            headers: { allow },
+          },
+    )
+  })
+
+  app.setErrorHandler<FastifyError | Error>((error, request, reply) => {
+    const refusal = explain(error)
+    if (refusal.status >= 500)
+      options.logger.error({ event: 'failed', request_id: request.id, err: error }, 'request failed')
+    return sendRefusal(reply, refusal)
+  })
+}
+
+function allowed(endpoint: Endpoint): readonly string[] {
+  const methods = endpoint.method === 'GET' ? ['GET', 'HEAD'] : ['POST']
+  return endpoint.cors ? [...methods, 'OPTIONS'] : methods
+}
+
+function explain(error: FastifyError | Error): OAuthRefusal {
+  if (error instanceof InteractionError)
+    return invalidRequest(
+      'The sign-in took too long or was finished already. Go back to the app and start again.',
+    )
+  if (error instanceof StoreError)
+    return {
+      status: 503,
+      error: 'temporarily_unavailable',
+      description: 'The authorization server cannot reach its store. Try again in a moment.',
+      headers: { 'retry-after': '1' },
+    }
+  const status = 'statusCode' in error ? error.statusCode : undefined
+  if (status === 413)
+    return {
+      status: 413,
+      error: 'invalid_request',
+      description: 'The body is larger than this endpoint takes.',
+    }
+  if (status !== undefined && status >= 400 && status < 500)
+    return invalidRequest('The request is malformed.')
+  return { status: 500, error: 'server_error', description: 'The server met an unexpected condition.' }
+}
+
+function pathOf(request: FastifyRequest): string {
+  return (request.raw.url ?? '').split('?', 1)[0] ?? ''
+}

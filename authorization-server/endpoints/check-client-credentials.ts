@@ -1,0 +1,34 @@
+import { formatChallenge } from '../../oauth/challenge.ts'
+import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
+
+/**
+ * Refuses credentials in the `Authorization` header: the contract has `none` and `client_secret_post` only.
+ * Source: seed-interface section 5.2; RFC 6749 section 5.2: answer in the scheme that the client tried.
+ */
+export function checkAuthorizationHeader(
+  authorization: string | undefined,
+  issuer: string,
+): OAuthRefusal | undefined {
+  if (authorization === undefined) return undefined
+  if (!/^basic(\s|$)/i.test(authorization))
+    return invalidRequest('This endpoint takes no Authorization header: send client_id in the form body.')
+  return {
+    status: 401,
+    error: 'invalid_client',
+    description:
+      'HTTP Basic is not supported here: send client_id and client_secret in the form body (client_secret_post).',
+    challenge: `Basic realm="${issuer}", error="invalid_client"`,
+  }
+}
+
+/** RFC 7662 section 2.1: whoever introspects proves who it is; a client_id alone proves nothing. */
+export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | undefined {
+  if ((form.get('client_secret') ?? '') !== '') return undefined
+  return {
+    status: 401,
+    error: 'invalid_client',
+    description:
+      'Introspection needs client authentication: send client_id and client_secret in the form body.',
+    challenge: formatChallenge({}),
+  }
+}

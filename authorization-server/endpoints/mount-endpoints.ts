@@ -1,0 +1,150 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { Engine, EngineRequest } from '../engine/engine.ts'
+import { parseRegistration } from '../register/client-registration.ts'
+import { canonicaliseResource } from './canonical-resource.ts'
+import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
+import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
+import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+import { readForm } from './read-form.ts'
+import { readJsonObject } from './read-json-object.ts'
+import type { RefreshGate } from './refresh-gate.ts'
+
+export type MountEndpointsOptions = {
+  readonly engine: Engine
+  readonly issuer: string
+  readonly catalogue: ScopeCatalogue
+  readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
+  readonly refreshGate: RefreshGate
+  readonly count: (endpoint: string, grantType: string, result: string) => void
+}
+
+const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization request pushed with all scopes
+
+/** A request that may go on to the engine. */
+type Admitted = EngineRequest & { readonly grantType?: string; readonly release?: () => void }
+
+/**
+ * Mounts each of the engine's endpoints as a route of its own: exact path, exact method, body read and checked here.
+ * The engine writes the answer to the hijacked reply.
+ */
+export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOptions): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+  for (const endpoint of ENGINE_ENDPOINTS)
+    app.route({
+      method: endpoint.method,
+      url: endpoint.path,
+      bodyLimit: endpoint.body === 'json' ? options.registration.bodyLimitBytes : FORM_LIMIT_BYTES,
+      config: { endpoint: endpoint.name },
+      handler: async (request, reply) => {
+        const verdict = admit(endpoint, request, options)
+        if ('refused' in verdict) {
+          options.count(endpoint.name, verdict.grantType ?? '-', verdict.refused.error)
+          return sendRefusal(reply, verdict.refused)
+        }
+        return handOver(endpoint, verdict, request, reply, options)
+      },
+    })
+}
+
+async function handOver(
+  endpoint: Endpoint,
+  admitted: Admitted,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: MountEndpointsOptions,
+): Promise<FastifyReply> {
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value)
+  reply.hijack()
+  try {
+    const result = await options.engine.handle(request.raw, reply.raw, admitted)
+    options.count(endpoint.name, admitted.grantType ?? '-', result)
+  } finally {
+    admitted.release?.()
+  }
+  return reply
+}
+
+type Verdict = Admitted | { readonly refused: OAuthRefusal; readonly grantType?: string }
+
+function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+  switch (endpoint.body) {
+    case 'none':
+      return endpoint.name === 'authorization' ? admitAuthorization(request, options) : {}
+    case 'json':
+      return admitRegistration(request, options)
+    case 'form':
+      return admitForm(endpoint, request, options)
+  }
+}
+
+function admitAuthorization(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+  const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?')
+  const parameters = new URLSearchParams(query)
+  return canonicaliseResource(parameters, options.issuer) ? { url: `${path}?${parameters}` } : {}
+}
+
+function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+  const read = readJsonObject(request.headers, asBuffer(request.body))
+  if ('refused' in read) return read
+  const parsed = parseRegistration(read.object, {
+    loopbackHosts: options.registration.loopbackHosts,
+    catalogue: options.catalogue,
+  })
+  return 'refused' in parsed
+    ? { refused: { status: 400, ...parsed.refused } }
+    : { body: Buffer.from(JSON.stringify(parsed.registration)) }
+}
+
+function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+  const read = readForm(request.headers, asBuffer(request.body))
+  if ('refused' in read) return read
+  const { form } = read
+  const grantType = form.get('grant_type') ?? '-'
+  const refused =
+    checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
+    (endpoint.name === 'introspection' ? checkIntrospectionCaller(form) : undefined)
+  if (refused !== undefined) return { refused, grantType }
+  canonicaliseResource(form, options.issuer)
+  const body = Buffer.from(form.toString())
+  return endpoint.name === 'token' && grantType === 'refresh_token'
+    ? admitRefresh(form, body, options)
+    : { body, grantType }
+}
+
+function admitRefresh(form: URLSearchParams, body: Buffer, options: MountEndpointsOptions): Verdict {
+  const grantType = 'refresh_token'
+  const token = form.get('refresh_token') ?? ''
+  if (token === '') return { body, grantType }
+  const lease = options.refreshGate.enter(token, form.get('client_id') ?? '')
+  if (lease === undefined)
+    return {
+      grantType,
+      refused: {
+        status: 400,
+        error: 'invalid_grant',
+        description:
+          'Another request is using this refresh token at this moment. Use the tokens that it gets; refresh one at a time.',
+      },
+    }
+  return { body, grantType, beforeAnswer: () => lease.settle(), release: () => lease.release() }
+}
+
+function asBuffer(body: unknown): Buffer | undefined {
+  return Buffer.isBuffer(body) ? body : undefined
+}
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator)
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The metrics' name of the endpoint. */
+    endpoint?: string
+  }
+}

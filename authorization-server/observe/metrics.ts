@@ -1,0 +1,67 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+
+/** Everything the authorization server counts. No label holds anything that a caller chose. */
+export type Metrics = {
+  readonly registry: Registry
+  /** @param grantType `-` where there is none. */
+  countRequest(endpoint: string, grantType: string, result: string): void
+  countClientRegistered(): void
+  countConsent(outcome: 'given' | 'denied'): void
+  countRefreshReuse(): void
+}
+
+const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
+
+/** Makes the metrics of one process, in a registry of their own. */
+export function createMetrics(options: {
+  readonly version: string
+  readonly listeners: () => number
+}): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'scopegate_build_info',
+    help: 'Version of Scopegate; always 1.',
+    labelNames: ['version', 'service'],
+    registers,
+  }).set({ version: options.version, service: 'authorization-server' }, 1)
+  new Gauge({
+    name: 'scopegate_oauth_revocation_listeners',
+    help: 'Gateways that listen for revocations.',
+    registers,
+    collect() {
+      this.set(options.listeners())
+    },
+  })
+  const requests = new Counter({
+    name: 'scopegate_oauth_requests_total',
+    help: 'Requests to the OAuth endpoints, by result: ok or the error code.',
+    labelNames: ['endpoint', 'grant_type', 'result'],
+    registers,
+  })
+  const clients = new Counter({
+    name: 'scopegate_oauth_clients_registered_total',
+    help: 'Clients that registered themselves.',
+    registers,
+  })
+  const consents = new Counter({
+    name: 'scopegate_oauth_consents_total',
+    help: 'Answers of people on the consent page.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const reuse = new Counter({
+    name: 'scopegate_oauth_refresh_reuse_total',
+    help: 'Refresh tokens that were presented again after their rotation; each ended its family.',
+    registers,
+  })
+  return {
+    registry,
+    countRequest: (endpoint, grantType, result) =>
+      requests.inc({ endpoint, grant_type: GRANT_TYPES.includes(grantType) ? grantType : '-', result }),
+    countClientRegistered: () => clients.inc(),
+    countConsent: (outcome) => consents.inc({ outcome }),
+    countRefreshReuse: () => reuse.inc(),
+  }
+}

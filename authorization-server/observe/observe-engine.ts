@@ -1,0 +1,64 @@
+import type { Logger } from '../../runtime/logger.ts'
+import type { EngineEvent } from '../engine/engine-events.ts'
+import type { Metrics } from './metrics.ts'
+
+/**
+ * Turns what happens in the engine into audit lines (`event: "audit"`), log lines and counts.
+ * Ids of clients, accounts and hashed grants are written; tokens, codes and secrets never reach this place.
+ */
+export function observeEngine(options: {
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly grantGone: (grant: string) => void
+}): (event: EngineEvent) => void {
+  const { logger, metrics } = options
+  const audit = (action: string, fields: Record<string, unknown>) =>
+    logger.info({ event: 'audit', action, ...fields }, action.replaceAll('_', ' '))
+
+  return (event) => {
+    switch (event.kind) {
+      case 'client_registered':
+        metrics.countClientRegistered()
+        return audit(event.kind, { client_id: event.clientId, redirect_uris: event.redirectUris })
+      case 'consent_given':
+        metrics.countConsent('given')
+        return audit(event.kind, {
+          client_id: event.clientId,
+          subject: event.accountId,
+          scopes: event.scopes,
+        })
+      case 'consent_denied':
+        metrics.countConsent('denied')
+        return audit(event.kind, { client_id: event.clientId, subject: event.accountId })
+      case 'token_issued':
+      case 'token_refreshed':
+        return audit(event.kind, {
+          client_id: event.clientId,
+          subject: event.accountId,
+          scope: event.scope,
+          grant: event.grant,
+        })
+      case 'grant_revoked':
+        if (event.reason === 'refresh_token_reused') metrics.countRefreshReuse()
+        return audit(event.reason === 'revoked' ? 'token_revoked' : event.reason, {
+          client_id: event.clientId,
+          grant: event.grant,
+        })
+      case 'grant_gone':
+        return options.grantGone(event.grant)
+      case 'refused':
+        return logger.info(
+          {
+            event: 'refused',
+            endpoint: event.endpoint,
+            error: event.error,
+            detail: event.detail,
+            client_id: event.clientId,
+          },
+          'request refused',
+        )
+      case 'failed':
+        return logger.error({ event: 'failed', endpoint: event.endpoint, err: event.cause }, 'request failed')
+    }
+  }
+}

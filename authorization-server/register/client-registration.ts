@@ -1,0 +1,127 @@
+import { parseScope } from '../../oauth/scope.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { isLoopbackRedirect } from './loopback-redirect.ts'
+
+/** What a client may become. Source: RFC 7591 section 2, as far as this server keeps it. */
+export type ClientRegistration = {
+  readonly client_name?: string
+  readonly application_type: 'native'
+  readonly redirect_uris: readonly string[]
+  readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
+  readonly grant_types: readonly ['authorization_code', 'refresh_token']
+  readonly response_types: readonly ['code']
+  readonly scope?: string
+  readonly client_uri?: string
+}
+
+/** Why a registration is refused. Source: RFC 7591 section 3.2.2. */
+export type RegistrationRefusal = {
+  readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
+  readonly description: string
+}
+
+export type RegistrationRules = {
+  /** Hosts of the redirect URIs that anybody may register. */
+  readonly loopbackHosts: readonly string[]
+  readonly catalogue: ScopeCatalogue
+}
+
+const MOST_REDIRECT_URIS = 10
+const LONGEST_REDIRECT_URI = 1024
+const LONGEST_NAME = 200
+const LONGEST_URI = 1024
+
+/**
+ * Reads a registration request. What this server does not know is left out and what it cannot do is replaced, as
+ * RFC 7591 section 3.2.1 allows: the response tells the client what it got. Clients ask for grants that they could use
+ * elsewhere, and are not refused for that.
+ */
+export function parseRegistration(
+  body: Readonly<Record<string, unknown>>,
+  rules: RegistrationRules,
+): { readonly registration: ClientRegistration } | { readonly refused: RegistrationRefusal } {
+  const redirectProblem = findRedirectProblem(body['redirect_uris'], rules.loopbackHosts)
+  if (redirectProblem !== undefined)
+    return { refused: { error: 'invalid_redirect_uri', description: redirectProblem } }
+  const problem = findMetadataProblem(body)
+  if (problem !== undefined) return { refused: { error: 'invalid_client_metadata', description: problem } }
+
+  const scope = knownScopes(body['scope'], rules.catalogue)
+  return {
+    registration: {
+      ...(typeof body['client_name'] === 'string' ? { client_name: body['client_name'] } : {}),
+      application_type: 'native',
+      redirect_uris: body['redirect_uris'] as readonly string[],
+      token_endpoint_auth_method:
+        body['token_endpoint_auth_method'] === 'client_secret_post' ? 'client_secret_post' : 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      ...(scope === undefined ? {} : { scope }),
+      ...(typeof body['client_uri'] === 'string' ? { client_uri: body['client_uri'] } : {}),
+    },
+  }
+}
+
+function findRedirectProblem(value: unknown, loopbackHosts: readonly string[]): string | undefined {
+  if (value === undefined)
+    return `redirect_uris is required: name at least one ${acceptedForms(loopbackHosts)}`
+  if (!Array.isArray(value) || value.length === 0)
+    return `redirect_uris must be a list with at least one ${acceptedForms(loopbackHosts)}`
+  if (value.length > MOST_REDIRECT_URIS)
+    return `redirect_uris holds more than ${MOST_REDIRECT_URIS} addresses`
+  const index = value.findIndex(
+    (uri: unknown) =>
+      typeof uri !== 'string' || uri.length > LONGEST_REDIRECT_URI || !isLoopbackRedirect(uri, loopbackHosts),
+  )
+  if (index === -1) return undefined
+  return `redirect_uris[${index}] ${shown(value[index])}: this server accepts loopback redirects as ${acceptedForms(loopbackHosts)} only. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
+}
+
+function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | undefined {
+  const name = body['client_name']
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME))
+    return `client_name must be a text of 1 to ${LONGEST_NAME} characters`
+  const type = body['application_type']
+  if (type !== undefined && type !== 'native' && type !== 'web')
+    return 'application_type must be native: every client that registers itself is one'
+  const method = body['token_endpoint_auth_method']
+  if (method !== undefined && method !== 'none' && method !== 'client_secret_post')
+    return 'token_endpoint_auth_method must be none (public client) or client_secret_post (confidential client)'
+  if (!listIncludes(body['grant_types'], 'authorization_code'))
+    return 'grant_types must be a list that contains authorization_code, the only flow of this server'
+  if (!listIncludes(body['response_types'], 'code'))
+    return 'response_types must be a list that contains code, the only one of this server'
+  if (body['scope'] !== undefined && typeof body['scope'] !== 'string')
+    return 'scope must be a text: scopes separated by spaces'
+  const uri = body['client_uri']
+  if (uri !== undefined && !isWebAddress(uri)) return 'client_uri must be an http or https address'
+  return undefined
+}
+
+/** Absent is fine: the default holds it. */
+function listIncludes(value: unknown, wanted: string): boolean {
+  return value === undefined || (Array.isArray(value) && value.includes(wanted))
+}
+
+function isWebAddress(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > LONGEST_URI) return false
+  const protocol = URL.parse(value)?.protocol
+  return protocol === 'https:' || protocol === 'http:'
+}
+
+function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string | undefined {
+  if (typeof scope !== 'string') return undefined
+  const known = (parseScope(scope) ?? []).filter((name) => catalogue.has(name))
+  return known.length === 0 ? undefined : known.join(' ')
+}
+
+function acceptedForms(loopbackHosts: readonly string[]): string {
+  return loopbackHosts.map((host) => `http://${host}:<port>/<path>`).join(' or ')
+}
+
+/** The offending value, short, printable and on one line. */
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
+  const short = text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}...` : text
+  return `"${short.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, "'")}"`
+}
