@@ -34,7 +34,7 @@ export function render(...args: readonly string[]): readonly KubeObject[] {
 
 /** Reads a stream of YAML documents; a duplicate key or any other fault is an error. */
 export function parseObjects(text: string): readonly KubeObject[] {
-  return parseAllDocuments(text, { version: '1.2', strict: true, uniqueKeys: true }).flatMap((document) => {
+  return parseAllDocuments(text, { version: '1.1', strict: true, uniqueKeys: true }).flatMap((document) => {
     const [fault] = document.errors
     if (fault !== undefined) throw fault
     return document.contents === null ? [] : [document.toJS() as KubeObject]

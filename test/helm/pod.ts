@@ -1,0 +1,231 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type Image, readImage } from './image.ts'
+import type { Container, KubeObject, PodSpec, Probe, Volume } from './kube-object.ts'
+import { find } from './render-chart.ts'
+
+/** What the cluster holds beside the chart's own objects. */
+export type Cluster = {
+  readonly objects: readonly KubeObject[]
+  /** Folders of persistent volume claims. */
+  readonly claims?: Readonly<Record<string, string>>
+  /** Names that resolve to this machine, e.g. those of Services. */
+  readonly hosts: readonly string[]
+}
+
+export type Pod = {
+  /** Asks as the kubelet does, until it answers 200 or as often as the probe allows. @returns the last status. */
+  probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<number>
+  /** Address of a named container port. */
+  address(port: string): string
+  /** What it has printed so far. */
+  output(): string
+  /** SIGTERM. @returns the exit code, or the signal that ended it. */
+  stop(): Promise<number | string>
+}
+
+const LIBRARIES = ['/lib', '/lib64', '/usr/lib', '/usr/lib64']
+// What base images set.
+const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom']
+
+/**
+ * Runs the pod of a Deployment the way a kubelet and a container runtime would: the files of its image and nothing else
+ * below a read-only root, ConfigMaps and Secrets as directories at the rendered paths, the rendered command, arguments,
+ * environment, user and group. Only memory limits and seccomp are left out.
+ * Needs root, in a mount and a network namespace of its own.
+ */
+export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
+  const pod = deployment.spec?.template?.spec
+  const [container] = pod?.containers ?? []
+  if (pod === undefined || container === undefined)
+    throw new Error(`${deployment.metadata.name} has no container`)
+  const image = readImage(container.name)
+  const root = mkdtempSync(join(tmpdir(), `${container.name}-`))
+  makeRoot(root, image, cluster.hosts)
+  const owner = {
+    uid: pod.securityContext?.runAsUser ?? image.user.uid,
+    gid: pod.securityContext?.runAsGroup ?? image.user.gid,
+  }
+  if (pod.securityContext?.fsGroup !== owner.gid)
+    throw new Error('the harness knows fsGroup only as the group that runs')
+  for (const mount of container.volumeMounts ?? [])
+    mkdirSync(join(root, mount.mountPath), { recursive: true })
+  if (container.securityContext?.readOnlyRootFilesystem === true) run('mount', '-o', 'remount,ro', root)
+  for (const mount of container.volumeMounts ?? []) {
+    const volume = pod.volumes?.find((one) => one.name === mount.name)
+    if (volume === undefined) throw new Error(`no volume ${mount.name}`)
+    const folder = makeVolume(volume, cluster, owner.gid)
+    run('mount', '--bind', folder, join(root, mount.mountPath))
+    if (
+      mount.readOnly === true ||
+      (volume.emptyDir === undefined && volume.persistentVolumeClaim === undefined)
+    )
+      run('mount', '-o', 'remount,bind,ro', join(root, mount.mountPath))
+  }
+
+  const command = [...(container.command ?? image.entrypoint), ...(container.args ?? [])]
+  const child = spawn(
+    'setpriv',
+    [
+      '--no-new-privs',
+      ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
+      ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
+    ],
+    { env: makeEnvironment(image, container, cluster), stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  return watch(child, pod, container)
+}
+
+function watch(child: ChildProcess, pod: PodSpec, container: Container): Pod {
+  let output = ''
+  const collect = (chunk: Buffer): void => {
+    output += chunk.toString()
+  }
+  child.stdout?.on('data', collect)
+  child.stderr?.on('data', collect)
+  let ended: number | string | undefined
+  const end = new Promise<number | string>((resolve) => {
+    child.on('exit', (code, signal) => {
+      ended = code ?? signal ?? 'unknown'
+      resolve(ended)
+    })
+  })
+  const address = (port: string | number): string => {
+    const number =
+      typeof port === 'number' ? port : container.ports?.find((one) => one.name === port)?.containerPort
+    if (number === undefined) throw new Error(`${container.name} has no port ${port}`)
+    return `http://127.0.0.1:${number}`
+  }
+  return {
+    address,
+    output: () => output,
+    async probe(name) {
+      const probe: Probe | undefined = container[name]
+      if (probe === undefined) throw new Error(`${container.name} has no ${name}`)
+      const url = `${address(probe.httpGet.port)}${probe.httpGet.path}`
+      const deadline = performance.now() + probe.periodSeconds * probe.failureThreshold * 1000
+      for (let status = 0; ; ) {
+        if (ended !== undefined) throw new Error(`${container.name} ended with ${ended}:\n${output}`)
+        status = await fetch(url).then(
+          async (response) => {
+            await response.text()
+            return response.status
+          },
+          () => 0,
+        )
+        if (status === 200 || performance.now() > deadline) return status
+        await new Promise((resolve) => setTimeout(resolve, 100)) // a probe asks again and again: that is what it is
+      }
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      const late = setTimeout(() => child.kill('SIGKILL'), (pod.terminationGracePeriodSeconds ?? 30) * 1000)
+      const code = await end
+      clearTimeout(late)
+      return code
+    },
+  }
+}
+
+/** The image's files, the libraries that Node.js is linked to, and no shell. */
+function makeRoot(root: string, image: Image, hosts: readonly string[]): void {
+  run('mount', '-t', 'tmpfs', '-o', 'mode=0755', 'root', root)
+  for (const folder of LIBRARIES) {
+    if (!existsSync(folder)) continue
+    mkdirSync(dirname(join(root, folder)), { recursive: true })
+    if (lstatSync(folder).isSymbolicLink()) symlinkSync(readlinkSync(folder), join(root, folder))
+    else bindReadOnly(folder, join(root, folder))
+  }
+  bindReadOnly(process.execPath, join(root, 'usr/local/bin/node'))
+  for (const device of DEVICES) bind(device, join(root, device))
+  mkdirSync(join(root, 'proc'))
+  run('mount', '-t', 'proc', 'proc', join(root, 'proc'))
+  mkdirSync(join(root, 'etc'))
+  writeFileSync(join(root, 'etc/nsswitch.conf'), 'hosts: files\n')
+  writeFileSync(join(root, 'etc/hosts'), `127.0.0.1 localhost ${hosts.join(' ')}\n`)
+  for (const { from, to } of image.copies) bindReadOnly(from, join(root, to))
+}
+
+function makeEnvironment(image: Image, container: Container, cluster: Cluster): Record<string, string> {
+  const env: Record<string, string> = { PATH: STANDARD_PATH, HOSTNAME: container.name, ...image.env }
+  for (const { name, value, valueFrom } of container.env ?? []) {
+    env[name] =
+      valueFrom === undefined ? (value ?? '') : readSecret(cluster, valueFrom.secretKeyRef).toString()
+  }
+  return env
+}
+
+function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
+  if (volume.persistentVolumeClaim !== undefined) {
+    const folder = cluster.claims?.[volume.persistentVolumeClaim.claimName]
+    if (folder === undefined) throw new Error(`no claim ${volume.persistentVolumeClaim.claimName}`)
+    return folder
+  }
+  const folder = mkdtempSync(join(tmpdir(), `volume-${volume.name}-`))
+  chownSync(folder, 0, gid)
+  if (volume.emptyDir !== undefined) {
+    chmodSync(folder, 0o2777) // as the kubelet makes it, with fsGroup
+    return folder
+  }
+  chmodSync(folder, 0o755)
+  const sources = volume.projected?.sources ?? [{ configMap: volume.configMap }]
+  const files = sources.flatMap((source): readonly (readonly [string, Buffer])[] => {
+    if ('secret' in source && source.secret !== undefined) {
+      const { name = '', items } = source.secret
+      const keys = items ?? []
+      return keys.map((item) => [item.path, readSecret(cluster, { name, key: item.key })])
+    }
+    const data = find(cluster.objects, 'ConfigMap', source.configMap?.name ?? '').data ?? {}
+    return Object.entries(data).map(([file, text]) => [file, Buffer.from(text)])
+  })
+  // The kubelet swaps a whole directory through links, so that nobody reads half of a change.
+  const version = '..2026_01_01_00_00_00.000000001'
+  mkdirSync(join(folder, version))
+  symlinkSync(version, join(folder, '..data'))
+  for (const [file, content] of files) {
+    const path = join(folder, version, file)
+    writeFileSync(path, content)
+    chownSync(path, 0, gid)
+    chmodSync(path, volume.projected?.defaultMode ?? 0o644)
+    symlinkSync(join('..data', file), join(folder, file))
+  }
+  return folder
+}
+
+function readSecret(cluster: Cluster, { name, key }: { name: string; key: string }): Buffer {
+  const value = find(cluster.objects, 'Secret', name).data?.[key]
+  if (value === undefined) throw new Error(`Secret ${name} has no key ${key}`)
+  return Buffer.from(value, 'base64')
+}
+
+function bindReadOnly(from: string, to: string): void {
+  bind(from, to)
+  run('mount', '-o', 'remount,bind,ro', to)
+}
+
+function bind(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true })
+  if (statSync(from).isDirectory()) mkdirSync(to, { recursive: true })
+  else writeFileSync(to, '')
+  run('mount', '--bind', from, to)
+}
+
+function run(command: string, ...args: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
+  if (error !== undefined || status !== 0)
+    throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`)
+}

@@ -1,0 +1,225 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
+import type { KubeObject } from './kube-object.ts'
+import { type Pod, startPod } from './pod.ts'
+import { CHART, find, ROOT, render } from './render-chart.ts'
+
+const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
+const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
+
+if (process.env[INSIDE] === undefined) enterNamespaces()
+else checkInside()
+
+/** Mounts at the rendered paths and listens on the rendered ports, and none of it is seen by the rest of the machine. */
+function enterNamespaces(): void {
+  if (process.getuid?.() !== 0) {
+    t.fail('starting pods needs root (mounts, user ids): run the checks as root, e.g. with sudo')
+    return
+  }
+  t.spawn(
+    'unshare',
+    [
+      '--mount',
+      '--net',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount-proc',
+      process.execPath,
+      ...process.execArgv,
+      import.meta.filename,
+    ],
+    { env: { ...process.env, [INSIDE]: '1' }, timeout: 110_000 },
+    'in namespaces of their own',
+  )
+}
+
+function checkInside(): void {
+  t.jobs = 1
+  const loopback = spawnSync('ip', ['link', 'set', 'lo', 'up'], { encoding: 'utf8' })
+  if (loopback.status !== 0) {
+    t.fail(
+      `the loopback interface of the namespace cannot be brought up with \`ip\` (iproute2): ${loopback.error ?? loopback.stderr}`,
+    )
+    return
+  }
+
+  t.test('nothing set: both services come up healthy', async (t) => {
+    const { gateway, server } = await startBoth(t, render())
+    await checkDiscovery(t, gateway, 'http://127.0.0.1:8080')
+
+    const unknown = await fetch(`${gateway}/api/courses`)
+    t.equal(unknown.status, 404)
+    t.match(await unknown.json(), { error: /./, error_description: /./ })
+
+    await checkMetrics(t, server)
+  })
+
+  t.test('an API with policies, Redis and keys of its own: both services come up healthy', async (t) => {
+    await startRedis(t)
+    await startLearningPlatform(t)
+    const objects = render(
+      ...[
+        '--values',
+        join(CHART, 'ci', 'redis-values.yaml'),
+        '--values',
+        join(ROOT, 'config', 'scopes.yaml'),
+      ],
+      ...['--set', 'gateway.baseUrl=https://api.example.org'],
+      ...['--set', 'upstreams.learning-platform.url=http://learning-platform:8082'],
+      ...['--set', 'upstreams.learning-platform.openapi=/openapi.json'],
+      ...policyFiles().flatMap((file) => [
+        '--set-file',
+        `policies.inline.${file.replaceAll('.', '\\.')}=${join(ROOT, 'policies', file)}`,
+      ]),
+    )
+    const keys = Buffer.from(JSON.stringify(await makeSigningKeys())).toString('base64')
+    const secret: KubeObject = {
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'signing-keys' } },
+      data: { 'jwks.json': keys },
+    }
+    const { gateway, server } = await startBoth(t, [...objects, secret])
+    await checkDiscovery(t, gateway, 'https://api.example.org')
+
+    const anonymous = await fetch(`${gateway}/api/courses`)
+    t.equal(anonymous.status, 200, 'no token: served as anonymous, by the real upstream')
+    t.type(await anonymous.json(), 'object')
+
+    for (const file of policyFiles()) {
+      const family = file.replace('.policy.yaml', '')
+      const refused = await fetch(`${gateway}/api/${family}`, {
+        headers: { authorization: 'Bearer no-such-token' },
+      })
+      // storage has no readable list for everybody, and a bad token is told so before anything else.
+      t.equal(refused.status, 401, `/api/${family} refuses a bad token`)
+      t.match(await refused.json(), { error: 'invalid_token', error_description: /./ })
+      t.match(
+        refused.headers.get('www-authenticate'),
+        /^Bearer .*error="invalid_token".*resource_metadata="https:\/\/api\.example\.org\/\.well-known\/oauth-protected-resource"|^Bearer .*resource_metadata="https:\/\/api\.example\.org\/\.well-known\/oauth-protected-resource".*error="invalid_token"/,
+      )
+    }
+    await checkMetrics(t, server)
+  })
+}
+
+/** Starts the pods of both Deployments, asks their probes, and ends them when the test ends. */
+async function startBoth(
+  t: Test,
+  objects: readonly KubeObject[],
+): Promise<{ gateway: string; server: { gateway: Pod; authorizationServer: Pod } }> {
+  const services = objects.filter((object) => object.kind === 'Service')
+  const cluster = {
+    objects,
+    hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform'],
+  }
+  const authorizationServer = startPod(
+    find(objects, 'Deployment', 'gw-scopegate-authorization-server'),
+    cluster,
+  )
+  const gateway = startPod(find(objects, 'Deployment', 'gw-scopegate'), cluster)
+  t.teardown(async () => {
+    for (const [name, pod] of Object.entries({ gateway, authorizationServer })) {
+      const ending = await pod.stop()
+      // A teardown has no assertions left; throwing fails the test.
+      if (ending !== 0) throw new Error(`${name} ended with ${ending} after SIGTERM:\n${pod.output()}`)
+    }
+  })
+  for (const [name, pod] of Object.entries({ authorizationServer, gateway })) {
+    for (const probe of PROBES)
+      t.equal(await pod.probe(probe), 200, `${name}: ${probe}`, { output: pod.output() })
+  }
+  const port = find(objects, 'Service', 'gw-scopegate').spec?.ports?.find((one) => one.name === 'http')
+  const address = gateway.address(String(port?.targetPort))
+  t.equal(address, `http://127.0.0.1:${port?.port}`, 'the Service has the port of its pods')
+  return { gateway: address, server: { gateway, authorizationServer } }
+}
+
+async function checkDiscovery(t: Test, gateway: string, issuer: string): Promise<void> {
+  for (const path of ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']) {
+    const answer = await fetch(`${gateway}${path}`)
+    t.equal(answer.status, 200, path)
+    t.match(await answer.json(), { issuer, token_endpoint: `${issuer}/api/oauth/token` }, path)
+  }
+  const resource = await fetch(`${gateway}/.well-known/oauth-protected-resource`)
+  t.equal(resource.status, 200)
+  t.match(await resource.json(), { resource: issuer, authorization_servers: [issuer] })
+
+  const userinfo = await fetch(`${gateway}/api/oauth/userinfo`, {
+    headers: { authorization: 'Bearer no-such-token' },
+  })
+  t.equal(userinfo.status, 401, 'a bad token opens nothing at the authorization server either')
+  t.match(userinfo.headers.get('www-authenticate'), /error="invalid_token"/)
+}
+
+/** With the real promtool: types, names, units and help of everything that both services expose. */
+async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
+  for (const [name, pod] of Object.entries(pods)) {
+    const scrape = await fetch(`${pod.address('management')}/metrics`)
+    t.equal(scrape.status, 200)
+    const text = await scrape.text()
+    t.match(text, /^scopegate_/m, `${name} has series of its own`)
+    const { status, stdout, stderr } = spawnSync(
+      process.env['SCOPEGATE_PROMTOOL'] ?? 'promtool',
+      ['check', 'metrics'],
+      {
+        input: text,
+        encoding: 'utf8',
+      },
+    )
+    t.equal(status, 0, `promtool check metrics: ${name}`, { stdout, stderr })
+    t.equal(`${stdout}${stderr}`, '', `promtool has nothing to say about ${name}`)
+  }
+}
+
+async function startRedis(t: Test): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+  const redis = spawn(
+    'redis-server',
+    ['--bind', '127.0.0.1', '--port', '6379', '--dir', folder, '--save', ''],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  t.teardown(() => {
+    redis.kill()
+  })
+  await until(redis, /Ready to accept connections/)
+}
+
+async function startLearningPlatform(t: Test): Promise<void> {
+  const platform = spawn(process.execPath, [join(ROOT, 'examples', 'learning-platform', 'main.ts')], {
+    env: {
+      ...process.env,
+      LEARNING_PLATFORM_PORT: '8082',
+      LEARNING_PLATFORM_DATABASE: join(mkdtempSync(join(tmpdir(), 'platform-')), 'platform.sqlite'),
+    },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  t.teardown(() => {
+    platform.kill()
+  })
+  await new Promise<void>((resolve, reject) => {
+    platform.once('message', () => resolve())
+    platform.once('exit', (code) => reject(new Error(`the learning platform ended with ${code}`)))
+  })
+}
+
+function until(child: ReturnType<typeof spawn>, line: RegExp): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let output = ''
+    child.stdout?.on('data', (chunk) => {
+      output += chunk
+      if (line.test(output)) resolve()
+    })
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${output}`)))
+  })
+}
+
+function policyFiles(): readonly string[] {
+  return readdirSync(join(ROOT, 'policies')).filter((file) => file.endsWith('.policy.yaml'))
+}
