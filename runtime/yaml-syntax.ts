@@ -109,17 +109,8 @@ function lineAt(text: string, position: number): Line {
 /** The parser met something that cannot be a key: a space forgotten, a colon too many, or a line too far to the right. */
 function notAKey(text: string, position: number, message: string): SyntaxProblem {
   const line = lineAt(text, position)
-  const dash = /^(\s*)-(?=[A-Za-z_])/.exec(line.text)
-  if (dash !== null) {
-    const start = line.start + dash[0].length - 1
-    return problem('013', 'a list item needs a space after its dash', 'write "- "', start, 1, '- ')
-  }
-  const colon = /^(\s*(?:- +)?[A-Za-z_][\w-]*):(?=[^\s:/])/.exec(line.text)
-  if (colon !== null) {
-    const start = line.start + colon[0].length - 1
-    const instead = `: ${'x'.repeat(line.end - start - 2)}`
-    return problem('013', 'a key needs a space after its colon', 'write ": "', start, 1, instead)
-  }
+  const forgotten = missingSpace(line)
+  if (forgotten !== undefined) return forgotten
   if (message.startsWith('A block sequence')) return misaligned(text, position)
   if (text.slice(position, line.end).includes(': ')) {
     return needsQuotes(text, position, 'a value that holds ": " needs quotes', line.end)
@@ -137,6 +128,22 @@ function notAKey(text: string, position: number, message: string): SyntaxProblem
     found[0].length,
     instead,
   )
+}
+
+/** `name:courses` and `-name: x` are plain text to YAML; people meant a key and a list item. */
+function missingSpace(line: Line): SyntaxProblem | undefined {
+  const dash = /^(\s*)-(?=[A-Za-z_])/.exec(line.text)
+  if (dash !== null) {
+    const start = line.start + dash[0].length - 1
+    return problem('013', 'a list item needs a space after its dash', 'write "- "', start, 1, '- ')
+  }
+  const colon = /^(\s*(?:- +)?[A-Za-z_][\w-]*):(?=[^\s:/])/.exec(line.text)
+  if (colon !== null) {
+    const start = line.start + colon[0].length - 1
+    const instead = `: ${'x'.repeat(line.end - start - 2)}`
+    return problem('013', 'a key needs a space after its colon', 'write ": "', start, 1, instead)
+  }
+  return undefined
 }
 
 /** Points at the value around `position` and shows it in quotes. */
@@ -165,6 +172,8 @@ function withoutOuterBrackets(value: string): string {
 
 function misaligned(text: string, position: number): SyntaxProblem {
   const line = lineAt(text, position)
+  const forgotten = missingSpace(line)
+  if (forgotten !== undefined) return forgotten
   const words = line.text.trim()
   const start = line.start + line.text.indexOf(words)
   const instead = removable(text, start) ? ' '.repeat(words.length) : undefined
