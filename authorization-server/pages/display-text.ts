@@ -1,0 +1,26 @@
+const MAX_CHARACTERS = 100
+// Control characters, format characters (bidi overrides, zero-width, tags), line and paragraph separators,
+// private use, unpaired surrogates, and the fillers that look like nothing.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
+// More than two marks on one letter climb out of the line.
+const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu
+
+/**
+ * Makes untrusted text fit to be shown in a line: nothing invisible, nothing that turns the reading direction,
+ * at most 100 characters.
+ * @returns undefined when nothing visible is left.
+ */
+export function displayText(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const visible = text
+    .slice(0, 8 * MAX_CHARACTERS)
+    .replace(/\s+/gu, ' ')
+    .replace(INVISIBLE, '')
+    .replace(STACKED_MARKS, '$1')
+    .trim()
+  const characters = [...visible]
+  if (characters.length === 0) return undefined
+  return characters.length <= MAX_CHARACTERS
+    ? visible
+    : `${characters.slice(0, MAX_CHARACTERS - 1).join('')}…`
+}

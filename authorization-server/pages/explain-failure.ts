@@ -1,0 +1,65 @@
+import { InteractionError } from '../engine/interactions.ts'
+import { StoreError } from '../store/store-error.ts'
+import type { PageError } from './render-error-page.ts'
+
+/** Which error page a failure becomes; `exact` ones are logged as errors. */
+export type ExplainedFailure = PageError & {
+  readonly status: number
+  readonly retryAfterSeconds?: number
+  /** True when the fault is on this side. */
+  readonly ours: boolean
+}
+
+/** Tells failures apart by class and code; what is not known is our fault, and nothing of it reaches the page. */
+export function explainFailure(failure: unknown): ExplainedFailure {
+  if (failure instanceof InteractionError) return explainInteraction(failure)
+  if (failure instanceof StoreError)
+    return {
+      status: 503,
+      error: 'temporarily_unavailable',
+      description: 'The store cannot be reached.',
+      retryAfterSeconds: 2,
+      ours: true,
+    }
+  switch ((failure as { code?: unknown } | null)?.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return { status: 413, error: 'form_unreadable', description: 'The form is too large.', ours: false }
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return {
+        status: 415,
+        error: 'form_unreadable',
+        description: 'Forms are application/x-www-form-urlencoded.',
+        ours: false,
+      }
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return { status: 400, error: 'form_unreadable', description: 'The form is incomplete.', ours: false }
+    default:
+      return { status: 500, error: 'server_error', description: 'An unexpected condition.', ours: true }
+  }
+}
+
+function explainInteraction(failure: InteractionError): ExplainedFailure {
+  switch (failure.code) {
+    case 'ERR_INTERACTION_EXPIRED':
+      return {
+        status: 400,
+        error: 'interaction_expired',
+        description: 'There is no such interaction in this browser (any more).',
+        ours: false,
+      }
+    case 'ERR_INTERACTION_OTHER_BROWSER':
+      return {
+        status: 403,
+        error: 'other_browser',
+        description: 'The interaction cookie does not belong to this address.',
+        ours: false,
+      }
+    case 'ERR_INTERACTION_STEP':
+      return {
+        status: 400,
+        error: 'wrong_step',
+        description: 'The interaction waits for another step.',
+        ours: false,
+      }
+  }
+}

@@ -1,0 +1,34 @@
+/** Markup that is safe to send: only {@link html} makes it, and text in it is escaped. */
+export class Html {
+  readonly #markup: string
+
+  constructor(markup: string, key: typeof MADE_HERE) {
+    if (key !== MADE_HERE) throw new TypeError('markup is made by html`` only')
+    this.#markup = markup
+  }
+
+  toString(): string {
+    return this.#markup
+  }
+}
+
+const MADE_HERE = Symbol('html')
+
+/** What may stand in a template: text (escaped), markup, a list of either, or nothing. */
+export type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
+
+/**
+ * Template tag for markup. Every value is escaped for element text and for quoted attributes; values must not stand
+ * anywhere else (no unquoted attribute, no script, no style).
+ */
+export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
+  const markup = strings.map((string, i) => string + (i < parts.length ? render(parts[i]) : '')).join('')
+  return new Html(markup, MADE_HERE)
+}
+
+function render(part: HtmlPart): string {
+  if (part === undefined || part === false) return ''
+  if (part instanceof Html) return part.toString()
+  if (typeof part === 'object') return part.map(render).join('')
+  return String(part).replace(/[&<>"'`]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+}

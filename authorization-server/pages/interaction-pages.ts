@@ -1,0 +1,219 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { Account, Accounts } from '../accounts/accounts.ts'
+import { consentPage } from '../consent/consent-page.ts'
+import { grantedScopes } from '../consent/granted-scopes.ts'
+import { groupScopes } from '../consent/scope-groups.ts'
+import type { Interaction, Interactions } from '../engine/interactions.ts'
+import { signInPage } from '../sign-in/sign-in-page.ts'
+import { createSignInThrottle } from '../sign-in/sign-in-throttle.ts'
+import { createWorkGate } from '../sign-in/work-gate.ts'
+import { comesFromOwnPage } from './comes-from-own-page.ts'
+import { displayText } from './display-text.ts'
+import { explainFailure } from './explain-failure.ts'
+import { createFormTokens } from './form-token.ts'
+import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
+import { sendErrorPage, sendOnward, sendPage } from './page-reply.ts'
+import { type Form, readForm } from './read-form.ts'
+import { readRedirectTarget } from './redirect-target.ts'
+import { renderPage } from './render-page.ts'
+
+export type InteractionPagesOptions = {
+  readonly interactions: Interactions
+  readonly accounts: Pick<Accounts, 'verify' | 'find'>
+  readonly catalogue: ScopeCatalogue
+  readonly serviceName: string
+  /** Origin of the public address, e.g. `https://login.example`: where forms must come from. */
+  readonly origin: string
+  /** True when the public address is https: cookies are then `__Host-` and Secure. */
+  readonly secureCookies: boolean
+  /** Newest first. */
+  readonly cookieKeys: readonly string[]
+  readonly limits?: InteractionLimits
+  readonly nowMs: () => number
+}
+
+type Route = { Params: { uid: string }; Querystring: { account?: unknown } }
+type PageRequest = FastifyRequest<Route>
+
+/**
+ * Mounts the sign-in and consent pages: GET /oauth/interaction/:uid shows what is due; POST …/sign-in, …/consent and
+ * …/cancel answer it. No script is needed. A form counts only with this browser's token for this interaction.
+ * Attempts are counted by `request.ip`: behind a proxy, Fastify's `trustProxy` has to name it.
+ */
+export async function registerInteractionPages(
+  app: FastifyInstance,
+  options: InteractionPagesOptions,
+): Promise<void> {
+  const { interactions, accounts, catalogue, serviceName } = options
+  const limits = options.limits ?? INTERACTION_LIMITS
+  const tokens = createFormTokens(options)
+  const throttle = createSignInThrottle(limits.signIn, options.nowMs)
+  const hashing = createWorkGate(limits.passwordHashes)
+
+  const showSignIn = (
+    request: PageRequest,
+    reply: FastifyReply,
+    interaction: Interaction,
+    state: { readonly username: string; readonly failed: boolean },
+  ): FastifyReply => {
+    const cookie = tokens.readCookie(request.headers.cookie)
+    const page = signInPage({
+      ...state,
+      clientName: displayText(interaction.client.name),
+      serviceName,
+      formToken: tokens.issue(interaction.uid, cookie.value),
+      path: pathOf(interaction),
+    })
+    const { policySource } = readRedirectTarget(interaction.redirectUri)
+    return sendPage(reply, {
+      status: state.failed ? 400 : 200,
+      markup: renderPage({ ...page, serviceName, requestId: request.id }),
+      // The password must not go elsewhere. Cancel leads to the client; where CSP cannot name it, nothing is named.
+      formTargets: policySource === undefined ? undefined : ["'self'", policySource],
+      setCookie: cookie.setCookie,
+    })
+  }
+
+  const showConsent = (
+    request: PageRequest,
+    reply: FastifyReply,
+    interaction: Interaction,
+    state: { readonly account: Account; readonly nothingChosen: boolean },
+  ): FastifyReply => {
+    const cookie = tokens.readCookie(request.headers.cookie)
+    const page = consentPage({
+      ...state,
+      clientName: displayText(interaction.client.name),
+      verified: interaction.client.verified,
+      serviceName,
+      target: readRedirectTarget(interaction.redirectUri),
+      groups: groupScopes(interaction.scopes, catalogue),
+      formToken: tokens.issue(interaction.uid, cookie.value),
+      path: pathOf(interaction),
+    })
+    return sendPage(reply, {
+      status: state.nothingChosen ? 400 : 200,
+      markup: renderPage({ ...page, serviceName, requestId: request.id }),
+      // Chromium holds every redirect after a form against form-action, also those that the client makes from its
+      // callback to a page of its own elsewhere: naming targets here would strand the person after Allow.
+      formTargets: undefined,
+      setCookie: cookie.setCookie,
+    })
+  }
+
+  /** @returns the account that the consent is for, or undefined when somebody has to sign in first. */
+  const consentingAccount = async (interaction: Interaction): Promise<Account | undefined> =>
+    interaction.prompt === 'consent' && interaction.accountId !== undefined
+      ? accounts.find(interaction.accountId)
+      : undefined
+
+  /** Guards of every form, in order. @returns the form, or the refusal already sent. */
+  const receive = async (
+    request: PageRequest,
+    reply: FastifyReply,
+  ): Promise<{ readonly interaction: Interaction; readonly form: Form } | FastifyReply> => {
+    const form = typeof request.body === 'string' ? readForm(request.body) : undefined
+    if (form === undefined)
+      return sendErrorPage(reply, {
+        status: 400,
+        error: 'form_unreadable',
+        description: 'The form is malformed or has a field twice.',
+        serviceName,
+      })
+    const { headers, raw } = request
+    const { uid } = request.params
+    const proven =
+      comesFromOwnPage(headers, options.origin) &&
+      tokens.verify({ uid, cookieHeader: headers.cookie, token: form.get('form_token') })
+    if (!proven)
+      return sendErrorPage(reply, {
+        status: 403,
+        error: 'form_refused',
+        description: 'The form token is missing or wrong, or the form came from another site.',
+        serviceName,
+      })
+    return { interaction: await interactions.read(raw, reply.raw), form }
+  }
+
+  await app.register(async (pages) => {
+    pages.removeAllContentTypeParsers()
+    pages.addContentTypeParser<string>(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: limits.bodyLimitBytes },
+      (_request, body, done) => done(null, body),
+    )
+    pages.setErrorHandler((failure, request, reply) => {
+      const explained = explainFailure(failure)
+      if (explained.ours) request.log.error({ err: failure }, 'an interaction page failed')
+      return sendErrorPage(reply, { ...explained, serviceName })
+    })
+
+    pages.get<Route>(`${ENDPOINTS.interaction}/:uid`, async (request, reply) => {
+      const interaction = await interactions.read(request.raw, reply.raw)
+      const account = await consentingAccount(interaction)
+      if (account === undefined || request.query.account === 'other')
+        return showSignIn(request, reply, interaction, {
+          username: displayText(interaction.loginHint) ?? '',
+          failed: false,
+        })
+      return showConsent(request, reply, interaction, { account, nothingChosen: false })
+    })
+
+    pages.post<Route>(`${ENDPOINTS.interaction}/:uid/sign-in`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      const { interaction, form } = received
+      const username = form.get('username') ?? ''
+      const paused = throttle.attempt(username, request.ip)
+      if (paused !== undefined)
+        return sendErrorPage(reply, {
+          status: 429,
+          error: 'too_many_attempts',
+          description: `Try again in ${paused.retryAfterSeconds} seconds.`,
+          serviceName,
+          ...paused,
+        })
+      const account = await hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
+      if (account === 'busy')
+        return sendErrorPage(reply, {
+          status: 503,
+          error: 'busy',
+          description: 'Too many sign-ins at once.',
+          serviceName,
+          retryAfterSeconds: 2,
+        })
+      if (account === undefined)
+        return showSignIn(request, reply, interaction, {
+          username: displayText(username) ?? '',
+          failed: true,
+        })
+      throttle.succeeded(username, request.ip)
+      return sendOnward(reply, await interactions.signedIn(request.raw, reply.raw, account.id))
+    })
+
+    pages.post<Route>(`${ENDPOINTS.interaction}/:uid/consent`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      const { interaction, form } = received
+      const account = await consentingAccount(interaction)
+      if (account === undefined)
+        return showSignIn(request, reply, interaction, { username: '', failed: false })
+      const granted = grantedScopes(interaction.scopes, form, catalogue)
+      if (granted === undefined)
+        return showConsent(request, reply, interaction, { account, nothingChosen: true })
+      return sendOnward(reply, await interactions.consented(request.raw, reply.raw, granted))
+    })
+
+    pages.post<Route>(`${ENDPOINTS.interaction}/:uid/cancel`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      return sendOnward(reply, await interactions.denied(request.raw, reply.raw))
+    })
+  })
+}
+
+function pathOf(interaction: Interaction): string {
+  return `${ENDPOINTS.interaction}/${encodeURIComponent(interaction.uid)}`
+}

@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto'
+
+/** The one stylesheet of all pages. Colours keep 4.5:1 against their background in both schemes. */
+export const PAGE_STYLE = `
+:root {
+  color-scheme: light dark;
+  --ground: #f3f4f7; --card: #ffffff; --line: #d9dce3; --text: #1b1f27; --quiet: #565e6c;
+  --accent: #2450c8; --on-accent: #ffffff; --accent-over: #1b3f9f;
+  --notice: #fff6e0; --notice-line: #d9a520; --notice-text: #5a4100;
+  --wrong: #fdecec; --wrong-line: #c62f2f; --wrong-text: #8a1414;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #12151b; --card: #1b2029; --line: #3a4250; --text: #eceff4; --quiet: #a9b2c0;
+    --accent: #9db8ff; --on-accent: #0d1730; --accent-over: #bccfff;
+    --notice: #33290f; --notice-line: #b98d1f; --notice-text: #f5dfa5;
+    --wrong: #3a1a1c; --wrong-line: #e06767; --wrong-text: #ffc4c4;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0; padding: 1rem; min-height: 100vh; display: flex; flex-direction: column; align-items: center;
+  background: var(--ground); color: var(--text);
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+}
+main, footer { width: 100%; max-width: 28rem; }
+main {
+  margin-top: min(8vh, 4rem); padding: 2rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: 0.75rem;
+}
+footer { padding: 1rem 0.25rem; color: var(--quiet); font-size: 0.8125rem; overflow-wrap: anywhere; }
+.service { margin: 0 0 0.25rem; color: var(--quiet); font-size: 0.9375rem; }
+h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; text-wrap: balance; }
+h2 { margin: 1.5rem 0 0.5rem; font-size: 1rem; }
+p { margin: 0 0 1rem; }
+bdi { overflow-wrap: anywhere; }
+a { color: var(--accent); text-underline-offset: 0.15em; }
+label { display: block; margin: 0 0 0.25rem; font-weight: 600; }
+input[type="text"], input[type="password"] {
+  display: block; width: 100%; margin: 0 0 1rem; padding: 0.625rem 0.75rem; font: inherit;
+  color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 0.5rem;
+}
+input[aria-invalid="true"] { border-color: var(--wrong-line); }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.actions { display: grid; grid-template-columns: 1fr 1fr; gap: 0.75rem; margin: 1.5rem 0 0; }
+button {
+  padding: 0.625rem 1rem; font: inherit; font-weight: 600; cursor: pointer;
+  color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 0.5rem;
+}
+button:hover { background: var(--accent-over); border-color: var(--accent-over); }
+button.quiet { color: var(--accent); background: transparent; }
+button.quiet:hover { color: var(--accent-over); }
+.notice, .wrong { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid; border-radius: 0.25rem; }
+.notice { background: var(--notice); border-color: var(--notice-line); color: var(--notice-text); }
+.wrong { background: var(--wrong); border-color: var(--wrong-line); color: var(--wrong-text); }
+.badge {
+  display: inline-block; padding: 0 0.5rem; font-size: 0.8125rem; font-weight: 600; white-space: nowrap;
+  border: 1px solid currentColor; border-radius: 1rem; color: var(--quiet);
+}
+.badge.changes { color: var(--notice-text); background: var(--notice); border-color: var(--notice-line); }
+dl { margin: 0 0 1rem; border: 1px solid var(--line); border-radius: 0.5rem; }
+dl div { padding: 0.75rem 1rem; }
+dl div + div { border-top: 1px solid var(--line); }
+dt { color: var(--quiet); font-size: 0.875rem; }
+dd { margin: 0; overflow-wrap: anywhere; }
+fieldset, details.group { margin: 0 0 0.75rem; padding: 0; border: 0; }
+legend, details.group summary { padding: 0; font-weight: 600; }
+details.group { border-bottom: 1px solid var(--line); padding-bottom: 0.5rem; }
+summary { cursor: pointer; }
+summary .count { color: var(--quiet); font-weight: 400; }
+.scope { display: flex; gap: 0.75rem; margin: 0; padding: 0.375rem 0; font-weight: 400; cursor: pointer; }
+.scope input { flex: none; width: 1.125rem; height: 1.125rem; margin: 0.2rem 0 0; accent-color: var(--accent); }
+pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.875rem; }
+@media (max-width: 26rem) {
+  body { padding: 0.5rem; }
+  main { margin-top: 0; padding: 1.25rem; }
+}
+@media (forced-colors: active) { button, .badge { border-color: ButtonText; } }
+`
+
+/** What the content security policy names it by. Source: CSP Level 3 section 8.4. */
+export const PAGE_STYLE_SOURCE = `'sha256-${hash('sha256', PAGE_STYLE, 'base64')}'`

@@ -1,0 +1,45 @@
+import { type Html, html } from '../pages/html.ts'
+
+/** What the sign-in page shows. */
+export type SignInPage = {
+  readonly title: string
+  readonly body: Html
+}
+
+/**
+ * The sign-in form. Untrusted: `clientName` and `username`, shown as text.
+ * @param options.failed true after a wrong user name or password; the page never says which.
+ */
+export function signInPage(options: {
+  readonly clientName: string | undefined
+  readonly serviceName: string
+  readonly username: string
+  readonly failed: boolean
+  readonly formToken: string
+  /** `/oauth/interaction/<uid>` */
+  readonly path: string
+}): SignInPage {
+  const { failed, formToken, path, username } = options
+  const invalid = failed ? html` aria-invalid="true" aria-describedby="wrong"` : undefined
+  // The person goes on where something is left to type.
+  const focusPassword = username !== ''
+  return {
+    title: failed ? 'Sign in: try again' : 'Sign in',
+    body: html`<p>to go on to ${options.clientName === undefined ? 'an app without a name' : html`<strong><bdi>${options.clientName}</bdi></strong>`}</p>
+${failed && html`<p class="wrong" id="wrong" role="alert">User name or password is wrong. Check both and try again.</p>`}
+<form method="post" action="${path}/sign-in">
+<input type="hidden" name="form_token" value="${formToken}">
+<label for="username">User name</label>
+<input type="text" id="username" name="username" value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="256" required${invalid}${!focusPassword && html` autofocus`}>
+<label for="password">Password</label>
+<input type="password" id="password" name="password" autocomplete="current-password" maxlength="256" required${invalid}${focusPassword && html` autofocus`}>
+<div class="actions">
+<button>Sign in</button>
+<button class="quiet" form="cancel">Cancel</button>
+</div>
+</form>
+<form method="post" action="${path}/cancel" id="cancel">
+<input type="hidden" name="form_token" value="${formToken}">
+</form>`,
+  }
+}
