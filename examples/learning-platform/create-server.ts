@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyError,
-  type FastifyInstance,
-  LogController,
-} from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Family } from './families/family.ts'
 import { answerBrokenRequest } from './http/answer-broken-request.ts'
-import { readCaller } from './http/caller.ts'
+import { answerErrors } from './http/answer-errors.ts'
 import { explainError } from './http/explain-error.ts'
+import { logRequests } from './http/log-requests.ts'
+import { readJsonOnly } from './http/read-json-only.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { buildOpenapi, type DocumentedRoute } from './routes/build-openapi.ts'
 import { addCollectionReads } from './routes/collection-reads.ts'
@@ -65,7 +62,7 @@ export function createServer(options: {
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   readJsonOnly(app)
   answerErrors(app)
-  logWrites(app)
+  logRequests(app)
 
   const documented: DocumentedRoute[] = []
   const methodsByPath = new Map<string, Set<string>>()
@@ -98,51 +95,4 @@ export function createServer(options: {
 
 function namesOfCollections(families: readonly Family[]): readonly string[] {
   return families.filter(({ kind }) => kind === 'collection').map(({ name }) => name)
-}
-
-/** JSON bodies alone, read by Fastify's own parser that refuses `__proto__`; merge patches only where they belong. */
-function readJsonOnly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    ['application/json', 'application/merge-patch+json'],
-    { parseAs: 'string' },
-    (request, body, done) => {
-      const isMergePatch = request.headers['content-type']
-        ?.toLowerCase()
-        .startsWith('application/merge-patch')
-      if (isMergePatch === true && request.method !== 'PATCH')
-        return done(Object.assign(new Error('a merge patch is for PATCH'), { statusCode: 415 }))
-      return parse(request, body.toString(), done)
-    },
-  )
-}
-
-function answerErrors(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'private, no-cache' })
-    // Before the body is looked at: where nothing is, nothing can be wrong with it.
-    if (!request.is404) return undefined
-    return sendProblem(reply, { code: 'not_found', description: 'There is nothing at this address.' })
-  })
-  app.setNotFoundHandler((_request, reply) => {
-    sendProblem(reply, { code: 'not_found', description: 'There is nothing at this address.' })
-  })
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    const answer = explainError(error)
-    if (answer.code === 'server_error' || answer.code === 'temporarily_unavailable') request.log.error(error)
-    return sendProblem(reply, answer)
-  })
-}
-
-/** One line for each write: who, through which client, with which scopes. Reads are told at level debug. */
-function logWrites(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const { subject, clientId, scopes } = readCaller(request.headers) ?? {}
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    request.log[isRead ? 'debug' : 'info'](
-      { method: request.method, path: request.url, status: reply.statusCode, subject, clientId, scopes },
-      'request',
-    )
-  })
 }

@@ -21,7 +21,7 @@ export const appearance: SingletonFamily = {
     primary_colour: '#22577a',
     accent_colour: '#c8553d',
     typeface: 'serif',
-    logo_id: 'obj_0001',
+    logo_id: 'file_0001',
     footer: 'Kiln & Compass. Made slowly.',
     navigation: [
       { label: 'About', page_id: 'pag_0001' },

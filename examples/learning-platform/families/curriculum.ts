@@ -15,7 +15,7 @@ const lesson = group({
 export const curriculum: CollectionFamily = {
   kind: 'collection',
   name: 'curriculum',
-  singular: 'curriculum-section',
+  singular: 'curriculum-entry',
   plural: 'curriculum',
   about: 'The sections of each course, in order, with their lessons.',
   idPrefix: 'sec',

@@ -6,10 +6,10 @@ import { choice, text, wholeNumber } from './fields.ts'
 export const storage: CollectionFamily = {
   kind: 'collection',
   name: 'storage',
-  singular: 'storage-object',
-  plural: 'storage-objects',
+  singular: 'file',
+  plural: 'files',
   about: 'Small files with their content: course material, downloads, the logo.',
-  idPrefix: 'obj',
+  idPrefix: 'file',
   writable: true,
   fields: {
     path: {

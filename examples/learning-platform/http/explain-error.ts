@@ -18,6 +18,8 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
   if (error.errcode !== undefined && SQLITE_PASSING.has(error.errcode & 0xff))
     return { code: 'temporarily_unavailable', description: 'The service is busy. Try again in a second.' }
   switch (error.statusCode) {
+    case 414: // a path parameter longer than any id
+      return { code: 'not_found', description: 'There is nothing at this address.' }
     case 413:
       return { code: 'payload_too_large', description: 'The body is larger than 1 MiB.' }
     case 415:
@@ -34,9 +36,11 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
             : 'The body is not valid JSON, or not as long as the request says.',
       }
     default:
-      return {
-        code: 'server_error',
-        description: 'Something went wrong here. The request id finds it in the log.',
-      }
+      return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
+        ? { code: 'invalid_request', description: 'This request can not be understood.' }
+        : {
+            code: 'server_error',
+            description: 'Something went wrong here. The request id finds it in the log.',
+          }
   }
 }

@@ -20,12 +20,12 @@ const SECTIONS = [
 
 /** The material that goes with a course, by the number of the course. */
 const MATERIALS: Readonly<Record<number, string>> = {
-  2: 'obj_0003',
-  3: 'obj_0002',
-  4: 'obj_0005',
-  5: 'obj_0004',
-  7: 'obj_0006',
-  9: 'obj_0007',
+  2: 'file_0003',
+  3: 'file_0002',
+  4: 'file_0005',
+  5: 'file_0004',
+  7: 'file_0006',
+  9: 'file_0007',
 }
 
 /** Three or four sections for each course that is published or retired; two for one in the making. */

@@ -25,7 +25,7 @@ export function openDatabase(
   try {
     mkdirSync(dirname(path), { recursive: true })
     database = new DatabaseSync(path, { timeout: 5000 })
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;')
+    database.exec('PRAGMA journal_mode = WAL')
     prepare(database, path, families, seed)
     return database
   } catch (cause) {

@@ -1,0 +1,23 @@
+import type { FastifyError, FastifyInstance } from 'fastify'
+import { explainError } from './explain-error.ts'
+import type { Problem } from './problem.ts'
+import { sendProblem } from './send-problem.ts'
+
+const NOTHING_HERE: Problem = { code: 'not_found', description: 'There is nothing at this address.' }
+
+/** Turns unknown addresses and thrown errors into answers, and logs those that are the service's own fault. */
+export function answerErrors(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'private, no-cache' })
+    // Before the body is looked at: where nothing is, nothing can be wrong with it.
+    return request.is404 ? sendProblem(reply, NOTHING_HERE) : undefined
+  })
+  app.setNotFoundHandler((_request, reply) => {
+    sendProblem(reply, NOTHING_HERE)
+  })
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const answer = explainError(error)
+    if (answer.code === 'server_error' || answer.code === 'temporarily_unavailable') request.log.error(error)
+    return sendProblem(reply, answer)
+  })
+}

@@ -1,0 +1,224 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import t from 'tap'
+import { families } from '../../../examples/learning-platform/families/families.ts'
+import { familyPath } from '../../../examples/learning-platform/families/family.ts'
+import type { Document } from '../../../examples/learning-platform/families/json-schema.ts'
+import { freshDraft } from './fresh-draft.ts'
+import { readAll } from './read-all.ts'
+import { startPlatform } from './start-platform.ts'
+
+t.test('there are the twenty families of the scope catalogue', async (t) => {
+  t.equal(new Set(families.map(({ name }) => name)).size, 20)
+})
+
+for (const family of families) {
+  const path = familyPath(family)
+
+  if (family.kind === 'collection' && family.writable)
+    t.test(`${family.name}: create, read, replace, change, delete`, async (t) => {
+      const platform = await startPlatform(t)
+      const draft = await freshDraft(platform, family, 1)
+      const created = await platform.askAs('writer', path, { json: draft })
+      t.equal(created.status, 201)
+      t.match(created.json, { ...draft, created_by: 'writer', updated_by: 'writer' })
+      const location = created.headers.get('location') ?? ''
+      t.equal(location, `${path}/${String(created.json['id'])}`)
+      t.match(created.json['id'], new RegExp(`^${family.idPrefix}_[0-9]{4}$`))
+
+      const read = await platform.askAs('reader', location)
+      t.equal(read.status, 200)
+      t.same(read.json, created.json)
+      t.equal(read.headers.get('etag'), created.headers.get('etag'))
+      t.match(read.headers.get('cache-control'), /private/)
+      t.equal((await platform.askAs('reader', location, { method: 'HEAD' })).status, 200)
+
+      const other = await freshDraft(platform, family, 2)
+      const replaced = await platform.askAs('editor', location, { method: 'PUT', json: other })
+      t.equal(replaced.status, 200)
+      t.match(replaced.json, { ...other, id: created.json['id'], created_by: 'writer', updated_by: 'editor' })
+
+      const [name = '', value] = Object.entries(draft)[0] ?? []
+      const headers = { 'content-type': 'application/merge-patch+json' }
+      const changed = await platform.askAs('editor', location, {
+        method: 'PATCH',
+        json: { [name]: value },
+        headers,
+      })
+      t.equal(changed.status, 200)
+      t.match(changed.json, { ...other, [name]: value })
+
+      const deleted = await platform.askAs('writer', location, { method: 'DELETE' })
+      t.equal(deleted.status, 204)
+      t.equal(deleted.text, '')
+      t.equal((await platform.askAs('reader', location)).status, 404)
+      t.equal((await platform.askAs('writer', location, { method: 'DELETE' })).status, 404)
+      const next = await platform.askAs('writer', path, { json: draft })
+      t.not(next.json['id'], created.json['id'], 'an id is never given twice')
+    })
+
+  if (family.kind === 'collection') {
+    t.test(`${family.name}: pages of any size hold every item exactly once`, async (t) => {
+      const platform = await startPlatform(t)
+      const ask = (at: string) => platform.askAs('reader', at)
+      const whole = await readAll(ask, path, 100)
+      for (const limit of [1, 2, 7]) t.same(await readAll(ask, path, limit), whole, `limit=${limit}`)
+      t.equal(new Set(whole.map(({ id }) => id)).size, whole.length)
+      const standard = await ask(path)
+      t.equal((standard.json['items'] as readonly unknown[]).length, Math.min(20, whole.length))
+      const { headers, json } = await ask(`${path}?limit=1`)
+      const link = /^<(.+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? ''
+      t.same((await ask(link)).json['items'], [whole[1]], 'Link leads to the next page')
+      t.ok(link.includes(`cursor=${String(json['next'])}`))
+    })
+
+    t.test(`${family.name}: every filter narrows the list`, async (t) => {
+      const platform = await startPlatform(t)
+      const all = await readAll((at) => platform.askAs('reader', at), path, 100)
+      for (const filter of family.filters ?? []) {
+        const value = all.find((item) => item[filter] !== null)?.[filter]
+        const { json } = await platform.askAs('reader', `${path}?limit=100&${filter}=${String(value)}`)
+        t.same(
+          json['items'],
+          all.filter((item) => item[filter] === value),
+          filter,
+        )
+      }
+    })
+  }
+
+  if (family.kind === 'singleton')
+    t.test(`${family.name}: read, replace, change`, async (t) => {
+      const platform = await startPlatform(t)
+      const before = await platform.askAs('editor', path)
+      t.equal(before.status, 200)
+      const [name = '', value] = Object.entries(before.json).find(([key]) => key in family.fields) ?? []
+      const draft = Object.fromEntries(Object.keys(family.fields).map((key) => [key, before.json[key]]))
+      const replaced = await platform.askAs('editor', path, { method: 'PUT', json: draft })
+      t.equal(replaced.status, 200)
+      t.match(replaced.json, { ...draft, updated_by: 'editor' })
+      const changed = await platform.askAs('editor', path, { method: 'PATCH', json: { [name]: value } })
+      t.match(changed.json, draft)
+      t.same((await platform.askAs('editor', path)).json, changed.json)
+    })
+}
+
+t.test('a PATCH leaves alone what it does not name, and null brings a default back', async (t) => {
+  const platform = await startPlatform(t)
+  const { json: before } = await platform.askAs('reader', '/api/courses/crs_0001')
+  const json = { title: 'Bowls', tags: null }
+  const { json: after } = await platform.askAs('writer', '/api/courses/crs_0001', { method: 'PATCH', json })
+  t.same(
+    { ...after, updated_at: null, updated_by: null },
+    { ...before, title: 'Bowls', tags: [], updated_at: null, updated_by: null },
+  )
+  const nested = { notifications: { product_news: true } }
+  const account = await platform.askAs('ada', '/api/account', { method: 'PATCH', json: nested })
+  t.same(account.json['notifications'], { product_news: true, weekly_summary: true })
+})
+
+t.test('the figures follow the tables', async (t) => {
+  const platform = await startPlatform(t)
+  const read = async () =>
+    (await platform.askAs('reader', '/api/analytics')).json as Record<string, Record<string, number>>
+  const before = await read()
+  const publicBefore = (await platform.ask('/api/analytics')).json
+  await platform.askAs('writer', '/api/courses/crs_0012', { method: 'PATCH', json: { state: 'published' } })
+  const after = await read()
+  t.equal(after['courses']?.['published'], Number(before['courses']?.['published']) + 1)
+  t.equal(after['courses']?.['draft'], Number(before['courses']?.['draft']) - 1)
+  const { json } = await platform.ask('/api/analytics')
+  t.equal(json['courses_published'], Number(publicBefore['courses_published']) + 1)
+  const orders = await readAll((at) => platform.askAs('reader', at), '/api/orders', 100)
+  const paid = orders
+    .filter(({ state }) => state === 'paid')
+    .reduce((sum, { total_cents }) => sum + Number(total_cents), 0)
+  const months = after['revenue_by_month'] as unknown as readonly Document[]
+  t.equal(
+    months.reduce((sum, { total_cents }) => sum + Number(total_cents), 0),
+    paid,
+  )
+})
+
+t.test('the document describes every operation, and every answer is as it says', async (t) => {
+  const platform = await startPlatform(t)
+  const { json: document, headers } = await platform.ask('/openapi.json')
+  t.match(headers.get('content-type'), /^application\/json/)
+  t.equal(document['openapi'], '3.1.1')
+  const paths = document['paths'] as Record<string, Record<string, Operation>>
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
+  )
+  t.same(operations.map(({ operationId }) => operationId).sort(), expectedOperations().sort())
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: 'doc:/openapi', ...document })
+  const conforms = (operation: (typeof operations)[number], answer: { status: number; text: string }) => {
+    const pointer = [
+      'paths',
+      operation.path,
+      operation.method.toLowerCase(),
+      'responses',
+      `${answer.status}`,
+      'content',
+      'application/json',
+      'schema',
+    ]
+    const fragment = pointer
+      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+      .join('/')
+    const what = `${operation.operationId} ${answer.status}`
+    if (answer.status === 204) return t.equal(answer.text, '', what)
+    const validate = ajv.compile({ $ref: `doc:/openapi#/${fragment}` })
+    const isValid = validate(JSON.parse(answer.text))
+    return t.ok(isValid, what, { errors: validate.errors })
+  }
+  for (const operation of operations) {
+    const family = families.find(({ name }) => name === operation.tags[0])
+    const first = family?.kind === 'collection' ? `${family.idPrefix}_0001` : ''
+    const path = operation.path.replace('{id}', first)
+    if (operation.method === 'GET') {
+      conforms(operation, await platform.askAs('reader', path))
+      conforms(operation, await platform.ask(path))
+      continue
+    }
+    conforms(operation, await platform.ask(path, { method: operation.method }))
+    if (family?.kind === 'collection') {
+      const draft = await freshDraft(platform, family, operation.method.length)
+      const created = await platform.askAs('writer', familyPath(family), { json: draft })
+      if (operation.method === 'POST') conforms(operation, created)
+      const own = `${familyPath(family)}/${String(created.json['id'])}`
+      if (operation.method === 'POST') await platform.askAs('writer', own, { method: 'DELETE' })
+      else {
+        const json =
+          operation.method === 'DELETE' ? undefined : operation.method === 'PUT' ? draft : { ...draft }
+        conforms(operation, await platform.askAs('writer', own, { method: operation.method, json }))
+        await platform.askAs('writer', own, { method: 'DELETE' })
+      }
+    } else {
+      const { json } = await platform.askAs('writer', path)
+      const draft = Object.fromEntries(
+        Object.keys(family?.kind === 'singleton' ? family.fields : {}).map((key) => [key, json[key]]),
+      )
+      conforms(operation, await platform.askAs('writer', path, { method: operation.method, json: draft }))
+    }
+    conforms(
+      operation,
+      await platform.askAs('writer', path, { method: operation.method, json: { surprise: 1 } }),
+    )
+  }
+})
+
+type Operation = { readonly operationId: string; readonly tags: readonly string[] }
+
+function expectedOperations(): string[] {
+  return [
+    'read-health',
+    'read-openapi',
+    ...families.flatMap((family) => {
+      if (family.kind === 'report') return [`read-${family.name}`]
+      if (family.kind === 'singleton')
+        return ['read', 'replace', 'change'].map((verb) => `${verb}-${family.name}`)
+      const verbs = family.writable ? ['read', 'create', 'replace', 'change', 'delete'] : ['read']
+      return [`list-${family.plural}`, ...verbs.map((verb) => `${verb}-${family.singular}`)]
+    }),
+  ]
+}
