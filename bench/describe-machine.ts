@@ -1,0 +1,20 @@
+import { cpus, release, type } from 'node:os'
+
+/** What a figure depends on, and nothing that tells whose machine it was. */
+export type Machine = {
+  readonly cpu: string
+  readonly cores: number
+  readonly system: string
+  readonly node: string
+}
+
+/** Describes the machine that this process runs on. */
+export function describeMachine(): Machine {
+  const processors = cpus()
+  return {
+    cpu: processors[0]?.model.trim() ?? 'unknown',
+    cores: processors.length,
+    system: `${type()} ${release()}`,
+    node: process.versions.node,
+  }
+}

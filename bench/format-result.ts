@@ -1,0 +1,50 @@
+import type { Measured } from './measure-rounds.ts'
+import type { RowResult } from './row.ts'
+import { cpuPerRequest } from './sample.ts'
+import { type Summary, summarise } from './summarise.ts'
+
+/** The table of a row for a terminal: CPU time per request of every subject, and the ratios taken round by round. */
+export function formatResult(result: RowResult): string {
+  const width = Math.max(...result.measured.map(({ name }) => name.length), ...result.ratios.map(ratioWidth))
+  const lines = result.measured.map((measured) => formatMeasured(measured, width))
+  const ratios = result.ratios.map((ratio) => {
+    const figures = pairUp(result.measured, ratio.of, ratio.to)
+    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(summarise(figures), 2)}   goal <= ${ratio.goal}`
+  })
+  const conditions = Object.entries(result.conditions).map(([name, value]) => `  ${name}: ${value}`)
+  return [
+    result.title,
+    ...conditions,
+    `  ${'CPU µs per request'.padEnd(width)}       min   median      max   requests/s   core busy`,
+    ...lines,
+    `  ${'ratio of CPU per request, round by round'.padEnd(width)}       min   median      max`,
+    ...ratios,
+    '',
+  ].join('\n')
+}
+
+/** The ratio of two subjects' CPU time per request in each round. */
+export function pairUp(measured: readonly Measured[], of: string, to: string): number[] {
+  const samplesOf = (name: string): Measured['samples'] =>
+    measured.find((each) => each.name === name)?.samples ?? []
+  const others = samplesOf(to)
+  return samplesOf(of).flatMap((sample, index) => {
+    const other = others[index]
+    return other === undefined ? [] : [cpuPerRequest(sample) / cpuPerRequest(other)]
+  })
+}
+
+function formatMeasured({ name, samples }: Measured, width: number): string {
+  const rate = summarise(samples.map(({ requests, elapsedMs }) => requests / (elapsedMs / 1000))).median
+  const busy = summarise(samples.map(({ cpuMicros, elapsedMs }) => cpuMicros / (elapsedMs * 1000))).median
+  const perRequest = formatSummary(summarise(samples.map(cpuPerRequest)), 1)
+  return `  ${name.padEnd(width)}  ${perRequest}   ${rate.toFixed(0).padStart(10)}   ${(busy * 100).toFixed(0).padStart(7)} %`
+}
+
+function formatSummary({ min, median, max }: Summary, digits: number): string {
+  return [min, median, max].map((figure) => figure.toFixed(digits).padStart(8)).join(' ')
+}
+
+function ratioWidth({ of, to }: RowResult['ratios'][number]): number {
+  return of.length + to.length + ' / '.length
+}

@@ -1,0 +1,28 @@
+/** What a load generator asks for, again and again, and the only answer that counts. */
+export type Target = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The body that every answer must have, with status 200. */
+  readonly expectedBody: string
+}
+
+/** What came back. A response counts as right with status 200 and exactly the expected body. */
+export type LoadResult = {
+  readonly right: number
+  readonly wrongStatus: number
+  readonly wrongBody: number
+  /** Connections that failed or were closed under a request. */
+  readonly broken: number
+  readonly elapsedMs: number
+}
+
+/** A closed loop: each connection sends its next request when the answer to the last one is in. */
+export type Load = {
+  readonly name: string
+  readonly connections: number
+  /** Sends requests to `target` for `seconds` seconds. */
+  run(target: Target, seconds: number): Promise<LoadResult>
+}
+
+/** The same number everywhere, so that figures of different machines and dates compare. */
+export const CONNECTIONS = 32

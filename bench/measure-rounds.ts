@@ -1,0 +1,41 @@
+import type { Load } from './load/load.ts'
+import { measureRound } from './measure-round.ts'
+import { cpuPerRequest, type Sample } from './sample.ts'
+import type { Subject } from './subject.ts'
+
+/** A subject with what its rounds gave, in order. */
+export type Measured = { readonly name: string; readonly samples: readonly Sample[] }
+
+/**
+ * Warms every subject up, then measures them in turn (A B C, A B C, …), so that what the machine does besides meets all alike.
+ * Takes subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
+ * @throws {BenchError} as measureRound() does: one wrong answer ends the benchmark.
+ */
+export async function measureRounds(options: {
+  readonly subjects: readonly Subject[]
+  readonly load: Load
+  readonly rounds: number
+  readonly roundSeconds: number
+  readonly warmUpSeconds: number
+  readonly say: (text: string) => void
+}): Promise<readonly Measured[]> {
+  const { subjects, load, say } = options
+  for (const subject of subjects) {
+    const sample = await measureRound(subject, load, options.warmUpSeconds)
+    say(`warm-up    ${describe(subject, sample)}`)
+  }
+  const measured = subjects.map((subject) => ({ name: subject.name, samples: [] as Sample[] }))
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const [index, subject] of subjects.entries()) {
+      const sample = await measureRound(subject, load, options.roundSeconds)
+      measured[index]?.samples.push(sample)
+      say(`round ${round}/${options.rounds}  ${describe(subject, sample)}`)
+    }
+  }
+  return measured
+}
+
+function describe({ name }: Subject, sample: Sample): string {
+  const perSecond = Math.round(sample.requests / (sample.elapsedMs / 1000))
+  return `${cpuPerRequest(sample).toFixed(1).padStart(6)} µs CPU per request, ${String(perSecond).padStart(6)} requests/s   ${name}`
+}

@@ -1,0 +1,29 @@
+import { openBrowser } from '../../test/fixtures/open-browser.ts'
+import { registerClient } from '../../test/fixtures/register-client.ts'
+import { BenchError } from '../bench-error.ts'
+import type { Product } from './start-product.ts'
+
+/**
+ * Obtains an access token as every client does: registers, signs alice in through the pages, consents, exchanges the code.
+ * @throws {BenchError} ERR_BENCH_TOKEN when that does not lead to one.
+ */
+export async function obtainToken(product: Product, scope: string): Promise<string> {
+  const { baseUrl, managementUrl, gateway } = product
+  try {
+    const client = await registerClient({
+      baseUrl,
+      managementUrl,
+      dataDir: '',
+      port: Number(new URL(baseUrl).port),
+      pid: gateway.pid,
+      output: () => '',
+      secret: () => undefined,
+      stop: () => gateway.stop().then(() => undefined),
+    })
+    const tokens = await client.obtainTokens({ browser: openBrowser(baseUrl), scope })
+    return tokens.accessToken
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new BenchError('ERR_BENCH_TOKEN', `no access token for the benchmark: ${reason}`, { cause })
+  }
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tryPort } from '../../cli/dev/free-port.ts'
+import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
+import { BenchError } from '../bench-error.ts'
+import type { Cores } from '../choose-cores.ts'
+import type { Cleanup } from '../cleanup.ts'
+import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
+
+/** The gateway as a user has it, with the bundled authorization server behind it. */
+export type Product = {
+  readonly baseUrl: string
+  readonly managementUrl: string
+  readonly gateway: BenchProcess
+  /** The file that the gateway's standard output goes to: its access log. */
+  readonly logFile: string
+}
+
+export type ProductOptions = {
+  readonly cores: Cores | undefined
+  readonly folder: string
+  readonly cleanup: Cleanup
+  /** Address of what stands behind every policy. */
+  readonly upstream: string
+  /** Node.js options of the gateway, such as `--cpu-prof`. */
+  readonly nodeOptions?: readonly string[]
+}
+
+/**
+ * Starts the authorization server and the gateway, each from its own entry, with the configuration and the policies of
+ * the checkout: only addresses and the data folder are changed, through the environment. The gateway alone has the
+ * processor of the server under test.
+ * @throws {BenchError} ERR_BENCH_START when one of them does not come up.
+ */
+export async function startProduct(options: ProductOptions): Promise<Product> {
+  const port = await tryPort(0)
+  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const baseUrl = `http://127.0.0.1:${port}`
+  const dataDir = join(options.folder, 'data')
+  mkdirSync(dataDir, { mode: 0o700 })
+  const secretFile = join(dataDir, 'gateway-client-secret')
+  writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
+
+  const issuer = await startIssuer(options, { baseUrl, dataDir, secretFile })
+  const logFile = join(options.folder, 'access.log')
+  const gateway = startProcess({
+    name: 'gateway',
+    command: [process.execPath, ...(options.nodeOptions ?? []), entry('gateway/main.ts')],
+    cores: options.cores?.server,
+    cleanup: options.cleanup,
+    stdout: openSync(logFile, 'a'),
+    env: {
+      PORT: String(port),
+      SCOPEGATE_BASE_URL: baseUrl,
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
+      SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
+      SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
+      SCOPEGATE_ISSUERS__0__REVOCATIONS: `${issuer}${REVOCATION_STREAM_PATH}`,
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: options.upstream,
+      SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: issuer,
+    },
+  })
+  const { managementUrl } = await whenReady(gateway)
+  return { baseUrl, managementUrl: String(managementUrl), gateway, logFile }
+}
+
+/** @returns where the authorization server listens. */
+async function startIssuer(
+  { cores, cleanup }: ProductOptions,
+  own: { readonly baseUrl: string; readonly dataDir: string; readonly secretFile: string },
+): Promise<string> {
+  const started = startProcess({
+    name: 'authorization server',
+    command: [process.execPath, entry('authorization-server/main.ts')],
+    cores: cores?.others,
+    cleanup,
+    env: {
+      PORT: '0',
+      SCOPEGATE_ISSUER: own.baseUrl,
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DATA_DIR: own.dataDir,
+      SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: own.secretFile,
+      SCOPEGATE_DEVELOPMENT: 'true',
+    },
+  })
+  const { url } = await whenReady(started)
+  return String(url)
+}
+
+function entry(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url))
+}

@@ -1,0 +1,46 @@
+import { readFileSync, truncateSync } from 'node:fs'
+import { BenchError } from '../bench-error.ts'
+import type { Product } from './start-product.ts'
+import { sumSamples } from './sum-samples.ts'
+
+const NEARLY_ALL = 0.99 // the last lines of the access log may be on their way still
+const REQUESTS = 'scopegate_http_requests_total'
+const CACHE_HITS = 'scopegate_token_cache_hits_total'
+const LINE_BREAK = 0x0a
+
+/**
+ * Makes the check that a gateway did everything for the requests it answered: a line of the access log, a count in the
+ * metrics and a token from the cache for each. It empties the log, so that a long benchmark does not fill the disk.
+ * @returns a function that takes the number of requests since it was called last.
+ */
+export function verifyGateway(
+  product: Pick<Product, 'logFile' | 'managementUrl'>,
+): (answered: number) => Promise<void> {
+  let answeredInAll = 0
+  let logged = 0
+  return async (answered) => {
+    answeredInAll += answered
+    logged += countLines(product.logFile)
+    truncateSync(product.logFile)
+    const metrics = await (await fetch(`${product.managementUrl}/metrics`)).text()
+    const found = {
+      'access log lines': logged,
+      [REQUESTS]: sumSamples(metrics, REQUESTS),
+      [CACHE_HITS]: sumSamples(metrics, CACHE_HITS),
+    }
+    const missing = Object.entries(found).filter(([, count]) => count < answeredInAll * NEARLY_ALL)
+    if (missing.length === 0) return
+    const counts = missing.map(([what, count]) => `${count} ${what}`).join(', ')
+    throw new BenchError(
+      'ERR_BENCH_INCOMPLETE',
+      `the gateway answered ${answeredInAll} requests with only ${counts}`,
+    )
+  }
+}
+
+function countLines(file: string): number {
+  const bytes = readFileSync(file)
+  let lines = 0
+  for (let at = bytes.indexOf(LINE_BREAK); at !== -1; at = bytes.indexOf(LINE_BREAK, at + 1)) lines++
+  return lines
+}

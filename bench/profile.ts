@@ -1,0 +1,55 @@
+// Where the gateway's CPU time goes under the load of the first row: node bench/profile.ts [--keep FILE.cpuprofile]
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startLoad } from './load/start-load.ts'
+import { measureRound } from './measure-round.ts'
+import { pinCores } from './pin-cores.ts'
+import { startGatewaySubject } from './product/start-gateway-subject.ts'
+import { formatProfile } from './profile/format-profile.ts'
+import { type CpuProfile, readSelfTimes } from './profile/read-self-times.ts'
+import { runToEnd } from './run-to-end.ts'
+import { cpuPerRequest } from './sample.ts'
+import { say } from './say.ts'
+import { startUpstream } from './upstream/start-upstream.ts'
+
+const WARM_UP_SECONDS = 4
+const SECONDS = 10
+
+await runToEnd(async ({ cleanup, folder }) => {
+  const { keep } = parseArgs({ options: { keep: { type: 'string' } } }).values
+  const cores = pinCores()
+  const profiles = join(folder, 'profiles')
+  mkdirSync(profiles)
+  say('starting the gateway with --cpu-prof …')
+  const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
+  const load = await startLoad({ cores: cores?.others, folder, cleanup })
+  const gateway = await startGatewaySubject({
+    name: 'gateway',
+    cores,
+    folder,
+    cleanup,
+    upstream: upstream.url,
+    nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profiles}`],
+  })
+  await measureRound(gateway, load, WARM_UP_SECONDS)
+  say(`measuring for ${SECONDS} s …`)
+  const from = monotonicMicros()
+  const sample = await measureRound(gateway, load, SECONDS)
+  const to = monotonicMicros()
+  await gateway.process.stop() // it writes the profile when it exits
+
+  const [name = ''] = readdirSync(profiles)
+  const file = join(profiles, name)
+  if (keep !== undefined) copyFileSync(file, keep)
+  const profile: CpuProfile = JSON.parse(readFileSync(file, 'utf8'))
+  say(
+    `${cpuPerRequest(sample).toFixed(1)} µs CPU per request while profiled, ${sample.requests} requests; ${load.name}; ${upstream.name}\n`,
+  )
+  process.stdout.write(`${formatProfile(readSelfTimes(profile, from, to), sample.requests)}\n`)
+})
+
+/** V8 profiles count on the same clock. */
+function monotonicMicros(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}

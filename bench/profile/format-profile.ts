@@ -1,0 +1,22 @@
+import { partOf, type SelfTime } from './read-self-times.ts'
+
+const FUNCTIONS_SHOWN = 40
+const WIDTH = 45
+
+/** Two tables for a terminal: self time by part of the program, and by function, as a share and in microseconds per request. */
+export function formatProfile(times: readonly SelfTime[], requests: number): string {
+  const total = times.reduce((sum, { micros }) => sum + micros, 0)
+  const line = (micros: number, name: string, place = ''): string =>
+    `${((micros / total) * 100).toFixed(1).padStart(6)} % ${(micros / requests).toFixed(2).padStart(7)} µs  ${name.padEnd(WIDTH)} ${place}`.trimEnd()
+  const parts = Map.groupBy(times, ({ place }) => partOf(place))
+  const byPart = [...parts]
+    .map(([part, members]) => ({ part, micros: members.reduce((sum, { micros }) => sum + micros, 0) }))
+    .toSorted((a, b) => b.micros - a.micros)
+  return [
+    'self time by part, and per request',
+    ...byPart.map(({ part, micros }) => line(micros, part)),
+    '',
+    'self time by function, and per request',
+    ...times.slice(0, FUNCTIONS_SHOWN).map(({ function: name, place, micros }) => line(micros, name, place)),
+  ].join('\n')
+}

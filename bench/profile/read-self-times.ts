@@ -1,0 +1,55 @@
+/** The parts of a V8 CPU profile that are read here. Source: Chrome DevTools Protocol, Profiler.Profile. */
+export type CpuProfile = {
+  readonly nodes: readonly {
+    readonly id: number
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number }
+  }[]
+  /** Of the monotonic clock, microseconds. */
+  readonly startTime: number
+  readonly samples: readonly number[]
+  /** Microseconds between a sample and the one before it. */
+  readonly timeDeltas: readonly number[]
+}
+
+/** CPU time spent in a function itself, without what it called. */
+export type SelfTime = { readonly function: string; readonly place: string; readonly micros: number }
+
+/**
+ * Adds up the samples between two moments of the monotonic clock, in microseconds.
+ * @returns the functions with the longest first, and those of V8 itself, such as `(garbage collector)`, among them; idle time is left out.
+ */
+export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros: number): SelfTime[] {
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]))
+  const times = new Map<string, { function: string; place: string; micros: number }>()
+  let clock = profile.startTime
+  for (const [index, id] of profile.samples.entries()) {
+    clock += profile.timeDeltas[index] ?? 0
+    const frame = nodes.get(id)
+    if (frame === undefined || clock < fromMicros || clock > toMicros || frame.functionName === '(idle)')
+      continue
+    // A sample stands for the time until the next one.
+    const micros = profile.timeDeltas[index + 1] ?? 0
+    const place = frame.url === '' ? '' : `${shortPlace(frame.url)}:${frame.lineNumber + 1}`
+    const name = frame.functionName === '' ? '(anonymous)' : frame.functionName
+    const key = `${name} ${place}`
+    const known = times.get(key)
+    if (known === undefined) times.set(key, { function: name, place, micros })
+    else known.micros += micros
+  }
+  return [...times.values()].toSorted((a, b) => b.micros - a.micros)
+}
+
+/** The package or folder that a place belongs to: `undici`, `gateway/pipeline`, `node:`, or `V8 and system calls`. */
+export function partOf(place: string): string {
+  if (place === '') return 'V8, libuv and the system'
+  if (place.startsWith('node:')) return 'Node.js (JavaScript)'
+  const dependency = /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(place)?.[1]
+  return dependency ?? place.split('/').slice(0, -1).join('/')
+}
+
+function shortPlace(url: string): string {
+  const inDependency = url.lastIndexOf('node_modules/')
+  if (inDependency !== -1) return url.slice(inDependency)
+  const ours = /\/((?:gateway|oauth|runtime)\/.*)$/.exec(url)?.[1]
+  return ours ?? url
+}

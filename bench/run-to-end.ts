@@ -1,0 +1,44 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BenchError } from './bench-error.ts'
+import { type Cleanup, createCleanup } from './cleanup.ts'
+
+const EXIT_USAGE = 2
+const EXIT_INTERRUPTED = 130 // what a shell says of a program that Ctrl-C ended
+
+/**
+ * Runs the main function of a program of bench/ and ends what it started, also when it fails or is interrupted.
+ * `folder` is empty and removed afterwards. Sets the process's exit code.
+ */
+export async function runToEnd(
+  main: (own: { readonly cleanup: Cleanup; readonly folder: string }) => Promise<void>,
+): Promise<void> {
+  const cleanup = createCleanup()
+  let interrupted = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      interrupted = true
+      cleanup.run().finally(() => process.exit(EXIT_INTERRUPTED))
+    })
+  try {
+    if (!existsSync('/proc/self/stat'))
+      throw new BenchError('ERR_BENCH_SYSTEM', 'CPU time is read from /proc: this needs Linux.')
+    const folder = mkdtempSync(join(tmpdir(), 'scopegate-bench-'))
+    cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
+    await main({ cleanup, folder })
+  } catch (error) {
+    // What fails because its processes were ended is no failure of its own.
+    if (!interrupted) process.exitCode = report(error)
+  } finally {
+    await cleanup.run()
+  }
+}
+
+function report(error: unknown): number {
+  const known = error instanceof BenchError
+  const text =
+    error instanceof Error ? (known ? error.message : (error.stack ?? error.message)) : String(error)
+  process.stderr.write(`bench: ${text}\n`)
+  return known && error.code === 'ERR_BENCH_USAGE' ? EXIT_USAGE : 1
+}

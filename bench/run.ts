@@ -1,0 +1,37 @@
+// `npm run bench`: measures every row in turn, prints what it finds and writes it to bench/results/.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createCleanup } from './cleanup.ts'
+import { formatResult } from './format-result.ts'
+import { pinCores } from './pin-cores.ts'
+import { readOptions } from './read-options.ts'
+import type { Row, RowResult } from './row.ts'
+import { cachedToken } from './rows/cached-token.ts'
+import { runToEnd } from './run-to-end.ts'
+import { say } from './say.ts'
+import { writeResults } from './write-results.ts'
+
+const ROWS: readonly Row[] = [cachedToken]
+
+await runToEnd(async (own) => {
+  const options = readOptions(process.argv.slice(2))
+  const cores = pinCores()
+  say(
+    cores === undefined
+      ? 'nothing is pinned: that takes two processors and taskset; expect figures that vary more'
+      : `server under test on processor ${cores.server}, everything else on ${cores.others}`,
+  )
+  const results: RowResult[] = []
+  for (const row of ROWS) {
+    const cleanup = createCleanup()
+    own.cleanup.add(cleanup.run)
+    const folder = join(own.folder, row.name)
+    mkdirSync(folder)
+    say(`${row.name}: starting its servers …`)
+    results.push(await row.run({ ...options, cores, folder, cleanup, say }))
+    await cleanup.run()
+  }
+  const file = writeResults(results, { ...options, now: new Date() })
+  process.stdout.write(`\n${results.map(formatResult).join('\n')}\n`)
+  say(`written to ${file}`)
+})

@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { BenchError } from './bench-error.ts'
+import type { Cleanup } from './cleanup.ts'
+
+const START_TIMEOUT_MS = 20_000
+const STOP_TIMEOUT_MS = 5_000
+const STDERR_KEPT_CHARACTERS = 4_000
+
+export type StartOptions = {
+  readonly name: string
+  /** Program and arguments. */
+  readonly command: readonly string[]
+  /** The processors it may run on, as `taskset -c` takes them; undefined leaves it to the system. */
+  readonly cores: string | undefined
+  readonly env?: Readonly<Record<string, string>>
+  /** A file descriptor for its standard output; dropped when not given. */
+  readonly stdout?: number
+  readonly cleanup: Cleanup
+}
+
+/** A program that a benchmark runs beside itself. */
+export type BenchProcess = {
+  readonly name: string
+  readonly pid: number
+  readonly child: ChildProcess
+  /** Resolves with its standard error's last lines when it has ended, for whatever reason. */
+  readonly ended: Promise<string>
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a program in a process of its own, pinned to `cores`, and registers its end with `cleanup`.
+ * @throws {BenchError} ERR_BENCH_START when it cannot be run.
+ */
+export function startProcess(options: StartOptions): BenchProcess {
+  const pin = options.cores === undefined ? [] : ['taskset', '-c', options.cores]
+  const [program = '', ...args] = [...pin, ...options.command]
+  const child = spawn(program, args, {
+    env: { ...plainEnvironment(), NODE_ENV: 'production', ...options.env },
+    stdio: ['ignore', options.stdout ?? 'ignore', 'pipe', 'ipc'],
+  })
+  let complaints = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaints = (complaints + text).slice(-STDERR_KEPT_CHARACTERS)
+  })
+  const ended = new Promise<string>((resolve) => {
+    child.on('error', (error) => resolve(error.message))
+    child.on('close', () => resolve(complaints.trim()))
+  })
+  const stop = async (): Promise<void> => {
+    if (child.pid === undefined) return
+    child.kill('SIGTERM')
+    const deadline = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    await ended
+    clearTimeout(deadline)
+  }
+  options.cleanup.add(stop)
+  if (child.pid === undefined)
+    throw new BenchError('ERR_BENCH_START', `${options.name}: ${program} does not run.`)
+  return { name: options.name, pid: child.pid, child, ended, stop }
+}
+
+/**
+ * Waits for the first message of a Node.js program, which says that it is ready. Call it right after the start.
+ * @throws {BenchError} ERR_BENCH_START when the program ends before, or says nothing for 20 s.
+ */
+export function whenReady(started: BenchProcess): Promise<Readonly<Record<string, unknown>>> {
+  return new Promise((resolve, reject) => {
+    const fail = (what: string): void => reject(new BenchError('ERR_BENCH_START', `${started.name} ${what}`))
+    const deadline = setTimeout(
+      () => fail(`said nothing for ${START_TIMEOUT_MS / 1000} s.`),
+      START_TIMEOUT_MS,
+    )
+    started.child.once('message', (message) => {
+      clearTimeout(deadline)
+      resolve(Object(message))
+    })
+    started.ended.then((complaints) => {
+      clearTimeout(deadline)
+      fail(`ended before it was ready: ${complaints === '' ? 'it said nothing' : complaints}`)
+    })
+  })
+}
+
+/** The person's environment without what would change how Scopegate or Node.js runs. */
+function plainEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(SCOPEGATE_|NODE_|PORT$|REDIS_URL$)/.test(name),
+  )
+  return Object.fromEntries(kept)
+}

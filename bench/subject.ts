@@ -1,0 +1,14 @@
+import type { Target } from './load/load.ts'
+import type { BenchProcess } from './start-process.ts'
+
+/** A server under test: its process, and what it is asked for. */
+export type Subject = {
+  readonly name: string
+  readonly process: BenchProcess
+  readonly target: Target
+  /**
+   * Looks after each load whether the server did all of its work, so that nothing is measured with a part switched off.
+   * @throws {BenchError} ERR_BENCH_INCOMPLETE.
+   */
+  readonly verify?: (answered: number) => Promise<void>
+}

@@ -1,0 +1,9 @@
+// The peer that a Fastify user would take: @fastify/http-proxy with its defaults, no log, no authorization.
+import proxy from '@fastify/http-proxy'
+import fastify from 'fastify'
+import { announceListening } from '../announce-listening.ts'
+
+const app = fastify()
+await app.register(proxy, { upstream: String(process.env['BENCH_UPSTREAM']) })
+await app.ready()
+announceListening(app.server)

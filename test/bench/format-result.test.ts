@@ -1,0 +1,32 @@
+import t from 'tap'
+import { formatResult, pairUp } from '../../bench/format-result.ts'
+import type { Measured } from '../../bench/measure-rounds.ts'
+
+const aSubject = (name: string, ...cpuMicrosPerRequest: number[]): Measured => ({
+  name,
+  samples: cpuMicrosPerRequest.map((micros) => ({
+    requests: 1000,
+    elapsedMs: 100,
+    cpuMicros: micros * 1000,
+  })),
+})
+
+t.test('pairUp() compares rounds with their neighbours, not the best with the worst', async (t) => {
+  t.same(pairUp([aSubject('a', 10, 40), aSubject('b', 20, 80)], 'a', 'b'), [0.5, 0.5])
+})
+
+t.test('pairUp() gives nothing for a subject that was not measured', async (t) => {
+  t.same(pairUp([aSubject('a', 10)], 'a', 'haproxy'), [])
+})
+
+t.test('formatResult() shows every subject, the ratio and the conditions', async (t) => {
+  const text = formatResult({
+    title: 'A row',
+    conditions: { load: 'wrk 4.1.0' },
+    measured: [aSubject('a', 10, 30), aSubject('b', 20, 80)],
+    ratios: [{ of: 'a', to: 'b', goal: 0.55 }],
+  })
+  t.match(text, /^A row\n {2}load: wrk 4\.1\.0\n/)
+  t.match(text, /^ {2}a +10\.0 +20\.0 +30\.0 +10000 +20 %$/m)
+  t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 {3}goal <= 0\.55$/m)
+})

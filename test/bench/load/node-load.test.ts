@@ -1,0 +1,48 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../../bench/cleanup.ts'
+import type { LoadResult } from '../../../bench/load/load.ts'
+import { startNodeLoad } from '../../../bench/load/node-load.ts'
+
+const SECONDS = 1
+
+async function loadOn(t: Test, answer: RequestListener): Promise<LoadResult> {
+  const cleanup = createCleanup()
+  t.teardown(cleanup.run)
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const load = await startNodeLoad({ cores: undefined, cleanup })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/courses`
+  return load.run({ url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}' }, SECONDS)
+}
+
+t.test('startNodeLoad() counts answers with another status', async (t) => {
+  const result = await loadOn(t, (_request, response) => response.writeHead(401).end('{"a":1}'))
+  t.ok(result.wrongStatus > 0)
+  t.match(result, { right: 0, wrongBody: 0, broken: 0 })
+})
+
+t.test('startNodeLoad() counts answers with another body', async (t) => {
+  const result = await loadOn(t, (_request, response) => response.end('{"a":2}'))
+  t.ok(result.wrongBody > 0)
+  t.match(result, { right: 0, wrongStatus: 0, broken: 0 })
+})
+
+t.test('startNodeLoad() counts broken connections and does not go on for ever', async (t) => {
+  const result = await loadOn(t, (request) => request.socket.destroy())
+  t.ok(result.broken > 0)
+  t.match(result, { right: 0, wrongStatus: 0, wrongBody: 0 })
+})
+
+t.test('startNodeLoad() sends the headers and counts right answers', async (t) => {
+  const seen = new Set<string | undefined>()
+  const result = await loadOn(t, (request, response) => {
+    seen.add(`${request.method} ${request.url} ${request.headers.authorization}`)
+    response.end('{"a":1}')
+  })
+  t.ok(result.right > 0)
+  t.match(result, { wrongStatus: 0, wrongBody: 0, broken: 0 })
+  t.same([...seen], ['GET /api/courses Bearer a-token'])
+})

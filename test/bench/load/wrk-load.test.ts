@@ -1,0 +1,26 @@
+import t from 'tap'
+import { formatScript, parseSum } from '../../../bench/load/wrk-load.ts'
+
+t.test('parseSum() refuses output without a sum', async (t) => {
+  t.throws(() => parseSum('Requests/sec: 11482.70', 'wrk.lua:1: unexpected symbol'), {
+    code: 'ERR_BENCH_LOAD',
+    message: /unexpected symbol/,
+  })
+})
+
+t.test('parseSum() reads what the script counted', async (t) => {
+  t.same(parseSum('Requests/sec: 11482.70\nSUM 90 4 3 2 2000500\n', ''), {
+    right: 90,
+    wrongStatus: 4,
+    wrongBody: 3,
+    broken: 2,
+    elapsedMs: 2000.5,
+  })
+})
+
+t.test('formatScript() quotes for Lua, and refuses what would end the quotation', async (t) => {
+  const target = { url: 'http://127.0.0.1/', headers: { accept: 'a"b' }, expectedBody: '{"a":[[1]]}' }
+  t.match(formatScript(target), 'wrk.headers[ [==[accept]==] ] = [==[a"b]==]')
+  t.match(formatScript(target), 'local expected = [==[{"a":[[1]]}]==]')
+  t.throws(() => formatScript({ ...target, expectedBody: ']==] os.exit()' }), { code: 'ERR_BENCH_LOAD' })
+})

@@ -1,0 +1,23 @@
+import t from 'tap'
+import { BenchError } from '../../bench/bench-error.ts'
+import { measureCpuMicros, parseCpuTicks } from '../../bench/measure-cpu.ts'
+
+t.test('measureCpuMicros() says so when the process has ended', async (t) => {
+  const neverAProcess = 2 ** 30 // beyond the largest pid that Linux gives
+  t.throws(
+    () => measureCpuMicros(neverAProcess),
+    new BenchError('ERR_BENCH_SUBJECT', `the server under test (process ${neverAProcess}) has ended`),
+  )
+})
+
+t.test('parseCpuTicks() adds utime and stime, whatever the program is called', async (t) => {
+  const fields = 'S 1 4242 4242 0 -1 4194560 100 0 0 0 321 45 7 8 20 0 11 0 100 0 0'
+  t.equal(parseCpuTicks(`4242 (node) ${fields}`), 366)
+  t.equal(parseCpuTicks(`4242 (a) b (c) ${fields}`), 366)
+})
+
+t.test('measureCpuMicros() grows while this process works', async (t) => {
+  const before = measureCpuMicros(process.pid)
+  while (measureCpuMicros(process.pid) === before);
+  t.ok(measureCpuMicros(process.pid) > before)
+})

@@ -1,0 +1,18 @@
+import t from 'tap'
+import { readOptions } from '../../bench/read-options.ts'
+
+t.test('readOptions() refuses what it does not know', async (t) => {
+  for (const args of [
+    ['--round', '3'],
+    ['--rounds', '0'],
+    ['--rounds', '1.5'],
+    ['--seconds', '-1'],
+    ['more'],
+  ])
+    t.throws(() => readOptions(args), { code: 'ERR_BENCH_USAGE' }, args.join(' '))
+})
+
+t.test('readOptions() measures at least five rounds when not told otherwise', async (t) => {
+  t.ok(readOptions([]).rounds >= 5)
+  t.match(readOptions(['--rounds', '3', '--seconds', '1']), { rounds: 3, roundSeconds: 1 })
+})
