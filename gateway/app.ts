@@ -1,0 +1,249 @@
+import { pino } from 'pino'
+import { ENDPOINTS } from '../oauth/endpoints.ts'
+import { protectedResourceMetadataUrl } from '../oauth/metadata.ts'
+import { ConfigError } from '../runtime/config-error.ts'
+import { hasErrors } from '../runtime/diagnostic.ts'
+import { explainListenError } from '../runtime/listen-error.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { startOpsServer } from '../runtime/ops-server.ts'
+import { readPackageVersion } from '../runtime/package-version.ts'
+import type { GatewayConfig } from './config.ts'
+import { authWalkthroughDocument } from './documents/auth-md.ts'
+import { landingDocument } from './documents/landing.ts'
+import { createOpenapiDocument } from './documents/openapi-document.ts'
+import { protectedResourceDocument } from './documents/protected-resource.ts'
+import { createIntrospector } from './identity/introspect.ts'
+import { subscribeToRevocations } from './identity/revocations.ts'
+import { createTokenVerdicts } from './identity/token-verdicts.ts'
+import { VerdictCache } from './identity/verdict-cache.ts'
+import { createAccessLog } from './observe/access-log.ts'
+import { createMetrics } from './observe/metrics.ts'
+import { createRequestIds } from './observe/request-id.ts'
+import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
+import { type LoadedPolicies, loadPolicies } from './routes/load-policies.ts'
+import { buildRouteTable } from './routes/route-table.ts'
+import { createServer } from './server.ts'
+import { buildSnapshot } from './snapshot.ts'
+import { createUpstream, type Upstream } from './upstreams/pool.ts'
+
+/** A gateway that listens. */
+export type Gateway = {
+  readonly url: string
+  readonly managementUrl: string
+  /** Readiness turns first; what is under way is answered; then everything ends. */
+  close(): Promise<void>
+}
+
+/** Tokens that may be asked about at once, those waiting for a connection included. */
+const MAX_INTROSPECTIONS = 1_024
+/** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
+const FIRST_DESCRIPTION_MS = 1_000
+
+/**
+ * Starts the gateway: public server and management server.
+ * @throws {BootError} for policies that are not valid, or an address that cannot be had.
+ */
+export async function startGateway(options: {
+  readonly config: GatewayConfig
+  readonly logger: Logger
+}): Promise<Gateway> {
+  const { config, logger } = options
+  const policies = readPolicies(config, logger)
+  const version = readPackageVersion()
+  const cache = new VerdictCache(config.tokenCache)
+  let pipeline: Pipeline | undefined
+  let draining = false
+  const metrics = createMetrics({
+    version,
+    inFlight: () => pipeline?.inFlight ?? 0,
+    cacheEntries: () => cache.size,
+  })
+  metrics.policies(policies.hash, countRoutes(policies))
+
+  const upstreams = new Map<string, Upstream>(
+    config.upstreams.map((settings) => [
+      settings.name,
+      createUpstream(settings, metrics.upstream(settings.name)),
+    ]),
+  )
+  const { issuer, introspection, revocations } = config.issuer
+  const introspector = createIntrospector({ issuer, ...introspection, nowSeconds: () => Date.now() / 1_000 })
+  const verdicts = createTokenVerdicts({
+    issuerId: `${issuer} ${introspection.endpoint} ${introspection.clientId}`,
+    cache,
+    introspect: introspector.introspect,
+    nowMs: Date.now,
+    maxFlights: MAX_INTROSPECTIONS,
+    observe: metrics.tokens,
+  })
+
+  const openapi = createOpenapiDocument({
+    baseUrl: config.baseUrl,
+    name: config.name,
+    version,
+    catalogue: config.catalogue,
+    routes: policies.routes,
+    match: buildRouteTable(policies.routes).match,
+    upstreams: [...upstreams.values()],
+    logger,
+  })
+  const snapshot = buildSnapshot({
+    policyRoutes: policies.routes,
+    policyHash: policies.hash,
+    upstreams,
+    authorizationServer: config.authorizationServer?.upstream,
+    documents: { ...staticDocuments(config, policies), openapi: openapi.document },
+    bodyLimitBytes: config.limits.bodyBytes,
+    routeMeter: metrics.route,
+  })
+
+  const newRequestId = createRequestIds(Date.now)
+  const accessLog = createAccessLog({
+    write: logger.isLevelEnabled('info') ? logStream(logger) : () => undefined,
+    service: 'gateway',
+    subject: config.log.subject,
+  })
+  pipeline = createPipeline({
+    snapshot: () => snapshot,
+    verdicts,
+    baseUrl: config.baseUrl,
+    resourceMetadata: protectedResourceMetadataUrl(config.baseUrl),
+    tokenEndpoint:
+      config.authorizationServer === undefined ? undefined : `${config.baseUrl}${ENDPOINTS.token}`,
+    limits: config.limits,
+    tokenMeter: metrics.tokens,
+    unmatchedMeter: metrics.route('-'),
+    accessLog,
+    report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
+    newRequestId,
+    nowMs: Date.now,
+    tickMs: () => performance.now(),
+    draining: () => draining,
+  })
+  const server = createServer({
+    headersLimitBytes: config.limits.headersBytes,
+    handle: pipeline.handle,
+    newRequestId,
+  })
+
+  // What was opened, in the order in which it ends.
+  const closers: (() => Promise<void> | void)[] = [
+    () => server.close(),
+    () => accessLog.flush(),
+    () => openapi.close(),
+    () => introspector.close(),
+    ...[...upstreams.values()].map((upstream) => () => upstream.pool.destroy()),
+  ]
+  const closeAll = async (): Promise<void> => {
+    for (const close of closers) await close()
+  }
+
+  try {
+    await Promise.race([
+      openapi.refresh(),
+      new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
+    ])
+    const url = await listen(server, config)
+    const ops = await startOpsServer({
+      host: config.management.host,
+      port: config.management.port,
+      service: 'gateway',
+      version,
+      registry: metrics.registry,
+      checks: () => [
+        { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
+        { name: 'accepting', ok: !draining },
+      ],
+      logger,
+    })
+    closers.push(() => ops.close())
+    if (revocations !== undefined) {
+      const subscription = subscribeToRevocations({
+        url: revocations,
+        clientId: introspection.clientId,
+        clientSecret: introspection.clientSecret,
+        onRevoked: verdicts.revoke,
+        onConnected: verdicts.clear,
+        logger,
+        random: Math.random,
+      })
+      closers.push(() => subscription.close())
+    }
+    logger.info(
+      {
+        event: 'listening',
+        url,
+        management_url: ops.url,
+        routes: policies.routes.length,
+        policy_hash: policies.hash,
+      },
+      'the gateway listens',
+    )
+    return {
+      url,
+      managementUrl: ops.url,
+      async close() {
+        draining = true
+        await closeAll()
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+function readPolicies(config: GatewayConfig, logger: Logger): LoadedPolicies {
+  const policies = loadPolicies({
+    dir: config.policiesDir,
+    catalogue: config.catalogue,
+    upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
+  })
+  if (hasErrors(policies.diagnostics)) throw new ConfigError(policies.diagnostics)
+  for (const warning of policies.diagnostics)
+    logger.warn({ event: 'policy_warning', code: warning.code, place: warning.place }, warning.message)
+  return policies
+}
+
+function countRoutes(policies: LoadedPolicies): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { policy } of policies.routes) counts.set(policy, (counts.get(policy) ?? 0) + 1)
+  return counts
+}
+
+function staticDocuments(config: GatewayConfig, policies: LoadedPolicies) {
+  const landing = landingDocument(config)
+  const protectedResource = protectedResourceDocument({
+    baseUrl: config.baseUrl,
+    name: config.name,
+    issuers: [config.issuer.issuer],
+    catalogue: config.catalogue,
+    routes: policies.routes,
+  })
+  const authWalkthrough = authWalkthroughDocument({
+    baseUrl: config.baseUrl,
+    name: config.name,
+    issuer: config.issuer.issuer,
+    bundledAuthorizationServer: config.authorizationServer !== undefined,
+    catalogue: config.catalogue,
+    routes: policies.routes,
+    limits: config.limits,
+  })
+  return { landing, protectedResource: () => protectedResource, authWalkthrough: () => authWalkthrough }
+}
+
+/** The stream that the logger writes to, so that access lines and log lines stay in one order. */
+function logStream(logger: Logger): (lines: string) => void {
+  const stream = (logger as unknown as Record<symbol, { write(text: string): void }>)[pino.symbols.streamSym]
+  if (stream === undefined) throw new Error('this logger has no stream')
+  return (lines) => stream.write(lines)
+}
+
+async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {
+  const { host, port } = config.listen
+  try {
+    return await server.listen({ host, port })
+  } catch (error) {
+    throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })
+  }
+}

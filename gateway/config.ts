@@ -1,0 +1,328 @@
+import { join } from 'node:path'
+import Type from 'typebox'
+import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { parseByteSize } from '../runtime/byte-size.ts'
+import { ConfigError } from '../runtime/config-error.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../runtime/diagnostic.ts'
+import { displayPath } from '../runtime/display-path.ts'
+import { parseDurationMs } from '../runtime/duration.ts'
+import { readConfig } from '../runtime/read-config.ts'
+import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import { readTextFile } from '../runtime/read-text-file.ts'
+import {
+  ByteSizeText,
+  DurationText,
+  FilePath,
+  HttpAddress,
+  HttpOrigin,
+  PortNumber,
+} from '../runtime/value-shapes.ts'
+import type { UpstreamSettings } from './upstreams/pool.ts'
+
+/** Who issues tokens, and how the gateway asks about them. */
+export type IssuerConfig = {
+  readonly issuer: string
+  readonly introspection: {
+    readonly endpoint: string
+    readonly clientId: string
+    readonly clientSecret: string
+    readonly timeoutMs: number
+  }
+  /** Where revocations are pushed from; undefined: they are noticed when a cached verdict ends. */
+  readonly revocations: string | undefined
+}
+
+/** What the gateway runs with: durations and sizes already numbers, paths absolute, secrets read. */
+export type GatewayConfig = {
+  /** The public address, without a trailing slash. Never taken from a request. */
+  readonly baseUrl: string
+  readonly name: string
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly management: { readonly host: string; readonly port: number }
+  readonly policiesDir: string
+  readonly catalogue: ScopeCatalogue
+  readonly upstreams: readonly UpstreamSettings[]
+  readonly issuer: IssuerConfig
+  /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */
+  readonly authorizationServer: { readonly upstream: string } | undefined
+  readonly tokenCache: {
+    readonly maxEntries: number
+    readonly maxTtlMs: number
+    readonly negativeTtlMs: number
+  }
+  readonly limits: {
+    /** Where no route says otherwise. */
+    readonly bodyBytes: number
+    readonly headersBytes: number
+    readonly targetBytes: number
+    readonly tokenBytes: number
+  }
+  readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
+}
+
+const Address = (description: string) =>
+  Type.Object(
+    {
+      host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
+      port: PortNumber('port to listen on; 0 asks the system for a free one'),
+    },
+    { description },
+  )
+
+const Issuer = Type.Object(
+  {
+    issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
+    introspection: Type.Object(
+      {
+        endpoint: HttpAddress('its introspection endpoint, reached directly'),
+        clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
+        clientSecretFile: FilePath("file with the gateway's client_secret"),
+        timeout: Type.Optional(DurationText('how long an answer may take')),
+      },
+      { description: 'how the gateway asks about tokens' },
+    ),
+    revocations: Type.Optional(HttpAddress('stream that tells about revoked tokens')),
+  },
+  { description: 'who issues tokens' },
+)
+
+/** The shape of config/gateway.yaml. */
+export const GatewayFile = Type.Object(
+  {
+    baseUrl: HttpOrigin('the public address; it is the resource that tokens are for'),
+    name: Type.String({ description: 'what the API calls itself', minLength: 1, maxLength: 100 }),
+    listen: Address('where the gateway listens'),
+    management: Address('where /livez, /readyz and /metrics listen'),
+    policies: FilePath('folder of the policy files'),
+    scopes: FilePath('the scope catalogue'),
+    upstreams: FilePath('where the upstreams are'),
+    issuers: Type.Array(Issuer, {
+      description: 'who issues the tokens; one in this release',
+      minItems: 1,
+      maxItems: 1,
+    }),
+    authorizationServer: Type.Optional(
+      Type.Object(
+        {
+          upstream: Type.String({
+            description: 'upstream of the authorization server',
+            minLength: 1,
+            maxLength: 64,
+          }),
+        },
+        { description: 'the bundled authorization server' },
+      ),
+    ),
+    tokenCache: Type.Optional(
+      Type.Object(
+        {
+          maxEntries: Type.Optional(
+            Type.Integer({ description: 'tokens to remember', minimum: 1, maximum: 10_000_000 }),
+          ),
+          maxTtl: Type.Optional(DurationText('how long a good token is remembered')),
+          negativeTtl: Type.Optional(DurationText('how long a bad token is remembered')),
+        },
+        { description: 'what is remembered about tokens' },
+      ),
+    ),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          body: Type.Optional(ByteSizeText('largest request body')),
+          headers: Type.Optional(ByteSizeText('largest request head')),
+          target: Type.Optional(ByteSizeText('longest path with query')),
+          token: Type.Optional(ByteSizeText('longest Authorization header')),
+        },
+        { description: 'how much a request may hold' },
+      ),
+    ),
+    log: Type.Optional(
+      Type.Object(
+        {
+          level: Type.Optional(
+            Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+              description: 'trace, debug, info, warn, error, fatal or silent',
+            }),
+          ),
+          subject: Type.Optional(
+            Type.Enum(['hashed', 'plain'], { description: 'how subjects are shown: hashed or plain' }),
+          ),
+        },
+        { description: 'the log on standard output' },
+      ),
+    ),
+  },
+  { description: 'config/gateway.yaml' },
+)
+
+const UpstreamEntry = Type.Object(
+  {
+    url: HttpAddress('address of the upstream; a path in front is kept'),
+    timeout: Type.Optional(DurationText('how long an answer may take to begin')),
+    openapi: Type.Optional(
+      Type.String({
+        description: 'path of its own OpenAPI document',
+        pattern: '^/[\\x21\\x22\\x24-\\x7e]*$',
+        'x-is': 'a path such as /openapi.json',
+      }),
+    ),
+  },
+  { description: 'an upstream' },
+)
+
+/** The shape of config/upstreams.yaml. */
+export const UpstreamsFile = Type.Record(
+  Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$' }),
+  UpstreamEntry,
+  { description: 'config/upstreams.yaml', additionalProperties: false, minProperties: 1 },
+)
+
+/** What holds when the files say nothing. */
+const DEFAULTS = {
+  introspectionTimeout: '2s',
+  upstreamTimeout: '10s',
+  tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
+  limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB' },
+  logLevel: 'info',
+} as const
+
+type File = Type.Static<typeof GatewayFile>
+type UpstreamEntries = Readonly<Record<string, Type.Static<typeof UpstreamEntry>>>
+
+/** Sections of the environment that belong to the files which config/gateway.yaml names. */
+const UPSTREAMS_SECTION = 'UPSTREAMS'
+
+/**
+ * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
+ * @returns the configuration, and warnings that stop nothing.
+ * @throws {ConfigError} listing everything that is wrong in the files that could be read; C302 to C304 are this
+ * function's own: an unreadable secret, an unknown upstream, an issuer elsewhere.
+ */
+export function readGatewayConfig(options: {
+  readonly configDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}): { readonly config: GatewayConfig; readonly warnings: readonly Diagnostic[] } {
+  const file = join(options.configDir, 'gateway.yaml')
+  const gateway = readConfig({
+    file,
+    schema: GatewayFile,
+    env: options.env,
+    otherSections: [UPSTREAMS_SECTION],
+  })
+  const { value } = gateway
+  const problems: Diagnostic[] = []
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.diagnostics)
+      return undefined
+    }
+  }
+  const catalogue = attempt(() => readScopeCatalogue({ file: value.scopes }))
+  const upstreams = attempt(() =>
+    readConfig({
+      file: value.upstreams,
+      schema: UpstreamsFile,
+      env: options.env,
+      section: UPSTREAMS_SECTION,
+    }),
+  )
+  const clientSecret = attempt(() => readSecret(issuerOf(value).introspection.clientSecretFile))
+  if (upstreams !== undefined)
+    problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
+  if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
+    throw new ConfigError(problems)
+  return {
+    config: toConfig(value, { catalogue, upstreams: upstreams.value, clientSecret }),
+    warnings: [...gateway.warnings, ...upstreams.warnings],
+  }
+}
+
+function issuerOf(file: File): File['issuers'][number] {
+  const [issuer] = file.issuers
+  if (issuer === undefined) throw new Error('the schema asks for one issuer')
+  return issuer
+}
+
+function readSecret(file: string): string {
+  const read = readTextFile(file, { shownAs: displayPath(file), letter: 'C' })
+  if ('problem' in read) throw new ConfigError([read.problem])
+  const secret = read.text.trim()
+  if (secret !== '') return secret
+  throw new ConfigError([
+    diagnostic('C302', 'the file holds no client secret', wholeFile(displayPath(file)), {
+      hint: 'issuers[0].introspection.clientSecretFile names it; write the client_secret into it',
+    }),
+  ])
+}
+
+function findUnknownUpstream(file: File, upstreams: UpstreamEntries, shownAs: string): readonly Diagnostic[] {
+  const name = file.authorizationServer?.upstream
+  if (name === undefined || Object.hasOwn(upstreams, name)) return []
+  return [
+    diagnostic('C303', `authorizationServer.upstream: there is no upstream "${name}"`, wholeFile(shownAs), {
+      hint: `config/upstreams.yaml has ${Object.keys(upstreams).join(', ')}`,
+    }),
+  ]
+}
+
+function toConfig(
+  file: File,
+  read: {
+    readonly catalogue: ScopeCatalogue
+    readonly upstreams: UpstreamEntries
+    readonly clientSecret: string
+  },
+): GatewayConfig {
+  const { issuer, introspection, revocations } = issuerOf(file)
+  const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
+  const limits = { ...DEFAULTS.limits, ...file.limits }
+  return Object.freeze({
+    baseUrl: file.baseUrl,
+    name: file.name,
+    listen: file.listen,
+    management: file.management,
+    policiesDir: file.policies,
+    catalogue: read.catalogue,
+    upstreams: Object.entries(read.upstreams).map(([name, upstream]) => ({
+      name,
+      url: upstream.url,
+      timeoutMs: milliseconds(upstream.timeout ?? DEFAULTS.upstreamTimeout),
+      openapiPath: upstream.openapi,
+    })),
+    issuer: {
+      issuer,
+      introspection: {
+        endpoint: introspection.endpoint,
+        clientId: introspection.clientId,
+        clientSecret: read.clientSecret,
+        timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspectionTimeout),
+      },
+      revocations,
+    },
+    authorizationServer: file.authorizationServer,
+    tokenCache: {
+      maxEntries: tokenCache.maxEntries,
+      maxTtlMs: milliseconds(tokenCache.maxTtl),
+      negativeTtlMs: milliseconds(tokenCache.negativeTtl),
+    },
+    limits: {
+      bodyBytes: bytes(limits.body),
+      headersBytes: bytes(limits.headers),
+      targetBytes: bytes(limits.target),
+      tokenBytes: bytes(limits.token),
+    },
+    log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
+  })
+}
+
+// Both have been matched against the schema's pattern, so they parse.
+function milliseconds(text: string): number {
+  return parseDurationMs(text) ?? 0
+}
+
+function bytes(text: string): number {
+  return parseByteSize(text) ?? 0
+}

@@ -1,0 +1,74 @@
+import { isDeepStrictEqual } from 'node:util'
+
+export type JsonObject = { readonly [key: string]: unknown }
+
+/** Reads a value that should be a JSON object; anything else counts as an empty one. */
+export function readObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+}
+
+/** Sections that the gateway writes itself: how to authenticate is not for an upstream to say. */
+const OWN_SECTIONS = ['securitySchemes']
+const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
+
+/**
+ * Puts the components of one upstream's document among those of the others. A name that is taken by something else gets
+ * the upstream's name in front, and references follow.
+ * @returns the document with its references rewritten.
+ */
+export function adoptComponents(
+  document: JsonObject,
+  into: Map<string, Map<string, unknown>>,
+  upstream: string,
+): JsonObject {
+  const sections = Object.entries(readObject(document['components'])).filter(
+    ([section]) => !OWN_SECTIONS.includes(section),
+  )
+  const renamed = new Map<string, string>()
+  for (const [section, components] of sections) {
+    for (const [name, component] of Object.entries(readObject(components))) {
+      const taken = into.get(section)?.get(name)
+      if (isReserved(section, name) || (taken !== undefined && !isDeepStrictEqual(taken, component)))
+        renamed.set(`${section}/${name}`, `${upstream}.${name}`)
+    }
+  }
+  const adopted = readObject(rewriteReferences(document, renamed))
+  for (const [section, components] of Object.entries(readObject(adopted['components']))) {
+    if (OWN_SECTIONS.includes(section)) continue
+    const target = into.get(section) ?? new Map<string, unknown>()
+    for (const [name, component] of Object.entries(readObject(components)))
+      target.set(renamed.get(`${section}/${name}`) ?? name, component)
+    into.set(section, target)
+  }
+  return adopted
+}
+
+const RESERVED: Readonly<Record<string, string>> = {
+  schemas: 'GatewayError',
+  headers: 'WWW-Authenticate',
+  responses: 'Unauthorized',
+}
+
+function isReserved(section: string, name: string): boolean {
+  return RESERVED[section] === name
+}
+
+function rewriteReferences(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
+  if (renamed.size === 0) return value
+  if (Array.isArray(value)) return value.map((one) => rewriteReferences(one, renamed))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === '$ref' && typeof inner === 'string'
+        ? rewriteReference(inner, renamed)
+        : rewriteReferences(inner, renamed),
+    ]),
+  )
+}
+
+function rewriteReference(reference: string, renamed: ReadonlyMap<string, string>): string {
+  const [, section, name, rest] = REFERENCE.exec(reference) ?? []
+  const to = section === undefined ? undefined : renamed.get(`${section}/${name}`)
+  return to === undefined ? reference : `#/components/${section}/${to}${rest}`
+}

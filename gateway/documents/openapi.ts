@@ -1,0 +1,185 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { neededScopes } from '../routes/needed-scopes.ts'
+import type { PolicyRoute } from '../routes/policy-route.ts'
+import type { Match } from '../routes/route-table.ts'
+import { adoptComponents, type JsonObject, readObject } from './openapi-components.ts'
+
+/** What one upstream says about itself. */
+export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
+
+export type OpenapiOptions = {
+  readonly baseUrl: string
+  readonly name: string
+  readonly version: string
+  readonly catalogue: ScopeCatalogue
+  readonly routes: readonly PolicyRoute[]
+  /** Finds the route that a request would meet; own documents and the authorization server are not in it. */
+  readonly match: (method: string, path: string) => Match<PolicyRoute>
+  /** Upstreams that answered; what is not described by one is described from its policy alone. */
+  readonly sources: readonly OpenapiSource[]
+}
+
+/** The operations of a path item. OpenAPI 3.1 section 4.8.9. */
+const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
+/** A segment that no literal of a policy is: it stands for whatever a parameter may be. */
+const ANY_SEGMENT = '0-any-0'
+
+/**
+ * Writes `/openapi.json`: what upstreams say about their operations, and what policies say about who may use them.
+ * The policy is the truth: operations without a route are left out, routes without a description get a short one.
+ * Source: OpenAPI 3.1. Pure.
+ */
+export function buildOpenapi(options: OpenapiOptions): JsonObject {
+  const paths = new Map<string, Map<string, unknown>>()
+  const components = new Map<string, Map<string, unknown>>()
+  const described = new Set<string>()
+
+  for (const source of options.sources) {
+    const document = adoptComponents(source.document, components, source.upstream)
+    for (const [path, item] of Object.entries(readObject(document['paths']))) {
+      const { kept, shared } = splitPathItem(readObject(item))
+      for (const [method, operation] of kept) {
+        const found = options.match(method.toUpperCase(), path.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
+        if (found.kind !== 'route' || found.route.upstream !== source.upstream) continue
+        const target = paths.get(path) ?? new Map(shared)
+        target.set(method, secured(readObject(operation), found.route))
+        paths.set(path, target)
+        described.add(`${found.route.name} ${method}`)
+      }
+    }
+  }
+
+  for (const route of options.routes) {
+    for (const method of route.methods.map((one) => one.toLowerCase())) {
+      if (!OPERATION_METHODS.includes(method) || described.has(`${route.name} ${method}`)) continue
+      const path = route.path.replace(/\*\*$/, '{path}')
+      const target = paths.get(path) ?? new Map<string, unknown>()
+      if (target.has(method)) continue
+      target.set(method, secured(fromPolicy(route, method, path), route))
+      paths.set(path, target)
+    }
+  }
+
+  return {
+    openapi: '3.1.0',
+    info: { title: options.name, version: options.version },
+    externalDocs: { description: 'How to get a token', url: `${options.baseUrl}/auth.md` },
+    servers: [{ url: options.baseUrl }],
+    paths: toObject(paths),
+    components: { ...toObject(components), ...ownComponents(options, components) },
+  }
+}
+
+/** What stands beside the operations applies to all of them, except for `servers`: there is one address. */
+function splitPathItem(item: JsonObject): { kept: [string, unknown][]; shared: [string, unknown][] } {
+  const entries = Object.entries(item)
+  return {
+    kept: entries.filter(([key]) => OPERATION_METHODS.includes(key)),
+    shared: entries.filter(([key]) => !OPERATION_METHODS.includes(key) && key !== 'servers'),
+  }
+}
+
+function secured(operation: JsonObject, route: PolicyRoute): JsonObject {
+  const { security: _replaced, servers: _one, ...rest } = operation
+  const responses: Record<string, unknown> = {
+    ...readObject(operation['responses']),
+    '401': { $ref: '#/components/responses/Unauthorized' },
+  }
+  if (route.scopes !== undefined) responses['403'] = forbidden(route)
+  return { ...rest, security: securityOf(route), responses }
+}
+
+/** Each item of the list is enough. An empty one says that no token is needed. OpenAPI 3.1 section 4.8.30. */
+function securityOf(route: PolicyRoute): readonly JsonObject[] {
+  const rule = route.scopes
+  const ways =
+    rule === undefined
+      ? [[]]
+      : rule.any.length === 0
+        ? [rule.all]
+        : rule.any.map((scope) => [...new Set([...rule.all, scope])])
+  const withToken = ways.map((scopes) => ({ oauth2: scopes }))
+  return route.anonymous === 'allow' ? [...withToken, {}] : withToken
+}
+
+function forbidden(route: PolicyRoute): JsonObject {
+  return {
+    description: `The access token lacks a scope. Needed: ${neededScopes(route.scopes).join(' ')}.`,
+    headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
+  }
+}
+
+function fromPolicy(route: PolicyRoute, method: string, path: string): JsonObject {
+  const several = route.methods.length > 1
+  const names = [...path.matchAll(/\{([^/{}]+)\}/g)].map((found) => found[1])
+  return {
+    operationId: `${route.name.replace('/', '.')}${several ? `.${method}` : ''}`,
+    summary: (route.name.split('/')[1] ?? route.name).replaceAll('-', ' '),
+    tags: [route.policy],
+    ...(names.length === 0
+      ? {}
+      : {
+          parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+        }),
+    responses: { default: { description: 'The answer of the service.' } },
+  }
+}
+
+function ownComponents(
+  options: OpenapiOptions,
+  components: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+): JsonObject {
+  const merged = (section: string, own: JsonObject): JsonObject => ({
+    ...Object.fromEntries(components.get(section) ?? []),
+    ...own,
+  })
+  return {
+    securitySchemes: {
+      oauth2: {
+        type: 'oauth2',
+        description: `Authorization code with PKCE (S256); see ${options.baseUrl}/auth.md.`,
+        flows: {
+          authorizationCode: {
+            authorizationUrl: `${options.baseUrl}${ENDPOINTS.authorization}`,
+            tokenUrl: `${options.baseUrl}${ENDPOINTS.token}`,
+            refreshUrl: `${options.baseUrl}${ENDPOINTS.token}`,
+            scopes: Object.fromEntries(
+              [...options.catalogue.values()].map(({ name, description }) => [name, description]),
+            ),
+          },
+        },
+      },
+    },
+    schemas: merged('schemas', {
+      GatewayError: {
+        type: 'object',
+        required: ['error', 'error_description'],
+        properties: {
+          error: { type: 'string' },
+          error_description: { type: 'string' },
+          request_id: { type: 'string' },
+          scope: { type: 'string', description: 'The scopes that are needed, on insufficient_scope.' },
+        },
+      },
+    }),
+    headers: merged('headers', {
+      'WWW-Authenticate': {
+        description: 'A Bearer challenge. RFC 6750 section 3, RFC 9728 section 5.1.',
+        schema: { type: 'string' },
+      },
+    }),
+    responses: merged('responses', {
+      Unauthorized: {
+        description: 'The access token is missing where one is needed, or it is not valid.',
+        headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
+      },
+    }),
+  }
+}
+
+function toObject(map: ReadonlyMap<string, ReadonlyMap<string, unknown>>): JsonObject {
+  return Object.fromEntries([...map].map(([key, inner]) => [key, Object.fromEntries(inner)]))
+}

@@ -1,0 +1,43 @@
+/** One event of a `text/event-stream`. */
+export type StreamEvent = { readonly event: string; readonly data: string }
+
+/** A peer that sends a longer line is not sending revocations. Characters. */
+const LINE_LIMIT = 64 * 1024
+
+/**
+ * Reads a `text/event-stream` piece by piece. Comments and fields other than `event` and `data` are skipped.
+ * Source: HTML Living Standard, section 9.2.6.
+ * @throws {RangeError} when a line or an event has no end.
+ */
+export function createEventStreamReader(): (text: string) => StreamEvent[] {
+  let rest = ''
+  let event = ''
+  let data: string[] = []
+  let dataLength = 0
+
+  return (text) => {
+    const events: StreamEvent[] = []
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line === '') {
+        if (data.length > 0 || event !== '')
+          events.push({ event: event === '' ? 'message' : event, data: data.join('\n') })
+        event = ''
+        data = []
+        dataLength = 0
+        continue
+      }
+      const colon = line.indexOf(':')
+      const field = colon === -1 ? line : line.slice(0, colon)
+      const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+      if (field === 'event') event = value
+      if (field === 'data') {
+        data.push(value)
+        dataLength += value.length
+      }
+    }
+    if (rest.length + dataLength > LINE_LIMIT) throw new RangeError('an event has no end')
+    return events
+  }
+}

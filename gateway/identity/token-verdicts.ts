@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache'
+import { IntrospectionError } from './introspection-error.ts'
+import { tokenKey } from './token-key.ts'
+import type { Verdict } from './verdict.ts'
+import type { VerdictCache } from './verdict-cache.ts'
+
+export type TokenVerdictsOptions = {
+  /** Names the issuer's configuration in cache keys: endpoint and client. No line breaks. */
+  readonly issuerId: string
+  readonly cache: VerdictCache
+  readonly introspect: (token: string) => Promise<Verdict>
+  readonly nowMs: () => number
+  /** Tokens that may be asked about at once, waiting ones included; more are refused. */
+  readonly maxFlights: number
+  readonly observe: { hit(): void; miss(): void }
+}
+
+/** Answers what is known about tokens, and asks the issuer once for each that is not known. */
+export type TokenVerdicts = {
+  /**
+   * A known verdict at once, else a promise of one. Parallel calls with one token share one question.
+   * @throws {IntrospectionError} by the promise, when nobody can say.
+   */
+  verdictOf(token: string): Verdict | Promise<Verdict>
+  /** Forgets the tokens of a revoked grant, those being asked about right now included. */
+  revoke(grant: string): void
+  /** Forgets everything: revocations may have been missed. */
+  clear(): void
+}
+
+/** Grants revoked lately, kept for questions that were on their way when the revocation came. */
+const RECENT_REVOCATIONS = 10_000
+
+const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
+
+export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
+  const { cache, nowMs } = options
+  const flights = new Map<string, Promise<Verdict>>()
+  const revokedAt = new LRUCache<string, number>({ max: RECENT_REVOCATIONS })
+  // Counts revocations and clears; a question remembers the count it started at.
+  let count = 0
+  let clearedAt = 0
+
+  async function ask(key: string, token: string): Promise<Verdict> {
+    const startedAt = count
+    const verdict = await options.introspect(token)
+    // The answer may have been given before the revocation that has reached us since.
+    const grant = verdict.active ? verdict.caller.grant : undefined
+    if (grant !== undefined && (revokedAt.get(grant) ?? 0) > startedAt) return REVOKED
+    if (clearedAt <= startedAt) cache.set(key, verdict, nowMs())
+    return verdict
+  }
+
+  return {
+    verdictOf(token) {
+      const key = tokenKey(options.issuerId, token)
+      const known = cache.get(key, nowMs())
+      if (known !== undefined) {
+        options.observe.hit()
+        return known
+      }
+      options.observe.miss()
+      const shared = flights.get(key)
+      if (shared !== undefined) return shared
+      if (flights.size >= options.maxFlights)
+        return Promise.reject(
+          new IntrospectionError(
+            'ERR_INTROSPECTION_OVERLOAD',
+            'Too many tokens are being asked about at once.',
+          ),
+        )
+      const flight = ask(key, token).finally(() => {
+        if (flights.get(key) === flight) flights.delete(key)
+      })
+      flights.set(key, flight)
+      return flight
+    },
+    revoke(grant) {
+      count += 1
+      revokedAt.set(grant, count)
+      cache.dropGrant(grant)
+    },
+    clear() {
+      count += 1
+      clearedAt = count
+      cache.clear()
+      // Later calls ask anew; those that wait still get the answer to their own question.
+      flights.clear()
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import { hash } from 'node:crypto'
+import type { Caller } from '../identity/caller.ts'
+import type { Decision } from './decision.ts'
+
+/** What an access log line tells about a request. No query, no token, no cookie: they are not in here. */
+export type AccessEntry = {
+  readonly timeMs: number
+  readonly requestId: string
+  readonly method: string
+  /** Canonical; undefined for a target that has no canonical form. */
+  readonly path: string | undefined
+  /** `accessLogFields` of the route, and of the upstream that answered. */
+  readonly routeFields: string
+  readonly status: number
+  readonly durationMs: number
+  readonly upstreamStatus: number
+  readonly upstreamMs: number
+  readonly clientAddress: string
+  readonly userAgent: string | undefined
+  readonly decision: Decision | undefined
+  readonly caller: Caller | undefined
+  readonly scopesMissing: readonly string[]
+  /** Why there was no answer, or no whole one. */
+  readonly errorType: string | undefined
+}
+
+export type AccessLogOptions = {
+  /** Takes whole lines, each with its line break. */
+  readonly write: (lines: string) => void
+  readonly service: string
+  /** `plain` shows who called; `hashed` only that it was the same one. */
+  readonly subject: 'plain' | 'hashed'
+}
+
+export type AccessLog = {
+  add(entry: AccessEntry): void
+  /** Writes what is held back. */
+  flush(): void
+}
+
+/** Lines wait this long for company, so that a busy gateway writes once for many. Milliseconds. */
+const FLUSH_AFTER_MS = 50
+const FLUSH_AT_CHARACTERS = 16 * 1024
+/** Of a SHA-256 in base64url: enough to tell people apart, no more. */
+const SUBJECT_HASH_CHARACTERS = 16
+
+/** Writes one JSON line for each request, from parts that are prepared per route and per caller. */
+export function createAccessLog(options: AccessLogOptions): AccessLog {
+  const callers = new WeakMap<Caller, string>()
+  const service = JSON.stringify(options.service)
+  let held = ''
+  let timer: NodeJS.Timeout | undefined
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    if (held === '') return
+    const lines = held
+    held = ''
+    options.write(lines)
+  }
+
+  function callerFields(caller: Caller): string {
+    const known = callers.get(caller)
+    if (known !== undefined) return known
+    const subject =
+      caller.subject === undefined || options.subject === 'plain'
+        ? caller.subject
+        : hash('sha256', caller.subject, 'base64url').slice(0, SUBJECT_HASH_CHARACTERS)
+    const fields = field('auth.client_id', caller.clientId) + field('auth.subject', subject)
+    callers.set(caller, fields)
+    return fields
+  }
+
+  return {
+    add(entry) {
+      held += `{"level":"info","time":"${isoTime(entry.timeMs)}","service":${service},"event":"access","request_id":"${
+        entry.requestId
+      }"${field('http.request.method', entry.method)}${field('url.path', entry.path)}${
+        entry.routeFields
+      },"http.response.status_code":${entry.status},"duration_ms":${milliseconds(entry.durationMs)}`
+      if (entry.upstreamStatus !== 0)
+        held += `,"upstream.status":${entry.upstreamStatus},"upstream.duration_ms":${milliseconds(entry.upstreamMs)}`
+      held += field('client.address', entry.clientAddress) + field('user_agent.original', entry.userAgent)
+      if (entry.decision !== undefined)
+        held += `,"auth.decision":"${entry.decision.decision}","auth.reason":"${entry.decision.reason}"`
+      if (entry.caller !== undefined) held += callerFields(entry.caller)
+      if (entry.scopesMissing.length > 0)
+        held += `,"auth.scopes_missing":${JSON.stringify(entry.scopesMissing)}`
+      held += `${field('error.type', entry.errorType)}}\n`
+      if (held.length >= FLUSH_AT_CHARACTERS) flush()
+      else timer ??= setTimeout(flush, FLUSH_AFTER_MS)
+    },
+    flush,
+  }
+}
+
+/** The fields of a log line that a route fixes; computed once for each. */
+export function accessLogFields(fields: Readonly<Record<string, string | undefined>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => field(name, value))
+    .join('')
+}
+
+function field(name: string, value: string | undefined): string {
+  return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
+}
+
+/** Microseconds are enough. */
+function milliseconds(value: number): number {
+  return Math.round(value * 1_000) / 1_000
+}
+
+let lastMs = 0
+let lastText = ''
+
+/** Requests of one millisecond share the text of it. */
+function isoTime(timeMs: number): string {
+  if (timeMs !== lastMs) {
+    lastMs = timeMs
+    lastText = new Date(timeMs).toISOString()
+  }
+  return lastText
+}

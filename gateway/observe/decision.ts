@@ -1,0 +1,16 @@
+/** How a request was judged, in the words of logs and metrics. A closed list: both become labels. */
+export type Decision = {
+  readonly decision: 'allow' | 'deny' | 'challenge'
+  readonly reason:
+    | 'ok'
+    | 'anonymous'
+    | 'invalid_request'
+    | 'invalid_token'
+    | 'expired'
+    | 'wrong_audience'
+    | 'insufficient_scope'
+    | 'unverifiable'
+}
+
+export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
+export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }

@@ -1,0 +1,193 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
+import type { Decision } from './decision.ts'
+
+/** Counts what happens on one route. Children are bound once; labels never come from callers. */
+export type RouteMeter = {
+  finished(method: string, status: number, seconds: number): void
+  decided(decision: Decision): void
+}
+
+export type UpstreamMeter = {
+  answered(status: number, seconds: number): void
+  failed(reason: UpstreamFailureReason): void
+}
+
+export type TokenMeter = {
+  hit(): void
+  miss(): void
+  validated(cache: 'hit' | 'miss', seconds: number): void
+}
+
+export type Metrics = {
+  readonly registry: Registry
+  route(name: string): RouteMeter
+  upstream(name: string): UpstreamMeter
+  readonly tokens: TokenMeter
+  /** Replaces what is said about the policies. */
+  policies(hash: string, routesOfPolicy: ReadonlyMap<string, number>): void
+}
+
+export type MetricsSources = {
+  readonly version: string
+  readonly inFlight: () => number
+  readonly cacheEntries: () => number
+}
+
+/** Those of the OpenTelemetry conventions for HTTP durations. Seconds. */
+const HTTP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+/** A cached token takes microseconds, an introspection milliseconds. Seconds. */
+const TOKEN_BUCKETS = [0.000_01, 0.000_1, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** Makes the one registry of a gateway. */
+export function createMetrics(sources: MetricsSources): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  const requests = new Counter({
+    name: 'scopegate_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['route', 'method', 'code'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'scopegate_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    labelNames: ['route', 'method', 'code_class'],
+    buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const decisions = new Counter({
+    name: 'scopegate_auth_decisions_total',
+    help: 'Decisions on API routes.',
+    labelNames: ['route', 'decision', 'reason'],
+    registers,
+  })
+  const upstreamDurations = new Histogram({
+    name: 'scopegate_upstream_request_duration_seconds',
+    help: 'Time from forwarding a request to the first byte of the answer.',
+    labelNames: ['upstream', 'code_class'],
+    buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const upstreamErrors = new Counter({
+    name: 'scopegate_upstream_errors_total',
+    help: 'Requests that an upstream did not answer wholly.',
+    labelNames: ['upstream', 'reason'],
+    registers,
+  })
+  const hits = new Counter({
+    name: 'scopegate_token_cache_hits_total',
+    help: 'Tokens whose verdict was known.',
+    labelNames: ['kind'],
+    registers,
+  }).labels('opaque')
+  const misses = new Counter({
+    name: 'scopegate_token_cache_misses_total',
+    help: 'Tokens that the issuer was asked about.',
+    labelNames: ['kind'],
+    registers,
+  }).labels('opaque')
+  const validations = new Histogram({
+    name: 'scopegate_token_validation_duration_seconds',
+    help: 'Time to know who a token belongs to.',
+    labelNames: ['kind', 'cache'],
+    buckets: TOKEN_BUCKETS,
+    registers,
+  })
+  const validated = { hit: validations.labels('opaque', 'hit'), miss: validations.labels('opaque', 'miss') }
+  const policyInfo = new Gauge({
+    name: 'scopegate_policy_info',
+    help: '1 for the policies that are in force.',
+    labelNames: ['hash'],
+    registers,
+  })
+  const policyRoutes = new Gauge({
+    name: 'scopegate_policy_routes',
+    help: 'Routes of each policy.',
+    labelNames: ['policy'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_build_info',
+    help: '1 for the version that runs.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version: sources.version, node: process.version }, 1)
+  new Gauge({
+    name: 'scopegate_http_requests_in_flight',
+    help: 'Requests that are being answered.',
+    registers,
+    collect() {
+      this.set(sources.inFlight())
+    },
+  })
+  new Gauge({
+    name: 'scopegate_token_cache_entries',
+    help: 'Verdicts that are remembered.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      this.set({ kind: 'opaque' }, sources.cacheEntries())
+    },
+  })
+
+  return {
+    registry,
+    route(name) {
+      const finished = keep((method: string) =>
+        keep((status: number) => ({
+          requests: requests.labels(name, method, String(status)),
+          durations: durations.labels(name, method, codeClass(status)),
+        })),
+      )
+      const decided = keep(({ decision, reason }: Decision) => decisions.labels(name, decision, reason))
+      return {
+        finished(method, status, seconds) {
+          const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
+          children.requests.inc()
+          children.durations.observe(seconds)
+        },
+        decided: (decision) => decided(decision).inc(),
+      }
+    },
+    upstream(name) {
+      const answered = keep((status: number) => upstreamDurations.labels(name, codeClass(status)))
+      const failed = keep((reason: UpstreamFailureReason) => upstreamErrors.labels(name, reason))
+      return {
+        answered: (status, seconds) => answered(status).observe(seconds),
+        failed: (reason) => failed(reason).inc(),
+      }
+    },
+    tokens: {
+      hit: () => hits.inc(),
+      miss: () => misses.inc(),
+      validated: (cache, seconds) => validated[cache].observe(seconds),
+    },
+    policies(hash, routesOfPolicy) {
+      policyInfo.reset()
+      policyInfo.set({ hash }, 1)
+      policyRoutes.reset()
+      for (const [policy, count] of routesOfPolicy) policyRoutes.set({ policy }, count)
+    },
+  }
+}
+
+/** Makes each value once. Keys come from closed lists and status codes, so it stays small. */
+function keep<K, V>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>()
+  return (key) => {
+    const known = made.get(key)
+    if (known !== undefined) return known
+    const value = make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+function codeClass(status: number): string {
+  return `${Math.floor(status / 100)}xx`
+}

@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto'
+
+const POOL_BYTES = 4_096
+const ID_BYTES = 10
+
+/**
+ * Makes request ids: UUIDs of version 7, which sort by time. Random bytes are drawn in bulk.
+ * Source: RFC 9562 section 5.7.
+ */
+export function createRequestIds(nowMs: () => number): () => string {
+  let pool = ''
+  let at = 0
+  return () => {
+    if (at + ID_BYTES * 2 > pool.length) {
+      pool = randomBytes(POOL_BYTES).toString('hex')
+      at = 0
+    }
+    const random = pool.slice(at, at + ID_BYTES * 2)
+    at += ID_BYTES * 2
+    const time = nowMs().toString(16).padStart(12, '0')
+    // Version 7, and the variant's two bits 10 in front of the second random part.
+    const variant = '89ab'[Number.parseInt(random[3] as string, 16) & 3]
+    return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
+  }
+}

@@ -1,0 +1,33 @@
+import type { Refusal } from '../refusal.ts'
+import { type CanonicalTarget, canonicalTarget } from './canonical-target.ts'
+import { type CleanHeaders, cleanHeaders } from './clean-headers.ts'
+
+/** A request as it arrived, before anything was believed. */
+export type RawRequest = {
+  readonly method: string
+  readonly target: string
+  readonly rawHeaders: readonly string[]
+  readonly httpVersion: string
+}
+
+/** The request that every later stage sees. */
+export type CanonicalRequest = CanonicalTarget & { readonly headers: CleanHeaders }
+
+/**
+ * Stage 1: one path, clean headers, or 400 and 414. What reaches an upstream is exactly what is decided on here.
+ * @returns the canonical request, or `request_malformed` or `target_too_long`.
+ */
+export function canonicalise(
+  request: RawRequest,
+  rules: { readonly origin: string; readonly targetLimitBytes: number },
+): CanonicalRequest | Refusal {
+  const target = canonicalTarget(request.target, {
+    method: request.method,
+    origin: rules.origin,
+    limitBytes: rules.targetLimitBytes,
+  })
+  if ('refused' in target) return target
+  const headers = cleanHeaders(request.rawHeaders, request.httpVersion)
+  if ('refused' in headers) return headers
+  return { path: target.path, query: target.query, headers }
+}

@@ -1,0 +1,50 @@
+import type { Refusal } from '../refusal.ts'
+
+/** What a request offers as proof of who calls. */
+export type Credentials = { readonly kind: 'anonymous' } | { readonly kind: 'bearer'; readonly token: string }
+
+export type CredentialsInput = {
+  readonly authorization: string | undefined
+  readonly authorizationCount: number
+  readonly query: string
+}
+
+const ANONYMOUS: Credentials = { kind: 'anonymous' }
+const SCHEME = /^bearer(?: |$)/i
+// b64token of RFC 6750 section 2.1; RFC 9110 section 11.6.2 allows more than one space before it.
+const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
+
+/**
+ * Stage 3: finds the access token. It travels in `Authorization` and nowhere else; a credential that cannot be
+ * read is refused, never taken for none.
+ * Source: RFC 6750 sections 2.1 and 3.1.
+ * @returns the credentials; `credentials_ambiguous` for two, or one in the query; `token_invalid` for anything else.
+ */
+export function readToken(
+  input: CredentialsInput,
+  rules: { readonly tokenLimitBytes: number },
+): Credentials | Refusal {
+  if (input.query !== '' && hasAccessToken(input.query))
+    return ambiguous('Send the access token in the Authorization header, not in the address.')
+  const { authorization } = input
+  if (authorization === undefined) return ANONYMOUS
+  if (input.authorizationCount > 1) return ambiguous('There must be one Authorization header.')
+  if (authorization.length > rules.tokenLimitBytes) return invalid('malformed')
+  const token = BEARER.exec(authorization)?.[1]
+  if (token !== undefined) return { kind: 'bearer', token }
+  return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
+}
+
+/** RFC 6750 section 2.3 names the parameter; percent-encoding must not hide it. */
+function hasAccessToken(query: string): boolean {
+  if (!query.includes('access_token') && !query.includes('%')) return false
+  return new URLSearchParams(query).has('access_token')
+}
+
+function ambiguous(detail: string): Refusal {
+  return { refused: 'credentials_ambiguous', detail }
+}
+
+function invalid(reason: 'malformed' | 'unsupported_scheme'): Refusal {
+  return { refused: 'token_invalid', fault: { reason } }
+}

@@ -1,0 +1,43 @@
+import type { Caller } from '../identity/caller.ts'
+import { IntrospectionError } from '../identity/introspection-error.ts'
+import type { TokenVerdicts } from '../identity/token-verdicts.ts'
+import type { Verdict } from '../identity/verdict.ts'
+import type { Refusal } from '../refusal.ts'
+
+export type ValidateTokenOptions = {
+  readonly verdicts: TokenVerdicts
+  /** Told why nobody could say; the caller learns only that. */
+  readonly onFailure: (error: IntrospectionError) => void
+}
+
+/** An issuer that restarts is back within this. Seconds. */
+const RETRY_AFTER_SECONDS = 2
+
+/**
+ * Stage 4: who is calling, from the cache at once or from the issuer.
+ * @returns the caller; `token_invalid`; `token_unverifiable` when it cannot be known, which opens nothing.
+ */
+export function validateToken(
+  token: string,
+  options: ValidateTokenOptions,
+): Caller | Refusal | Promise<Caller | Refusal> {
+  const verdict = options.verdicts.verdictOf(token)
+  return verdict instanceof Promise ? awaitVerdict(verdict, options) : readVerdict(verdict)
+}
+
+async function awaitVerdict(
+  verdict: Promise<Verdict>,
+  options: ValidateTokenOptions,
+): Promise<Caller | Refusal> {
+  try {
+    return readVerdict(await verdict)
+  } catch (error) {
+    if (!(error instanceof IntrospectionError)) throw error
+    options.onFailure(error)
+    return { refused: 'token_unverifiable', retryAfterSeconds: RETRY_AFTER_SECONDS }
+  }
+}
+
+function readVerdict(verdict: Verdict): Caller | Refusal {
+  return verdict.active ? verdict.caller : { refused: 'token_invalid', fault: verdict.fault }
+}

@@ -1,0 +1,33 @@
+import type { Caller } from '../identity/caller.ts'
+import type { CleanHeaders } from './clean-headers.ts'
+
+export type ShapeRequestInput = {
+  readonly headers: CleanHeaders
+  /** undefined: nobody, and no identity header says otherwise. */
+  readonly caller: Caller | undefined
+  /** Whether `Authorization` and `Cookie` are for the upstream. */
+  readonly forwardsCredentials: boolean
+  readonly requestId: string
+  readonly clientAddress: string
+  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, `via`: the same for every request. */
+  readonly fixedHeaders: readonly string[]
+}
+
+/**
+ * Stage 7: the headers that the upstream gets. What a client may not say is gone already (clean-headers.ts);
+ * what the gateway says is added last, so that nothing nominated or repeated can take it away.
+ * @returns name, value, name, value; the list of the input is reused.
+ */
+export function shapeRequest(input: ShapeRequestInput): string[] {
+  const { headers, caller } = input
+  const shaped = headers.endToEnd
+  if (input.forwardsCredentials) {
+    if (headers.authorization !== undefined) shaped.push('authorization', headers.authorization)
+    if (headers.cookie !== undefined) shaped.push('cookie', headers.cookie)
+  }
+  if (headers.body === 'sized') shaped.push('content-length', String(headers.contentLength))
+  if (caller !== undefined) for (const part of caller.identityHeaders) shaped.push(part)
+  shaped.push('x-request-id', input.requestId, 'x-forwarded-for', input.clientAddress)
+  for (const part of input.fixedHeaders) shaped.push(part)
+  return shaped
+}

@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
+
+export type ShapeResponseRules = {
+  /** Ours to say, after everything the upstream said. Name, value, name, value. */
+  readonly added: readonly string[]
+  /** Whether this gateway answers preflights for the route, and so speaks for the upstream about origins. */
+  readonly ownsCors: boolean
+  readonly requestId: string
+  /** The client's connection ends after this answer. */
+  readonly closes: boolean
+}
+
+/** Belong to one connection (RFC 9110 section 7.6.1), or are ours to say. */
+const DROPPED: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-request-id',
+  'x-scopegate-error',
+])
+
+const CORS_PREFIX = 'access-control-'
+
+/**
+ * Stage 9: the headers that the client gets. Repeated ones such as `Set-Cookie` stay repeated.
+ * @returns name, value, name, value.
+ */
+export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponseRules): string[] {
+  const shaped: string[] = []
+  const nominated = nominatedHeaders(
+    headers.connection === undefined ? undefined : String(headers.connection),
+  )
+  for (const name in headers) {
+    if (DROPPED.has(name) || nominated.has(name)) continue
+    if (rules.ownsCors && name.startsWith(CORS_PREFIX)) continue
+    const value = headers[name]
+    if (typeof value === 'string') shaped.push(name, value)
+    else if (value !== undefined) for (const one of value) shaped.push(name, one)
+  }
+  shaped.push('x-request-id', rules.requestId)
+  for (const part of rules.added) shaped.push(part)
+  if (rules.closes) shaped.push('connection', 'close')
+  return shaped
+}

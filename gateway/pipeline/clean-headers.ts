@@ -1,0 +1,116 @@
+import type { Refusal } from '../refusal.ts'
+import { headerKind } from '../upstreams/header-kind.ts'
+import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
+
+/** The headers of a request after one pass: what may go on, and what the gateway reads itself. */
+export type CleanHeaders = {
+  /** Name, value, name, value: end-to-end headers that nobody manages. The caller may append to it. */
+  readonly endToEnd: string[]
+  readonly authorization: string | undefined
+  readonly authorizationCount: number
+  /** All `Cookie` lines as one. RFC 6265 section 5.4 joins with `; `. */
+  readonly cookie: string | undefined
+  readonly userAgent: string | undefined
+  /** How the body is delimited. RFC 9112 section 6.3. */
+  readonly body: 'none' | 'sized' | 'chunked'
+  /** Bytes; 0 when the length is not announced. */
+  readonly contentLength: number
+}
+
+const HOST = /^(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
+const DIGITS = /^\d{1,15}$/
+
+/**
+ * Separates the headers of a request in one pass: framing is checked, hop-by-hop and managed names are dropped,
+ * credentials are set aside.
+ * Source: RFC 9110 sections 7.2 and 7.6.1, RFC 9112 section 6.
+ * @returns the headers, or `request_malformed`.
+ */
+export function cleanHeaders(raw: readonly string[], httpVersion: string): CleanHeaders | Refusal {
+  const endToEnd: string[] = []
+  let host: string | undefined
+  let connection: string | undefined
+  let authorization: string | undefined
+  let authorizationCount = 0
+  let cookie: string | undefined
+  let userAgent: string | undefined
+  let contentLength: string | undefined
+  let transferEncoding: string | undefined
+
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    switch (headerKind(name.toLowerCase())) {
+      case undefined:
+        endToEnd.push(name, value)
+        break
+      case 'user-agent':
+        userAgent = value
+        endToEnd.push(name, value)
+        break
+      case 'host':
+        if (host !== undefined) return malformed('There must be one Host header.')
+        host = value
+        break
+      case 'connection':
+        connection = connection === undefined ? value : `${connection},${value}`
+        break
+      case 'authorization':
+        authorization = value
+        authorizationCount += 1
+        break
+      case 'cookie':
+        cookie = cookie === undefined ? value : `${cookie}; ${value}`
+        break
+      case 'content-length':
+        if (contentLength !== undefined) return malformed('There must be one Content-Length header.')
+        contentLength = value
+        break
+      case 'transfer-encoding':
+        if (transferEncoding !== undefined) return malformed('There must be one Transfer-Encoding header.')
+        transferEncoding = value
+        break
+      case 'hop':
+      case 'managed':
+        break
+    }
+  }
+
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('This server speaks HTTP/1.1.')
+  if (host === undefined ? httpVersion === '1.1' : !HOST.test(host))
+    return malformed('There must be one Host header with a host name.')
+  if (transferEncoding !== undefined) {
+    if (contentLength !== undefined)
+      return malformed('Content-Length and Transfer-Encoding exclude each other.')
+    if (httpVersion === '1.0') return malformed('HTTP/1.0 has no Transfer-Encoding.')
+    if (transferEncoding.toLowerCase() !== 'chunked')
+      return malformed('The only Transfer-Encoding is chunked.')
+  }
+  if (contentLength !== undefined && !DIGITS.test(contentLength))
+    return malformed('Content-Length must be a number of bytes.')
+
+  const bytes = contentLength === undefined ? 0 : Number(contentLength)
+  return {
+    endToEnd: withoutNominated(endToEnd, nominatedHeaders(connection)),
+    authorization,
+    authorizationCount,
+    cookie,
+    userAgent,
+    body: transferEncoding !== undefined ? 'chunked' : bytes > 0 ? 'sized' : 'none',
+    contentLength: bytes,
+  }
+}
+
+function withoutNominated(headers: string[], nominated: ReadonlySet<string>): string[] {
+  if (nominated.size === 0) return headers
+  const kept: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] as string
+    if (!nominated.has(name.toLowerCase())) kept.push(name, headers[i + 1] as string)
+  }
+  return kept
+}
+
+function malformed(detail: string): Refusal {
+  return { refused: 'request_malformed', detail }
+}

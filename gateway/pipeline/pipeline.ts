@@ -1,0 +1,357 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Representation } from '../documents/own-document.ts'
+import type { Caller } from '../identity/caller.ts'
+import type { TokenVerdicts } from '../identity/token-verdicts.ts'
+import type { AccessLog } from '../observe/access-log.ts'
+import { ALLOWED, ALLOWED_ANONYMOUS, type Decision } from '../observe/decision.ts'
+import type { RouteMeter, TokenMeter } from '../observe/metrics.ts'
+import type { Refusal } from '../refusal.ts'
+import type { ApiRoute, AuthorizationServerRoute, Route, Snapshot } from '../routes/route.ts'
+import type { ForwardResult } from '../upstreams/forward.ts'
+import { type CanonicalRequest, canonicalise } from './1-canonicalise.ts'
+import { matchRoute } from './2-match-route.ts'
+import { readToken } from './3-read-token.ts'
+import { validateToken } from './4-validate-token.ts'
+import { decide } from './5-decide.ts'
+import { limit } from './6-limit.ts'
+import { shapeRequest } from './7-shape-request.ts'
+import { forwardRequest } from './8-forward.ts'
+import { shapeResponse } from './9-shape-response.ts'
+import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
+import { decisionOf, refuse } from './refuse.ts'
+import { sendAnswer } from './send-answer.ts'
+
+export type PipelineOptions = {
+  /** Read once per request: each request sees exactly one. */
+  readonly snapshot: () => Snapshot
+  readonly verdicts: TokenVerdicts
+  /** The public address, without a trailing slash. */
+  readonly baseUrl: string
+  readonly resourceMetadata: string
+  readonly tokenEndpoint: string | undefined
+  readonly limits: { readonly targetBytes: number; readonly tokenBytes: number }
+  readonly tokenMeter: TokenMeter
+  /** Counts what meets no route. */
+  readonly unmatchedMeter: RouteMeter
+  readonly accessLog: AccessLog
+  /** The exact reason of something that the client hears about in general words only. */
+  readonly report: (event: string, requestId: string, error: unknown) => void
+  readonly newRequestId: () => string
+  /** Wall clock. Milliseconds since the epoch. */
+  readonly nowMs: () => number
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+  /** While true, connections end with the answer that is being given. */
+  readonly draining: () => boolean
+}
+
+export type Pipeline = {
+  /** Answers a request. `target` is the request target as it came. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse, target: string): void
+  readonly inFlight: number
+}
+
+/** What is known about a request so far; the access log reads it when the response is closed. */
+type Served = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+  readonly timeMs: number
+  readonly startedMs: number
+  readonly clientAddress: string
+  canonical: CanonicalRequest | undefined
+  route: Route | undefined
+  caller: Caller | undefined
+  decision: Decision | undefined
+  refusal: Refusal | undefined
+  forwarded: ForwardResult | undefined
+}
+
+/** What a client that left before its answer is counted as. No such answer is ever sent. */
+const CLIENT_CLOSED_STATUS = 499
+
+const NOTHING: readonly string[] = []
+
+/**
+ * The life of a request: canonicalise, match, read token, validate, decide, limit, shape, forward, shape. The first
+ * refusal ends it. This is the only place that knows the order.
+ */
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { verdicts, nowMs, tickMs, draining } = options
+  const base = new URL(options.baseUrl)
+  const canonicalRules = { origin: base.origin.toLowerCase(), targetLimitBytes: options.limits.targetBytes }
+  const tokenRules = { tokenLimitBytes: options.limits.tokenBytes }
+  const fixedHeaders = [
+    'x-forwarded-host',
+    base.host,
+    'x-forwarded-proto',
+    base.protocol.slice(0, -1),
+    'via',
+    '1.1 scopegate',
+  ]
+  let inFlight = 0
+
+  function handle(request: IncomingMessage, response: ServerResponse, target: string): void {
+    const served: Served = {
+      request,
+      response,
+      requestId: options.newRequestId(),
+      timeMs: nowMs(),
+      startedMs: tickMs(),
+      clientAddress: request.socket.remoteAddress ?? '',
+      canonical: undefined,
+      route: undefined,
+      caller: undefined,
+      decision: undefined,
+      refusal: undefined,
+      forwarded: undefined,
+    }
+    inFlight += 1
+    response.once('close', () => finished(served))
+    try {
+      run(served, target)
+    } catch (error) {
+      broke(served, error)
+    }
+  }
+
+  function run(served: Served, target: string) {
+    const { request } = served
+    const method = request.method ?? ''
+    const canonical = canonicalise(
+      { method, target, rawHeaders: request.rawHeaders, httpVersion: request.httpVersion },
+      canonicalRules,
+    )
+    if ('refused' in canonical) return refuseRequest(served, canonical)
+    served.canonical = canonical
+
+    const matched = matchRoute(method, canonical.path, options.snapshot())
+    if ('refused' in matched) return refuseRequest(served, matched)
+    if (matched.kind === 'options') return answerOptions(served, matched.allow)
+    const { route } = matched
+    served.route = route
+    switch (route.kind) {
+      case 'document':
+        return answerDocument(served, route.document(request.headers.accept))
+      case 'authorization_server':
+        if (canonical.headers.authorizationCount > 1) return refuseRequest(served, AMBIGUOUS_CREDENTIALS)
+        return send(served, route, canonical)
+      case 'api':
+        return runApi(served, route, canonical)
+    }
+  }
+
+  function runApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
+    const { request } = served
+    if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined)
+      return answerOptions(served, route.methods)
+    const { authorization, authorizationCount } = canonical.headers
+    const credentials = readToken({ authorization, authorizationCount, query: canonical.query }, tokenRules)
+    if ('refused' in credentials) return refuseRequest(served, credentials)
+    if (credentials.kind === 'anonymous') return decideApi(served, route, canonical)
+
+    const caller = validateToken(credentials.token, {
+      verdicts,
+      onFailure: (error) => options.report('introspection_failed', served.requestId, error),
+    })
+    if (!(caller instanceof Promise)) {
+      options.tokenMeter.validated('hit', (tickMs() - served.startedMs) / 1_000)
+      return validated(served, route, canonical, caller)
+    }
+    caller.then(
+      (answer) => {
+        options.tokenMeter.validated('miss', (tickMs() - served.startedMs) / 1_000)
+        // Whoever asked may have left while the issuer was being asked.
+        if (served.response.destroyed) return
+        try {
+          validated(served, route, canonical, answer)
+        } catch (error) {
+          broke(served, error)
+        }
+      },
+      (error) => broke(served, error),
+    )
+  }
+
+  function validated(served: Served, route: ApiRoute, canonical: CanonicalRequest, answer: Caller | Refusal) {
+    if ('refused' in answer) return refuseRequest(served, answer)
+    served.caller = answer
+    decideApi(served, route, canonical)
+  }
+
+  function decideApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
+    const { caller } = served
+    const refusal = decide({ nowSeconds: nowMs() / 1_000, audience: options.baseUrl }, caller, route.policy)
+    if (refusal !== undefined) return refuseRequest(served, refusal)
+    served.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
+    send(served, route, canonical)
+  }
+
+  function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
+    const { request, response, requestId } = served
+    const { headers } = canonical
+    const tooMuch = limit(headers, route)
+    if (tooMuch !== undefined) return refuseRequest(served, tooMuch)
+    const isApi = route.kind === 'api'
+    const { upstream } = route
+    served.forwarded = forwardRequest({
+      upstream,
+      method: request.method ?? '',
+      target: upstream.basePath + canonical.path + canonical.query,
+      headers: shapeRequest({
+        headers,
+        caller: served.caller,
+        forwardsCredentials: !isApi || route.forwardsCredentials,
+        requestId,
+        clientAddress: served.clientAddress,
+        fixedHeaders,
+      }),
+      body: headers.body === 'none' ? undefined : request,
+      bodyLimitBytes: route.bodyLimitBytes,
+      timeoutMs: route.timeoutMs,
+      expectsContinue: headers.body !== 'none' && request.headers.expect !== undefined,
+      response,
+      shape: (_status, upstreamHeaders) =>
+        shapeResponse(upstreamHeaders, {
+          requestId,
+          added: isApi ? CORS_HEADERS : NOTHING,
+          ownsCors: isApi,
+          closes: draining() || (headers.body !== 'none' && !request.complete),
+        }),
+      refuse: (refusal) => refuseRequest(served, refusal),
+      onFailure: (error) => options.report('upstream_failed', requestId, error),
+      tickMs,
+    })
+  }
+
+  function refuseRequest(served: Served, refusal: Refusal): void {
+    served.refusal = refusal
+    // What a caller was allowed stays allowed, whatever becomes of the upstream.
+    served.decision ??= decisionOf(refusal)
+    const answer = refuse(refusal, {
+      requestId: served.requestId,
+      resourceMetadata: options.resourceMetadata,
+      tokenEndpoint: options.tokenEndpoint,
+    })
+    const headers = [
+      'content-type',
+      'application/json',
+      'content-length',
+      String(Buffer.byteLength(answer.body)),
+      'cache-control',
+      'no-store',
+      'x-content-type-options',
+      'nosniff',
+      'x-request-id',
+      served.requestId,
+      'x-scopegate-error',
+      '1',
+      ...answer.headers,
+      ...(served.route?.kind === 'authorization_server' ? NOTHING : CORS_HEADERS),
+    ]
+    respond(served, answer.status, headers, answer.body, isSuspicious(refusal))
+  }
+
+  function answerOptions(served: Served, allow: readonly string[]): void {
+    const methods = allow.join(', ')
+    const headers = [
+      'allow',
+      methods,
+      'access-control-allow-methods',
+      methods,
+      'x-request-id',
+      served.requestId,
+      ...PREFLIGHT_HEADERS,
+      ...CORS_HEADERS,
+    ]
+    respond(served, 204, headers, undefined)
+  }
+
+  function answerDocument(served: Served, document: Representation) {
+    const always = ['x-request-id', served.requestId, ...CORS_HEADERS]
+    const known = served.request.headers['if-none-match']
+    if (known !== undefined && namesEtag(known, document.etag)) {
+      const kept = document.headers.flatMap((part, at, all) =>
+        at % 2 === 0 && !part.startsWith('content-') ? [part, all[at + 1] as string] : [],
+      )
+      return respond(served, 304, [...kept, ...always], undefined)
+    }
+    respond(served, 200, [...document.headers, ...always], document.body)
+  }
+
+  function respond(
+    served: Served,
+    status: number,
+    headers: readonly string[],
+    body: string | undefined,
+    closes = false,
+  ): void {
+    sendAnswer(served.request, served.response, { status, headers, body }, { closes: closes || draining() })
+  }
+
+  /** A defect of ours: that request alone fails, and nobody learns why but the log. */
+  function broke(served: Served, error: unknown): void {
+    options.report('request_failed', served.requestId, error)
+    if (served.response.headersSent) served.response.destroy()
+    else refuseRequest(served, { refused: 'internal_error' })
+  }
+
+  function finished(served: Served): void {
+    inFlight -= 1
+    const { request, response, route, refusal, forwarded, decision } = served
+    const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_STATUS
+    const durationMs = tickMs() - served.startedMs
+    const method = request.method ?? ''
+    const meter = route?.meter ?? options.unmatchedMeter
+    meter.finished(method, status, durationMs / 1_000)
+    if (decision !== undefined) meter.decided(decision)
+    options.accessLog.add({
+      timeMs: served.timeMs,
+      requestId: served.requestId,
+      method,
+      path: served.canonical?.path,
+      routeFields: route?.logFields ?? '',
+      status,
+      durationMs,
+      upstreamStatus: forwarded?.status ?? 0,
+      upstreamMs: forwarded?.durationMs ?? 0,
+      clientAddress: served.clientAddress,
+      userAgent: served.canonical?.headers.userAgent,
+      decision,
+      caller: served.caller,
+      scopesMissing: refusal?.refused === 'scope_missing' ? refusal.missing : NOTHING,
+      errorType: errorType(served),
+    })
+  }
+
+  return {
+    handle,
+    get inFlight() {
+      return inFlight
+    },
+  }
+}
+
+const AMBIGUOUS_CREDENTIALS: Refusal = {
+  refused: 'credentials_ambiguous',
+  detail: 'There must be one Authorization header.',
+}
+
+/** Two readers may see different ends of such a request: nothing more is read from its connection. */
+function isSuspicious(refusal: Refusal): boolean {
+  return refusal.refused === 'request_malformed' || refusal.refused === 'target_too_long'
+}
+
+function errorType(served: Served): string | undefined {
+  if (served.forwarded?.failure !== undefined) return `upstream_${served.forwarded.failure}`
+  if (served.refusal !== undefined) return served.refusal.refused
+  return served.response.writableFinished ? undefined : 'client_closed'
+}
+
+/** RFC 9110 section 13.1.2: weak comparison. */
+function namesEtag(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((one) => {
+    const tag = one.trim()
+    return tag === '*' || tag === etag || tag === `W/${etag}`
+  })
+}

@@ -1,0 +1,34 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+
+/** A route to the bundled authorization server, before it is bound to an upstream. */
+export type AuthorizationServerPath = {
+  readonly name: string
+  readonly methods: readonly string[]
+  readonly path: string
+}
+
+const BROWSER = ['GET', 'POST']
+// A browser application asks first (CORS); the authorization server answers that itself.
+const FORM = ['POST', 'OPTIONS']
+const DOCUMENT = ['GET', 'OPTIONS']
+
+/**
+ * What the gateway hands to the bundled authorization server, so that clients see one address.
+ * Its internal paths are not among them.
+ */
+export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
+  { name: 'token', methods: FORM, path: ENDPOINTS.token },
+  { name: 'register', methods: FORM, path: ENDPOINTS.registration },
+  { name: 'userinfo', methods: ['GET', 'POST', 'OPTIONS'], path: ENDPOINTS.userinfo },
+  { name: 'revoke', methods: FORM, path: ENDPOINTS.revocation },
+  { name: 'introspect', methods: FORM, path: ENDPOINTS.introspection },
+  { name: 'jwks', methods: DOCUMENT, path: ENDPOINTS.jwks },
+  { name: 'par', methods: FORM, path: ENDPOINTS.pushedAuthorizationRequest },
+  { name: 'metadata', methods: DOCUMENT, path: ENDPOINTS.authorizationServerMetadata },
+  { name: 'openid-configuration', methods: DOCUMENT, path: ENDPOINTS.openidConfiguration },
+  { name: 'authorize', methods: BROWSER, path: ENDPOINTS.authorization },
+  // Its pages, and the addresses a browser is sent through between them.
+  { name: 'authorize-resume', methods: BROWSER, path: `${ENDPOINTS.authorization}/{request}` },
+  { name: 'interaction', methods: BROWSER, path: `${ENDPOINTS.interaction}/**` },
+  { name: 'logout', methods: BROWSER, path: `${ENDPOINTS.endSession}/**` },
+]

@@ -1,0 +1,50 @@
+import type { OwnDocument } from '../documents/own-document.ts'
+import type { RouteMeter } from '../observe/metrics.ts'
+import type { Upstream } from '../upstreams/pool.ts'
+import type { PolicyRoute } from './policy-route.ts'
+import type { Match } from './route-table.ts'
+
+type Common = {
+  /** `policy/route`, or `scopegate/…` and `authorization-server/…` for the built-in ones. A metric label. */
+  readonly name: string
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly meter: RouteMeter
+  /** The part of an access log line that never changes. */
+  readonly logFields: string
+}
+
+/** Passes every stage: a policy says who may, and an upstream answers. */
+export type ApiRoute = Common & {
+  readonly kind: 'api'
+  readonly policy: PolicyRoute
+  readonly upstream: Upstream
+  readonly timeoutMs: number
+  readonly bodyLimitBytes: number
+  /** Whether `Authorization` and `Cookie` reach the upstream. */
+  readonly forwardsCredentials: boolean
+  /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
+  readonly isWide: boolean
+}
+
+/** Belongs to the bundled authorization server, which asks for its own credentials: no token stages. */
+export type AuthorizationServerRoute = Common & {
+  readonly kind: 'authorization_server'
+  readonly upstream: Upstream
+  readonly timeoutMs: number
+  readonly bodyLimitBytes: number
+}
+
+/** A document that the gateway answers with itself. */
+export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: OwnDocument }
+
+/** Everything that a path can lead to. One table holds all of it, so that no path is matched in two ways. */
+export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute
+
+/** What one version of policies and configuration means, compiled once. Requests see exactly one. */
+export type Snapshot = {
+  readonly match: (method: string, path: string) => Match<Route>
+  readonly routes: readonly Route[]
+  /** Identifies the policies it was built from. */
+  readonly policyHash: string
+}

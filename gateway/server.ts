@@ -1,0 +1,119 @@
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { refuse } from './pipeline/refuse.ts'
+import type { Refusal } from './refusal.ts'
+
+export type ServerOptions = {
+  readonly headersLimitBytes: number
+  readonly handle: (request: IncomingMessage, response: ServerResponse, target: string) => void
+  readonly newRequestId: () => string
+}
+
+/** A head that takes longer is an attack or a broken client. Milliseconds. */
+const HEAD_TIMEOUT_MS = 10_000
+/** Head and body together; long uploads need a faster line than that. Milliseconds. */
+const REQUEST_TIMEOUT_MS = 60_000
+/** Longer than the 60 s of common load balancers, so that they close an idle connection first. Milliseconds. */
+const IDLE_TIMEOUT_MS = 72_000
+const TIMEOUT_CHECK_MS = 2_000
+
+/**
+ * Makes the public server. Fastify holds connections, limits and shutdown; every request goes to one handler as it came,
+ * because routes are a snapshot of policies that can be replaced, and so is the way to them.
+ */
+export function createServer(options: ServerOptions): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    requestIdHeader: false,
+    return503OnClosing: false, // what is under way while draining is answered
+    forceCloseConnections: 'idle',
+    connectionTimeout: 0, // the timeouts below bound every phase of a connection
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    maxRequestsPerSocket: 0,
+    http: {
+      maxHeaderSize: options.headersLimitBytes,
+      headersTimeout: HEAD_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      insecureHTTPParser: false,
+      requireHostHeader: false, // checked in stage 1, which answers with a body
+      noDelay: true,
+    },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
+    // Fastify's own router sees one address; ours sees the target as it came.
+    rewriteUrl: () => '/',
+  })
+  for (const method of METHODS)
+    if (method !== 'CONNECT' && !app.supportedMethods.includes(method))
+      app.addHttpMethod(method, { hasBody: true })
+  app.route({
+    method: app.supportedMethods,
+    url: '/',
+    // Before Fastify would read a body: what is refused is refused unread.
+    onRequest: (request, reply, _done) => {
+      reply.hijack()
+      options.handle(request.raw, reply.raw, request.originalUrl)
+    },
+    handler: () => undefined,
+  })
+  // A client that waits for a go-ahead gets it when its request is forwarded, or an answer instead.
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response))
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // Nothing here is a tunnel. RFC 9110 section 9.3.6.
+  app.server.on('connect', (_request, socket) =>
+    sendRaw(
+      socket as Socket,
+      { refused: 'request_malformed', detail: 'CONNECT is not served here.' },
+      options,
+    ),
+  )
+  return app
+}
+
+/** Bytes that are not a request, or too slow, or too many. */
+function answerClientError(error: Error & { code?: string }, socket: Socket, options: ServerOptions) {
+  switch (error.code) {
+    case 'ECONNRESET':
+      socket.destroy()
+      return
+    case 'HPE_HEADER_OVERFLOW':
+      return sendRaw(socket, { refused: 'headers_too_large', limitBytes: options.headersLimitBytes }, options)
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return sendRaw(socket, { refused: 'request_timed_out' }, options)
+    default:
+      return sendRaw(
+        socket,
+        { refused: 'request_malformed', detail: 'This is not an HTTP/1.1 request.' },
+        options,
+      )
+  }
+}
+
+/** Answers where there is no response object, and ends the connection: what comes next on it cannot be trusted. */
+function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void {
+  // An answer that is under way must not get another one into it.
+  const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
+  if (!socket.writable || (current?.headersSent ?? false)) {
+    socket.destroy()
+    return
+  }
+  const requestId = options.newRequestId()
+  const { status, body } = refuse(refusal, { requestId, resourceMetadata: '', tokenEndpoint: undefined })
+  const head = [
+    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'cache-control: no-store',
+    `x-request-id: ${requestId}`,
+    'x-scopegate-error: 1',
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+}

@@ -1,0 +1,137 @@
+import { ENDPOINTS } from '../oauth/endpoints.ts'
+import type { OwnDocument } from './documents/own-document.ts'
+import { accessLogFields } from './observe/access-log.ts'
+import type { RouteMeter } from './observe/metrics.ts'
+import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
+import { parsePathTemplate } from './routes/path-template.ts'
+import type { PolicyRoute } from './routes/policy-route.ts'
+import { findReservedPath } from './routes/reserved-paths.ts'
+import type { Route, Snapshot } from './routes/route.ts'
+import { buildRouteTable } from './routes/route-table.ts'
+import type { Upstream } from './upstreams/pool.ts'
+
+export type SnapshotOptions = {
+  readonly policyRoutes: readonly PolicyRoute[]
+  readonly policyHash: string
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Name of the bundled authorization server among the upstreams. */
+  readonly authorizationServer: string | undefined
+  readonly documents: {
+    readonly landing: OwnDocument
+    readonly openapi: OwnDocument
+    readonly authWalkthrough: OwnDocument
+    readonly protectedResource: OwnDocument
+  }
+  readonly bodyLimitBytes: number
+  readonly routeMeter: (name: string) => RouteMeter
+}
+
+/**
+ * Compiles policies and configuration into the one table that requests meet. Everything a request needs of a route is
+ * worked out here, once.
+ * @throws {Error} when a route names an upstream that does not exist: `loadPolicies` finds that before.
+ */
+export function buildSnapshot(options: SnapshotOptions): Snapshot {
+  const routes = [...documentRoutes(options), ...authorizationServerRoutes(options), ...apiRoutes(options)]
+  const table = buildRouteTable(routes)
+  return Object.freeze({
+    routes: Object.freeze(routes),
+    policyHash: options.policyHash,
+    match: (method: string, path: string) => {
+      const match = table.match(method, path)
+      // A policy for everything below `/` is not one for what is Scopegate's own.
+      if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReserved(path))
+        return { kind: 'not_found' as const }
+      return match
+    },
+  })
+}
+
+function documentRoutes(options: SnapshotOptions): readonly Route[] {
+  const { landing, openapi, authWalkthrough, protectedResource } = options.documents
+  const documents = [
+    ['landing', '/', landing],
+    ['openapi', '/openapi.json', openapi],
+    ['auth-walkthrough', '/auth.md', authWalkthrough],
+    ['protected-resource', ENDPOINTS.protectedResourceMetadata, protectedResource],
+  ] as const
+  return documents.map(([shortName, path, document]) => {
+    const name = `scopegate/${shortName}`
+    return { kind: 'document', ...common(options, name, ['GET'], path), document }
+  })
+}
+
+function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
+  if (options.authorizationServer === undefined) return []
+  const upstream = upstreamOf(options, options.authorizationServer)
+  return AUTHORIZATION_SERVER_PATHS.map(({ name, methods, path }) => ({
+    kind: 'authorization_server',
+    ...common(options, `authorization-server/${name}`, methods, path, upstream),
+    upstream,
+    timeoutMs: upstream.timeoutMs,
+    bodyLimitBytes: options.bodyLimitBytes,
+  }))
+}
+
+function apiRoutes(options: SnapshotOptions): readonly Route[] {
+  return options.policyRoutes.map((policy) => {
+    const upstream = upstreamOf(options, policy.upstream)
+    return {
+      kind: 'api',
+      ...common(options, policy.name, policy.methods, policy.path, upstream),
+      policy,
+      upstream,
+      timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
+      bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
+      forwardsCredentials: policy.upstreamAuth === 'forward',
+      isWide: mayCoverReserved(policy.path),
+    }
+  })
+}
+
+function common(
+  options: SnapshotOptions,
+  name: string,
+  methods: readonly string[],
+  path: string,
+  upstream?: Upstream,
+) {
+  return {
+    name,
+    methods,
+    path,
+    meter: options.routeMeter(name),
+    logFields: accessLogFields({
+      'http.route': path,
+      route: name,
+      upstream: upstream?.name,
+      'policy.hash': options.policyHash.slice(0, 12),
+    }),
+  }
+}
+
+function upstreamOf(options: SnapshotOptions, name: string): Upstream {
+  const upstream = options.upstreams.get(name)
+  if (upstream === undefined) throw new Error(`there is no upstream "${name}"`)
+  return upstream
+}
+
+/** A template with a parameter or `**` among its first segments can meet a path below a reserved tree. */
+function mayCoverReserved(path: string): boolean {
+  const template = parsePathTemplate(path)
+  if ('problem' in template) return true
+  const literals = template.segments.findIndex((segment) => 'parameter' in segment)
+  const depth = literals === -1 ? template.segments.length : literals
+  return (template.below || literals !== -1) && depth < RESERVED_DEPTH
+}
+
+/** The deepest reserved tree has this many segments (`/api/oauth`, `/.well-known/…`). */
+const RESERVED_DEPTH = 2
+
+function isReserved(path: string): boolean {
+  const segments = path
+    .slice(1)
+    .split('/')
+    .map((literal) => ({ literal }))
+  return findReservedPath({ segments, below: false }) !== undefined
+}

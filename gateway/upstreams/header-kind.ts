@@ -1,0 +1,90 @@
+/**
+ * What the gateway does with a header of a given name.
+ * - `hop`: belongs to one connection (RFC 9110 section 7.6.1) or is framing, which each side writes itself
+ * - `managed`: says who calls or how the request came; only the gateway may say that
+ * - the rest name themselves: they are read, and kept aside
+ */
+export type HeaderKind =
+  | 'hop'
+  | 'managed'
+  | 'connection'
+  | 'host'
+  | 'authorization'
+  | 'cookie'
+  | 'content-length'
+  | 'transfer-encoding'
+  | 'user-agent'
+
+const HOP_BY_HOP = [
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'upgrade',
+  'http2-settings',
+  'expect', // answered here: RFC 9110 section 10.1.1
+]
+
+const MANAGED = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-proto',
+  'x-forwarded-scheme',
+  'x-forwarded-server',
+  'x-forwarded-ssl',
+  'x-forwarded-user',
+  'x-real-ip',
+  'x-client-ip',
+  'x-request-id',
+  // An upstream that honours these would serve another target or method than the one that was decided on.
+  'x-original-url',
+  'x-original-uri',
+  'x-original-host',
+  'x-rewrite-url',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+]
+
+const READ = [
+  'connection',
+  'host',
+  'authorization',
+  'cookie',
+  'content-length',
+  'transfer-encoding',
+  'user-agent',
+] as const
+
+const KINDS: ReadonlyMap<string, HeaderKind> = new Map<string, HeaderKind>([
+  ...HOP_BY_HOP.map((name) => [name, 'hop'] as const),
+  ...MANAGED.map((name) => [name, 'managed'] as const),
+  ...READ.map((name) => [name, name] as const),
+])
+
+/** Our own words about a response; what an upstream or a client says under these names is dropped. */
+const OWN_PREFIXES = ['x-auth-', 'x-scopegate-']
+const SEPARATORS = /[_.]/g
+
+/**
+ * Classifies a header by its name in lower case; undefined means that it goes through as it came.
+ * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`: every spelling that
+ * folds to a managed or framing name is `managed`, so it is dropped.
+ */
+export function headerKind(lowerName: string): HeaderKind | undefined {
+  const kind = KINDS.get(lowerName)
+  if (kind !== undefined) return kind
+  const first = lowerName.charCodeAt(0)
+  const folded =
+    lowerName.includes('_') || lowerName.includes('.') ? lowerName.replace(SEPARATORS, '-') : lowerName
+  if (folded !== lowerName && KINDS.has(folded)) return 'managed'
+  // Every own prefix begins with x, a separator in front folds away from it.
+  if (first !== 0x78) return undefined
+  return OWN_PREFIXES.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined
+}
