@@ -21,7 +21,9 @@ try {
     console.error(
       `learning-platform: listens on ${settings.host}. It believes the x-auth-* headers: let only the gateway reach it.`,
     )
-  process.send?.({ ready: true, url: platform.url })
+  // Whoever started it may have gone in the meantime: nobody would ever stop it.
+  if (process.connected) process.send?.({ ready: true, url: platform.url })
+  else if (process.send !== undefined) stop()
 } catch (error) {
   if (!(error instanceof StartError)) throw error
   console.error(`learning-platform: ${error.message}`)
