@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { Logger } from '../../runtime/logger.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
 import { consentPage } from '../consent/consent-page.ts'
 import { grantedScopes } from '../consent/granted-scopes.ts'
@@ -32,6 +33,7 @@ export type InteractionPagesOptions = {
   readonly cookieKeys: readonly string[]
   readonly limits?: InteractionLimits
   readonly nowMs: () => number
+  readonly logger: Pick<Logger, 'error'>
 }
 
 type Route = { Params: { uid: string }; Querystring: { account?: unknown } }
@@ -42,10 +44,7 @@ type PageRequest = FastifyRequest<Route>
  * …/cancel answer it. No script is needed. A form counts only with this browser's token for this interaction.
  * Attempts are counted by `request.ip`: behind a proxy, Fastify's `trustProxy` has to name it.
  */
-export async function registerInteractionPages(
-  app: FastifyInstance,
-  options: InteractionPagesOptions,
-): Promise<void> {
+export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
   const { interactions, accounts, catalogue, serviceName } = options
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
@@ -137,7 +136,7 @@ export async function registerInteractionPages(
     return { interaction: await interactions.read(raw, reply.raw), form }
   }
 
-  await app.register(async (pages) => {
+  app.register(async (pages) => {
     pages.removeAllContentTypeParsers()
     pages.addContentTypeParser<string>(
       'application/x-www-form-urlencoded',
@@ -146,7 +145,11 @@ export async function registerInteractionPages(
     )
     pages.setErrorHandler((failure, request, reply) => {
       const explained = explainFailure(failure)
-      if (explained.ours) request.log.error({ err: failure }, 'an interaction page failed')
+      if (explained.ours)
+        options.logger.error(
+          { event: 'page_failed', err: failure, request_id: request.id },
+          'a sign-in or consent page failed',
+        )
       return sendErrorPage(reply, { ...explained, serviceName })
     })
 
