@@ -1,0 +1,413 @@
+import t, { type Test } from 'tap'
+import { InteractionError } from '../../../authorization-server/engine/interactions.ts'
+import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import { anInteraction, CAROL, openForm, PASSWORD, postForm, startPages } from '../../fixtures/start-pages.ts'
+
+const CREDENTIALS = { username: 'carol', password: PASSWORD }
+const CONSENT = { prompt: 'consent', accountId: CAROL.id } as const
+
+t.test(
+  'a form without this browser’s token for this interaction is refused, and nothing is done',
+  async (t) => {
+    const pages = await startPages(t)
+    const { cookie, token } = await openForm(pages)
+    const other = await openForm(pages)
+    const attempts = {
+      'no token': { cookie, body: CREDENTIALS },
+      'no cookie': { body: { ...CREDENTIALS, form_token: token } },
+      neither: { body: CREDENTIALS },
+      'empty token': { cookie, body: { ...CREDENTIALS, form_token: '' } },
+      'another browser’s token': { cookie, body: { ...CREDENTIALS, form_token: other.token } },
+      'another browser’s cookie': { cookie: other.cookie, body: { ...CREDENTIALS, form_token: token } },
+      'a token with one letter changed': {
+        cookie,
+        body: { ...CREDENTIALS, form_token: (token.startsWith('A') ? 'B' : 'A') + token.slice(1) },
+      },
+      'two cookies of the name': {
+        cookie: `${cookie}; ${other.cookie}`,
+        body: { ...CREDENTIALS, form_token: token },
+      },
+      'from another site': {
+        cookie,
+        body: { ...CREDENTIALS, form_token: token },
+        headers: { 'sec-fetch-site': 'cross-site' },
+      },
+      'from another host of the domain': {
+        cookie,
+        body: { ...CREDENTIALS, form_token: token },
+        headers: { 'sec-fetch-site': 'same-site' },
+      },
+      'with another origin': {
+        cookie,
+        body: { ...CREDENTIALS, form_token: token },
+        headers: { origin: 'https://evil.example' },
+      },
+    }
+    for (const step of ['sign-in', 'consent', 'cancel'] as const)
+      for (const [name, attempt] of Object.entries(attempts)) {
+        const response = await postForm(pages, step, attempt)
+        t.equal(response.status, 403, `${step}: ${name}`)
+        assertPageHeaders(t, response, name)
+        t.match(await response.text(), /We could not be sure that this came from you/)
+      }
+    t.strictSame(pages.recorded, [])
+  },
+)
+
+t.test('a token belongs to one interaction', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  pages.interaction = anInteraction({ uid: 'uid-2' })
+  const response = await postForm(pages, 'cancel', { cookie, body: { form_token: token } })
+  t.equal(response.status, 403)
+  t.strictSame(pages.recorded, [])
+})
+
+t.test(
+  'a form that is not exactly a form is refused with the right status, and nothing is done',
+  async (t) => {
+    const pages = await startPages(t)
+    const { cookie, token } = await openForm(pages)
+    const valid = `form_token=${token}&username=carol&password=x`
+    const cases = [
+      [400, `${valid}&username=alice`, 'a field twice'],
+      [400, `${valid}&form_token=${token}`, 'the token twice'],
+      [400, `${valid}&x=%`, 'a broken escape'],
+      [400, `${valid}&x=%ff`, 'bytes that are not UTF-8'],
+      [400, `${valid}&x=%00`, 'NUL'],
+      [400, `${valid}&noequals`, 'no value'],
+      [400, `${valid}&a=b=c`, 'two equals signs'],
+      [400, `${valid}&=b`, 'no name'],
+      [400, Array.from({ length: 200 }, (_, i) => `f${i}=`).join('&'), 'too many fields'],
+      [413, `${valid}&x=${'y'.repeat(16 * 1024)}`, 'too large'],
+    ] as const
+    for (const [status, body, name] of cases) {
+      const response = await postForm(pages, 'sign-in', { cookie, body })
+      t.equal(response.status, status, name)
+      assertPageHeaders(t, response, name)
+      t.match(await response.text(), /We could not read what your browser sent/, name)
+    }
+    for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain', 'nonsense']) {
+      const response = await postForm(pages, 'sign-in', {
+        cookie,
+        body: valid,
+        headers: { 'content-type': type },
+      })
+      t.equal(response.status, 415, type)
+      assertPageHeaders(t, response, type)
+    }
+    t.equal((await postForm(pages, 'sign-in', { cookie, body: '' })).status, 403)
+    t.strictSame(pages.recorded, [])
+  },
+)
+
+t.test('wrong password, unknown user and impossible user get the same page', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  const answers: string[] = []
+  for (const username of ['carol', 'nobody', '<b>']) {
+    const body = { username, password: 'wrong', form_token: token }
+    const response = await postForm(pages, 'sign-in', { cookie, body })
+    t.equal(response.status, 400)
+    assertPageHeaders(t, response, username)
+    answers.push((await response.text()).replaceAll(/value="(carol|nobody|&#60;b&#62;)"/g, 'value="…"'))
+  }
+  t.match(answers[0], /User name or password is wrong/)
+  t.notMatch(answers[0], /wrong password/)
+  t.equal(answers[1], answers[0])
+  t.equal(answers[2], answers[0])
+  t.strictSame(pages.recorded, [])
+})
+
+t.test(
+  'after too many failures the account waits for that address, also with the right password',
+  async (t) => {
+    const pages = await startPages(t)
+    const { cookie, token } = await openForm(pages)
+    const attempt = (username: string, password: string) =>
+      postForm(pages, 'sign-in', { cookie, body: { username, password, form_token: token } })
+    for (let i = 0; i < 10; i++) t.equal((await attempt(' CAROL', 'wrong')).status, 400)
+    for (const [username, password] of [
+      ['carol', 'wrong'],
+      ['carol', PASSWORD],
+    ] as const) {
+      const paused = await attempt(username, password)
+      t.equal(paused.status, 429)
+      t.equal(paused.headers.get('retry-after'), '300')
+      assertPageHeaders(t, paused, '429')
+      t.match(await paused.text(), /Too many attempts/)
+    }
+    t.equal((await attempt('dave', 'wrong')).status, 400, 'another account goes on')
+    pages.nowMs += 299_001
+    t.equal((await attempt('carol', PASSWORD)).headers.get('retry-after'), '1')
+    pages.nowMs += 999
+    t.equal((await attempt('carol', PASSWORD)).status, 303)
+    t.strictSame(pages.recorded, [{ did: 'signedIn', accountId: CAROL.id }])
+  },
+)
+
+t.test('more sign-ins at once than may wait are turned away at once', async (t) => {
+  const held = Promise.withResolvers<undefined>()
+  const pages = await startPages(t, {
+    verify: () => held.promise,
+    limits: { passwordHashes: { atOnce: 1, waiting: 1 } },
+  })
+  const { cookie, token } = await openForm(pages)
+  const attempts = Array.from({ length: 3 }, () =>
+    postForm(pages, 'sign-in', { cookie, body: { ...CREDENTIALS, form_token: token } }),
+  )
+  const first = await Promise.race(attempts)
+  t.equal(first.status, 503)
+  t.equal(first.headers.get('retry-after'), '2')
+  held.resolve(undefined)
+  const statuses = (await Promise.all(attempts)).map((response) => response.status)
+  t.strictSame(statuses.sort(), [400, 400, 503])
+})
+
+t.test('text of a client or of a browser never becomes markup', async (t) => {
+  const hostile = `"><svg onload=alert(1)>'\`&{{x}}\u202egnp\u0000<script>alert(2)</script>`
+  const client = { id: 'c', name: hostile, verified: false }
+  const redirectUri = 'http://127.0.0.1:1/"><svg onload=alert(3)>'
+  const pages = await startPages(t, {
+    interaction: anInteraction({ client, redirectUri, loginHint: hostile }),
+  })
+  const { cookie, token, markup } = await openForm(pages)
+  const body = { username: hostile, password: hostile, form_token: token }
+  const failed = await (
+    await postForm(pages, 'sign-in', {
+      cookie,
+      body: { ...body, username: hostile.replace('\0', ''), password: 'x' },
+    })
+  ).text()
+  pages.interaction = anInteraction({ ...CONSENT, client, redirectUri })
+  const consent = (await openForm(pages, '?account=%3Csvg%3E')).markup
+  for (const page of [markup, failed, consent]) {
+    t.notMatch(page, /<svg|<script|onload=alert\(1\)>"|\u202e|\0/)
+    t.match(page, /&#34;&#62;&#60;svg onload=alert\(1\)&#62;&#39;&#96;&#38;/)
+    const tags = page.replaceAll(/"[^"]*"/g, '""')
+    t.strictSame(tags.match(/<[a-z]+[^>]* on[a-z]+=/gi), null, 'no event handler attribute')
+  }
+})
+
+t.test('a client without a visible name is called so, and a long name is cut', async (t) => {
+  const named = (name: string | undefined) =>
+    anInteraction({ ...CONSENT, client: { id: 'c', name, verified: false } })
+  const pages = await startPages(t, { interaction: named(undefined) })
+  for (const name of [undefined, '', ' ', '\u200b\u202e\u2066', '\u3164']) {
+    pages.interaction = named(name)
+    t.match(
+      (await openForm(pages)).markup,
+      /An app without a name wants to use your account/,
+      JSON.stringify(name),
+    )
+  }
+  pages.interaction = named('x'.repeat(5_000))
+  const { markup } = await openForm(pages)
+  t.match(markup, `<bdi>${'x'.repeat(99)}…</bdi>`)
+})
+
+t.test('an interaction that is over, or of another browser, is a page that says what to do', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  const cases = [
+    ['ERR_INTERACTION_EXPIRED', 400, /This page is no longer valid/],
+    ['ERR_INTERACTION_OTHER_BROWSER', 403, /This page belongs to another browser/],
+    ['ERR_INTERACTION_STEP', 400, /That step was done already/],
+  ] as const
+  for (const [code, status, text] of cases) {
+    pages.failure = new InteractionError(code, 'internal words')
+    const shown = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+    const posted = await postForm(pages, 'cancel', { cookie, body: { form_token: token } })
+    for (const response of [shown, posted]) {
+      t.equal(response.status, status)
+      assertPageHeaders(t, response, code)
+      const markup = await response.text()
+      t.match(markup, text)
+      t.match(markup, /Request request-1/)
+      t.notMatch(markup, /internal words/)
+    }
+  }
+  t.strictSame(pages.logged, [])
+})
+
+t.test('our own failures say so, show nothing of themselves, and are logged', async (t) => {
+  const pages = await startPages(t)
+  const cases = [
+    [new StoreError('ERR_STORE_UNAVAILABLE', 'redis://secret'), 503, '2', /Sign-in does not work right now/],
+    [new TypeError('x is not a function at /srv/secret.ts'), 500, null, /Something went wrong on our side/],
+  ] as const
+  for (const [failure, status, retryAfter, text] of cases) {
+    pages.failure = failure
+    const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+    t.equal(response.status, status)
+    t.equal(response.headers.get('retry-after'), retryAfter)
+    assertPageHeaders(t, response, failure.name)
+    const markup = await response.text()
+    t.match(markup, text)
+    t.notMatch(markup, /secret|at \//)
+  }
+  t.match(pages.logged, [
+    { err: { name: 'StoreError' }, request_id: 'request-1' },
+    { err: { name: 'TypeError' } },
+  ])
+})
+
+t.test('consent cannot be given for what was not asked or not ticked', async (t) => {
+  const interaction = anInteraction({ ...CONSENT, scopes: ['openid', 'courses:read', 'courses:write'] })
+  const pages = await startPages(t, { interaction })
+  const { cookie, token } = await openForm(pages)
+  const send = (fields: Record<string, string>) =>
+    postForm(pages, 'consent', { cookie, body: { form_token: token, ...fields } })
+  const none = await send({})
+  t.equal(none.status, 400)
+  t.match(await none.text(), /Leave at least one box ticked/)
+  t.equal((await send({ 'scope.profile': 'on', 'scope.orders:read': 'on' })).status, 400)
+  t.equal((await send({ 'scope.courses:read': 'off' })).status, 400)
+  t.strictSame(pages.recorded, [])
+  const some = await send({ 'scope.courses:read': 'on', 'scope.profile': 'on' })
+  t.equal(some.status, 303)
+  t.equal(some.headers.get('location'), 'http://127.0.0.1:51234/callback?code=c')
+  t.equal(some.headers.get('cache-control'), 'no-store')
+  t.equal(some.headers.get('referrer-policy'), 'no-referrer')
+  t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid', 'courses:read'] }])
+})
+
+t.test('consent needs somebody who is signed in and still has an account', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  for (const interaction of [
+    anInteraction(),
+    anInteraction({ prompt: 'consent', accountId: undefined }),
+    anInteraction({ prompt: 'consent', accountId: 'id-of-a-removed-account' }),
+  ]) {
+    pages.interaction = interaction
+    const body = { form_token: token, 'scope.courses:read': 'on' }
+    t.match(await (await postForm(pages, 'consent', { cookie, body })).text(), /<h1>Sign in<\/h1>/)
+  }
+  t.strictSame(pages.recorded, [])
+})
+
+t.test('the sign-in page is a form of this server, and the right password leads on', async (t) => {
+  const pages = await startPages(t, { interaction: anInteraction({ loginHint: 'carol' }) })
+  const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+  t.equal(response.status, 200)
+  assertPageHeaders(t, response, 'sign-in')
+  t.match(
+    response.headers.get('content-security-policy'),
+    "form-action 'self' http://127.0.0.1:51234",
+    'Chromium holds the whole redirect chain against it',
+  )
+  const [setCookie] = response.headers.getSetCookie()
+  t.match(setCookie, /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/)
+  const markup = await response.text()
+  t.match(markup, /<html lang="en">/)
+  t.match(markup, /value="carol" autocomplete="username"/)
+  t.match(markup, /<strong><bdi>Course Planner<\/bdi><\/strong>/)
+  const token = /name="form_token" value="([^"]+)"/.exec(markup)?.[1] ?? ''
+  const cookie = setCookie?.split(';', 1)[0] ?? ''
+  for (const headers of [
+    {},
+    { 'sec-fetch-site': 'same-origin', origin: 'null' },
+    { origin: 'https://login.example' },
+  ]) {
+    const body = { ...CREDENTIALS, form_token: token }
+    const posted = await postForm(pages, 'sign-in', { cookie, body, headers })
+    t.equal(posted.status, 303)
+    t.equal(posted.headers.get('location'), '/oauth/authorize/uid-1')
+  }
+  t.strictSame(pages.recorded[0], { did: 'signedIn', accountId: CAROL.id })
+})
+
+t.test('two interactions in one browser share the cookie and keep their own tokens', async (t) => {
+  const pages = await startPages(t)
+  const first = await openForm(pages)
+  const again = await fetch(`${pages.url}/oauth/interaction/uid-1`, { headers: { cookie: first.cookie } })
+  t.strictSame(again.headers.getSetCookie(), [])
+  t.match(await again.text(), first.token)
+})
+
+t.test('over https the cookie is __Host- and Secure', async (t) => {
+  const pages = await startPages(t, { secureCookies: true })
+  const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+  t.match(
+    response.headers.getSetCookie()[0],
+    /^__Host-scopegate-form=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax$/,
+  )
+})
+
+t.test('the consent page says who, as whom, where to and what for', async (t) => {
+  const pages = await startPages(t, { interaction: anInteraction(CONSENT) })
+  const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+  t.equal(response.status, 200)
+  assertPageHeaders(t, response, 'consent')
+  t.notMatch(response.headers.get('content-security-policy'), 'form-action')
+  const markup = await response.text()
+  t.match(markup, /<h1><bdi>Course Planner<\/bdi> wants to use your account<\/h1>/)
+  t.match(markup, /Not verified/)
+  t.match(markup, /<bdi>Carol<\/bdi><\/strong> \(<bdi>carol<\/bdi>\)/)
+  t.match(markup, /an app on this computer<\/strong> \(<bdi>127\.0\.0\.1:51234<\/bdi>\)/)
+  t.match(markup, /Only continue if you just started this/)
+  t.match(markup, /<legend>Courses<\/legend>/)
+  t.match(markup, /Change courses <span class="badge changes">can change<\/span>/)
+  t.notMatch(markup, /Sign you in|scope\.openid/)
+  t.match(markup, /<button>Allow<\/button>\n<button formaction="[^"]+\/cancel">Cancel<\/button>/)
+})
+
+t.test('a verified integration is shown with its host and without the warning', async (t) => {
+  const client = { id: 'i', name: 'Mailer', verified: true }
+  const redirectUri = 'https://mailer.example/callback'
+  const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, client, redirectUri }) })
+  const { markup } = await openForm(pages)
+  t.match(markup, /<span class="badge">Verified<\/span>/)
+  t.match(markup, /<bdi>mailer\.example<\/bdi>/)
+  t.notMatch(markup, /Only continue if|Not verified/)
+})
+
+t.test('more than ten scopes fold by group with a count, and openid alone is said in words', async (t) => {
+  const many = ['openid', 'courses:write', ...Array.from({ length: 12 }, (_, i) => `more:${i}`)]
+  const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, scopes: many }) })
+  const folded = await openForm(pages)
+  t.match(folded.markup, /<summary>Group 1 <span class="count">\(4\)<\/span><\/summary>/)
+  t.match(folded.markup, /<summary>Courses <span class="count">\(1\)<\/span> <span class="badge changes">/)
+  t.equal(folded.markup.match(/type="checkbox"/g)?.length, 13)
+  pages.interaction = anInteraction({ ...CONSENT, scopes: ['openid'] })
+  const { cookie, token, markup } = await openForm(pages)
+  t.match(markup, /It learns that you signed in, and nothing else/)
+  t.equal((await postForm(pages, 'consent', { cookie, body: { form_token: token } })).status, 303)
+  t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid'] }])
+})
+
+t.test('switching the account asks for sign-in during consent', async (t) => {
+  const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, accountId: CAROL.id }) })
+  t.match((await openForm(pages)).markup, /href="\/oauth\/interaction\/uid-1\?account=other"/)
+  const { cookie, token, markup } = await openForm(pages, '?account=other')
+  t.match(markup, /<h1>Sign in<\/h1>/)
+  const body = { ...CREDENTIALS, form_token: token }
+  t.equal((await postForm(pages, 'sign-in', { cookie, body })).status, 303)
+})
+
+t.test('Cancel tells the engine, from both pages', async (t) => {
+  const pages = await startPages(t)
+  for (const interaction of [anInteraction(), anInteraction(CONSENT)]) {
+    pages.interaction = interaction
+    const { cookie, token } = await openForm(pages)
+    const body = { form_token: token, 'scope.courses:read': 'on' }
+    const response = await postForm(pages, 'cancel', { cookie, body })
+    t.equal(response.status, 303)
+    t.match(response.headers.get('location'), /error=access_denied/)
+  }
+  t.strictSame(pages.recorded, [{ did: 'denied' }, { did: 'denied' }])
+})
+
+function assertPageHeaders(t: Test, response: Response, name: string): void {
+  const header = (key: string) => response.headers.get(key)
+  t.equal(header('content-type'), 'text/html; charset=utf-8', name)
+  t.match(
+    header('content-security-policy'),
+    /^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; frame-ancestors 'none'; base-uri 'none'/,
+    name,
+  )
+  t.equal(header('cache-control'), 'no-store', name)
+  t.equal(header('referrer-policy'), 'no-referrer', name)
+  t.equal(header('x-content-type-options'), 'nosniff', name)
+}
