@@ -33,8 +33,10 @@ export type Pod = {
   address(port: string): string
   /** What it has printed so far. */
   output(): string
-  /** SIGTERM. @returns the exit code, or the signal that ended it. */
+  /** SIGTERM, and SIGKILL when the grace is over. @returns the exit code, or the signal that ended it. */
   stop(): Promise<number | string>
+  /** SIGKILL, when a test has failed. */
+  kill(): void
 }
 
 const LIBRARIES = ['/lib', '/lib64', '/usr/lib', '/usr/lib64']
@@ -78,14 +80,17 @@ export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
   }
 
   const command = [...(container.command ?? image.entrypoint), ...(container.args ?? [])]
+  const environment = Object.entries(makeEnvironment(image, container, cluster)).map((one) => one.join('='))
   const child = spawn(
     'setpriv',
     [
       '--no-new-privs',
+      // Exactly this environment: the test runner adds its own to every child process.
+      ...['env', '--ignore-environment', ...environment],
       ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
       ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
     ],
-    { env: makeEnvironment(image, container, cluster), stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', 'pipe', 'pipe'] },
   )
   return watch(child, pod, container)
 }
@@ -130,6 +135,9 @@ function watch(child: ChildProcess, pod: PodSpec, container: Container): Pod {
         if (status === 200 || performance.now() > deadline) return status
         await new Promise((resolve) => setTimeout(resolve, 100)) // a probe asks again and again: that is what it is
       }
+    },
+    kill() {
+      child.kill('SIGKILL')
     },
     async stop() {
       child.kill('SIGTERM')

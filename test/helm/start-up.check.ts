@@ -49,14 +49,15 @@ function checkInside(): void {
   }
 
   t.test('nothing set: both services come up healthy', async (t) => {
-    const { gateway, server } = await startBoth(t, render())
+    const { gateway, pods } = await startBoth(t, render())
     await checkDiscovery(t, gateway, 'http://127.0.0.1:8080')
 
     const unknown = await fetch(`${gateway}/api/courses`)
     t.equal(unknown.status, 404)
     t.match(await unknown.json(), { error: /./, error_description: /./ })
 
-    await checkMetrics(t, server)
+    await checkMetrics(t, pods)
+    await stopBoth(t, pods)
   })
 
   t.test('an API with policies, Redis and keys of its own: both services come up healthy', async (t) => {
@@ -82,7 +83,7 @@ function checkInside(): void {
       ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'signing-keys' } },
       data: { 'jwks.json': keys },
     }
-    const { gateway, server } = await startBoth(t, [...objects, secret])
+    const { gateway, pods } = await startBoth(t, [...objects, secret])
     await checkDiscovery(t, gateway, 'https://api.example.org')
 
     const anonymous = await fetch(`${gateway}/api/courses`)
@@ -94,15 +95,18 @@ function checkInside(): void {
       const refused = await fetch(`${gateway}/api/${family}`, {
         headers: { authorization: 'Bearer no-such-token' },
       })
-      // storage has no readable list for everybody, and a bad token is told so before anything else.
       t.equal(refused.status, 401, `/api/${family} refuses a bad token`)
-      t.match(await refused.json(), { error: 'invalid_token', error_description: /./ })
+      t.match(await refused.json(), { error: 'invalid_token', error_description: /./ }, family)
+      const challenge = refused.headers.get('www-authenticate')
+      t.match(challenge, /^Bearer .*error="invalid_token"/, family)
       t.match(
-        refused.headers.get('www-authenticate'),
-        /^Bearer .*error="invalid_token".*resource_metadata="https:\/\/api\.example\.org\/\.well-known\/oauth-protected-resource"|^Bearer .*resource_metadata="https:\/\/api\.example\.org\/\.well-known\/oauth-protected-resource".*error="invalid_token"/,
+        challenge,
+        'resource_metadata="https://api.example.org/.well-known/oauth-protected-resource"',
+        family,
       )
     }
-    await checkMetrics(t, server)
+    await checkMetrics(t, pods)
+    await stopBoth(t, pods)
   })
 }
 
@@ -110,7 +114,7 @@ function checkInside(): void {
 async function startBoth(
   t: Test,
   objects: readonly KubeObject[],
-): Promise<{ gateway: string; server: { gateway: Pod; authorizationServer: Pod } }> {
+): Promise<{ gateway: string; pods: { gateway: Pod; authorizationServer: Pod } }> {
   const services = objects.filter((object) => object.kind === 'Service')
   const cluster = {
     objects,
@@ -121,12 +125,8 @@ async function startBoth(
     cluster,
   )
   const gateway = startPod(find(objects, 'Deployment', 'gw-scopegate'), cluster)
-  t.teardown(async () => {
-    for (const [name, pod] of Object.entries({ gateway, authorizationServer })) {
-      const ending = await pod.stop()
-      // A teardown has no assertions left; throwing fails the test.
-      if (ending !== 0) throw new Error(`${name} ended with ${ending} after SIGTERM:\n${pod.output()}`)
-    }
+  t.teardown(() => {
+    for (const pod of [gateway, authorizationServer]) pod.kill()
   })
   for (const [name, pod] of Object.entries({ authorizationServer, gateway })) {
     for (const probe of PROBES)
@@ -135,7 +135,14 @@ async function startBoth(
   const port = find(objects, 'Service', 'gw-scopegate').spec?.ports?.find((one) => one.name === 'http')
   const address = gateway.address(String(port?.targetPort))
   t.equal(address, `http://127.0.0.1:${port?.port}`, 'the Service has the port of its pods')
-  return { gateway: address, server: { gateway, authorizationServer } }
+  return { gateway: address, pods: { gateway, authorizationServer } }
+}
+
+/** The kubelet's last word: both end by themselves, well before the grace is over. */
+async function stopBoth(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
+  for (const [name, pod] of Object.entries(pods)) {
+    t.equal(await pod.stop(), 0, `${name} ends with 0 after SIGTERM`, { output: pod.output() })
+  }
 }
 
 async function checkDiscovery(t: Test, gateway: string, issuer: string): Promise<void> {
