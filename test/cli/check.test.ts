@@ -1,0 +1,74 @@
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { check } from '../../cli/check.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+
+const ROOT = findPackageRoot()
+
+/** A copy of the shipped configuration and policies, with some files replaced; undefined removes one. */
+function aCopy(t: Test, files: Readonly<Record<string, string | undefined>> = {}): string {
+  const dir = t.testdir({ config: {}, policies: {} })
+  for (const folder of ['config', 'policies'])
+    cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
+  for (const [name, text] of Object.entries(files)) {
+    if (text === undefined) rmSync(join(dir, name))
+    else writeFileSync(join(dir, name), text)
+  }
+  return dir
+}
+
+async function run(dir: string, more: { policiesDir?: string; env?: Record<string, string> } = {}) {
+  let text = ''
+  const out = { write: (part: string) => (text += part) }
+  const exitCode = await check({ configDir: join(dir, 'config'), out, colour: false, ...more })
+  return { exitCode, text }
+}
+
+t.test('check() goes on after a broken file and exits 3', async (t) => {
+  const dir = aCopy(t, {
+    'config/gateway.yaml': 'baseUrl: nowhere\n',
+    'config/scopes.yaml': 'scopes: []\n',
+    'config/upstreams.yaml': undefined,
+    'policies/courses.policy.yaml': 'apiVersion: scopegate/v1\nkind: Polcy\n',
+  })
+  const { exitCode, text } = await run(dir)
+  t.equal(exitCode, 3)
+  for (const code of ['C105', 'C103', 'C106', 'C001', 'P102', 'P103'])
+    t.match(text, new RegExp(`error\\[${code}\\]`), code)
+  t.match(text, /courses\.policy\.yaml:2:7/)
+  t.match(text, /\n\d+ errors\n$/)
+})
+
+t.test(
+  'check() needs no secret, finds nothing wrong with what is shipped, and says what anonymous callers reach',
+  async (t) => {
+    const { exitCode, text } = await run(aCopy(t))
+    t.equal(exitCode, 0)
+    t.match(
+      text,
+      /note\[N301\]: anonymous callers reach list-courses, .* without courses:read, courses:write/,
+    )
+    t.match(text, /\nok: 20 policies, 78 routes, 35 of 38 scopes used\n$/)
+  },
+)
+
+t.test('check() reads another folder of policies when told', async (t) => {
+  const other = t.testdir({})
+  const { exitCode, text } = await run(ROOT, { policiesDir: other })
+  t.equal(exitCode, 3)
+  t.match(text, /error\[P005\]/)
+})
+
+t.test('check() warns of a variable only when neither service knows it', async (t) => {
+  const env = {
+    SCOPEGATE_DATA_DIR: '/data',
+    SCOPEGATE_TOKEN_CACHE__MAX_TTL: '5s',
+    SCOPEGATE_BASE_ULR: 'http://a',
+  }
+  const { exitCode, text } = await run(ROOT, { env })
+  t.equal(exitCode, 0)
+  t.match(text, /warning\[C110\]: SCOPEGATE_BASE_ULR sets nothing/)
+  t.notMatch(text, /DATA_DIR|MAX_TTL/)
+  t.match(text, /; 1 warning\n$/)
+})

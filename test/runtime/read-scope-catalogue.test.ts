@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
+import { diagnosticsOf } from '../fixtures/diagnostics-of.ts'
+
+t.test(
+  'readScopeCatalogue() refuses broken names, doubled scopes and unknown kinds, all at once',
+  async (t) => {
+    const scope = (name: string, sensitivity = 'read') =>
+      `  - { name: ${name}, description: d, group: g, sensitivity: ${sensitivity} }\n`
+    const file = join(
+      t.testdir({ 'scopes.yaml': `scopes:\n${scope('"a b"')}${scope('é')}${scope('c', 'wirte')}` }),
+      'scopes.yaml',
+    )
+    t.match(
+      diagnosticsOf(() => readScopeCatalogue({ file })),
+      [
+        { code: 'C105', place: { line: 2 } },
+        { code: 'C105', place: { line: 3 } },
+        { code: 'C102', place: { line: 4 }, hint: 'did you mean "write"?' },
+      ],
+    )
+    const twice = join(
+      t.testdir({ 'scopes.yaml': `scopes:\n${scope('a')}${scope('b')}${scope('a')}` }),
+      'scopes.yaml',
+    )
+    t.match(
+      diagnosticsOf(() => readScopeCatalogue({ file: twice })),
+      [{ code: 'C201', place: { line: 4, column: 13 }, related: [{ place: { line: 2 } }] }],
+    )
+  },
+)
+
+t.test('the shipped catalogue holds the 38 scopes of the public contract, each described', async (t) => {
+  const catalogue = readScopeCatalogue({ file: join(findPackageRoot(), 'config', 'scopes.yaml') })
+  const both = (family: string) => [`${family}:read`, `${family}:write`]
+  t.strictSame(
+    [...catalogue.keys()],
+    [
+      ...['openid', 'profile', 'email'],
+      ...['courses', 'students', 'members'].flatMap(both),
+      'analytics:read',
+      ...both('curriculum'),
+      'orders:read',
+      ...[
+        'school',
+        'appearance',
+        'events',
+        'membership_plans',
+        'coupons',
+        'posts',
+        'subscriptions',
+        'digital_products',
+      ].flatMap(both),
+      'comments:read',
+      ...both('lecturers'),
+      ...['storage:write', 'forms:read'],
+      ...both('pages'),
+      ...both('account'),
+    ],
+  )
+  t.equal(catalogue.size, 38)
+  for (const { name, description, sensitivity } of catalogue.values()) {
+    t.match(description, /^[A-Z].{8,}[^.]$/, name)
+    t.equal(
+      sensitivity,
+      name.endsWith(':write') ? 'write' : name.endsWith(':read') ? 'read' : 'identity',
+      name,
+    )
+  }
+})
