@@ -25,6 +25,9 @@ import { loadCookieKeys } from './keys/load-cookie-keys.ts'
 import { loadSigningKeys } from './keys/signing-keys.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { observeEngine } from './observe/observe-engine.ts'
+import { registerInteractionPages } from './pages/interaction-pages.ts'
+import { pageHeaders } from './pages/page-headers.ts'
+import { renderErrorPage } from './pages/render-error-page.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
@@ -169,7 +172,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     unusedClientSeconds: config.registration.unusedClientSeconds,
     store: parts.store,
     findAccount: (id) => accounts.find(id),
-    renderErrorPage: (error, response) => errorPage(error, response),
+    renderErrorPage: (error, response) => errorPage(error, response, config),
     onEvent: observeEngine({
       logger: parts.logger,
       metrics: parts.metrics,
@@ -182,7 +185,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
 function buildApp(parts: Parts & { readonly engine: Engine }): FastifyInstance {
   const { config, engine, metrics, logger } = parts
   const app = Fastify({
-    logger: false,
+    logger: false, // the gateway writes the access log; what matters here is in the audit lines
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -210,11 +213,35 @@ function buildApp(parts: Parts & { readonly engine: Engine }): FastifyInstance {
     }),
   )
   app.get(REVOCATION_STREAM_PATH, parts.revocations.handle)
+  app.register(async (scope) =>
+    registerInteractionPages(scope, {
+      interactions: engine.interactions,
+      accounts: parts.accounts,
+      catalogue: config.catalogue,
+      serviceName: config.name,
+      origin: new URL(config.issuer).origin,
+      secureCookies: config.issuer.startsWith('https:'),
+      cookieKeys: parts.secrets.cookieSecrets,
+      nowMs: () => Date.now(),
+      logger,
+    }),
+  )
   return app
 }
 
-function errorPage(_error: { readonly error: string }, _response: ServerResponse): string {
-  return ''
+/** For a browser that cannot be sent back to the client. */
+function errorPage(
+  error: { readonly error: string; readonly description: string },
+  response: ServerResponse,
+  config: AuthorizationServerConfig,
+): string {
+  for (const [name, value] of Object.entries(pageHeaders([]))) response.setHeader(name, value)
+  const requestId = response.getHeader('x-request-id')
+  return renderErrorPage({
+    ...error,
+    serviceName: config.name,
+    requestId: typeof requestId === 'string' ? requestId : undefined,
+  })
 }
 
 async function listen(app: FastifyInstance, config: AuthorizationServerConfig): Promise<string> {

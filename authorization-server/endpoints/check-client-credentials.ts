@@ -1,4 +1,4 @@
-import { formatChallenge } from '../../oauth/challenge.ts'
+import { clientChallenge } from '../engine/client-challenge.ts'
 import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
 
 /**
@@ -22,13 +22,13 @@ export function checkAuthorizationHeader(
 }
 
 /** RFC 7662 section 2.1: whoever introspects proves who it is; a client_id alone proves nothing. */
-export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | undefined {
+export function checkIntrospectionCaller(form: URLSearchParams, issuer: string): OAuthRefusal | undefined {
   if ((form.get('client_secret') ?? '') !== '') return undefined
   return {
     status: 401,
     error: 'invalid_client',
     description:
       'Introspection needs client authentication: send client_id and client_secret in the form body.',
-    challenge: formatChallenge({}),
+    challenge: clientChallenge(issuer),
   }
 }

@@ -106,7 +106,7 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
   const grantType = form.get('grant_type') ?? '-'
   const refused =
     checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
-    (endpoint.name === 'introspection' ? checkIntrospectionCaller(form) : undefined)
+    (endpoint.name === 'introspection' ? checkIntrospectionCaller(form, options.issuer) : undefined)
   if (refused !== undefined) return { refused, grantType }
   canonicaliseResource(form, options.issuer)
   const body = Buffer.from(form.toString())

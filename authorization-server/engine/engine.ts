@@ -4,6 +4,7 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { Store } from '../store/store.ts'
 import { StoreError } from '../store/store-error.ts'
+import { clientChallenge } from './client-challenge.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent } from './engine-events.ts'
 import { hashGrantId } from './hash-grant-id.ts'
@@ -100,6 +101,7 @@ export function createEngine(options: EngineOptions): Engine {
   provider.use(async (ctx, next) => {
     await next()
     shapeDocument(ctx as KoaContextWithOIDC)
+    challengeClient(ctx as KoaContextWithOIDC, options.issuer)
     shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause)
     await requests.get(ctx.req)?.beforeAnswer?.()
   })
@@ -175,7 +177,18 @@ function shapeDocument(ctx: KoaContextWithOIDC): void {
   ctx.type = isDiscovery ? 'application/json' : 'application/jwk-set+json'
   ctx.set('Cache-Control', 'public, max-age=300')
   ctx.set('ETag', `"${hash('sha256', text, 'base64url')}"`)
-  if (ctx.fresh) ctx.status = 304
+  if (namesTag(ctx.get('If-None-Match'), ctx.response.get('ETag'))) ctx.status = 304
+}
+
+/** Seed section 7.2: a 401 carries WWW-Authenticate, also where a client failed to authenticate in the form body. */
+function challengeClient(ctx: KoaContextWithOIDC, issuer: string): void {
+  if (ctx.status === 401 && !ctx.res.hasHeader('WWW-Authenticate'))
+    ctx.set('WWW-Authenticate', clientChallenge(issuer))
+}
+
+/** RFC 9110 section 13.1.2: weak comparison, also when the request says no-cache: it asks for exactly this check. */
+function namesTag(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
 
 /** A store that cannot answer is an outage that passes (503), not a defect (500). */

@@ -34,7 +34,10 @@ export type Interactions = {
    * @throws {InteractionError} ERR_INTERACTION_EXPIRED, ERR_INTERACTION_OTHER_BROWSER.
    */
   read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
-  /** The person proved to be `accountId`; starts a new session (no fixation). */
+  /**
+   * The person proved to be `accountId`; starts a new session (no fixation). Also at the consent step, when somebody
+   * else takes over the browser.
+   */
   signedIn(request: IncomingMessage, response: ServerResponse, accountId: string): Promise<string>
   /**
    * The person allows `grantedScopes` (a subset of what was asked for): a new grant per authorization, so that

@@ -40,7 +40,6 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
 
     signedIn: async (request, response, accountId) => {
       const details = await load(request, response)
-      requireStep(details, 'login')
       if (details.session !== undefined && details.session.accountId !== accountId)
         await leaveSession(details, request, response, options)
       return finish(request, response, { login: { accountId, amr: ['pwd'] } })
@@ -48,7 +47,8 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
 
     consented: async (request, response, grantedScopes) => {
       const details = await load(request, response)
-      requireStep(details, 'consent')
+      if (details.prompt.name !== 'consent')
+        throw stepError(`the interaction waits for ${details.prompt.name}`)
       const interaction = await describe(details, options)
       const { accountId } = interaction
       if (accountId === undefined) throw stepError('consent needs a signed-in person')
@@ -141,10 +141,6 @@ async function leaveSession(
   await session.destroy()
   delete (details as { session?: unknown }).session
   await details.persist()
-}
-
-function requireStep(details: ProviderInteraction, prompt: 'login' | 'consent'): void {
-  if (details.prompt.name !== prompt) throw stepError(`the interaction waits for ${details.prompt.name}`)
 }
 
 function stepError(message: string): InteractionError {

@@ -1,0 +1,266 @@
+import t from 'tap'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
+import { type Answer, type Parameters, send } from '../fixtures/send.ts'
+import { signIn } from '../fixtures/sign-in.ts'
+import { startServer } from '../fixtures/start-authorization-server.ts'
+
+const server = await startServer(t)
+const client = await registerClient(server)
+const browser = openBrowser(server.baseUrl)
+
+const introspect = (token: string, form: Parameters = {}): Promise<Answer> =>
+  send(`${server.baseUrl}${ENDPOINTS.introspection}`, {
+    form: { client_id: 'gateway', client_secret: server.gatewaySecret, token, ...form },
+  })
+const userinfo = (token: string): Promise<Answer> => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token })
+const isActive = async (token: string): Promise<boolean> => (await introspect(token)).json['active'] === true
+const obtain = (scope: string, more: { overrides?: Parameters; on?: Client } = {}) =>
+  (more.on ?? client).obtainTokens({
+    browser,
+    scope,
+    ...(more.overrides === undefined ? {} : { overrides: more.overrides }),
+  })
+const audits = (action: string) => server.log().filter((line) => line['action'] === action)
+
+t.test('a code is bound to its client, its redirect URI and its verifier', async (t) => {
+  const other = await registerClient(server)
+  const wrong: Readonly<Record<string, Parameters>> = {
+    'another client': { client_id: other.clientId },
+    'another redirect URI': { redirect_uri: 'http://127.0.0.1:49152/other' },
+    'another port': { redirect_uri: 'http://127.0.0.1:49153/callback' },
+    'another verifier': { code_verifier: 'x'.repeat(43) },
+    'no verifier': { code_verifier: undefined },
+    'a verifier that is too short': { code_verifier: 'short' },
+  }
+  const grant = await client.obtainCode({ browser, scope: 'openid' })
+  for (const [name, parameters] of Object.entries(wrong)) {
+    const answer = await client.exchange(grant, parameters)
+    t.equal(answer.status, 400, name)
+    t.match(answer.json['error'], /^invalid_(grant|request)$/, name)
+  }
+  const answer = await client.exchange(grant)
+  t.equal(answer.status, 200, 'none of it used the code up')
+  client.readTokens(answer)
+})
+
+t.test('a code that is used twice ends what it gave', async (t) => {
+  const grant = await client.obtainCode({ browser, scope: 'openid' })
+  const tokens = client.readTokens(await client.exchange(grant))
+  t.match(await client.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })
+  t.notOk(await isActive(tokens.accessToken))
+  t.match(await client.refresh(tokens.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+  t.ok(audits('code_reused').length > 0)
+})
+
+t.test('100 exchanges of one code at once: one 200, and its tokens die', async (t) => {
+  const grant = await client.obtainCode({ browser, scope: 'openid' })
+  const answers = await Promise.all(Array.from({ length: 100 }, () => client.exchange(grant)))
+  const won = answers.filter(({ status }) => status === 200)
+  t.equal(won.length, 1)
+  t.same(new Set(answers.map(({ json }) => json['error'])), new Set([undefined, 'invalid_grant']))
+  for (const answer of won) t.notOk(await isActive(client.readTokens(answer).accessToken))
+})
+
+t.test('100 uses of one refresh token at once: one successor, and it lives', async (t) => {
+  const { refreshToken } = await obtain('courses:read')
+  const answers = await Promise.all(Array.from({ length: 100 }, () => client.refresh(refreshToken)))
+  const [won, ...others] = answers.toSorted((one, other) => one.status - other.status)
+  t.same(
+    new Set(others.map(({ status, json }) => `${status} ${json['error']}`)),
+    new Set(['400 invalid_grant']),
+  )
+  const successor = client.readTokens(won as Answer)
+  t.ok(await isActive(successor.accessToken))
+  const next = await client.refresh(successor.refreshToken)
+  t.equal(next.status, 200)
+  client.readTokens(next)
+})
+
+t.test('a refresh token that was rotated ends its family when it comes back', async (t) => {
+  const before = audits('refresh_token_reused').length
+  const first = await obtain('courses:read')
+  const second = client.readTokens(await client.refresh(first.refreshToken))
+  t.not(second.refreshToken, first.refreshToken)
+  t.match(await client.refresh(first.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+  t.match(await client.refresh(second.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+  for (const tokens of [first, second]) t.notOk(await isActive(tokens.accessToken))
+  t.equal(audits('refresh_token_reused').length, before + 1)
+  const { text } = await send(`${server.managementUrl}/metrics`)
+  t.match(text, /^scopegate_oauth_refresh_reuse_total [1-9]/m)
+})
+
+t.test('a second authorization of the same client stands on its own', async (t) => {
+  const [one, other] = [await obtain('courses:read'), await obtain('courses:read')]
+  t.equal((await client.revoke(one.refreshToken)).status, 200)
+  t.notOk(await isActive(one.accessToken))
+  t.ok(await isActive(other.accessToken))
+})
+
+t.test('refresh narrows the scope when asked to, and never widens it', async (t) => {
+  const { refreshToken } = await obtain('courses:read courses:write')
+  t.match(await client.refresh(refreshToken, { scope: 'orders:read' }), {
+    status: 400,
+    json: { error: 'invalid_scope' },
+  })
+  const narrow = await client.refresh(refreshToken, { scope: 'courses:read' })
+  t.match(narrow, { status: 200, json: { scope: 'courses:read', token_type: 'Bearer', expires_in: 900 } })
+  client.readTokens(narrow)
+})
+
+t.test('resource names this API with or without a slash, at authorize, at token, or nowhere', async (t) => {
+  const issuer = server.baseUrl
+  const combinations: readonly [Parameters, Parameters][] = [
+    [{}, {}],
+    [{ resource: issuer }, {}],
+    [{ resource: `${issuer}/` }, { resource: issuer }],
+    [{ resource: issuer }, { resource: `${issuer}/` }],
+    [{}, { resource: `${issuer}/` }],
+    [{ resource: [issuer, `${issuer}/`] }, {}],
+  ]
+  for (const [overrides, parameters] of combinations) {
+    const tokens = await client.obtainTokens({ browser, scope: 'openid courses:read', overrides }, parameters)
+    t.equal((await introspect(tokens.accessToken)).json['aud'], issuer)
+    t.equal((await userinfo(tokens.accessToken)).status, 200)
+    client.readTokens(await client.refresh(tokens.refreshToken, parameters))
+  }
+  const grant = await client.obtainCode({ browser, scope: 'openid' })
+  t.match(await client.exchange(grant, { resource: 'https://elsewhere.example' }), {
+    status: 400,
+    json: { error: 'invalid_target' },
+  })
+})
+
+t.test('introspection tells the gateway everything it needs, and nobody else anything', async (t) => {
+  const { accessToken, refreshToken } = await obtain('openid courses:read')
+  const { json } = await introspect(accessToken)
+  t.match(json, {
+    active: true,
+    client_id: client.clientId,
+    scope: 'openid courses:read',
+    sub: /^[\w-]{20,}$/,
+    aud: server.baseUrl,
+    iss: server.baseUrl,
+    exp: Number,
+    iat: Number,
+    token_type: 'Bearer',
+    grant: /^[\w-]{43}$/,
+  })
+  t.same((await introspect(refreshToken)).json, { active: false }, 'a refresh token opens no route')
+
+  const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
+  const as = (of: Client) => ({ client_id: of.clientId, client_secret: of.clientSecret })
+  t.same((await introspect(accessToken, as(confidential))).json, { active: false }, 'somebody else')
+  const own = await obtain('courses:read', { on: confidential })
+  t.match((await introspect(own.accessToken, as(confidential))).json, { active: true })
+})
+
+t.test('revocation: with client_id only, of own tokens only, also of an access token', async (t) => {
+  const tokens = await obtain('openid courses:read')
+  const other = await registerClient(server)
+  t.equal((await other.revoke(tokens.accessToken)).status, 200)
+  t.ok(await isActive(tokens.accessToken), 'another client revokes nothing')
+  t.equal((await client.revoke('never-issued')).status, 200, 'RFC 7009 §2.2')
+
+  const answer = await client.revoke(tokens.accessToken)
+  t.equal(answer.status, 200)
+  t.equal(answer.text, '')
+  t.same((await introspect(tokens.accessToken)).json, { active: false })
+  const after = await userinfo(tokens.accessToken)
+  t.match(after, { status: 401, json: { error: 'invalid_token' } })
+  t.match(after.headers.get('www-authenticate'), `Bearer error="invalid_token"`)
+  t.match(
+    after.headers.get('www-authenticate'),
+    `resource_metadata="${server.baseUrl}/.well-known/oauth-protected-resource"`,
+  )
+  t.match(await client.refresh(tokens.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+})
+
+t.test('userinfo shows what the scopes allow', async (t) => {
+  const { accessToken: all } = await obtain('openid profile email')
+  t.match((await userinfo(all)).json, {
+    sub: /\S/,
+    name: 'Alice Example',
+    preferred_username: 'alice',
+    email: 'alice@example.com',
+  })
+  const { accessToken: little } = await obtain('openid')
+  t.same(Object.keys((await userinfo(little)).json), ['sub'])
+  const { accessToken: none } = await obtain('courses:read')
+  const refused = await userinfo(none)
+  t.match(refused, { status: 403, json: { error: 'insufficient_scope' } })
+  t.match(refused.headers.get('www-authenticate'), /error="insufficient_scope".*scope="openid"/)
+  for (const authorization of ['Bearer', 'Bearer a b', 'Basic YTpi', `Bearer ${all}x`, `Token ${all}`])
+    t.match(await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { headers: { authorization } }), {
+      status: 401,
+      json: { error: 'invalid_token' },
+    })
+})
+
+t.test('cancelling goes back to the client with access_denied, state and iss', async (t) => {
+  const before = audits('consent_denied').length
+  const { challenge } = makePkce()
+  const location = await signIn(browser, client.authorizeUrl('openid', challenge), { decision: 'cancel' })
+  t.match(Object.fromEntries(location.searchParams), {
+    error: 'access_denied',
+    state: 'a-state',
+    iss: server.baseUrl,
+  })
+  t.equal(audits('consent_denied').length, before + 1)
+})
+
+t.test('success goes back with code, state and iss, and cookies keep to themselves', async (t) => {
+  const fresh = openBrowser(server.baseUrl)
+  const { redirect } = await client.obtainCode({ browser: fresh, scope: 'openid' })
+  t.same([...redirect.searchParams.keys()].toSorted(), ['code', 'iss', 'state'])
+  t.equal(redirect.searchParams.get('iss'), server.baseUrl)
+  for (const { name, attributes } of fresh.cookies.values()) {
+    t.match(attributes, /httponly/, name)
+    t.match(attributes, /samesite=(lax|strict)/, name)
+  }
+})
+
+t.test('a pushed authorization request is checked like any other and works once', async (t) => {
+  const { verifier, challenge } = makePkce()
+  const push = (overrides: Parameters = {}) =>
+    send(`${server.baseUrl}${ENDPOINTS.pushedAuthorizationRequest}`, {
+      form: {
+        ...Object.fromEntries(client.authorizeUrl('openid courses:read', challenge).searchParams),
+        ...overrides,
+      },
+    })
+  t.match(await push({ scope: undefined }), { status: 400, json: { error: 'invalid_request' } })
+  t.match(await push({ scope: 'courses:juggle' }), { status: 400, json: { error: 'invalid_scope' } })
+  t.match(await push({ state: undefined }), { status: 400, json: { error: 'invalid_request' } })
+  const pushed = await push()
+  t.equal(pushed.status, 201)
+  const address = new URL(`${server.baseUrl}${ENDPOINTS.authorization}`)
+  address.search = new URLSearchParams({
+    client_id: client.clientId,
+    request_uri: String(pushed.json['request_uri']),
+  }).toString()
+  const location = await signIn(browser, address)
+  const code = location.searchParams.get('code') ?? ''
+  const answer = await client.exchange({ code, verifier })
+  t.match(answer, { status: 200, json: { scope: 'openid courses:read' } })
+  client.readTokens(answer)
+})
+
+t.test('every token, code and secret stays out of the log; the audit tells the story', async (t) => {
+  for (const action of [
+    'client_registered',
+    'consent_given',
+    'token_issued',
+    'token_refreshed',
+    'token_revoked',
+  ])
+    t.ok(audits(action).length > 0, action)
+  t.match(audits('token_issued')[0], {
+    event: 'audit',
+    client_id: /\S/,
+    subject: /\S/,
+    scope: /\S/,
+    grant: /^[\w-]{43}$/,
+  })
+})

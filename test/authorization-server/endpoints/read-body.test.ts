@@ -1,0 +1,62 @@
+import t from 'tap'
+import { canonicaliseResource } from '../../../authorization-server/endpoints/canonical-resource.ts'
+import { readForm } from '../../../authorization-server/endpoints/read-form.ts'
+import { readJsonObject } from '../../../authorization-server/endpoints/read-json-object.ts'
+import { readMediaType } from '../../../authorization-server/endpoints/read-media-type.ts'
+
+const FORM = 'application/x-www-form-urlencoded'
+
+t.test('readMediaType() refuses what is not a media type', async (t) => {
+  const values = [
+    undefined,
+    '',
+    'json',
+    'application/json\ta',
+    'application/json a',
+    'application/json; charset',
+    'application/json; charset="utf-8',
+    'application/json, text/html',
+    'application/json; boundary=x',
+  ]
+  for (const value of values) t.equal(readMediaType(value), undefined, JSON.stringify(value) ?? 'missing')
+  t.same(readMediaType('Application/JSON; Charset="UTF-8"'), { type: 'application/json', charset: 'utf-8' })
+  t.same(readMediaType(FORM), { type: FORM, charset: undefined })
+})
+
+t.test('readForm() refuses other content types, other charsets and parameters sent twice', async (t) => {
+  const refused = (contentType: string | undefined, body: string) => {
+    const read = readForm(contentType === undefined ? {} : { 'content-type': contentType }, Buffer.from(body))
+    return 'refused' in read ? read.refused : undefined
+  }
+  t.match(refused(undefined, 'a=b'), { status: 400, error: 'invalid_request' })
+  t.match(refused('application/json', '{}'), { status: 400, error: 'invalid_request' })
+  t.match(refused(`${FORM}; charset=klingon`, 'a=b'), { status: 400, error: 'invalid_request' })
+  t.match(refused(FORM, 'code=1&code=2'), {
+    status: 400,
+    description: /parameter code must not be sent twice/,
+  })
+  t.match(refused(FORM, 'a%22%0a=1&a%22%0a=2'), { description: /parameter a\?\? must/ })
+  t.equal(refused(FORM, 'resource=a&resource=b'), undefined, 'RFC 8707 section 2: resource may come twice')
+})
+
+t.test('readJsonObject() refuses everything but a JSON object', async (t) => {
+  const json = { 'content-type': 'application/json' }
+  for (const body of ['', '{', '[]', 'null', '7', '"text"', '\u0000'])
+    t.match(readJsonObject(json, Buffer.from(body)), {
+      refused: { status: 400, error: 'invalid_request' },
+    })
+  t.match(readJsonObject({ 'content-type': 'text/plain' }, Buffer.from('{}')), { refused: { status: 400 } })
+  t.match(readJsonObject(json, undefined), { refused: { status: 400 } })
+  t.match(readJsonObject(json, Buffer.from('{"a":1}')), { object: { a: 1 } })
+})
+
+t.test('canonicaliseResource() takes the trailing slash and repetitions away', async (t) => {
+  const issuer = 'https://api.example.com'
+  const parameters = new URLSearchParams(`resource=${issuer}/&a=b&resource=${issuer}`)
+  t.ok(canonicaliseResource(parameters, issuer))
+  t.same(parameters.getAll('resource'), [issuer])
+  t.equal(parameters.get('a'), 'b')
+  t.notOk(canonicaliseResource(new URLSearchParams(`resource=${issuer}`), issuer))
+  t.notOk(canonicaliseResource(new URLSearchParams('resource=https://api.example.com/a/'), issuer))
+  t.notOk(canonicaliseResource(new URLSearchParams('a=b'), issuer))
+})

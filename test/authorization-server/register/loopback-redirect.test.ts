@@ -1,0 +1,66 @@
+import t from 'tap'
+import { isLoopbackRedirect } from '../../../authorization-server/register/loopback-redirect.ts'
+
+const STRICT = ['127.0.0.1']
+
+t.test('isLoopbackRedirect() refuses everything that is not http://127.0.0.1:<port>/<path>', async (t) => {
+  const refused = [
+    '',
+    'http://127.0.0.1/callback',
+    'http://127.0.0.1:4000',
+    'http://127.0.0.1:/callback',
+    'http://127.0.0.1:0/callback',
+    'http://127.0.0.1:080/callback',
+    'http://127.0.0.1:65536/callback',
+    'http://127.0.0.1:999999/callback',
+    'http://127.0.0.1:4000/callback#fragment',
+    'http://127.0.0.1:4000/call back',
+    'http://127.0.0.1:4000/a/../callback',
+    'http://127.0.0.1:4000/./callback',
+    'http://127.0.0.1:4000/%2e%2e/callback',
+    'http://127.0.0.1:4000\\@evil.example/',
+    'http://127.0.0.1:4000/\\evil',
+    'http://127.0.0.1:4000/callback\n',
+    'http://127.0.0.1:4000/ü',
+    'HTTP://127.0.0.1:4000/callback',
+    'http:/127.0.0.1:4000/callback',
+    'https://127.0.0.1:4000/callback',
+    'http://127.0.0.1.evil.example:4000/callback',
+    'http://127.0.0.1@evil.example:4000/callback',
+    'http://user@127.0.0.1:4000/callback',
+    'http://user:secret@127.0.0.1:4000/callback',
+    'http://127.0.0.1:80@evil.example/callback',
+    'http://127.0.0.2:4000/callback',
+    'http://127.1:4000/callback',
+    'http://0x7f000001:4000/callback',
+    'http://2130706433:4000/callback',
+    'http://0177.0.0.1:4000/callback',
+    'http://127.0.0.1.:4000/callback',
+    'http://[::1]:4000/callback',
+    'http://[::ffff:127.0.0.1]:4000/callback',
+    'http://localhost:4000/callback',
+    'http://LOCALHOST:4000/callback',
+    'http://0.0.0.0:4000/callback',
+    'com.example.app:/callback',
+    'javascript:alert(1)',
+    'urn:ietf:wg:oauth:2.0:oob',
+  ]
+  for (const uri of refused) t.notOk(isLoopbackRedirect(uri, STRICT), JSON.stringify(uri))
+})
+
+t.test('isLoopbackRedirect() accepts the form of the contract', async (t) => {
+  for (const uri of [
+    'http://127.0.0.1:1/callback',
+    'http://127.0.0.1:80/callback',
+    'http://127.0.0.1:65535/a/b/c',
+    'http://127.0.0.1:4000/',
+    'http://127.0.0.1:4000/callback?app=one',
+  ])
+    t.ok(isLoopbackRedirect(uri, STRICT), uri)
+})
+
+t.test('isLoopbackRedirect() accepts other hosts only where the operator lists them', async (t) => {
+  t.ok(isLoopbackRedirect('http://localhost:4000/callback', ['127.0.0.1', 'localhost']))
+  t.ok(isLoopbackRedirect('http://[::1]:4000/callback', ['[::1]']))
+  t.notOk(isLoopbackRedirect('http://127.0.0.1:4000/callback', ['[::1]']))
+})
