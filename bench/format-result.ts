@@ -3,6 +3,8 @@ import type { RowResult } from './row.ts'
 import { cpuPerRequest } from './sample.ts'
 import { type Summary, summarise } from './summarise.ts'
 
+const OTHERS_TOLERATED = 0.02 // of the server's processor, over a round
+
 /** The table of a row for a terminal: CPU time per request of every subject, and the ratios taken round by round. */
 export function formatResult(result: RowResult): string {
   const width = Math.max(...result.measured.map(({ name }) => name.length), ...result.ratios.map(ratioWidth))
@@ -19,6 +21,7 @@ export function formatResult(result: RowResult): string {
     ...lines,
     `  ${'ratio of CPU per request, round by round'.padEnd(width)}       min   median      max`,
     ...ratios,
+    ...warnOfOthers(result.measured),
     '',
   ].join('\n')
 }
@@ -39,6 +42,18 @@ function formatMeasured({ name, samples }: Measured, width: number): string {
   const busy = summarise(samples.map(({ cpuMicros, elapsedMs }) => cpuMicros / (elapsedMs * 1000))).median
   const perRequest = formatSummary(summarise(samples.map(cpuPerRequest)), 1)
   return `  ${name.padEnd(width)}  ${perRequest}   ${rate.toFixed(0).padStart(10)}   ${(busy * 100).toFixed(0).padStart(7)} %`
+}
+
+/** What other programs took of the server's processor spoils its caches, and so the figures. */
+function warnOfOthers(measured: readonly Measured[]): string[] {
+  const shares = measured.flatMap(({ samples }) =>
+    samples.map(({ othersMicros = 0, elapsedMs }) => othersMicros / (elapsedMs * 1000)),
+  )
+  const share = summarise(shares).median
+  if (share <= OTHERS_TOLERATED) return []
+  return [
+    `  NOISE: other programs took ${(share * 100).toFixed(0)} % of the server's processor; measure again on a quiet machine`,
+  ]
 }
 
 function formatSummary({ min, median, max }: Summary, digits: number): string {

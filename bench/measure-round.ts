@@ -1,5 +1,6 @@
 import { BenchError } from './bench-error.ts'
 import type { Load, LoadResult } from './load/load.ts'
+import { measureCoreMicros } from './measure-core.ts'
 import { measureCpuMicros } from './measure-cpu.ts'
 import type { Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
@@ -13,12 +14,28 @@ export async function measureRound(subject: Subject, load: Load, seconds: number
   const ended = subject.process.ended.then((complaints): never => {
     throw new BenchError('ERR_BENCH_SUBJECT', `${subject.name} ended under the load: ${complaints}`)
   })
-  const before = measureCpuMicros(subject.process.pid)
+  const before = readClocks(subject)
   const result = await Promise.race([load.run(subject.target, seconds), ended])
-  const cpuMicros = measureCpuMicros(subject.process.pid) - before
+  const after = readClocks(subject)
   refuseWrongAnswers(subject, result)
   await subject.verify?.(result.right)
-  return { requests: result.right, elapsedMs: result.elapsedMs, cpuMicros }
+  const cpuMicros = after.ownMicros - before.ownMicros
+  return {
+    requests: result.right,
+    elapsedMs: result.elapsedMs,
+    cpuMicros,
+    othersMicros:
+      after.coreMicros === undefined || before.coreMicros === undefined
+        ? undefined
+        : Math.max(0, after.coreMicros - before.coreMicros - cpuMicros),
+  }
+}
+
+function readClocks({ core, process }: Subject): { ownMicros: number; coreMicros: number | undefined } {
+  return {
+    ownMicros: measureCpuMicros(process.pid),
+    coreMicros: core === undefined ? undefined : measureCoreMicros(core),
+  }
 }
 
 /** A figure made of errors is worthless: one wrong answer ends the benchmark. */

@@ -28,6 +28,7 @@ export async function startPeer(
   return {
     name,
     process: started,
+    core: cores,
     target: { ...target, url: new URL(new URL(target.url).pathname, String(url)).href },
   }
 }

@@ -5,6 +5,8 @@ import type { BenchProcess } from './start-process.ts'
 export type Subject = {
   readonly name: string
   readonly process: BenchProcess
+  /** The processor that it runs on and nothing else should; undefined when it is not pinned. */
+  readonly core: string | undefined
   readonly target: Target
   /**
    * Looks after each load whether the server did all of its work, so that nothing is measured with a part switched off.

@@ -19,6 +19,7 @@ export async function startGatewaySubject(
   return {
     name: options.name,
     process: product.gateway,
+    core: options.cores?.server,
     target: {
       url: `${product.baseUrl}${PATH}`,
       headers: { accept: 'application/json', authorization: `Bearer ${token}` },

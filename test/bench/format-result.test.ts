@@ -8,6 +8,7 @@ const aSubject = (name: string, ...cpuMicrosPerRequest: number[]): Measured => (
     requests: 1000,
     elapsedMs: 100,
     cpuMicros: micros * 1000,
+    othersMicros: 0,
   })),
 })
 
@@ -29,4 +30,13 @@ t.test('formatResult() shows every subject, the ratio and the conditions', async
   t.match(text, /^A row\n {2}load: wrk 4\.1\.0\n/)
   t.match(text, /^ {2}a +10\.0 +20\.0 +30\.0 +10000 +20 %$/m)
   t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 {3}goal <= 0\.55$/m)
+})
+
+t.test('formatResult() says so when other programs had the processor', async (t) => {
+  const noisy = {
+    ...aSubject('a', 10),
+    samples: [{ requests: 1000, elapsedMs: 100, cpuMicros: 10_000, othersMicros: 30_000 }],
+  }
+  const text = formatResult({ title: 'A row', conditions: {}, measured: [noisy], ratios: [] })
+  t.match(text, /NOISE: other programs took 30 % of the server's processor/)
 })
