@@ -247,13 +247,14 @@ function issuerOf(file: File): File['issuers'][number] {
 }
 
 function readSecret(file: string): string {
-  const read = readTextFile(file, { shownAs: displayPath(file), letter: 'C' })
-  if ('problem' in read) throw new ConfigError([read.problem])
-  const secret = read.text.trim()
+  const shownAs = displayPath(file)
+  const read = readTextFile(file, { shownAs, letter: 'C' })
+  const secret = 'problem' in read ? '' : read.text.trim()
   if (secret !== '') return secret
+  const why = 'problem' in read ? read.problem.message : 'the file is empty'
   throw new ConfigError([
-    diagnostic('C302', 'the file holds no client secret', wholeFile(displayPath(file)), {
-      hint: 'issuers[0].introspection.clientSecretFile names it; write the client_secret into it',
+    diagnostic('C302', `there is no client secret for the gateway: ${why}`, wholeFile(shownAs), {
+      hint: 'put the client_secret there that the authorization server knows (issuers[0].introspection.clientSecretFile)',
     }),
   ])
 }

@@ -1,0 +1,145 @@
+import t from 'tap'
+import { createTokenVerdicts } from '../../../gateway/identity/token-verdicts.ts'
+import type { Verdict } from '../../../gateway/identity/verdict.ts'
+import { VerdictCache } from '../../../gateway/identity/verdict-cache.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+
+const GOOD: Verdict = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) }
+const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
+
+/** Verdicts with a clock and an issuer in the test's hand. */
+function setUp(options: { maxFlights?: number; maxEntries?: number } = {}) {
+  const clock = { ms: 0 }
+  const questions: { token: string; answer: (verdict: Verdict) => void; fail: (error: Error) => void }[] = []
+  const cache = new VerdictCache({
+    maxEntries: options.maxEntries ?? 100,
+    maxTtlMs: 30_000,
+    negativeTtlMs: 5_000,
+  })
+  const verdicts = createTokenVerdicts({
+    issuerId: 'issuer',
+    cache,
+    introspect: (token) =>
+      new Promise((answer, fail) => {
+        questions.push({ token, answer, fail })
+      }),
+    nowMs: () => clock.ms,
+    maxFlights: options.maxFlights ?? 10,
+    observe: { hit() {}, miss() {} },
+  })
+  const question = (index: number) => {
+    const found = questions[index]
+    if (found === undefined) throw new Error(`there is no question ${index}`)
+    return found
+  }
+  /** Lets the issuer answer question `index`, and gives what `pending` became. */
+  const settle = (pending: Verdict | Promise<Verdict>, index: number, verdict: Verdict) => {
+    question(index).answer(verdict)
+    return pending
+  }
+  return { clock, questions, question, settle, cache, verdicts }
+}
+
+t.test('verdictOf() refuses a token that was revoked while the issuer was answering', async (t) => {
+  const { settle, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  verdicts.revoke('grant-1')
+  t.match(await settle(pending, 0, GOOD), BAD)
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'and nothing was remembered')
+})
+
+t.test('verdictOf() asks again after a revocation of another grant changed nothing', async (t) => {
+  const { settle, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  verdicts.revoke('grant-2')
+  t.equal(await settle(pending, 0, GOOD), GOOD)
+  t.equal(verdicts.verdictOf('a'), GOOD)
+})
+
+t.test('verdictOf() remembers nothing that was asked before everything was forgotten', async (t) => {
+  const { questions, settle, verdicts } = setUp()
+  const before = verdicts.verdictOf('a')
+  verdicts.clear()
+  const after = verdicts.verdictOf('a')
+  t.equal(questions.length, 2, 'a question of before is not shared')
+  t.equal(await settle(before, 0, GOOD), GOOD)
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+  t.equal(await settle(after, 1, GOOD), GOOD)
+  t.equal(verdicts.verdictOf('a'), GOOD)
+})
+
+t.test('revoke() forgets every token of the grant and no other', async (t) => {
+  const { question, cache, verdicts } = setUp()
+  const other: Verdict = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
+  await Promise.all(
+    [GOOD, GOOD, other].map((verdict, i) => {
+      const pending = verdicts.verdictOf(`token-${i}`)
+      question(i).answer(verdict)
+      return pending
+    }),
+  )
+  t.equal(cache.size, 3)
+  verdicts.revoke('grant-1')
+  t.equal(cache.size, 1)
+  t.equal(verdicts.verdictOf('token-2'), other)
+})
+
+t.test('verdictOf() asks the issuer once for a thousand parallel uses', async (t) => {
+  const { questions, question, verdicts } = setUp({ maxFlights: 1 })
+  const all = Array.from({ length: 1_000 }, () => verdicts.verdictOf('a'))
+  t.equal(questions.length, 1)
+  question(0).answer(GOOD)
+  t.same(new Set(await Promise.all(all)), new Set([GOOD]))
+})
+
+t.test('verdictOf() refuses more questions than may be on their way', async (t) => {
+  const { verdicts } = setUp({ maxFlights: 1 })
+  void verdicts.verdictOf('a')
+  await t.rejects(Promise.resolve(verdicts.verdictOf('b')), { code: 'ERR_INTROSPECTION_OVERLOAD' })
+})
+
+t.test('verdictOf() remembers no failure', async (t) => {
+  const { question, settle, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  question(0).fail(new Error('away'))
+  await t.rejects(Promise.resolve(pending), { message: 'away' })
+  const again = verdicts.verdictOf('a')
+  t.equal(await settle(again, 1, GOOD), GOOD)
+})
+
+t.test('verdictOf() keeps a good verdict for its time, and never past the token', async (t) => {
+  const { clock, settle, verdicts } = setUp()
+  await settle(verdicts.verdictOf('a'), 0, GOOD)
+  clock.ms = 29_999
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 30_000
+  const again = verdicts.verdictOf('a')
+  t.ok(again instanceof Promise)
+  clock.ms = 90_000
+  await settle(again, 1, GOOD)
+  clock.ms = 99_999
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 100_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+})
+
+t.test('verdictOf() keeps a bad verdict for seconds only', async (t) => {
+  const { clock, settle, verdicts } = setUp()
+  await settle(verdicts.verdictOf('a'), 0, BAD)
+  clock.ms = 4_999
+  t.equal(verdicts.verdictOf('a'), BAD)
+  clock.ms = 5_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+})
+
+t.test('bad tokens do not push out good ones, and both are bounded', async (t) => {
+  const { cache } = setUp({ maxEntries: 10 })
+  cache.set('good', GOOD, 0)
+  for (let i = 0; i < 100; i++) cache.set(`junk-${i}`, BAD, 0)
+  t.equal(cache.get('good', 1), GOOD)
+  t.equal(cache.size, 11)
+  for (let i = 0; i < 100; i++) cache.set(`good-${i}`, GOOD, 0)
+  t.equal(cache.size, 20)
+  cache.dropGrant('grant-1')
+  t.equal(cache.size, 10)
+})

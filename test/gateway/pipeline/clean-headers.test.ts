@@ -1,0 +1,120 @@
+import t from 'tap'
+import { type CleanHeaders, cleanHeaders } from '../../../gateway/pipeline/clean-headers.ts'
+import type { Refusal } from '../../../gateway/refusal.ts'
+
+const HOST = ['Host', 'api.test']
+
+function clean(...headers: string[]): CleanHeaders | Refusal {
+  return cleanHeaders([...HOST, ...headers], '1.1')
+}
+
+function endToEnd(...headers: string[]): readonly string[] {
+  const cleaned = clean(...headers)
+  if ('refused' in cleaned) throw new Error(cleaned.refused)
+  return cleaned.endToEnd
+}
+
+const DROPPED = [
+  'x-auth-subject',
+  'X-Auth-Subject',
+  'X_Auth_Subject',
+  'x-auth_subject',
+  'x.auth.subject',
+  'X-AUTH-ANYTHING',
+  'x-auth-',
+  'X-Forwarded-For',
+  'x_forwarded_for',
+  'X-Forwarded-Host',
+  'X-Forwarded-Proto',
+  'Forwarded',
+  'Via',
+  'X-Real-IP',
+  'X-Request-Id',
+  'X-Original-URL',
+  'X-Rewrite-URL',
+  'X-HTTP-Method-Override',
+  'x-scopegate-error',
+  'Content_Length',
+  'Transfer_Encoding',
+  'Proxy-Authorization',
+  'Proxy-Connection',
+  'Keep-Alive',
+  'TE',
+  'Trailer',
+  'Upgrade',
+  'HTTP2-Settings',
+  'Expect',
+]
+
+for (const name of DROPPED)
+  t.test(`cleanHeaders() drops ${name}`, async (t) => {
+    t.same(endToEnd(name, 'value', 'Accept', 'a/b'), ['Accept', 'a/b'])
+  })
+
+t.test('cleanHeaders() drops what Connection nominates, and Connection itself', async (t) => {
+  t.same(endToEnd('Connection', 'X-Secret, close', 'x-secret', '1', 'X-Kept', '2'), ['X-Kept', '2'])
+  t.same(endToEnd('Connection', 'close', 'Connection', 'x-a', 'X-A', '1'), [], 'all Connection lines count')
+})
+
+t.test(
+  'cleanHeaders() keeps an Authorization that Connection nominates: nobody becomes anonymous',
+  async (t) => {
+    t.match(clean('Connection', 'authorization', 'Authorization', 'Bearer a'), { authorization: 'Bearer a' })
+  },
+)
+
+t.test('cleanHeaders() keeps repeated and unknown headers as they came', async (t) => {
+  t.same(
+    endToEnd('X-A', '1', 'x-a', '2', '__proto__', 'x', 'constructor', 'y', 'traceparent', 'z', 'X_Own', '3'),
+    ['X-A', '1', 'x-a', '2', '__proto__', 'x', 'constructor', 'y', 'traceparent', 'z', 'X_Own', '3'],
+  )
+})
+
+t.test('cleanHeaders() sets credentials aside and counts them', async (t) => {
+  const cleaned = clean(
+    'Authorization',
+    'Bearer a',
+    'authorization',
+    'Bearer b',
+    'Cookie',
+    'a=1',
+    'Cookie',
+    'b=2',
+  )
+  t.match(cleaned, { authorizationCount: 2, cookie: 'a=1; b=2', endToEnd: [] })
+})
+
+const MALFORMED: readonly (readonly [string, readonly string[], string?])[] = [
+  ['no Host', []],
+  ['an empty Host', ['Host', '']],
+  ['two Hosts', ['Host', 'a', 'Host', 'a']],
+  ['a list of Hosts', ['Host', 'a, b']],
+  ['a Host with user info', ['Host', 'a@b']],
+  ['a Host with a path', ['Host', 'a/b']],
+  ['a Host with quotes', ['Host', 'evil"']],
+  ['both lengths', [...HOST, 'Content-Length', '5', 'Transfer-Encoding', 'chunked']],
+  ['two Content-Lengths', [...HOST, 'Content-Length', '5', 'content-length', '5']],
+  ['a Content-Length with a sign', [...HOST, 'Content-Length', '+5']],
+  ['a Content-Length in hex', [...HOST, 'Content-Length', '0x10']],
+  ['an empty Content-Length', [...HOST, 'Content-Length', '']],
+  ['a Content-Length list', [...HOST, 'Content-Length', '5, 5']],
+  ['two Transfer-Encodings', [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked']],
+  ['another Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'gzip, chunked']],
+  ['identity as Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'identity']],
+  ['Transfer-Encoding in HTTP/1.0', [...HOST, 'Transfer-Encoding', 'chunked'], '1.0'],
+  ['HTTP/2.0', HOST, '2.0'],
+  ['HTTP/0.9', HOST, '0.9'],
+]
+
+for (const [what, headers, version] of MALFORMED)
+  t.test(`cleanHeaders() refuses ${what}`, async (t) => {
+    t.match(cleanHeaders(headers, version ?? '1.1'), { refused: 'request_malformed' })
+  })
+
+t.test('cleanHeaders() knows how a body is delimited', async (t) => {
+  t.match(clean(), { body: 'none', contentLength: 0 })
+  t.match(clean('Content-Length', '0'), { body: 'none', contentLength: 0 })
+  t.match(clean('Content-Length', '010'), { body: 'sized', contentLength: 10 })
+  t.match(clean('Transfer-Encoding', 'Chunked'), { body: 'chunked', contentLength: 0 })
+  t.match(cleanHeaders([], '1.0'), { body: 'none' }, 'HTTP/1.0 needs no Host')
+})
