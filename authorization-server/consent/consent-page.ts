@@ -39,7 +39,7 @@ export function consentPage(options: ConsentPageOptions): {
     }</p>
 ${options.nothingChosen && html`<p class="wrong" role="alert">Leave at least one box ticked, or cancel.</p>`}
 <dl>
-<div><dt>You are signed in as</dt><dd><strong><bdi>${options.account.name}</bdi></strong> (<bdi>${options.account.username}</bdi>). <a href="${path}?account=other">Not you? Switch account</a></dd></div>
+<div><dt>You are signed in as</dt><dd><strong><bdi>${options.account.name}</bdi></strong> (<bdi>${options.account.username}</bdi>) <a href="${path}?account=other">Not you? Switch account</a></dd></div>
 <div><dt>You will be sent to</dt><dd>${
       target.onThisDevice
         ? html`<strong>an app on this computer</strong> (<bdi>${target.shown}</bdi>)`

@@ -31,7 +31,7 @@ main {
 footer { padding: 1rem 0.25rem; color: var(--quiet); font-size: 0.8125rem; overflow-wrap: anywhere; }
 .service { margin: 0 0 0.25rem; color: var(--quiet); font-size: 0.9375rem; }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; text-wrap: balance; }
-h2 { margin: 1.5rem 0 0.5rem; font-size: 1rem; }
+h2 { margin: 1.5rem 0 0.75rem; font-size: 1.125rem; }
 p { margin: 0 0 1rem; }
 bdi { overflow-wrap: anywhere; }
 a { color: var(--accent); text-underline-offset: 0.15em; }
@@ -63,8 +63,10 @@ dl div { padding: 0.75rem 1rem; }
 dl div + div { border-top: 1px solid var(--line); }
 dt { color: var(--quiet); font-size: 0.875rem; }
 dd { margin: 0; overflow-wrap: anywhere; }
+dd a { display: block; width: fit-content; }
 fieldset, details.group { margin: 0 0 0.75rem; padding: 0; border: 0; }
 legend, details.group summary { padding: 0; font-weight: 600; }
+legend { color: var(--quiet); font-size: 0.9375rem; }
 details.group { border-bottom: 1px solid var(--line); padding-bottom: 0.5rem; }
 summary { cursor: pointer; }
 summary .count { color: var(--quiet); font-weight: 400; }

@@ -1,0 +1,109 @@
+import t from 'tap'
+import { comesFromOwnPage } from '../../../authorization-server/pages/comes-from-own-page.ts'
+import { displayText } from '../../../authorization-server/pages/display-text.ts'
+import { createFormTokens } from '../../../authorization-server/pages/form-token.ts'
+import { Html, html } from '../../../authorization-server/pages/html.ts'
+import { readForm } from '../../../authorization-server/pages/read-form.ts'
+import { readRedirectTarget } from '../../../authorization-server/pages/redirect-target.ts'
+import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
+
+t.test('html`` escapes every value and nothing else makes markup', async (t) => {
+  t.equal(
+    String(html`<a title="${`"'<&>\``}">${'<b>'}</a>`),
+    '<a title="&#34;&#39;&#60;&#38;&#62;&#96;">&#60;b&#62;</a>',
+  )
+  t.equal(String(html`${[html`<i>1</i>`, '<2>']}${undefined}${false}${0}`), '<i>1</i>&#60;2&#62;0')
+  t.throws(() => Reflect.construct(Html, ['<b>', Symbol('html')]), TypeError)
+})
+
+t.test(
+  'displayText() shows nothing invisible, nothing that turns the direction, 100 characters',
+  async (t) => {
+    t.equal(displayText(`a\u202e\u2066b\u200bc\u0007${String.fromCharCode(0xd800)}\u{e0041}d`), 'abcd')
+    t.equal(displayText('  two\n\tlines\u2028 here '), 'two lines here')
+    t.equal(displayText(`Z${'\u0301'.repeat(500)}algo`), 'Z\u0301\u0301algo')
+    t.equal([...(displayText('\u{1f600}'.repeat(200)) ?? '')].length, 100)
+    t.equal(displayText('x'.repeat(100)), 'x'.repeat(100))
+    for (const text of [undefined, '', ' \n', '\u3164\u115f\u034f\ufeff'])
+      t.equal(displayText(text), undefined)
+    t.equal(displayText('الكورسات'), 'الكورسات')
+  },
+)
+
+t.test('readForm() reads a form and nothing that is nearly one', async (t) => {
+  t.strictSame(
+    [...(readForm('a=1+2%2B&b=%C3%BC&c=') ?? [])],
+    [
+      ['a', '1 2+'],
+      ['b', '\u00fc'],
+      ['c', ''],
+    ],
+  )
+  t.equal(readForm('')?.size, 0)
+  for (const body of ['a', '&', 'a=1&', '=1', 'a=1&a=2', 'a=1=2', 'a=%zz', 'a=%C3', 'a=%00', 'a=1&%61=2'])
+    t.equal(readForm(body), undefined, body)
+})
+
+t.test('readRedirectTarget() names host and port, and tells apps on this device', async (t) => {
+  const cases = [
+    ['http://127.0.0.1:51234/cb', '127.0.0.1:51234', true, 'http://127.0.0.1:51234'],
+    ['http://[::1]:51234/cb', '[::1]:51234', true, undefined],
+    ['http://localhost/cb', 'localhost', true, 'http://localhost'],
+    ['https://app.example/cb', 'app.example', false, 'https://app.example'],
+    ['https://127.0.0.1.evil.example/', '127.0.0.1.evil.example', false, 'https://127.0.0.1.evil.example'],
+    ['https://user:pw@evil.example/', 'evil.example', false, 'https://evil.example'],
+    ['https://b\u00fccher.example/', 'xn--bcher-kva.example', false, 'https://xn--bcher-kva.example'],
+    ['com.example.app:/cb', 'com.example.app', true, 'com.example.app:'],
+    ['nonsense', 'an unknown place', false, undefined],
+  ] as const
+  for (const [uri, shown, onThisDevice, policySource] of cases)
+    t.strictSame(readRedirectTarget(uri), { shown, onThisDevice, policySource }, uri)
+})
+
+t.test('form tokens: an older key still verifies, a foreign one does not', async (t) => {
+  const cookie = 'c'.repeat(43)
+  const secureCookies = false
+  const token = createFormTokens({ cookieKeys: ['old'], secureCookies }).issue('uid', cookie)
+  const verify = (cookieKeys: readonly string[], uid = 'uid', value = token) =>
+    createFormTokens({ cookieKeys, secureCookies }).verify({
+      uid,
+      cookieHeader: `a=b; scopegate-form=${cookie}; c=d`,
+      token: value,
+    })
+  t.equal(verify(['new', 'old']), true)
+  t.equal(verify(['new']), false)
+  t.equal(verify(['old'], 'other'), false)
+  t.equal(verify(['old'], 'uid', `${token}A`), false)
+  t.throws(() => createFormTokens({ cookieKeys: [], secureCookies }), TypeError)
+})
+
+t.test(
+  'comesFromOwnPage() believes what the browser says, and asks nothing of one that is silent',
+  async (t) => {
+    const own = 'https://login.example'
+    for (const headers of [
+      {},
+      { origin: own },
+      { origin: 'null', 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'same-origin' },
+    ])
+      t.equal(comesFromOwnPage(headers, own), true, JSON.stringify(headers))
+    for (const headers of [
+      { origin: 'https://login.example.evil.example' },
+      { origin: own, 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+    ])
+      t.equal(comesFromOwnPage(headers, own), false, JSON.stringify(headers))
+  },
+)
+
+t.test('renderErrorPage() escapes everything and knows every word it is given', async (t) => {
+  const options = { serviceName: '<S>', requestId: '<id>' }
+  const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
+  t.notMatch(markup, /<svg|<script|<S>|<id>|\u202e/)
+  t.match(markup, /<h1>The app sent you here the wrong way<\/h1>/)
+  t.match(renderErrorPage({ ...options, error: 'server_error', description: '' }), /on our side/)
+  t.notMatch(renderErrorPage({ ...options, error: 'server_error', description: '' }), /<details>/)
+  t.match(renderErrorPage({ ...options, error: 'constructor', description: '' }), /the wrong way/)
+})

@@ -1,0 +1,52 @@
+import { hash } from 'node:crypto'
+import t from 'tap'
+import { html } from '../../../authorization-server/pages/html.ts'
+import { pageHeaders } from '../../../authorization-server/pages/page-headers.ts'
+import { PAGE_STYLE, PAGE_STYLE_SOURCE } from '../../../authorization-server/pages/page-style.ts'
+import { renderPage } from '../../../authorization-server/pages/render-page.ts'
+
+/** Text colour and the grounds it stands on. */
+const PAIRS: Readonly<Record<string, readonly string[]>> = {
+  text: ['card', 'ground'],
+  quiet: ['card', 'ground'],
+  accent: ['card'],
+  'accent-over': ['card'],
+  'notice-text': ['notice'],
+  'wrong-text': ['wrong'],
+  'on-accent': ['accent', 'accent-over'],
+}
+
+t.test('text keeps a contrast of 4.5:1 in both schemes (WCAG 2.2 section 1.4.3)', async (t) => {
+  const [light = '', dark = ''] = PAGE_STYLE.split('@media (prefers-color-scheme: dark)')
+  for (const [scheme, style] of Object.entries({ light, dark })) {
+    const colour = (name: string) => new RegExp(`--${name}: (#[0-9a-f]{6})`).exec(style)?.[1] ?? ''
+    for (const [text, grounds] of Object.entries(PAIRS))
+      for (const ground of grounds) {
+        const ratio = contrast(colour(text), colour(ground))
+        t.ok(ratio >= 4.5, `${scheme}: ${text} on ${ground} ${ratio.toFixed(2)}:1`)
+      }
+  }
+})
+
+t.test('the policy names the stylesheet that the page embeds, byte for byte', async (t) => {
+  const markup = renderPage({ title: 'T', serviceName: 'S', body: html``, requestId: undefined })
+  const [, embedded = ''] = /<style>([\s\S]*?)<\/style>/.exec(markup) ?? []
+  t.equal(`'sha256-${hash('sha256', embedded, 'base64')}'`, PAGE_STYLE_SOURCE)
+  t.match(pageHeaders([])['content-security-policy'], `style-src ${PAGE_STYLE_SOURCE};`)
+  t.match(pageHeaders([])['content-security-policy'], /; form-action 'none'$/)
+  t.notMatch(pageHeaders(undefined)['content-security-policy'], 'form-action')
+})
+
+function contrast(one: string, other: string): number {
+  const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+/** WCAG 2.2: relative luminance. */
+function luminance(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}

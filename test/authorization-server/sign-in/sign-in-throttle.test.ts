@@ -1,0 +1,47 @@
+import t from 'tap'
+import { createSignInThrottle } from '../../../authorization-server/sign-in/sign-in-throttle.ts'
+
+const LIMITS = { failuresPerAccount: 3, failuresPerAddress: 5, windowMs: 60_000 }
+
+t.test('attempt() pauses the account for this address only', async (t) => {
+  const { attempt } = createSignInThrottle(LIMITS, () => 1_000)
+  for (let i = 0; i < 3; i++) t.equal(attempt('alice', '10.0.0.1'), undefined)
+  t.strictSame(attempt('Alice ', '10.0.0.1'), { retryAfterSeconds: 60 })
+  t.equal(attempt('alice', '10.0.0.2'), undefined)
+  t.equal(attempt('bob', '10.0.0.1'), undefined)
+})
+
+t.test('attempt() pauses an address that tries many accounts', async (t) => {
+  let now = 0
+  const { attempt } = createSignInThrottle(LIMITS, () => now)
+  for (let i = 0; i < 5; i++) t.equal(attempt(`user-${i}`, '10.0.0.1'), undefined)
+  now = 59_999
+  t.strictSame(attempt('user-6', '10.0.0.1'), { retryAfterSeconds: 1 })
+  now = 60_000
+  t.equal(attempt('user-6', '10.0.0.1'), undefined)
+})
+
+t.test('attempt() takes an IPv6 /64 for one address', async (t) => {
+  const { attempt } = createSignInThrottle(LIMITS, () => 0)
+  for (const address of ['2001:db8:1:2::1', '2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::ffff'])
+    t.equal(attempt('alice', address), undefined)
+  t.ok(attempt('alice', '2001:db8:1:2::9'))
+  t.equal(attempt('alice', '2001:db8:1:3::9'), undefined)
+  t.equal(attempt('alice', '::ffff:10.0.0.1'), undefined)
+  t.equal(attempt('alice', '::ffff:10.0.0.2'), undefined)
+})
+
+t.test('attempt() counts names that no account can have together', async (t) => {
+  const { attempt } = createSignInThrottle(LIMITS, () => 0)
+  for (const name of ['<a>', '<b>', '']) t.equal(attempt(name, '10.0.0.1'), undefined)
+  t.ok(attempt('<c>', '10.0.0.1'))
+})
+
+t.test('succeeded() forgets the failures of the account, and its own attempt', async (t) => {
+  const { attempt, succeeded } = createSignInThrottle(LIMITS, () => 0)
+  for (let round = 0; round < 10; round++) {
+    t.equal(attempt('alice', '10.0.0.1'), undefined)
+    succeeded('alice', '10.0.0.1')
+  }
+  succeeded('nobody', '10.0.0.9')
+})
