@@ -33,6 +33,8 @@ export type Pod = {
   address(port: string): string
   /** What it has printed so far. */
   output(): string
+  /** Runs another command in the container, as `kubectl exec --stdin` does. */
+  exec(command: readonly string[], input: string): { readonly status: number | null; readonly output: string }
   /** SIGTERM, and SIGKILL when the grace is over. @returns the exit code, or the signal that ended it. */
   stop(): Promise<number | string>
   /** SIGKILL, when a test has failed. */
@@ -79,23 +81,27 @@ export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
       run('mount', '-o', 'remount,bind,ro', join(root, mount.mountPath))
   }
 
-  const command = [...(container.command ?? image.entrypoint), ...(container.args ?? [])]
   const environment = Object.entries(makeEnvironment(image, container, cluster)).map((one) => one.join('='))
+  const enter = (command: readonly string[]): readonly string[] => [
+    '--no-new-privs',
+    // Exactly this environment: the test runner adds its own to every child process.
+    ...['env', '--ignore-environment', ...environment],
+    ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
+    ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
+  ]
   const child = spawn(
     'setpriv',
-    [
-      '--no-new-privs',
-      // Exactly this environment: the test runner adds its own to every child process.
-      ...['env', '--ignore-environment', ...environment],
-      ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
-      ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
-    ],
+    enter([...(container.command ?? image.entrypoint), ...(container.args ?? [])]),
     { stdio: ['ignore', 'pipe', 'pipe'] },
   )
-  return watch(child, pod, container)
+  const exec: Pod['exec'] = (command, input) => {
+    const { status, stdout, stderr } = spawnSync('setpriv', enter(command), { input, encoding: 'utf8' })
+    return { status, output: `${stdout}${stderr}` }
+  }
+  return { ...watch(child, pod, container), exec }
 }
 
-function watch(child: ChildProcess, pod: PodSpec, container: Container): Pod {
+function watch(child: ChildProcess, pod: PodSpec, container: Container): Omit<Pod, 'exec'> {
   let output = ''
   const collect = (chunk: Buffer): void => {
     output += chunk.toString()

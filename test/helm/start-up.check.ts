@@ -56,6 +56,12 @@ function checkInside(): void {
     t.equal(unknown.status, 404)
     t.match(await unknown.json(), { error: /./, error_description: /./ })
 
+    const added = pods.authorizationServer.exec(
+      ['node', 'bin/scopegate.js', 'account', 'add', 'carol'],
+      'correct horse battery staple',
+    )
+    t.equal(added.status, 0, 'an account is added the way the notes say', added)
+
     await checkMetrics(t, pods)
     await stopBoth(t, pods)
   })
