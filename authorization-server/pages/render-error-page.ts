@@ -21,7 +21,7 @@ export function renderErrorPage(
   },
 ): string {
   const { error, description, serviceName, requestId } = options
-  const { title, turn } = WORDING[error] ?? APP_MISTAKE
+  const { title, turn } = WORDING.get(error) ?? APP_MISTAKE
   const details = displayText(description)
   return renderPage({
     title,
@@ -45,41 +45,43 @@ const APP_MISTAKE: Wording = {
   turn: 'You did nothing wrong, and nothing was shared. The people who make the app have to correct it: the details below help them.',
 }
 
-const WORDING: Readonly<Record<string, Wording>> = {
-  interaction_expired: {
-    title: 'This page is no longer valid',
-    turn: 'It took too long, or you finished already. Go back to the app and start again from there.',
-  },
-  other_browser: {
-    title: 'This page belongs to another browser',
-    turn: 'Sign-in has to end in the browser where it began, with cookies allowed. Go back to the app and start again from there.',
-  },
-  wrong_step: {
-    title: 'That step was done already',
-    turn: 'Go back to the app and start again from there.',
-  },
-  form_refused: {
-    title: 'We could not be sure that this came from you',
-    turn: 'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
-  },
-  form_unreadable: {
-    title: 'We could not read what your browser sent',
-    turn: 'Nothing was changed. Go back to the app and start again from there.',
-  },
-  too_many_attempts: {
-    title: 'Too many attempts',
-    turn: 'Sign-in is paused for a few minutes to protect the account. Wait, then go back and try again.',
-  },
-  busy: {
-    title: 'Many people are signing in right now',
-    turn: 'Nothing was changed. Go back, wait a few seconds and try again.',
-  },
-  temporarily_unavailable: {
-    title: 'Sign-in does not work right now',
-    turn: 'The fault is ours. Nothing was changed. Wait a moment, go back and try again.',
-  },
-  server_error: {
-    title: 'Something went wrong on our side',
-    turn: 'Nothing was shared. Go back to the app and try again; if it happens again, tell the people who run this service and quote the request below.',
-  },
-}
+const WORDING: ReadonlyMap<string, Wording> = new Map(
+  Object.entries({
+    interaction_expired: {
+      title: 'This page is no longer valid',
+      turn: 'It took too long, or you finished already. Go back to the app and start again from there.',
+    },
+    other_browser: {
+      title: 'This page belongs to another browser',
+      turn: 'Sign-in has to end in the browser where it began, with cookies allowed. Go back to the app and start again from there.',
+    },
+    wrong_step: {
+      title: 'That step was done already',
+      turn: 'Go back to the app and start again from there.',
+    },
+    form_refused: {
+      title: 'We could not be sure that this came from you',
+      turn: 'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
+    },
+    form_unreadable: {
+      title: 'We could not read what your browser sent',
+      turn: 'Nothing was changed. Go back to the app and start again from there.',
+    },
+    too_many_attempts: {
+      title: 'Too many attempts',
+      turn: 'Sign-in is paused for a few minutes to protect the account. Wait, then go back and try again.',
+    },
+    busy: {
+      title: 'Many people are signing in right now',
+      turn: 'Nothing was changed. Go back, wait a few seconds and try again.',
+    },
+    temporarily_unavailable: {
+      title: 'Sign-in does not work right now',
+      turn: 'The fault is ours. Nothing was changed. Wait a moment, go back and try again.',
+    },
+    server_error: {
+      title: 'Something went wrong on our side',
+      turn: 'Nothing was shared. Go back to the app and try again; if it happens again, tell the people who run this service and quote the request below.',
+    },
+  }),
+)

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { attemptRedis } from './attempt-redis.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
-import { DELETE_SET, INSERT_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
+import { INSERT_ACCOUNT, REMOVE_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
 import { runScript } from './run-script.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
@@ -42,9 +42,14 @@ export function redisAccounts(redis: Redis): AccountStore {
     remove: async (id) => {
       const account = await findById(id)
       if (account === undefined) return
-      const keys = [REDIS_KEYS.ofAccount(id), REDIS_KEYS.account(id), REDIS_KEYS.username(account.username)]
-      await runScript(redis, DELETE_SET, keys, [])
-      await attemptRedis(async () => void (await redis.srem(REDIS_KEYS.origin(account.origin), id)))
+      const { username, origin } = account
+      const keys = [
+        REDIS_KEYS.ofAccount(id),
+        REDIS_KEYS.account(id),
+        REDIS_KEYS.username(username),
+        REDIS_KEYS.origin(origin),
+      ]
+      await runScript(redis, REMOVE_ACCOUNT, keys, [id])
     },
   }
 }

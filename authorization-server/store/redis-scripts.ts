@@ -45,11 +45,10 @@ if expires and tonumber(expires) <= tonumber(ARGV[1]) then return 0 end
 return redis.call('HSETNX', KEYS[1], 'c', ARGV[1])
 `
 
-/** Removes every artifact of a set, and the set. KEYS: set, then more keys to delete with it. */
-export const DELETE_SET = `
+/** Removes every artifact of a grant, and its set. KEYS: set. */
+export const REVOKE_GRANT = `
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
-for i = 1, #KEYS do redis.call('DEL', KEYS[i]) end
-return 1
+return redis.call('DEL', KEYS[1])
 `
 
 /**
@@ -68,4 +67,11 @@ return 1
 export const SET_ACCOUNT_FIELD = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
 return 1
+`
+
+/** Removes an account and every artifact of it. KEYS: set of its artifacts, account, username, origin set. ARGV: id. */
+export const REMOVE_ACCOUNT = `
+for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
+redis.call('SREM', KEYS[4], ARGV[1])
+return redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 `

@@ -7,7 +7,7 @@ import { attemptRedis } from './attempt-redis.ts'
 import { hashId } from './hash-id.ts'
 import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
-import { CONSUME, DELETE_SET, UPSERT } from './redis-scripts.ts'
+import { CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
 import { runScript } from './run-script.ts'
 import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
 
@@ -76,7 +76,7 @@ function artifacts(model: string, redis: Redis, nowSeconds: () => number): Artif
     // Pointers and set members to it lead nowhere then, and go when they expire.
     destroy: (id) => attemptRedis(async () => void (await redis.del(REDIS_KEYS.artifact(model, hashId(id))))),
     revokeByGrantId: async (grantId) =>
-      void (await runScript(redis, DELETE_SET, [REDIS_KEYS.grant(hashId(grantId))], [])),
+      void (await runScript(redis, REVOKE_GRANT, [REDIS_KEYS.grant(hashId(grantId))], [])),
   }
 }
 

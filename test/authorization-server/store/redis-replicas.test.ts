@@ -1,0 +1,76 @@
+import t from 'tap'
+import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { openBrowser } from '../../fixtures/open-browser.ts'
+import { registerClient } from '../../fixtures/register-client.ts'
+import { send } from '../../fixtures/send.ts'
+import { startServer } from '../../fixtures/start-authorization-server.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+
+const redis = await startRedis({ folder: t.testdir({ redis: {} }) })
+t.teardown(() => redis.stop())
+const overrides = { store: { type: 'redis' }, redis: { url: redis.url } } as const
+const one = await startServer(t, overrides)
+// A replica: the same keys, issuer and Redis, on its own port.
+const two = await startServer(t, { ...overrides, dataDir: one.dataDir, issuer: one.baseUrl })
+const urlOf = (replica: { readonly port: number }) => `http://127.0.0.1:${replica.port}`
+const scope = 'openid courses:read'
+
+t.test('two replicas on Redis: 100 parallel exchanges of one code give one 200', async (t) => {
+  const client = await registerClient(one)
+  const grant = await client.obtainCode({ browser: openBrowser(one.baseUrl), scope })
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, i) =>
+      send(`${urlOf(i % 2 === 0 ? one : two)}${ENDPOINTS.token}`, {
+        form: {
+          grant_type: 'authorization_code',
+          code: grant.code,
+          redirect_uri: client.redirectUri,
+          code_verifier: grant.verifier,
+          client_id: client.clientId,
+        },
+      }),
+    ),
+  )
+  const winners = answers.filter(({ status }) => status === 200)
+  t.equal(winners.length, 1)
+  for (const answer of answers) if (answer.status !== 200) t.match(answer.json, { error: 'invalid_grant' })
+  const [winner] = winners
+  if (winner === undefined) return
+  const tokens = client.readTokens(winner)
+  t.match((await client.refresh(tokens.refreshToken)).json, { error: 'invalid_grant' }, 'the family is dead')
+})
+
+t.test('two replicas on Redis: what one issues, the other refreshes and revokes', async (t) => {
+  const client = await registerClient(two)
+  const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
+  const at = async (path: string, form: Record<string, string>) =>
+    send(`${urlOf(two)}${path}`, { form: { client_id: client.clientId, ...form } })
+  const refreshed = await at(ENDPOINTS.token, {
+    grant_type: 'refresh_token',
+    refresh_token: tokens.refreshToken,
+  })
+  t.equal(refreshed.status, 200)
+  const next = client.readTokens(refreshed)
+  t.equal((await at(ENDPOINTS.revocation, { token: next.refreshToken })).status, 200)
+  const userinfo = await send(`${urlOf(one)}${ENDPOINTS.userinfo}`, { token: next.accessToken })
+  t.equal(userinfo.status, 401)
+  t.match(userinfo.headers.get('www-authenticate'), 'error="invalid_token"')
+})
+
+t.test('Redis away: nothing is granted, and it is called an outage', async (t) => {
+  const client = await registerClient(one)
+  const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
+  await redis.stop()
+  const refused = await client.refresh(tokens.refreshToken)
+  t.equal(refused.status, 503)
+  t.ok(refused.headers.get('retry-after'))
+  t.equal(
+    (await client.revoke(tokens.accessToken)).status,
+    503,
+    'a revocation that is not stored is not called one',
+  )
+  const page = await fetch(`${one.baseUrl}/oauth/interaction/some-uid`, {
+    headers: { accept: 'text/html' },
+  })
+  t.equal(page.headers.get('cache-control'), 'no-store')
+})
