@@ -11,7 +11,8 @@ const LINE_BREAK = 0x0a
 /**
  * Makes the check that a gateway did everything for the requests it answered: a line of the access log, a count in the
  * metrics and a token from the cache for each. It empties the log, so that a long benchmark does not fill the disk.
- * @returns a function that takes the number of requests since it was called last.
+ * @returns a function that takes the number of requests since it was called last; it throws ERR_BENCH_INCOMPLETE, or
+ * ERR_BENCH_SUBJECT when the gateway is gone.
  */
 export function verifyGateway(
   product: Pick<Product, 'logFile' | 'managementUrl'>,
@@ -22,7 +23,7 @@ export function verifyGateway(
     answeredInAll += answered
     logged += countLines(product.logFile)
     truncateSync(product.logFile)
-    const metrics = await (await fetch(`${product.managementUrl}/metrics`)).text()
+    const metrics = await scrape(product.managementUrl)
     const found = {
       'access log lines': logged,
       [REQUESTS]: sumSamples(metrics, REQUESTS),
@@ -35,6 +36,14 @@ export function verifyGateway(
       'ERR_BENCH_INCOMPLETE',
       `the gateway answered ${answeredInAll} requests with only ${counts}`,
     )
+  }
+}
+
+async function scrape(managementUrl: string): Promise<string> {
+  try {
+    return await (await fetch(`${managementUrl}/metrics`)).text()
+  } catch (cause) {
+    throw new BenchError('ERR_BENCH_SUBJECT', 'the gateway does not answer on its management port', { cause })
   }
 }
 
