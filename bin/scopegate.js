@@ -19,7 +19,9 @@ const major = Number(process.versions.node.split('.')[0])
 
 if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
   const { main } = await import(pathToFileURL(entry).href)
-  process.exitCode = await main(args)
+  const code = await main(args)
+  // A service that goes on serving gives no code; one that could not start has set its own.
+  if (code !== undefined) process.exitCode = code
 } else {
   handOver(findRuntime() ?? fetchRuntime())
 }

@@ -62,6 +62,7 @@ function whenReady(child: ChildProcess, name: string): Promise<ChildAddresses> {
         new BootError(
           'ERR_CHILD_ENDED',
           `${name} did not start (${signal ?? `exit code ${code}`}); its message is above.`,
+          { exitCode: code === 3 ? 3 : 1 },
         ),
       ),
     )
