@@ -109,10 +109,18 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
     (endpoint.name === 'introspection' ? checkIntrospectionCaller(form, options.issuer) : undefined)
   if (refused !== undefined) return { refused, grantType }
   canonicaliseResource(form, options.issuer)
+  if (endpoint.name === 'token' && form.getAll('resource').some((resource) => resource !== options.issuer))
+    return { refused: foreignResource(options.issuer), grantType }
   const body = Buffer.from(form.toString())
   return endpoint.name === 'token' && grantType === 'refresh_token'
     ? admitRefresh(form, body, options)
     : { body, grantType }
+}
+
+/** Said before the engine sees the request: it would use the code or refresh token up first and refuse afterwards. */
+function foreignResource(issuer: string): OAuthRefusal {
+  const description = `resource must be ${issuer}, the only API this server issues tokens for`
+  return { status: 400, error: 'invalid_target', description }
 }
 
 function admitRefresh(form: URLSearchParams, body: Buffer, options: MountEndpointsOptions): Verdict {

@@ -54,7 +54,8 @@ async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    if (errorCode(cause) === 'ENOENT') return undefined
+    // ENOTDIR: a file stands where the folder should be; making the folder fails next, and says what to do.
+    if (errorCode(cause) === 'ENOENT' || errorCode(cause) === 'ENOTDIR') return undefined
     throw unreadable(file, 'generated once', cause)
   }
 }
