@@ -4,7 +4,7 @@ import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
 /** Which family a code belongs to: P for policies, C for configuration. */
 export type CodeLetter = 'P' | 'C'
 
-const MAX_BYTES = 1_048_576 // a ConfigMap holds no more than 1 MiB either
+const MAX_BYTES = 262_144 // a hundred times what a file of a team needs; a ConfigMap holds 1 MiB in all
 
 /**
  * Reads a text file that people wrote. A byte order mark is dropped; everything else stays as it is.

@@ -18,8 +18,8 @@ export type YamlDocument = {
 
 type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
 
-const MAX_REPORTED = 50 // syntax errors in one file; nobody reads more in one go
-const MAX_PARSED_CHARACTERS = 4_194_304 // in all, while looking for further errors: a bound on the time it takes
+const MAX_REPORTED = 50 // of one kind in one file; nobody reads more in one go
+const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
 
 /** Reads and parses one YAML file; whatever is wrong is in `diagnostics`, nothing is thrown. */
 export function readYamlFile(file: string, naming: Naming): YamlDocument {
@@ -42,9 +42,9 @@ export function parseYaml(text: string, { shownAs, letter }: Naming): YamlDocume
   if (document === undefined || isEmpty(document)) {
     return unusable(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
   }
-  const diagnostics = [...findSyntaxErrors(text, letter, at)]
+  const diagnostics = [...findSyntaxErrors(document, text, letter, at)]
   const told = new Set(diagnostics.map((one) => one.place.line))
-  for (const one of findRefusedYaml(document)) {
+  for (const one of findRefusedYaml(document).slice(0, MAX_REPORTED)) {
     if (told.has(at(one.range).line)) continue
     const related = one.first === undefined ? [] : [{ message: 'it was here first', place: at(one.first) }]
     diagnostics.push(
@@ -93,15 +93,16 @@ function isEmpty(document: Document.Parsed): boolean {
  * until nothing is left or the error cannot be put aside.
  */
 function findSyntaxErrors(
+  document: Document.Parsed,
   text: string,
   letter: CodeLetter,
   at: (range: YamlRange) => Place,
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
   let rest = text
-  const rounds = Math.min(MAX_REPORTED, Math.ceil(MAX_PARSED_CHARACTERS / text.length))
+  let [error] = document.errors
+  const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_REPORTED
   for (let round = 0; round < rounds; round++) {
-    const error = parseDocuments(rest)[0]?.errors[0]
     if (error === undefined) break
     const found = explainYamlError(error, rest)
     const place = at([found.start, found.end])
@@ -113,6 +114,7 @@ function findSyntaxErrors(
     const repaired = rest.slice(0, start) + instead + rest.slice(start + instead.length)
     if (repaired === rest) break
     rest = repaired
+    error = round + 1 < rounds ? parseDocuments(rest)[0]?.errors[0] : undefined
   }
   return diagnostics
 }

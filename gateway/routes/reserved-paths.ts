@@ -5,7 +5,7 @@ import type { PathTemplate } from './path-template.ts'
 const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS)]
 
 /** Single documents of the gateway. */
-const DOCUMENTS = ['/openapi.json', '/auth.md']
+const DOCUMENTS = ['/', '/openapi.json', '/auth.md']
 
 /**
  * Finds the path of Scopegate's own that a policy's template would take: the same path, or one below a tree of its own.
@@ -21,6 +21,7 @@ export function findReservedPath(template: PathTemplate): string | undefined {
   const prefix = `/${literals.join('/')}`
   const tree = TREES.find((one) => prefix === one || prefix.startsWith(`${one}/`))
   if (tree !== undefined) return `${tree}/**`
-  const isLiteral = literals.length === template.segments.length
+  // `/**` is wide, `/auth.md/**` begins with the document itself.
+  const isLiteral = literals.length === template.segments.length && literals.length > 0
   return isLiteral ? DOCUMENTS.find((one) => prefix === one) : undefined
 }
