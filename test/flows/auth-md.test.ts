@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import t from 'tap'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { send } from '../fixtures/send.ts'
+import { signIn } from '../fixtures/sign-in.ts'
+import { plainEnvironment, startScopegate } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
+
+// The walkthrough cannot rot: its commands are taken out of the live document and run in one shell, as it says.
+const scopegate = await startScopegate(t)
+const { baseUrl } = scopegate
+const walkthrough = (await send(`${baseUrl}/auth.md`)).text
+const blocks = [...walkthrough.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+
+t.test('auth.md is short and holds nothing but commands in its code blocks', async (t) => {
+  t.ok(walkthrough.split('\n').length < 200)
+  t.same([...new Set(blocks.map(([, language]) => language))], ['sh'])
+  t.notMatch(walkthrough, /undefined|\[object|\$\{/)
+})
+
+t.test('the commands of auth.md lead from discovery to revocation', async (t) => {
+  const shell = openShell()
+  t.teardown(() => shell.end())
+  const said: string[] = []
+  for (const [, , commands = ''] of blocks) {
+    const output = await shell.run(commands)
+    said.push(output)
+    const address = /http:\S+\/oauth\/authorize\?\S+/.exec(output)?.[0]
+    if (address === undefined) continue
+    const redirect = await signIn(openBrowser(baseUrl), address)
+    t.equal(
+      redirect.searchParams.get('state'),
+      await shell.run('echo "$STATE"'),
+      'state is the one of the shell',
+    )
+    t.equal(redirect.searchParams.get('iss'), baseUrl)
+    const code = redirect.searchParams.get('code') ?? ''
+    scopegate.secret(code)
+    await shell.run(`CODE='${code}'`)
+  }
+  const all = said.join('\n')
+  t.match(all, '"authorization_servers"', 'discovery answered')
+  t.match(all, '"token_endpoint"')
+  t.notMatch(all, /"error"/, 'no command failed')
+
+  const [accessToken = '', refreshToken = '', clientId = ''] = (
+    await shell.run('printf "%s\\n" "$ACCESS_TOKEN" "$REFRESH_TOKEN" "$CLIENT_ID"')
+  ).split('\n')
+  for (const token of [accessToken, refreshToken]) scopegate.secret(token)
+  t.match(accessToken, /^[\w-]{22,}$/, 'the shell got an access token')
+  t.match(refreshToken, /^[\w-]{22,}$/, 'and a refresh token')
+  t.match(clientId, /^[\w-]{16,}$/)
+  await until('after the last command the token is dead', async () => {
+    const { status } = await send(`${baseUrl}/api/account`, { token: accessToken })
+    return status === 401
+  })
+})
+
+t.test('every address and error that auth.md names is real', async (t) => {
+  const addresses = new Set(walkthrough.match(/http:\/\/127\.0\.0\.1:\d+\/[\w./-]+\w/g))
+  for (const address of addresses) {
+    if (!address.startsWith(`${baseUrl}/`)) continue
+    t.not((await send(address)).status, 404, address)
+  }
+})
+
+/** A bash that stays open between commands, so that variables last. A command that fails ends it. */
+function openShell() {
+  const bash = spawn('bash', ['-eu', '-o', 'pipefail'], { env: plainEnvironment(), stdio: 'pipe' })
+  const END = '-- end of command --'
+  let output = ''
+  let errors = ''
+  bash.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  bash.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const run = async (commands: string): Promise<string> => {
+    output = ''
+    bash.stdin.write(`${commands}\nprintf '\\n%s\\n' '${END}'\n`)
+    await until(`the shell answers:\n${commands}`, async () => {
+      if (bash.exitCode !== null)
+        throw new Error(`the shell ended with ${bash.exitCode}: ${errors}\n${commands}`)
+      return output.includes(END)
+    })
+    if (errors !== '') throw new Error(`the shell complained: ${errors}\n${commands}`)
+    return output.slice(0, output.indexOf(END)).trim()
+  }
+  return { run, end: () => void bash.stdin.end() }
+}

@@ -1,0 +1,202 @@
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { runCommand } from '../fixtures/run-command.ts'
+import { send } from '../fixtures/send.ts'
+import { quietPort } from '../fixtures/start-scopegate.ts'
+import { startService } from '../fixtures/start-service.ts'
+
+// What an operator meets when something is wrong: no process that serves half of what it should, and words that help.
+const STACK = /^\s+at .*:\d+:\d+\)?$/m
+
+t.test(
+  'broken policies: the gateway does not start and names every problem with file, line and column',
+  async (t) => {
+    const { configDir, policiesDir } = copyConfiguration(t)
+    edit(join(policiesDir, 'courses.policy.yaml'), (text) =>
+      text.replace('courses:read', 'courses:raed').replace('name: create-course', 'nmae: create-course'),
+    )
+    edit(join(policiesDir, 'orders.policy.yaml'), (text) =>
+      text.replace('methods: [GET]', 'methods: [FETCH]'),
+    )
+    writeFileSync(join(policiesDir, 'extra.policy.yaml'), 'apiVersion: scopegate/v1\nkind: [Policy\n')
+    for (const [verb, ...args] of [['gateway'], ['dev', '--data', join(configDir, 'data')]] as const) {
+      const { code, output } = await runCommand(
+        [verb, ...args, '--config', configDir, ...policiesOf(verb, policiesDir)],
+        {
+          PORT: String(await quietPort()),
+          SCOPEGATE_MANAGEMENT__PORT: '0',
+          ...secretFile(verb, configDir),
+        },
+      )
+      t.equal(code, 3, `${verb}: ${output}`)
+      t.match(output, /courses\.policy\.yaml:\d+:\d+/)
+      t.match(output, 'courses:raed', 'the unknown scope')
+      t.match(output, 'nmae', 'the unknown key')
+      t.match(output, /orders\.policy\.yaml:\d+:\d+/)
+      t.match(output, 'FETCH', 'the method that there is not')
+      t.match(output, /extra\.policy\.yaml:\d+:\d+/, 'the file that is not YAML')
+      t.notMatch(output, STACK)
+      t.notMatch(output, /\bcurl http/, 'nothing says that it is ready')
+    }
+  },
+)
+
+t.test(
+  'broken configuration: each service does not start and names every problem with its place',
+  async (t) => {
+    const { configDir } = copyConfiguration(t)
+    edit(join(configDir, 'gateway.yaml'), (text) =>
+      text.replace('maxTtl: 30s', 'maxTtl: half a minute').replace('listen:', 'lisen:'),
+    )
+    edit(join(configDir, 'authorization-server.yaml'), (text) =>
+      text.replace(/^issuer:.*$/m, 'issuer: not an address').replace(/accessToken: \w+/, 'accessToken: soon'),
+    )
+    const expected = {
+      gateway: ['half a minute', 'unknown key "lisen"', 'key "listen" is missing'],
+      'authorization-server': ['not an address', 'soon'],
+    }
+    for (const [service, words] of Object.entries(expected)) {
+      const { code, output } = await runCommand(
+        [service, '--config', configDir],
+        secretFile(service, configDir),
+      )
+      t.equal(code, 3, output)
+      t.equal(output.match(new RegExp(`${service}\\.yaml:\\d+:\\d+`, 'g'))?.length, words.length, output)
+      for (const word of words) t.match(output, word)
+      t.notMatch(output, STACK)
+    }
+  },
+)
+
+t.test('a configuration folder that is not there, and an environment that says nonsense', async (t) => {
+  const { configDir } = copyConfiguration(t)
+  const missing = await runCommand(['gateway', '--config', join(configDir, 'nowhere')])
+  t.equal(missing.code, 3, missing.output)
+  t.match(missing.output, 'gateway.yaml')
+  t.notMatch(missing.output, STACK)
+  const nonsense = await runCommand(['gateway', '--config', configDir], {
+    ...secretFile('gateway', configDir),
+    SCOPEGATE_LISTEN__PORT: 'eighty',
+  })
+  t.equal(nonsense.code, 3, nonsense.output)
+  t.match(nonsense.output, 'SCOPEGATE_LISTEN__PORT')
+  t.notMatch(nonsense.output, STACK)
+})
+
+t.test('a port that is taken: each program says which, and how to choose another', async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => holder.close())
+  await new Promise((resolve) => holder.on('listening', resolve))
+  const address = holder.address()
+  const port = String(typeof address === 'object' && address !== null ? address.port : 0)
+  const { configDir } = copyConfiguration(t)
+  const data = join(configDir, 'data')
+  for (const [verb, ...args] of [['dev', '--data', data], ['gateway'], ['authorization-server']] as const) {
+    const { code, output } = await runCommand([verb, ...args, '--config', configDir], {
+      PORT: port,
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DATA_DIR: data,
+      ...secretFile(verb, configDir),
+    })
+    t.equal(code, 1, `${verb}: ${output}`)
+    t.match(output, `127.0.0.1:${port}`)
+    t.match(output, /another program listens/)
+    t.match(output, /PORT/)
+    t.notMatch(output, STACK)
+  }
+})
+
+t.test('a data folder that cannot be written: the message names it and what to change', async (t) => {
+  const { configDir } = copyConfiguration(t)
+  const file = join(configDir, 'gateway.yaml')
+  for (const data of [file, join(file, 'below')]) {
+    const dev = await runCommand(['dev', '--data', data], { PORT: String(await quietPort()) })
+    t.equal(dev.code, 1, dev.output)
+    t.match(dev.output, data)
+    t.match(dev.output, '--data')
+    t.notMatch(dev.output, STACK)
+    const server = await runCommand(['authorization-server', '--config', configDir], {
+      PORT: '0',
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DATA_DIR: data,
+      ...secretFile('authorization-server', configDir),
+    })
+    t.equal(server.code, 1, server.output)
+    t.match(server.output, data)
+    t.match(server.output, /dataDir|SCOPEGATE_DATA_DIR/)
+    t.notMatch(server.output, STACK)
+  }
+})
+
+t.test(
+  'upstreams down: the gateway starts, and answers with its own JSON that says what to do',
+  async (t) => {
+    const { configDir } = copyConfiguration(t)
+    const gone = `http://127.0.0.1:${await quietPort()}`
+    const gateway = await startService(t, 'gateway', {
+      SCOPEGATE_CONFIG_DIR: configDir,
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: gone,
+      SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: gone,
+      SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${gone}${ENDPOINTS.introspection}`,
+      SCOPEGATE_ISSUERS__0__REVOCATIONS: `${gone}/internal/revocations`,
+      ...secretFile('gateway', configDir),
+    })
+    const requests = {
+      'an anonymous call': await send(`${gateway.url}/api/courses`),
+      'a call with a body': await send(`${gateway.url}/api/courses`, { json: { title: 'x' } }),
+      'a token that nobody can judge': await send(`${gateway.url}/api/courses`, { token: 'x'.repeat(43) }),
+      'the token endpoint': await send(`${gateway.url}${ENDPOINTS.token}`, {
+        form: { grant_type: 'refresh_token' },
+      }),
+      'the authorization endpoint': await send(`${gateway.url}${ENDPOINTS.authorization}?client_id=x`),
+    }
+    for (const [name, answer] of Object.entries(requests)) {
+      t.ok([502, 503].includes(answer.status), `${name}: ${answer.status}`)
+      t.match(answer.headers.get('content-type'), /^application\/json/, name)
+      t.match(
+        answer.json,
+        { error: 'upstream_unavailable', error_description: /\S/, request_id: String },
+        name,
+      )
+      t.equal(answer.headers.get('x-scopegate-error'), '1', name)
+      t.notMatch(answer.text, /127\.0\.0\.1|ECONNREFUSED/, `${name} tells nothing about the inside`)
+    }
+    t.equal((await send(`${gateway.url}/.well-known/oauth-protected-resource`)).status, 200)
+    t.match(gateway.log(), 'ECONNREFUSED', 'the log says exactly what is wrong')
+  },
+)
+
+/** A copy of the configuration and the policies of this repository, to be broken. */
+function copyConfiguration(t: Test): { readonly configDir: string; readonly policiesDir: string } {
+  const folder = t.testdir()
+  const configDir = join(folder, 'config')
+  const policiesDir = join(folder, 'policies')
+  cpSync(join(findPackageRoot(), 'config'), configDir, { recursive: true })
+  cpSync(join(findPackageRoot(), 'policies'), policiesDir, { recursive: true })
+  mkdirSync(join(folder, 'secrets'))
+  writeFileSync(join(folder, 'secrets', 'gateway'), 'a secret of the tests, long enough to be one')
+  return { configDir, policiesDir }
+}
+
+/** Where the program finds the secret that both services share; `dev` makes its own. */
+function secretFile(verb: string, configDir: string): Record<string, string> {
+  const file = join(configDir, '..', 'secrets', 'gateway')
+  if (verb === 'gateway') return { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: file }
+  return verb === 'authorization-server' ? { SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: file } : {}
+}
+
+/** `gateway` finds the policies through its configuration; `dev` is told. */
+function policiesOf(verb: string, policiesDir: string): readonly string[] {
+  return verb === 'dev' ? ['--policies', policiesDir] : []
+}
+
+function edit(file: string, change: (text: string) => string): void {
+  const before = readFileSync(file, 'utf8')
+  const after = change(before)
+  if (after === before) throw new Error(`nothing to change in ${file}`)
+  writeFileSync(file, after)
+}

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs'
+import { chromium } from 'playwright-core'
+import t from 'tap'
+import { listenAsLoopbackClient } from '../fixtures/loopback-client.ts'
+import { makePkce, registerClient } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+
+const EXECUTABLES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const ARGUMENTS = [
+  '--no-sandbox', // the tests may run as root in a container
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+const executablePath = EXECUTABLES.find((file) => existsSync(file))
+if (executablePath === undefined) throw new Error('Chromium is missing; `npm test` installs it')
+
+const scopegate = await startScopegate(t)
+const chrome = await chromium.launch({ executablePath, args: ARGUMENTS })
+t.teardown(() => chrome.close())
+
+for (const javaScriptEnabled of [true, false]) {
+  const mode = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript'
+
+  t.test(
+    `a person signs in and allows in Chromium ${mode}, and the app on this device gets its code`,
+    async (t) => {
+      const app = await listenAsLoopbackClient(t)
+      const client = await registerClient(scopegate, {
+        client_name: 'Chromium <b>flow</b>',
+        redirect_uris: [app.redirectUri],
+      })
+      const context = await chrome.newContext({ javaScriptEnabled })
+      t.teardown(() => context.close())
+      const page = await context.newPage()
+      const blocked: string[] = []
+      page.on('console', (message) => void (message.type() === 'error' && blocked.push(message.text())))
+
+      const { verifier, challenge } = makePkce()
+      await page.goto(client.authorizeUrl('openid profile courses:read', challenge).href)
+      await page.locator('input[type=password]').waitFor()
+      await page.locator('input[type=text], input[type=email]').first().fill('alice')
+      await page.locator('input[type=password]').fill('wrong')
+      await page.locator('input[type=password]').press('Enter')
+      await page
+        .getByText(/wrong|not right|incorrect|do not match|not correct/i)
+        .first()
+        .waitFor()
+      await page.locator('input[type=text], input[type=email]').first().fill('alice')
+      await page.locator('input[type=password]').fill('alice')
+      await page.locator('input[type=password]').press('Enter')
+
+      await page.getByRole('button', { name: /allow/i }).waitFor()
+      const words = await page.locator('body').textContent()
+      t.match(words, 'Chromium <b>flow</b>', "the app's name is shown as text")
+      t.match(words, `127.0.0.1:${new URL(app.redirectUri).port}`, 'and where the browser will be sent')
+      const arrives = app.nextCallback()
+      await page.getByRole('button', { name: /allow/i }).click()
+      const redirect = await arrives
+      await page.getByText('You can close this window.').waitFor()
+      t.equal(redirect.searchParams.get('state'), 'a-state')
+      t.equal(redirect.searchParams.get('iss'), scopegate.baseUrl)
+
+      const code = redirect.searchParams.get('code') ?? ''
+      scopegate.secret(code)
+      const tokens = client.readTokens(await client.exchange({ code, verifier }))
+      t.equal((await send(`${scopegate.baseUrl}/api/courses`, { token: tokens.accessToken })).status, 200)
+      t.same(
+        (await context.cookies()).filter(({ httpOnly }) => !httpOnly),
+        [],
+        'no cookie can be read by a script',
+      )
+      t.same(
+        blocked.filter((text) => /Content.Security.Policy|refused/i.test(text)),
+        [],
+        'the pages break no rule of their own',
+      )
+    },
+  )
+}

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { registerClient } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
+
+const PARALLEL = 100
+
+const scopegate = await startScopegate(t)
+const client = await registerClient(scopegate)
+const browser = openBrowser(scopegate.baseUrl)
+
+t.test(`${PARALLEL} exchanges of one code at once: one succeeds, the others get invalid_grant`, async (t) => {
+  const grant = await client.obtainCode({ browser, scope: 'courses:read' })
+  const answers = await Promise.all(Array.from({ length: PARALLEL }, () => client.exchange(grant)))
+
+  const [winner, ...others] = answers.toSorted((one, other) => one.status - other.status)
+  t.equal(winner?.status, 200)
+  t.equal(others.length, PARALLEL - 1)
+  t.same(
+    new Set(others.map(({ status, json }) => `${status} ${json['error']}`)),
+    new Set(['400 invalid_grant']),
+  )
+
+  // RFC 6749 section 4.1.2: what a code gave is revoked when the code is used again.
+  if (winner === undefined) return
+  const { accessToken } = client.readTokens(winner)
+  await until('the token of the code that was replayed is refused', async () => {
+    const { status } = await send(`${scopegate.baseUrl}/api/courses`, { token: accessToken })
+    return status === 401
+  })
+})
+
+t.test(`${PARALLEL} uses of one refresh token at once: one successor`, async (t) => {
+  const { refreshToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+  const answers = await Promise.all(Array.from({ length: PARALLEL }, () => client.refresh(refreshToken)))
+
+  const won = answers.filter(({ status }) => status === 200)
+  const lost = answers.filter(({ status }) => status !== 200)
+  t.equal(new Set(won.map(({ json }) => json['refresh_token'])).size, 1, 'one refresh token follows')
+  t.equal(new Set(won.map(({ json }) => json['access_token'])).size, 1, 'with one access token')
+  for (const answer of won) client.readTokens(answer)
+  for (const { status, json } of lost)
+    t.match({ status, error: json['error'] }, { status: 400, error: 'invalid_grant' })
+})

@@ -1,0 +1,201 @@
+import * as openid from 'openid-client'
+import t from 'tap'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { send } from '../fixtures/send.ts'
+import { signIn } from '../fixtures/sign-in.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
+
+// The whole way as an app written with openid-client goes it: everything through the gateway's one base URL.
+const SCOPE = 'openid profile email courses:read account:read'
+const REDIRECT_URI = 'http://127.0.0.1:49200/callback'
+
+const scopegate = await startScopegate(t)
+const { baseUrl } = scopegate
+const browser = openBrowser(baseUrl)
+const client = await discoverAndRegister()
+
+t.test('discovery by the OAuth and the OpenID Connect document gives the same server', async (t) => {
+  const insecure = { execute: [openid.allowInsecureRequests] }
+  const { client_id: clientId } = client.clientMetadata()
+  const found = await openid.discovery(new URL(baseUrl), clientId, undefined, openid.None(), {
+    ...insecure,
+    algorithm: 'oauth2',
+  })
+  const server = found.serverMetadata()
+  t.equal(server.issuer, baseUrl)
+  t.ok(server.supportsPKCE('S256'))
+  for (const [name, value] of Object.entries(client.serverMetadata()))
+    if (typeof value === 'string') t.equal(server[name], value, name)
+})
+
+t.test('sign-in, calls, refresh, reuse', async (t) => {
+  const { tokens, redirect } = await authorize(SCOPE)
+  t.equal(redirect.searchParams.get('iss'), baseUrl, 'iss is the issuer of the metadata, byte for byte')
+  t.equal(tokens.token_type, 'bearer')
+  const subject = tokens.claims()?.sub ?? ''
+  t.ok(subject, 'the id_token was validated by openid-client')
+
+  const user = await openid.fetchUserInfo(client, tokens.access_token, subject)
+  t.match(user, { sub: subject, name: String, email: /@/ })
+
+  const withToken = await openid.fetchProtectedResource(
+    client,
+    tokens.access_token,
+    url('/api/courses'),
+    'GET',
+  )
+  t.equal(withToken.status, 200)
+  const account = await openid.fetchProtectedResource(client, tokens.access_token, url('/api/account'), 'GET')
+  t.equal(account.status, 200)
+  t.match(await account.text(), subject, 'the API was told who calls')
+
+  const anonymous = await send(url('/api/courses'))
+  t.equal(anonymous.status, 200)
+  t.equal(anonymous.headers.get('www-authenticate'), null, 'an anonymous caller is not challenged')
+  t.ok(anonymous.text.length < (await withToken.text()).length, 'and is told less')
+
+  const bad = await challengeOf(
+    openid.fetchProtectedResource(client, 'not-a-token', url('/api/courses'), 'GET'),
+  )
+  t.equal(bad.status, 401)
+  t.match(bad.cause, [
+    {
+      scheme: 'bearer',
+      parameters: {
+        error: 'invalid_token',
+        error_description: String,
+        resource_metadata: `${baseUrl}/.well-known/oauth-protected-resource`,
+      },
+    },
+  ])
+
+  const lacking = await challengeOf(
+    openid.fetchProtectedResource(client, tokens.access_token, url('/api/orders'), 'GET'),
+  )
+  t.equal(lacking.status, 403)
+  t.match(lacking.cause, [
+    {
+      scheme: 'bearer',
+      parameters: {
+        error: 'insufficient_scope',
+        scope: 'orders:read',
+        resource_metadata: `${baseUrl}/.well-known/oauth-protected-resource`,
+      },
+    },
+  ])
+
+  const second = await refresh(tokens.refresh_token)
+  const third = await refresh(second.refresh_token)
+  t.not(third.refresh_token, second.refresh_token, 'a refresh token is rotated')
+  t.not(third.access_token, second.access_token)
+  t.equal((await call(third.access_token)).status, 200)
+
+  const reuse = await refresh(tokens.refresh_token).catch((error: unknown) => error)
+  t.match(reuse, { status: 400, error: 'invalid_grant' }, 'a used refresh token is refused')
+  const heir = await refresh(third.refresh_token).catch((error: unknown) => error)
+  t.match(heir, { status: 400, error: 'invalid_grant' }, 'and the family is dead')
+  await until('the access tokens of the family open nothing', async () => {
+    const { status } = await call(third.access_token)
+    return status === 401
+  })
+  t.equal((await call(tokens.access_token)).status, 401)
+})
+
+t.test('revocation of an access token reaches the gateway, which had it cached', async (t) => {
+  const { tokens } = await authorize('courses:read')
+  t.equal((await call(tokens.access_token)).status, 200)
+  await openid.tokenRevocation(client, tokens.access_token)
+  const answer = await until('the revoked token is refused', async () => {
+    const answer = await call(tokens.access_token)
+    return answer.status !== 200 && answer
+  })
+  t.equal(answer.status, 401)
+  t.equal(answer.json['error'], 'invalid_token')
+  t.match(answer.headers.get('www-authenticate'), /^Bearer error="invalid_token"/)
+})
+
+t.test('revocation of a refresh token ends the grant with its access tokens', async (t) => {
+  const { tokens } = await authorize('courses:read')
+  t.equal((await call(tokens.access_token)).status, 200)
+  await openid.tokenRevocation(client, tokens.refresh_token ?? '')
+  t.match(await refresh(tokens.refresh_token).catch((error: unknown) => error), { error: 'invalid_grant' })
+  await until('the access token is refused', async () => (await call(tokens.access_token)).status === 401)
+})
+
+t.test('cancelling at the consent page gives the client access_denied with its state and iss', async (t) => {
+  const state = openid.randomState()
+  const redirect = await signIn(browser, await authorizationUrl('courses:read', state), {
+    decision: 'cancel',
+  })
+  const failure = await openid
+    .authorizationCodeGrant(client, redirect, { expectedState: state })
+    .catch((error: unknown) => error)
+  t.match(failure, { code: 'OAUTH_AUTHORIZATION_RESPONSE', error: 'access_denied' })
+  t.equal(redirect.searchParams.get('iss'), baseUrl)
+})
+
+async function discoverAndRegister(): Promise<openid.Configuration> {
+  const resource = await send(`${baseUrl}/.well-known/oauth-protected-resource`)
+  const [issuer] = resource.json['authorization_servers'] as readonly string[]
+  return openid.dynamicClientRegistration(
+    new URL(String(issuer)),
+    {
+      client_name: 'openid-client flow',
+      application_type: 'native',
+      redirect_uris: [REDIRECT_URI],
+      token_endpoint_auth_method: 'none',
+    },
+    openid.None(),
+    { execute: [openid.allowInsecureRequests] },
+  )
+}
+
+async function authorizationUrl(scope: string, state: string, verifier = openid.randomPKCECodeVerifier()) {
+  return openid.buildAuthorizationUrl(client, {
+    redirect_uri: REDIRECT_URI,
+    scope,
+    code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+  })
+}
+
+async function authorize(scope: string) {
+  const state = openid.randomState()
+  const verifier = openid.randomPKCECodeVerifier()
+  const redirect = await signIn(browser, await authorizationUrl(scope, state, verifier))
+  // Checks state and iss (RFC 9207), and the id_token when openid was asked for.
+  const tokens = await openid.authorizationCodeGrant(client, redirect, {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+    idTokenExpected: scope.includes('openid'),
+  })
+  for (const secret of [redirect.searchParams.get('code') ?? undefined, verifier]) scopegate.secret(secret)
+  keep(tokens)
+  return { tokens, redirect }
+}
+
+async function refresh(refreshToken: string | undefined) {
+  const tokens = await openid.refreshTokenGrant(client, refreshToken ?? '')
+  keep(tokens)
+  return tokens
+}
+
+function keep(tokens: openid.TokenEndpointResponse): void {
+  for (const secret of [tokens.access_token, tokens.refresh_token, tokens.id_token]) scopegate.secret(secret)
+}
+
+function call(token: string) {
+  return send(url('/api/courses'), { token })
+}
+
+function url(path: string): URL {
+  return new URL(path, baseUrl)
+}
+
+async function challengeOf(call: Promise<Response>): Promise<openid.WWWAuthenticateChallengeError> {
+  const failure = await call.catch((error: unknown) => error)
+  if (failure instanceof openid.WWWAuthenticateChallengeError) return failure
+  throw new Error('the call was not challenged', { cause: failure })
+}

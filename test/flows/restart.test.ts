@@ -1,0 +1,40 @@
+import t from 'tap'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { knownClient, registerClient } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
+
+t.test('what was granted outlives a restart, and what was revoked stays revoked', async (t) => {
+  const before = await startScopegate(t)
+  const browser = openBrowser(before.baseUrl)
+  const client = await registerClient(before, { token_endpoint_auth_method: 'client_secret_post' })
+  const kept = await client.obtainTokens({ browser, scope: 'openid courses:read' })
+  const revoked = await client.obtainTokens({ browser, scope: 'courses:read' })
+  const created = await client.obtainTokens({ browser, scope: 'courses:write' })
+  const course = await send(`${before.baseUrl}/api/courses`, { token: kept.accessToken })
+  t.equal(course.status, 200)
+  t.equal((await client.revoke(revoked.accessToken)).status, 200)
+  await until('the revoked token is refused', async () => {
+    const { status } = await send(`${before.baseUrl}/api/courses`, { token: revoked.accessToken })
+    return status === 401
+  })
+  t.equal(await before.stop(), 0, 'it ends with exit code 0')
+
+  const after = await startScopegate(t, { dataDir: before.dataDir, port: before.port })
+  for (const secret of [kept.accessToken, kept.refreshToken, revoked.accessToken, created.accessToken])
+    after.secret(secret)
+  const again = knownClient(after, client)
+  t.equal((await send(`${after.baseUrl}/api/courses`, { token: kept.accessToken })).status, 200)
+  t.equal((await send(`${after.baseUrl}/api/courses`, { token: revoked.accessToken })).status, 401)
+  t.equal((await again.refresh(revoked.refreshToken)).json['error'], 'invalid_grant')
+
+  const renewed = again.readTokens(await again.refresh(kept.refreshToken))
+  t.equal((await send(`${after.baseUrl}/api/courses`, { token: renewed.accessToken })).status, 200)
+  t.equal((await again.refresh(renewed.refreshToken)).status, 200, 'the family goes on')
+
+  const fresh = await again.obtainTokens({ browser: openBrowser(after.baseUrl), scope: 'courses:read' })
+  t.equal((await send(`${after.baseUrl}/api/courses`, { token: fresh.accessToken })).status, 200)
+  const remembered = await again.obtainTokens({ browser, scope: 'courses:read' })
+  t.ok(remembered.accessToken, "the browser's session goes on")
+})

@@ -1,0 +1,169 @@
+import t from 'tap'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { makePkce, registerClient } from '../fixtures/register-client.ts'
+import { type Answer, send } from '../fixtures/send.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
+
+// The numbered sentences of section 5 of the service interface.
+const scopegate = await startScopegate(t)
+const { baseUrl } = scopegate
+const browser = openBrowser(baseUrl)
+const client = await registerClient(scopegate)
+const metadata = (await send(`${baseUrl}/.well-known/oauth-authorization-server`)).json
+const metadataUrl = `${baseUrl}/.well-known/oauth-protected-resource`
+
+t.test('§5.1 the only flow is Authorization Code with PKCE S256', async (t) => {
+  t.same(metadata['response_types_supported'], ['code'])
+  t.same(metadata['code_challenge_methods_supported'], ['S256'])
+  t.same((metadata['grant_types_supported'] as string[]).toSorted(), ['authorization_code', 'refresh_token'])
+  t.notOk('device_authorization_endpoint' in metadata)
+  const { challenge } = makePkce()
+  const attempts = {
+    'no challenge': { code_challenge: undefined, code_challenge_method: undefined },
+    'the plain method': { code_challenge_method: 'plain' },
+    'the implicit flow': { response_type: 'token' },
+    'the hybrid flow': { response_type: 'code id_token', nonce: 'n', scope: 'openid' },
+  }
+  for (const [name, overrides] of Object.entries(attempts)) {
+    const answer = await send(client.authorizeUrl('courses:read', challenge, overrides))
+    const location = new URL(answer.headers.get('location') ?? 'about:blank')
+    const parameters =
+      location.search === '' ? new URLSearchParams(location.hash.slice(1)) : location.searchParams
+    t.match(parameters.get('error'), /^(invalid_request|unsupported_response_type)$/, name)
+    t.notOk(parameters.has('code') || parameters.has('access_token'), name)
+  }
+})
+
+t.test('§5.2 public clients use none and confidential clients use client_secret_post', async (t) => {
+  t.same((metadata['token_endpoint_auth_methods_supported'] as string[]).toSorted(), [
+    'client_secret_post',
+    'none',
+  ])
+  for (const method of ['none', 'client_secret_post']) {
+    const registered = await registerClient(scopegate, { token_endpoint_auth_method: method })
+    const { accessToken } = await registered.obtainTokens({ browser, scope: 'courses:read' })
+    t.equal((await send(`${baseUrl}/api/courses`, { token: accessToken })).status, 200, method)
+    if (method === 'none') continue
+    const grant = await registered.obtainCode({ browser, scope: 'courses:read' })
+    const basic = await send(`${baseUrl}${ENDPOINTS.token}`, {
+      headers: { authorization: `Basic ${btoa(`${registered.clientId}:${registered.clientSecret}`)}` },
+      form: {
+        grant_type: 'authorization_code',
+        code: grant.code,
+        code_verifier: grant.verifier,
+        redirect_uri: registered.redirectUri,
+      },
+    })
+    t.match(basic, { status: 401, json: { error: 'invalid_client' } }, 'HTTP Basic is not a method here')
+  }
+})
+
+t.test('§5.3 the flow is discover, register, authorize, exchange, call, refresh, revoke', async (t) => {
+  const resource = (await send(metadataUrl)).json
+  const [issuer] = resource['authorization_servers'] as readonly string[]
+  const server = (await send(`${issuer}/.well-known/oauth-authorization-server`)).json
+  t.equal(server['issuer'], issuer)
+  const registered = await send(String(server['registration_endpoint']), {
+    json: { client_name: 'In order', redirect_uris: ['http://127.0.0.1:49152/callback'] },
+  })
+  t.match(registered, { status: 201, json: { token_endpoint_auth_method: 'none' } })
+
+  const inOrder = await registerClient(scopegate, { client_name: 'In order' })
+  const tokens = await inOrder.obtainTokens({ browser, scope: 'courses:read' })
+  const call = (token: string): Promise<Answer> => send(`${baseUrl}/api/courses`, { token })
+  t.equal((await call(tokens.accessToken)).status, 200)
+  const renewed = inOrder.readTokens(await inOrder.refresh(tokens.refreshToken))
+  t.equal((await call(renewed.accessToken)).status, 200)
+  t.equal((await inOrder.revoke(renewed.refreshToken)).status, 200)
+  await until('the revoked grant opens nothing', async () => (await call(renewed.accessToken)).status === 401)
+})
+
+t.test(
+  '§5.4 a redirect URI that is not a loopback address is refused with invalid_redirect_uri',
+  async (t) => {
+    for (const uri of [
+      'https://app.example/callback',
+      'http://app.example/callback',
+      'com.example.app:/callback',
+    ]) {
+      const answer = await send(`${baseUrl}${ENDPOINTS.registration}`, {
+        json: { client_name: 'Web', redirect_uris: [uri] },
+      })
+      t.match(
+        answer,
+        { status: 400, json: { error: 'invalid_redirect_uri', error_description: /127\.0\.0\.1/ } },
+        uri,
+      )
+    }
+    // RFC 8252 section 7.3: the port is the app's choice at the moment of asking.
+    const native = await registerClient(scopegate, { redirect_uris: ['http://127.0.0.1:49152/callback'] })
+    const asked = { ...native, redirectUri: 'http://127.0.0.1:50123/callback' }
+    const { challenge } = makePkce()
+    const answer = await send(
+      native.authorizeUrl('courses:read', challenge, { redirect_uri: asked.redirectUri }),
+    )
+    t.match(answer.headers.get('location'), /interaction/, 'any port of 127.0.0.1 matches')
+  },
+)
+
+t.test('§5.5 a request without a token is served as anonymous and is not challenged', async (t) => {
+  const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+  const anonymous = await send(`${baseUrl}/api/courses`)
+  const identified = await send(`${baseUrl}/api/courses`, { token: accessToken })
+  t.equal(anonymous.status, 200)
+  t.notOk(anonymous.headers.has('www-authenticate'))
+  t.notOk(anonymous.headers.has('x-scopegate-error'))
+  t.notSame(anonymous.json, identified.json, 'and is told less than a token would be told')
+  const forged = await send(`${baseUrl}/api/courses`, {
+    headers: { 'x-auth-subject': 'alice', 'x-auth-scope': 'courses:read', X_Auth_Subject: 'alice' },
+  })
+  t.same(forged.json, anonymous.json, 'whatever identity it claims for itself')
+})
+
+t.test('§5.6 an invalid token gets 401 invalid_token and a pointer to the metadata', async (t) => {
+  const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+  for (const token of ['not-a-token', `${accessToken}x`, accessToken.slice(0, -1), 'a.b.c']) {
+    const answer = await send(`${baseUrl}/api/courses`, { token })
+    t.match(answer, { status: 401, json: { error: 'invalid_token', error_description: String } })
+    t.match(parseChallenge(answer.headers.get('www-authenticate')), {
+      scheme: 'Bearer',
+      parameters: { error: 'invalid_token', resource_metadata: metadataUrl },
+    })
+  }
+  t.equal((await send(metadataUrl)).status, 200, 'the pointer leads somewhere')
+})
+
+t.test('§5.7 a token without the scope gets 403 insufficient_scope and a challenge', async (t) => {
+  const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+  const answer = await send(`${baseUrl}/api/orders`, { token: accessToken })
+  t.match(answer, { status: 403, json: { error: 'insufficient_scope', error_description: String } })
+  t.same(parseChallenge(answer.headers.get('www-authenticate')).parameters['scope'], 'orders:read')
+})
+
+t.test('§5.8 agent authentication is not supported: no assertion, no claim step', async (t) => {
+  for (const name of Object.keys(metadata)) t.notMatch(name, /agent|claim_endpoint|assertion_endpoint/)
+  for (const grant of [
+    'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+  ])
+    t.match(
+      await send(`${baseUrl}${ENDPOINTS.token}`, {
+        form: { grant_type: grant, assertion: 'x', client_id: client.clientId },
+      }),
+      { status: 400, json: { error: 'unsupported_grant_type' } },
+    )
+  const registered = await registerClient(scopegate)
+  const first = await registered.obtainCode({ browser, scope: 'courses:read' })
+  scopegate.secret(first.code)
+  t.match((await send(`${baseUrl}/auth.md`)).text, /no claim step/i, 'auth.md says so')
+})
+
+t.test('§5.9 lifetimes are ours to choose, and clients are told them', async (t) => {
+  const grant = await client.obtainCode({ browser, scope: 'courses:read' })
+  const answer = await client.exchange(grant)
+  client.readTokens(answer)
+  t.equal(answer.json['expires_in'], 15 * 60, 'an access token lives 15 minutes')
+})
