@@ -19,6 +19,7 @@ export type YamlDocument = {
 type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
 
 const MAX_REPORTED = 50 // of one kind in one file; nobody reads more in one go
+const MAX_STUMBLES = 4_000 // errors of the parser over all rounds; each costs time, and after so many the rest can wait
 const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
 
 /** Reads and parses one YAML file; whatever is wrong is in `diagnostics`, nothing is thrown. */
@@ -100,9 +101,11 @@ function findSyntaxErrors(
 ): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
   let rest = text
-  let [error] = document.errors
+  let { errors } = document
+  let stumbles = 0
   const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_REPORTED
   for (let round = 0; round < rounds; round++) {
+    const [error] = errors
     if (error === undefined) break
     const found = explainYamlError(error, rest)
     const place = at([found.start, found.end])
@@ -112,9 +115,10 @@ function findSyntaxErrors(
     if (found.repair === undefined) break
     const { start, text: instead } = found.repair
     const repaired = rest.slice(0, start) + instead + rest.slice(start + instead.length)
-    if (repaired === rest) break
+    stumbles += errors.length
+    if (repaired === rest || stumbles > MAX_STUMBLES) break
     rest = repaired
-    error = round + 1 < rounds ? parseDocuments(rest)[0]?.errors[0] : undefined
+    errors = parseDocuments(rest)[0]?.errors ?? []
   }
   return diagnostics
 }
