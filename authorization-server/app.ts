@@ -18,6 +18,7 @@ import { createRevocationStream, type RevocationStream } from './endpoints/revoc
 import { userinfoHandler } from './endpoints/userinfo.ts'
 import { createEngine, type Engine } from './engine/engine.ts'
 import type { StaticClient } from './engine/provider-configuration.ts'
+import { watchConnections } from './gentle-close.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
 import { readSecretFile } from './keys/create-file-once.ts'
 import { loadGatewaySecret } from './keys/gateway-secret.ts'
@@ -85,7 +86,8 @@ export async function startAuthorizationServer(options: {
       logger,
     })
     closing.push(() => management.close())
-    closing.push(() => app.close())
+    const closeGently = watchConnections(app.server)
+    closing.push(() => closeGently(() => app.close()))
     closing.push(() => revocations.close())
     const url = await listen(app, config)
     return { url, managementUrl: management.url, close }
@@ -185,6 +187,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
 function buildApp(parts: Parts & { readonly engine: Engine }): FastifyInstance {
   const { config, engine, metrics, logger } = parts
   const app = Fastify({
+    return503OnClosing: false, // what arrives on an open connection while draining is still answered
     logger: false, // the gateway writes the access log; what matters here is in the audit lines
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service

@@ -1,0 +1,132 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { send } from '../fixtures/send.ts'
+import { plainEnvironment, quietPort } from '../fixtures/start-scopegate.ts'
+
+const MAIN = join(findPackageRoot(), 'authorization-server', 'main.ts')
+
+type Run = {
+  readonly child: ChildProcess
+  output(): string
+  readonly ended: Promise<number | null>
+  readonly ready: Promise<{ url: string; managementUrl: string }>
+}
+
+/** Runs the process with settings of its own in the environment. */
+function run(t: Test, env: Record<string, string>): Run {
+  const dataDir = env['SCOPEGATE_DATA_DIR'] ?? t.testdir()
+  const child = fork(MAIN, {
+    execArgv: [],
+    silent: true,
+    env: {
+      ...plainEnvironment(),
+      SCOPEGATE_DATA_DIR: dataDir,
+      SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: join(dataDir, 'gateway-client-secret'),
+      SCOPEGATE_DEVELOPMENT: 'true',
+      SCOPEGATE_LISTEN__PORT: '0',
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      ...env,
+    },
+  })
+  let output = ''
+  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null)
+  for (const stream of streams)
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  t.teardown(() => child.kill('SIGKILL'))
+  return {
+    child,
+    output: () => output,
+    // Not 'close': it does not come for a child whose channel the parent has closed.
+    ended: Promise.all([once(child, 'exit'), ...streams.map((stream) => once(stream, 'end'))]).then(
+      ([[code]]) => code as number | null,
+    ),
+    ready: once(child, 'message').then(([message]) => message as { url: string; managementUrl: string }),
+  }
+}
+
+t.test(
+  'a taken port, a folder that cannot be written and an unreadable key file are told without a stack',
+  async (t) => {
+    const blocker = createServer().listen(0, '127.0.0.1')
+    await once(blocker, 'listening')
+    t.teardown(() => blocker.close())
+    const address = blocker.address()
+    const taken = typeof address === 'object' ? String(address?.port) : ''
+    const dir = t.testdir({ file: '', data: {}, keys: '{}' })
+    const cases: readonly [Record<string, string>, RegExp, number][] = [
+      [{ SCOPEGATE_LISTEN__PORT: taken }, new RegExp(`listens on 127\\.0\\.0\\.1:${taken} already`), 1],
+      [{ SCOPEGATE_DATA_DIR: join(dir, 'file', 'data') }, /Cannot write .*dataDir/, 1],
+      [
+        { SCOPEGATE_SIGNING_KEYS_FILE: join(dir, 'missing') },
+        /Cannot read .*missing \(signingKeysFile\): ENOENT/,
+        1,
+      ],
+      [{ SCOPEGATE_SIGNING_KEYS_FILE: join(dir, 'keys') }, /there are no keys/, 3],
+      [{ SCOPEGATE_DEVELOPMENT: 'false' }, /Cannot read .*gatewayClient\.secretFile/, 1],
+      [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url/, 3],
+      [
+        { SCOPEGATE_LIFETIMES__CODE: '1 minute', SCOPEGATE_ISSUER: 'nowhere' },
+        /(LIFETIMES__CODE.*ISSUER|ISSUER.*LIFETIMES__CODE)/s,
+        3,
+      ],
+    ]
+    for (const [index, [env, message, exitCode]] of cases.entries()) {
+      const data = { SCOPEGATE_DATA_DIR: join(dir, 'data', String(index)) }
+      const ran = run(t, { ...data, ...env })
+      t.equal(await ran.ended, exitCode, ran.output())
+      t.match(ran.output(), message)
+      t.notMatch(ran.output(), /\n +at /)
+    }
+  },
+)
+
+t.test('SIGTERM ends it with 0 after it said it was ready; so does a parent that goes away', async (t) => {
+  for (const end of [
+    (child: ChildProcess) => child.kill('SIGTERM'),
+    (child: ChildProcess) => child.disconnect(),
+  ]) {
+    const ran = run(t, {})
+    const { url, managementUrl } = await ran.ready
+    t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    t.equal((await send(`${managementUrl}/livez`)).status, 200)
+    t.match(await send(`${managementUrl}/readyz?verbose`), { status: 200, text: /\[\+\] store/ })
+    end(ran.child)
+    t.equal(await ran.ended, 0, ran.output())
+    t.match(ran.output(), /DEVELOPMENT MODE/)
+    for (const line of ran.output().trim().split('\n')) t.doesNotThrow(() => JSON.parse(line), line)
+  }
+})
+
+t.test('a client that was registered, and the keys, are there after a restart', async (t) => {
+  const dir = t.testdir()
+  const issuer = `http://127.0.0.1:${await quietPort()}`
+  const env = { SCOPEGATE_DATA_DIR: dir, SCOPEGATE_ISSUER: issuer }
+  const first = run(t, env)
+  const { url } = await first.ready
+  const registered = await send(`${url}${ENDPOINTS.registration}`, {
+    json: {
+      redirect_uris: ['http://127.0.0.1:4000/callback'],
+      token_endpoint_auth_method: 'client_secret_post',
+    },
+  })
+  const keys = (await send(`${url}${ENDPOINTS.jwks}`)).text
+  first.child.kill('SIGTERM')
+  t.equal(await first.ended, 0)
+
+  const { url: again } = await run(t, env).ready
+  const { client_id, client_secret } = registered.json as Record<string, string>
+  t.match(
+    await send(`${again}${ENDPOINTS.token}`, {
+      form: { grant_type: 'refresh_token', refresh_token: 'x', client_id, client_secret },
+    }),
+    { status: 400, json: { error: 'invalid_grant' } },
+  )
+  t.equal((await send(`${again}${ENDPOINTS.jwks}`)).text, keys)
+})
