@@ -33,7 +33,7 @@ function enterNamespaces(): void {
       ...process.execArgv,
       import.meta.filename,
     ],
-    { env: { ...process.env, [INSIDE]: '1' }, timeout: 110_000 },
+    { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 110_000 },
     'in namespaces of their own',
   )
 }
