@@ -2,6 +2,7 @@ import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { refuse } from './pipeline/refuse.ts'
+import { isLingering } from './pipeline/send-answer.ts'
 import type { Refusal } from './refusal.ts'
 
 export type ServerOptions = {
@@ -92,10 +93,15 @@ function answerClientError(error: Error & { code?: string }, socket: Socket, opt
 
 /** Answers where there is no response object, and ends the connection: what comes next on it cannot be trusted. */
 function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void {
-  // An answer that is under way must not get another one into it.
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
-  if (!socket.writable || (current?.headersSent ?? false)) {
+  if (!socket.writable) {
     socket.destroy()
+    return
+  }
+  if (current?.headersSent === true) {
+    // An answer is on its way and must not get another one into it. A whole one is let through, half a one is cut off.
+    if (current.writableEnded || isLingering(current)) socket.end()
+    else socket.destroy()
     return
   }
   const requestId = options.newRequestId()

@@ -15,6 +15,8 @@ export type CleanHeaders = {
   readonly body: 'none' | 'sized' | 'chunked'
   /** Bytes; 0 when the length is not announced. */
   readonly contentLength: number
+  /** The client offers another protocol. It is not taken, but what comes next on the connection may be in it. */
+  readonly offersUpgrade: boolean
 }
 
 const HOST = /^(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
@@ -90,14 +92,16 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     return malformed('Content-Length must be a number of bytes.')
 
   const bytes = contentLength === undefined ? 0 : Number(contentLength)
+  const nominated = nominatedHeaders(connection)
   return {
-    endToEnd: withoutNominated(endToEnd, nominatedHeaders(connection)),
+    endToEnd: withoutNominated(endToEnd, nominated),
     authorization,
     authorizationCount,
     cookie,
     userAgent,
     body: transferEncoding !== undefined ? 'chunked' : bytes > 0 ? 'sized' : 'none',
     contentLength: bytes,
+    offersUpgrade: nominated.has('upgrade'),
   }
 }
 

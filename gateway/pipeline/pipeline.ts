@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Representation } from '../documents/own-document.ts'
 import type { Caller } from '../identity/caller.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
@@ -17,6 +18,7 @@ import { limit } from './6-limit.ts'
 import { shapeRequest } from './7-shape-request.ts'
 import { forwardRequest } from './8-forward.ts'
 import { shapeResponse } from './9-shape-response.ts'
+import type { CleanHeaders } from './clean-headers.ts'
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
 import { decisionOf, refuse } from './refuse.ts'
 import { sendAnswer } from './send-answer.ts'
@@ -89,9 +91,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     'via',
     '1.1 scopegate',
   ]
+  // Connections that end with the answer that is being given: what was sent behind that request is not looked at.
+  const ending = new WeakSet<Socket>()
   let inFlight = 0
 
   function handle(request: IncomingMessage, response: ServerResponse, target: string): void {
+    if (ending.has(request.socket)) return
     const served: Served = {
       request,
       response,
@@ -216,7 +221,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
           requestId,
           added: isApi ? CORS_HEADERS : NOTHING,
           ownsCors: isApi,
-          closes: draining() || (headers.body !== 'none' && !request.complete),
+          closes: endsConnection(served, headers),
         }),
       refuse: (refusal) => refuseRequest(served, refusal),
       onFailure: (error) => options.report('upstream_failed', requestId, error),
@@ -286,7 +291,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     body: string | undefined,
     closes = false,
   ): void {
-    sendAnswer(served.request, served.response, { status, headers, body }, { closes: closes || draining() })
+    const { request, response } = served
+    const offersUpgrade = served.canonical?.headers.offersUpgrade === true
+    const answer = { status, headers, body }
+    const ended = sendAnswer(request, response, answer, { closes: closes || draining() || offersUpgrade })
+    if (ended) ending.add(request.socket)
+  }
+
+  /** RFC 9112 section 9.6: after an answer that says so, nothing more is read from the connection. */
+  function endsConnection({ request }: Served, headers: CleanHeaders): boolean {
+    const ends = draining() || headers.offersUpgrade || (headers.body !== 'none' && !request.complete)
+    if (ends) ending.add(request.socket)
+    return ends
   }
 
   /** A defect of ours: that request alone fails, and nobody learns why but the log. */

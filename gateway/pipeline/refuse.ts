@@ -204,7 +204,7 @@ function describeTokenFault(fault: TokenFault, tokenEndpoint: string | undefined
     case 'wrong_issuer':
       return 'The access token comes from an issuer that this API does not trust.'
     case 'wrong_audience':
-      return 'The access token is meant for another resource. Ask for one with this API as "resource".'
+      return 'The access token is meant for another resource. Ask for one whose resource is this API.'
     case 'sender_constrained':
       return 'The access token is bound to a key; it cannot be sent as a Bearer token.'
     case 'claims_missing':

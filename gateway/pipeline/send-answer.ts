@@ -15,27 +15,36 @@ const READ_AWAY_BYTES = 64 * 1024
 const LINGER_BYTES = 1024 * 1024
 const LINGER_MS = 2_000
 
+const lingering = new WeakSet<ServerResponse>()
+
+/** Whether the answer is out whole, and only the rest of a body is being read away. */
+export function isLingering(response: ServerResponse): boolean {
+  return lingering.has(response)
+}
+
 /**
  * Sends an answer to a request whose body, if any, may be unread: the rest of it is never taken for the next request.
  * Small bodies are read away; else the connection ends after the answer.
+ * @returns whether the connection ends.
  */
 export function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
   answer: OwnAnswer,
   options: { readonly closes: boolean },
-): void {
+): boolean {
   const unread = unreadBody(request)
   const closes = options.closes || unread === 'large' || unread === 'withheld'
   const headers = closes ? [...answer.headers, 'connection', 'close'] : [...answer.headers]
   response.writeHead(answer.status, headers)
   if (unread !== 'large') {
     response.end(answer.body)
-    return
+    return closes
   }
   if (answer.body !== undefined) response.write(answer.body)
   else response.flushHeaders()
   linger(request, response)
+  return true
 }
 
 /** `withheld`: the client waits for a go-ahead that it never got. RFC 9110 section 10.1.1. */
@@ -50,6 +59,7 @@ function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'wit
 }
 
 function linger(request: IncomingMessage, response: ServerResponse): void {
+  lingering.add(response)
   let bytes = 0
   const end = (): void => {
     clearTimeout(timer)
