@@ -102,7 +102,7 @@ export function createEngine(options: EngineOptions): Engine {
     await next()
     shapeDocument(ctx as KoaContextWithOIDC)
     challengeClient(ctx as KoaContextWithOIDC, options.issuer)
-    shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause)
+    shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
     await requests.get(ctx.req)?.beforeAnswer?.()
   })
   const troubles = reportProviderEvents(provider, options.onEvent)
@@ -192,16 +192,15 @@ function namesTag(ifNoneMatch: string, etag: string): boolean {
 }
 
 /** A store that cannot answer is an outage that passes (503), not a defect (500). */
-function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined): void {
+function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options: EngineOptions): void {
   if (cause === undefined || ctx.status < 500) return
   if (!(cause instanceof StoreError)) {
-    ctx.body = { error: 'server_error', error_description: 'The server met an unexpected condition.' }
+    const description = 'The server met an unexpected condition.'
+    renderError(ctx, { error: 'server_error', description }, options)
     return
   }
   ctx.status = 503
   ctx.set('Retry-After', '1')
-  ctx.body = {
-    error: 'temporarily_unavailable',
-    error_description: 'The authorization server cannot reach its store. Try again in a moment.',
-  }
+  const description = 'The authorization server cannot reach its store. Try again in a moment.'
+  renderError(ctx, { error: 'temporarily_unavailable', description }, options)
 }

@@ -1,0 +1,213 @@
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import * as oauth from 'oauth4webapi'
+import t from 'tap'
+import { scopeField } from '../../authorization-server/consent/granted-scopes.ts'
+import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser, type Page } from '../fixtures/open-browser.ts'
+import { knownClient, makePkce, registerClient } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
+import { answerPage, signIn } from '../fixtures/sign-in.ts'
+import { startServer } from '../fixtures/start-authorization-server.ts'
+import { until } from '../fixtures/until.ts'
+
+const insecure = { [oauth.allowInsecureRequests]: true }
+
+t.test('oauth4webapi goes the whole way', async (t) => {
+  const server = await startServer(t)
+  const issuer = new URL(server.baseUrl)
+  const as = await oauth.processDiscoveryResponse(
+    issuer,
+    await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
+  )
+  const redirectUri = 'http://127.0.0.1:49152/callback'
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(
+      as,
+      { redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', application_type: 'native' },
+      insecure,
+    ),
+  )
+  const verifier = oauth.generateRandomCodeVerifier()
+  const state = oauth.generateRandomState()
+  const address = new URL(as.authorization_endpoint ?? '')
+  address.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: client.client_id,
+    redirect_uri: redirectUri,
+    scope: 'openid email courses:read',
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    resource: issuer.href, // with a trailing slash, as clients of the Model Context Protocol send it
+  }).toString()
+  const location = await signIn(openBrowser(server.baseUrl), address)
+  const parameters = oauth.validateAuthResponse(as, client, location, state)
+  const auth = oauth.None()
+  const tokens = await oauth.processAuthorizationCodeResponse(
+    as,
+    client,
+    await oauth.authorizationCodeGrantRequest(as, client, auth, parameters, redirectUri, verifier, insecure),
+    { requireIdToken: true },
+  )
+  t.equal(tokens.scope, 'openid email courses:read')
+  const { sub } = oauth.getValidatedIdTokenClaims(tokens) ?? { sub: '' }
+  const claims = await oauth.processUserInfoResponse(
+    as,
+    client,
+    sub,
+    await oauth.userInfoRequest(as, client, tokens.access_token, insecure),
+  )
+  t.match(claims, { sub, email: 'alice@example.com' })
+  const refreshed = await oauth.processRefreshTokenResponse(
+    as,
+    client,
+    await oauth.refreshTokenGrantRequest(as, client, auth, tokens.refresh_token ?? '', insecure),
+  )
+  t.ok(refreshed.refresh_token)
+  await oauth.processRevocationResponse(
+    await oauth.revocationRequest(as, client, auth, refreshed.refresh_token ?? '', insecure),
+  )
+  const refused = await oauth
+    .processRefreshTokenResponse(
+      as,
+      client,
+      await oauth.refreshTokenGrantRequest(as, client, auth, refreshed.refresh_token ?? '', insecure),
+    )
+    .catch((error: unknown) => error)
+  t.ok(refused instanceof oauth.ResponseBodyError)
+  t.match(refused, { error: 'invalid_grant' })
+})
+
+t.test('a registered client that nobody used is forgotten, one that was used stays', async (t) => {
+  const registration = { loopbackHosts: ['127.0.0.1'], bodyLimitBytes: 16_384, unusedClientSeconds: 1 }
+  const server = await startServer(t, { registration })
+  const used = await registerClient(server)
+  const { accessToken, refreshToken } = await used.obtainTokens({
+    browser: openBrowser(server.baseUrl),
+    scope: 'openid',
+  })
+  const unused = await registerClient(server)
+  await until('the unused client is unknown', async () => {
+    const { json } = await unused.refresh('x')
+    return json['error'] === 'invalid_client'
+  })
+  t.equal((await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken })).status, 200)
+  const answer = await used.refresh(refreshToken)
+  t.equal(answer.status, 200)
+  used.readTokens(answer)
+})
+
+t.test('a token whose client is gone is not active, and introspecting it is no error', async (t) => {
+  const server = await startServer(t)
+  const client = await registerClient(server)
+  const { accessToken } = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
+  const store = openSqliteStore(join(server.dataDir, 'authorization-server.sqlite'), {
+    nowSeconds: () => Math.floor(Date.now() / 1000),
+  })
+  t.teardown(() => store.close())
+  await store.artifacts('Client').destroy(client.clientId)
+  const answer = await send(`${server.baseUrl}${ENDPOINTS.introspection}`, {
+    form: { client_id: 'gateway', client_secret: server.gatewaySecret, token: accessToken },
+  })
+  t.equal(answer.status, 200)
+  t.same(answer.json, { active: false })
+})
+
+t.test('an integration of the operator has a fixed HTTPS callback and counts as verified', async (t) => {
+  const dir = t.testdir({ secret: 'a-secret-that-the-operator-made\n' })
+  const callback = 'https://app.example.com/callback'
+  const server = await startServer(t, {
+    integrations: [
+      {
+        clientId: 'our-web-app',
+        clientName: 'Our web app',
+        redirectUris: [callback],
+        clientSecretFile: join(dir, 'secret'),
+      },
+    ],
+  })
+  const client = knownClient(server, {
+    clientId: 'our-web-app',
+    clientSecret: 'a-secret-that-the-operator-made',
+    redirectUri: callback,
+  })
+  const { challenge } = makePkce()
+  const elsewhere = await send(
+    client.authorizeUrl('openid', challenge, { redirect_uri: 'https://app.example.com:8443/callback' }),
+  )
+  t.match(elsewhere, { status: 400, json: { error: 'invalid_redirect_uri' } }, 'its port is fixed as well')
+  const browser = openBrowser(server.baseUrl)
+  const page = (await browser.visit(client.authorizeUrl('openid', challenge))) as Page
+  const consent = (await answerPage(browser, page)) as Page
+  t.match(consent.html, /Our web app/)
+  t.notMatch(consent.html, /not verified/i)
+  const tokens = await client.obtainTokens({ browser, scope: 'openid' })
+  t.ok(tokens.refreshToken)
+})
+
+t.test('somebody else can take over the browser, and gets a session of their own', async (t) => {
+  const server = await startServer(t)
+  const client = await registerClient(server)
+  const browser = openBrowser(server.baseUrl)
+  const alice = await client.obtainTokens({ browser, scope: 'openid profile' })
+  const { verifier, challenge } = makePkce()
+  const page = (await browser.visit(client.authorizeUrl('openid profile', challenge))) as Page
+  t.match(page.html, /alice/i, 'the session goes on: only consent is asked for')
+  const switched = (await browser.visit(`${page.url}?account=other`)) as Page
+  const consent = (await answerPage(browser, switched, { username: 'bob' })) as Page
+  t.match(consent.html, /bob/i)
+  const departure = await answerPage(browser, consent)
+  if (!departure.left) throw new Error('the browser did not leave')
+  const code = departure.location.searchParams.get('code') ?? ''
+  const bob = client.readTokens(await client.exchange({ code, verifier }))
+  const nameOf = async (token: string) =>
+    (await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token })).json['preferred_username']
+  t.equal(await nameOf(bob.accessToken), 'bob')
+  t.equal(await nameOf(alice.accessToken), 'alice')
+})
+
+t.test('what the person withholds is not in the token', async (t) => {
+  const server = await startServer(t)
+  const client = await registerClient(server)
+  const browser = openBrowser(server.baseUrl)
+  const { verifier, challenge } = makePkce()
+  let page = (await browser.visit(client.authorizeUrl('openid courses:read orders:read', challenge))) as Page
+  page = (await answerPage(browser, page)) as Page
+  const form = page.forms.find((each) => each.action.endsWith('/consent'))
+  if (form === undefined) throw new Error('no consent form')
+  const unticked = { ...form, fields: form.fields.filter(([name]) => name !== scopeField('orders:read')) }
+  t.equal(unticked.fields.length, form.fields.length - 1)
+  const departure = await browser.submit(unticked)
+  if (!departure.left) throw new Error(`the browser did not leave: ${departure.html}`)
+  const code = departure.location.searchParams.get('code') ?? ''
+  const answer = await client.exchange({ code, verifier })
+  client.readTokens(answer)
+  t.equal(answer.json['scope'], 'openid courses:read')
+})
+
+t.test('an access token ends with its lifetime, a family with the longest one', async (t) => {
+  const server = await startServer(t, {
+    lifetimes: {
+      codeSeconds: 60,
+      accessTokenSeconds: 1,
+      refreshTokenSeconds: 2,
+      refreshTokenMaxSeconds: 3,
+      sessionSeconds: 60,
+    },
+  })
+  const client = await registerClient(server)
+  let tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
+  await until('the access token is refused', async () => {
+    const { status } = await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
+    return status === 401
+  })
+  await until('the family ends although it is used', async () => {
+    const answer = await client.refresh(tokens.refreshToken)
+    if (answer.status !== 200) return answer.json['error'] === 'invalid_grant'
+    tokens = client.readTokens(answer)
+    await wait(100) // refreshing without a pause would only make more tokens
+    return false
+  })
+})
