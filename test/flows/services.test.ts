@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startLearningPlatform } from '../../examples/learning-platform/app.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { registerClient } from '../fixtures/register-client.ts'
+import { runCommand } from '../fixtures/run-command.ts'
+import { send } from '../fixtures/send.ts'
+import { quietPort } from '../fixtures/start-scopegate.ts'
+import { startService } from '../fixtures/start-service.ts'
+import { until } from '../fixtures/until.ts'
+
+// As an operator runs it: each service by its own command, no development mode, an account of the operator's own,
+// and the logs at their most talkative.
+const PASSWORD = 'correct horse of the tests'
+
+const folder = t.testdir({ demo: {} })
+const secretFile = join(folder, 'gateway-client-secret')
+const gatewaySecret = randomBytes(32).toString('base64url')
+writeFileSync(secretFile, gatewaySecret, { mode: 0o600 })
+const port = await quietPort()
+const baseUrl = `http://127.0.0.1:${port}`
+const settings = {
+  SCOPEGATE_ISSUER: baseUrl,
+  SCOPEGATE_DATA_DIR: folder,
+  SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: secretFile,
+  SCOPEGATE_LOG__LEVEL: 'trace',
+}
+const added = await runCommand(
+  ['account', 'add', 'carol', '--email', 'carol@school.example'],
+  settings,
+  PASSWORD,
+)
+const demo = await startLearningPlatform({
+  host: '127.0.0.1',
+  port: 0,
+  databasePath: join(folder, 'demo', 'learning-platform.sqlite'),
+})
+t.teardown(() => demo.close())
+const server = await startService(t, 'authorization-server', settings)
+const gateway = await startService(t, 'gateway', {
+  PORT: String(port),
+  SCOPEGATE_BASE_URL: baseUrl,
+  SCOPEGATE_LOG__LEVEL: 'trace',
+  SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
+  SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${server.url}${ENDPOINTS.introspection}`,
+  SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
+  SCOPEGATE_ISSUERS__0__REVOCATIONS: `${server.url}/internal/revocations`,
+  SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: demo.url,
+  SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: server.url,
+})
+
+const secrets = new Set([gatewaySecret, PASSWORD])
+const product = { baseUrl, secret: (value: string | undefined) => void (value && secrets.add(value)) }
+const carol = { username: 'carol', password: PASSWORD }
+
+t.test('the account was added, and the development accounts are not there', async (t) => {
+  t.equal(added.code, 0, added.output)
+  const client = await registerClient(product)
+  for (const username of ['alice', 'bob'])
+    await t.rejects(
+      client.obtainCode({ browser: openBrowser(baseUrl), scope: 'openid', person: { username } }),
+      /error page|come to an end/,
+      `${username} cannot sign in`,
+    )
+})
+
+t.test('the account signs in, calls, refreshes and revokes', async (t) => {
+  const browser = openBrowser(baseUrl)
+  const client = await registerClient(product, { token_endpoint_auth_method: 'client_secret_post' })
+  const scope = 'openid email courses:read'
+  const tokens = await client.obtainTokens({ browser, scope, person: carol })
+  // An interaction's id stands in its address as well; what makes its cookie worth something is the signature.
+  for (const { name, value } of browser.cookies.values())
+    if (!/interaction(_resume)?$/.test(name)) secrets.add(value)
+  t.ok([...browser.cookies.values()].some(({ name }) => name.endsWith('.sig')))
+  const user = await send(`${baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
+  t.match(user.json, { email: 'carol@school.example' })
+  const call = (token: string) => send(`${baseUrl}/api/courses`, { token })
+  t.equal((await call(tokens.accessToken)).status, 200)
+  const renewed = client.readTokens(await client.refresh(tokens.refreshToken))
+  t.equal((await call(renewed.accessToken)).status, 200)
+  t.equal((await call('not-a-token')).status, 401)
+  t.equal((await send(`${baseUrl}/api/orders`, { token: renewed.accessToken })).status, 403)
+  t.equal((await client.refresh('x'.repeat(43))).status, 400)
+  const queried = await send(`${baseUrl}/api/courses?access_token=${renewed.accessToken}`)
+  t.equal(queried.status, 400)
+  t.equal((await client.revoke(renewed.accessToken)).status, 200)
+  await until('the token is dead', async () => (await call(renewed.accessToken)).status === 401)
+})
+
+t.test(
+  'management answers, and neither it nor a log line tells a token, code, secret, password or cookie',
+  async (t) => {
+    let told = gateway.log() + server.log()
+    for (const { managementUrl } of [gateway, server])
+      for (const path of ['/livez', '/readyz?verbose', '/metrics', '/version']) {
+        const answer = await send(`${managementUrl}${path}`)
+        t.equal(answer.status, 200, `${path} ${answer.text}`)
+        told += answer.text
+      }
+    t.ok(secrets.size > 10)
+    for (const secret of secrets) t.notOk(told.includes(secret), `${secret.slice(0, 4)}…`)
+    for (const log of [gateway.log(), server.log()])
+      for (const line of log.trim().split('\n')) t.doesNotThrow(() => JSON.parse(line), 'every line is JSON')
+  },
+)
