@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
+import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 
 /** Everything the authorization server counts. No label holds anything that a caller chose. */
 export type Metrics = {
@@ -19,7 +20,7 @@ export function createMetrics(options: {
 }): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
+  collectProcessMetrics(registry)
   new Gauge({
     name: 'scopegate_build_info',
     help: 'Version of Scopegate; always 1.',

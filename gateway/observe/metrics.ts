@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import type { Decision } from './decision.ts'
 
@@ -45,7 +46,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
+  collectProcessMetrics(registry)
 
   const requests = new Counter({
     name: 'scopegate_http_requests_total',
