@@ -8,18 +8,9 @@ import type { Product } from './start-product.ts'
  * @throws {BenchError} ERR_BENCH_TOKEN when that does not lead to one.
  */
 export async function obtainToken(product: Product, scope: string): Promise<string> {
-  const { baseUrl, managementUrl, gateway } = product
+  const { baseUrl } = product
   try {
-    const client = await registerClient({
-      baseUrl,
-      managementUrl,
-      dataDir: '',
-      port: Number(new URL(baseUrl).port),
-      pid: gateway.pid,
-      output: () => '',
-      secret: () => undefined,
-      stop: () => gateway.stop().then(() => undefined),
-    })
+    const client = await registerClient({ baseUrl, secret: () => undefined })
     const tokens = await client.obtainTokens({ browser: openBrowser(baseUrl), scope })
     return tokens.accessToken
   } catch (cause) {
