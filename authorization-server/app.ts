@@ -10,7 +10,11 @@ import { readPackageVersion } from '../runtime/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { DEVELOPMENT_ACCOUNTS, settleDevelopmentAccounts } from './accounts/settle-development-accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
-import { answerEverythingElse } from './endpoints/answer-everything-else.ts'
+import {
+  answerBrokenAddress,
+  answerBrokenConnection,
+  answerEverythingElse,
+} from './endpoints/answer-everything-else.ts'
 import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
 import { createRefreshGate } from './endpoints/refresh-gate.ts'
@@ -192,6 +196,8 @@ function buildApp(parts: Parts & { readonly engine: Engine }): FastifyInstance {
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
     requestTimeout: REQUEST_TIMEOUT_MS,
+    clientErrorHandler: answerBrokenConnection,
+    frameworkErrors: (_error, _request, reply) => void answerBrokenAddress(reply),
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
   })
@@ -204,6 +210,7 @@ function buildApp(parts: Parts & { readonly engine: Engine }): FastifyInstance {
       registration: config.registration,
       refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),
       count: metrics.countRequest,
+      logger,
     }),
   )
   app.get(

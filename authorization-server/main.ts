@@ -6,6 +6,7 @@ import { findPackageRoot } from '../runtime/package-root.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
 import { startAuthorizationServer } from './app.ts'
 import { readAuthorizationServerConfig } from './config.ts'
+import { routeConsole } from './route-console.ts'
 
 const GRACE_MS = 25_000 // below the 30 s that Kubernetes waits
 
@@ -15,6 +16,7 @@ try {
     env: process.env,
   })
   const logger = createLogger({ level: config.log.level, service: 'authorization-server' })
+  routeConsole(logger)
   if (warnings.length > 0) logger.warn({ event: 'config_warnings' }, formatDiagnostics(warnings))
   const server = await startAuthorizationServer({ config, logger })
   onTermination(() => server.close(), { logger, graceMs: GRACE_MS })

@@ -1,4 +1,5 @@
-import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../../runtime/logger.ts'
 import { InteractionError } from '../engine/interactions.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -68,8 +69,8 @@ export function answerEverythingElse(app: FastifyInstance, options: { readonly l
 }
 
 function allowed(endpoint: Endpoint): readonly string[] {
-  const methods = endpoint.method === 'GET' ? ['GET', 'HEAD'] : ['POST']
-  return endpoint.cors ? [...methods, 'OPTIONS'] : methods
+  if (!endpoint.cors) return [endpoint.method]
+  return endpoint.method === 'GET' ? ['GET', 'HEAD', 'OPTIONS'] : ['POST', 'OPTIONS']
 }
 
 function explain(error: FastifyError | Error): OAuthRefusal {
@@ -94,6 +95,29 @@ function explain(error: FastifyError | Error): OAuthRefusal {
   if (status !== undefined && status >= 400 && status < 500)
     return invalidRequest('The request is malformed.')
   return { status: 500, error: 'server_error', description: 'The server met an unexpected condition.' }
+}
+
+/** Answers what never becomes a request: bytes that are not HTTP, headers that are too long or too slow. */
+export function answerBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request'
+  const body = JSON.stringify({ error: 'invalid_request', error_description: 'The request is malformed.' })
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}
+
+/** Answers an address that the router cannot decode. */
+export function answerBrokenAddress(reply: FastifyReply): FastifyReply {
+  return sendRefusal(reply, invalidRequest('The address is malformed.'))
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { Logger } from '../../runtime/logger.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import { canonicaliseResource } from './canonical-resource.ts'
@@ -16,6 +17,7 @@ export type MountEndpointsOptions = {
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
   readonly refreshGate: RefreshGate
+  readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
 }
 
@@ -38,6 +40,7 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
       url: endpoint.path,
       bodyLimit: endpoint.body === 'json' ? options.registration.bodyLimitBytes : FORM_LIMIT_BYTES,
       config: { endpoint: endpoint.name },
+      exposeHeadRoute: endpoint.cors, // a HEAD at the authorization endpoint would start or finish a sign-in
       handler: async (request, reply) => {
         const verdict = admit(endpoint, request, options)
         if ('refused' in verdict) {
@@ -62,6 +65,11 @@ async function handOver(
   try {
     const result = await options.engine.handle(request.raw, reply.raw, admitted)
     options.count(endpoint.name, admitted.grantType ?? '-', result)
+  } catch (cause) {
+    // The engine answers every error itself; this one came from around it, and Fastify has let go of the reply.
+    options.logger.error({ event: 'failed', endpoint: endpoint.name, err: cause }, 'request failed')
+    options.count(endpoint.name, admitted.grantType ?? '-', 'server_error')
+    reply.raw.destroy()
   } finally {
     admitted.release?.()
   }

@@ -57,8 +57,18 @@ export function observeEngine(options: {
           },
           'request refused',
         )
-      case 'failed':
-        return logger.error({ event: 'failed', endpoint: event.endpoint, err: event.cause }, 'request failed')
+      case 'failed': {
+        const fields = { event: 'failed', endpoint: event.endpoint, err: event.cause }
+        return isClientGone(event.cause)
+          ? logger.debug(fields, 'the client went away')
+          : logger.error(fields, 'request failed')
+      }
     }
   }
+}
+
+const GONE: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNABORTED']
+
+function isClientGone(cause: Error): boolean {
+  return 'code' in cause && GONE.includes(cause.code)
 }

@@ -42,17 +42,31 @@ t.test('another method gets 405 in JSON with Allow', async (t) => {
     ['GET', ENDPOINTS.token, 'POST, OPTIONS'],
     ['PUT', ENDPOINTS.registration, 'POST, OPTIONS'],
     ['DELETE', ENDPOINTS.userinfo, 'GET, HEAD, OPTIONS'],
-    ['POST', ENDPOINTS.authorization, 'GET, HEAD'],
-    ['OPTIONS', ENDPOINTS.authorization, 'GET, HEAD'],
+    ['POST', ENDPOINTS.authorization, 'GET'],
+    ['HEAD', ENDPOINTS.authorization, 'GET'],
+    ['OPTIONS', ENDPOINTS.authorization, 'GET'],
     ['POST', ENDPOINTS.jwks, 'GET, HEAD, OPTIONS'],
   ]
   for (const [method, path, allow] of cases) {
     const answer = await send(url(path), { method })
     t.equal(answer.status, 405, `${method} ${path}`)
     t.equal(answer.headers.get('allow'), allow)
-    t.match(answer.json, { error: 'method_not_allowed' })
+    if (method !== 'HEAD') t.match(answer.json, { error: 'method_not_allowed' })
   }
 })
+
+t.test(
+  'what is not HTTP, an address that cannot be decoded and headers without end are refused in JSON',
+  async (t) => {
+    const raw = (target: string, headers: string[] = []) => sendExactly(server.baseUrl, target, { headers })
+    t.match(await raw('/oauth/%zz'), { status: 400, json: { error: 'invalid_request' } })
+    t.match(await raw(`/oauth/authorize?state=${'x'.repeat(20_000)}`), {
+      status: 431,
+      json: { error: 'invalid_request' },
+    })
+    t.match(await raw('/api/oauth/jwks', ['x-long', 'x'.repeat(20_000)]), { status: 431 })
+  },
+)
 
 t.test('addresses in documents come from the issuer, whatever Host and forwarded headers say', async (t) => {
   const answer = await sendExactly(server.baseUrl, ENDPOINTS.authorizationServerMetadata, {

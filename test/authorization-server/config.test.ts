@@ -1,0 +1,99 @@
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { readAuthorizationServerConfig } from '../../authorization-server/config.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+
+const shipped = join(findPackageRoot(), 'config')
+
+t.test('readAuthorizationServerConfig() names every problem at once', async (t) => {
+  const env = {
+    SCOPEGATE_ISSUER: 'https://login.example.com/',
+    SCOPEGATE_LISTEN__PORT: '70000',
+    SCOPEGATE_STORE__TYPE: 'memory',
+    SCOPEGATE_LIFETIMES__CODE: 'soon',
+    SCOPEGATE_REGISTRATION__REDIRECT_URIS__LOOPBACK__0: '0.0.0.0',
+  }
+  t.throws(() => readAuthorizationServerConfig({ configDir: shipped, env }), {
+    code: 'ERR_CONFIG_INVALID',
+    exitCode: 3,
+  })
+  try {
+    readAuthorizationServerConfig({ configDir: shipped, env })
+  } catch (error) {
+    for (const name of Object.keys(env)) t.match(String(error), name)
+  }
+})
+
+t.test('readAuthorizationServerConfig() refuses unknown keys with their place', async (t) => {
+  const configDir = aFolder(t, 'lifetime: { code: 60s }\n')
+  t.throws(() => readAuthorizationServerConfig({ configDir, env: {} }), { message: /unknown key .*lifetime/ })
+})
+
+t.test('readAuthorizationServerConfig() refuses settings that contradict each other', async (t) => {
+  const cases: readonly [Record<string, string>, RegExp][] = [
+    [{ SCOPEGATE_LIFETIMES__REFRESH_TOKEN_MAX: '1d' }, /refreshTokenMax is shorter/],
+    [{ SCOPEGATE_LIFETIMES__CODE: '10ms' }, /lifetimes\.code is shorter than a second/],
+    [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url is not set/],
+    [{ SCOPEGATE_REGISTRATION__UNUSED_CLIENTS: '0s' }, /unusedClients/],
+  ]
+  for (const [env, message] of cases)
+    t.throws(() => readAuthorizationServerConfig({ configDir: shipped, env }), { message, exitCode: 3 })
+  const configDir = aFolder(
+    t,
+    'integrations: [{ clientId: gateway, clientName: Twice, redirectUris: [https://app.example.com/callback] }]\n',
+  )
+  t.throws(() => readAuthorizationServerConfig({ configDir, env: {} }), {
+    message: /two clients have the id gateway/,
+  })
+})
+
+t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and bytes', async (t) => {
+  const { config, warnings } = readAuthorizationServerConfig({ configDir: shipped, env: {} })
+  t.same(warnings, [])
+  t.equal(config.catalogue.size, 38)
+  t.equal(config.development, false)
+  t.same(config.lifetimes, {
+    codeSeconds: 60,
+    accessTokenSeconds: 900,
+    refreshTokenSeconds: 2_592_000,
+    refreshTokenMaxSeconds: 7_776_000,
+    sessionSeconds: 1_209_600,
+  })
+  t.same(config.registration, {
+    loopbackHosts: ['127.0.0.1'],
+    bodyLimitBytes: 16_384,
+    unusedClientSeconds: 604_800,
+  })
+  t.equal(config.dataDir, join(findPackageRoot(), '.scopegate'))
+})
+
+t.test('readAuthorizationServerConfig() needs little: the rest has defaults', async (t) => {
+  const shippedConfig = readAuthorizationServerConfig({ configDir: shipped, env: {} }).config
+  const { config } = readAuthorizationServerConfig({
+    configDir: aFolder(t, ''),
+    env: { REDIS_URL: 'redis://127.0.0.1/' },
+  })
+  t.same(config.lifetimes, shippedConfig.lifetimes)
+  t.same(config.registration, shippedConfig.registration)
+  t.same(config.integrations, [])
+  t.equal(config.redis?.url, 'redis://127.0.0.1/')
+})
+
+function aFolder(t: Test, more: string): string {
+  const folder = t.testdir()
+  copyFileSync(join(shipped, 'scopes.yaml'), join(folder, 'scopes.yaml'))
+  writeFileSync(
+    join(folder, 'authorization-server.yaml'),
+    `issuer: http://127.0.0.1:8080
+name: A test
+listen: { host: 127.0.0.1, port: 0 }
+management: { host: 127.0.0.1, port: 0 }
+scopes: ./scopes.yaml
+dataDir: ./data
+store: { type: sqlite }
+gatewayClient: { id: gateway, secretFile: ./secret }
+${more}`,
+  )
+  return folder
+}
