@@ -36,6 +36,8 @@ export type Gateway = {
 
 /** Tokens that may be asked about at once, those waiting for a connection included. */
 const MAX_INTROSPECTIONS = 1_024
+/** Answers that are under way get this long to finish, before their connections are cut. Milliseconds. */
+const DRAIN_MS = 20_000
 /** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
 const FIRST_DESCRIPTION_MS = 1_000
 
@@ -128,7 +130,7 @@ export async function startGateway(options: {
 
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
-    () => server.close(),
+    () => closeServer(server),
     () => accessLog.flush(),
     () => openapi.close(),
     () => introspector.close(),
@@ -237,6 +239,13 @@ function logStream(logger: Logger): (lines: string) => void {
   const stream = (logger as unknown as Record<symbol, { write(text: string): void }>)[pino.symbols.streamSym]
   if (stream === undefined) throw new Error('this logger has no stream')
   return (lines) => stream.write(lines)
+}
+
+/** Event streams may never end by themselves: what is still open after the drain time is cut. */
+async function closeServer(server: ReturnType<typeof createServer>): Promise<void> {
+  const deadline = setTimeout(() => server.server.closeAllConnections(), DRAIN_MS)
+  await server.close()
+  clearTimeout(deadline)
 }
 
 async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {

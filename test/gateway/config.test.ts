@@ -1,0 +1,74 @@
+import { cpSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { readGatewayConfig } from '../../gateway/config.ts'
+
+const SHIPPED = resolve(import.meta.dirname, '../../config')
+
+function aConfigDir(t: Pick<Test, 'testdir'>, change: { readonly [file: string]: string } = {}): string {
+  const dir = t.testdir({ secret: 'the secret\n' })
+  for (const file of ['gateway.yaml', 'upstreams.yaml', 'scopes.yaml'])
+    cpSync(join(SHIPPED, file), join(dir, file))
+  for (const [file, text] of Object.entries(change)) writeFileSync(join(dir, file), text)
+  return dir
+}
+
+function withSecret(dir: string, env: Record<string, string> = {}) {
+  return {
+    configDir: dir,
+    env: { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: join(dir, 'secret'), ...env },
+  }
+}
+
+t.test(
+  'readGatewayConfig() names a secret that is not there, and every other file that is wrong',
+  async (t) => {
+    const dir = aConfigDir(t, { 'upstreams.yaml': 'api: { url: not-an-address, tiemout: 5s }\n' })
+    t.throws(() => readGatewayConfig({ configDir: dir, env: {} }), {
+      code: 'ERR_CONFIG_INVALID',
+      exitCode: 3,
+      message: /C302[\s\S]*gateway-client-secret|gateway-client-secret[\s\S]*C302/,
+    })
+    t.throws(() => readGatewayConfig(withSecret(dir)), { message: /upstreams\.yaml[\s\S]*tiemout/ })
+  },
+)
+
+t.test('readGatewayConfig() refuses an empty secret', async (t) => {
+  const dir = aConfigDir(t, { secret: ' \n' })
+  t.throws(() => readGatewayConfig(withSecret(dir)), { message: /C302[\s\S]*empty/ })
+})
+
+t.test('readGatewayConfig() refuses an authorization server that is no upstream', async (t) => {
+  const dir = aConfigDir(t, { 'upstreams.yaml': 'learning-platform: { url: http://127.0.0.1:8082 }\n' })
+  t.throws(() => readGatewayConfig(withSecret(dir)), { message: /C303[\s\S]*authorization-server/ })
+})
+
+t.test('readGatewayConfig() refuses keys that it does not know', async (t) => {
+  const dir = aConfigDir(t, { 'gateway.yaml': 'baseurl: http://a\n' })
+  t.throws(() => readGatewayConfig(withSecret(dir)), { message: /gateway\.yaml:1:1[\s\S]*baseurl/ })
+})
+
+t.test('readGatewayConfig() reads what is shipped, in numbers', async (t) => {
+  const { config } = readGatewayConfig(withSecret(aConfigDir(t)))
+  t.match(config, {
+    baseUrl: 'http://127.0.0.1:8080',
+    issuer: { introspection: { clientSecret: 'the secret', timeoutMs: 2_000 } },
+    tokenCache: { maxEntries: 100_000, maxTtlMs: 30_000, negativeTtlMs: 5_000 },
+    limits: { bodyBytes: 10_485_760, headersBytes: 16_384, targetBytes: 8_192, tokenBytes: 8_192 },
+    log: { level: 'info', subject: 'hashed' },
+  })
+  t.equal(config.catalogue.size, 38)
+})
+
+t.test('readGatewayConfig() is overridden by the environment, upstreams included', async (t) => {
+  const { config } = readGatewayConfig(
+    withSecret(aConfigDir(t), {
+      PORT: '0',
+      SCOPEGATE_BASE_URL: 'https://api.test',
+      SCOPEGATE_TOKEN_CACHE__MAX_TTL: '1m',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: 'http://platform:1',
+    }),
+  )
+  t.match(config, { listen: { port: 0 }, baseUrl: 'https://api.test', tokenCache: { maxTtlMs: 60_000 } })
+  t.equal(config.upstreams.find((one) => one.name === 'learning-platform')?.url, 'http://platform:1')
+})

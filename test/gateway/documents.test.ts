@@ -1,0 +1,94 @@
+import t from 'tap'
+import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import type { LooseJson } from '../fixtures/loose-json.ts'
+
+t.test(
+  'RFC 9728 §3.2 the metadata names this resource, its issuer and the scopes that its routes ask for',
+  async (t) => {
+    const { gateway } = await startGatewayUnderTest(t)
+    const response = await fetch(`${gateway.url}/.well-known/oauth-protected-resource`, {
+      headers: { host: 'evil.test', 'x-forwarded-host': 'evil.test' },
+    })
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('content-type'), 'application/json')
+    t.same(await response.json(), {
+      resource: BASE_URL,
+      authorization_servers: [BASE_URL],
+      scopes_supported: ['courses:read', 'courses:write', 'orders:read', 'posts:read', 'pages:read'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Test API',
+      resource_documentation: `${BASE_URL}/auth.md`,
+    })
+  },
+)
+
+for (const path of ['/', '/openapi.json', '/auth.md', '/.well-known/oauth-protected-resource'])
+  t.test(`${path} is public, cacheable and the same for everybody`, async (t) => {
+    const { gateway, upstream } = await startGatewayUnderTest(t)
+    const url = `${gateway.url}${path}`
+    const response = await fetch(url, { headers: { authorization: 'Bearer junk' } })
+    t.equal(response.status, 200, 'a token is not looked at')
+    t.equal(response.headers.get('access-control-allow-origin'), '*')
+    t.equal(response.headers.get('cache-control'), 'public, max-age=300')
+    t.equal(response.headers.get('set-cookie'), null)
+    const text = await response.text()
+    t.equal(Number(response.headers.get('content-length')), Buffer.byteLength(text))
+
+    const etag = response.headers.get('etag') ?? ''
+    for (const known of [etag, `"x", W/${etag}`, '*']) {
+      const unchanged = await fetch(url, { headers: { 'if-none-match': known } })
+      t.equal(unchanged.status, 304, known)
+      t.equal(unchanged.headers.get('etag'), etag)
+      t.equal(unchanged.headers.get('cache-control'), 'public, max-age=300')
+      t.equal(await unchanged.text(), '')
+    }
+    t.equal((await fetch(url, { headers: { 'if-none-match': '"x"' } })).status, 200)
+
+    const head = await fetch(url, { method: 'HEAD' })
+    t.equal(head.status, 200)
+    t.equal(Number(head.headers.get('content-length')), Buffer.byteLength(text))
+    t.equal((await fetch(url, { method: 'POST', body: 'x' })).status, 405)
+    t.equal(upstream.bytes, '')
+  })
+
+t.test('/ is a page for a browser and an index for everything else', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  const json = await fetch(gateway.url)
+  t.match(await json.json(), { openapi: `${BASE_URL}/openapi.json`, auth: `${BASE_URL}/auth.md` })
+  t.equal(json.headers.get('link'), '</openapi.json>; rel="service-desc", </auth.md>; rel="service-doc"')
+  const page = await fetch(gateway.url, { headers: { accept: 'text/html,*/*' } })
+  t.match(page.headers.get('content-security-policy'), /^default-src 'none'/)
+  t.match(await page.text(), /^<!doctype html>/)
+})
+
+t.test('/auth.md is short and about this server', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  const text = await (await fetch(`${gateway.url}/auth.md`)).text()
+  t.ok(text.split('\n').length < 200)
+  for (const path of [
+    '/api/oauth/register',
+    '/oauth/authorize',
+    '/api/oauth/token',
+    '/api/oauth/revoke',
+    '/openapi.json',
+  ])
+    t.ok(text.includes(`${BASE_URL}${path}`), path)
+  t.match(text, /\| `storage:write` \| .+ \|/)
+})
+
+t.test('/openapi.json says what policies say when no upstream describes itself', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  const document = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as LooseJson
+  t.equal(document.openapi, '3.1.0')
+  t.same(document.servers, [{ url: BASE_URL }])
+  t.same(document.paths['/api/courses'].get.security, [{ oauth2: ['courses:read'] }, {}])
+  t.same(document.paths['/api/challenged'].get.security, [{ oauth2: ['orders:read'] }])
+  t.same(document.paths['/api/either'].get.security, [
+    { oauth2: ['courses:read', 'posts:read'] },
+    { oauth2: ['courses:read', 'pages:read'] },
+    {},
+  ])
+  t.same(document.paths['/pub/{path}'].get.security, [{ oauth2: [] }, {}])
+  t.match(document.paths['/api/courses'].post.responses['403'].description, /courses:write/)
+  t.equal(Object.keys(document.components.securitySchemes.oauth2.flows.authorizationCode.scopes).length, 38)
+})

@@ -1,0 +1,118 @@
+import t from 'tap'
+import { buildOpenapi, type OpenapiOptions } from '../../../gateway/documents/openapi.ts'
+import type { PolicyRoute } from '../../../gateway/routes/policy-route.ts'
+import { buildRouteTable } from '../../../gateway/routes/route-table.ts'
+import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+import type { LooseJson } from '../../fixtures/loose-json.ts'
+
+function aPolicyRoute(change: Partial<PolicyRoute> = {}): PolicyRoute {
+  return {
+    name: 'courses/read-course',
+    policy: 'courses',
+    owner: undefined,
+    methods: ['GET'],
+    path: '/api/courses/{id}',
+    scopes: { all: ['courses:read'], any: [] },
+    anonymous: 'allow',
+    upstream: 'api',
+    timeoutMs: undefined,
+    bodyLimitBytes: undefined,
+    upstreamAuth: 'none',
+    source: { file: 'courses.policy.yaml', line: 1, column: 1 },
+    ...change,
+  }
+}
+
+function build(routes: readonly PolicyRoute[], sources: OpenapiOptions['sources']): LooseJson {
+  const document: unknown = buildOpenapi({
+    baseUrl: 'https://api.test',
+    name: 'Test',
+    version: '1',
+    catalogue: aCatalogue(),
+    routes,
+    match: buildRouteTable(routes).match,
+    sources,
+  })
+  return document as LooseJson
+}
+
+t.test('buildOpenapi() leaves out what no route leads to', async (t) => {
+  const document = build(
+    [aPolicyRoute()],
+    [
+      {
+        upstream: 'api',
+        document: {
+          paths: {
+            '/api/courses/{courseId}': { get: { summary: 'kept' }, delete: { summary: 'no route' } },
+            '/internal/debug': { get: {} },
+          },
+        },
+      },
+      {
+        upstream: 'other',
+        document: { paths: { '/api/courses/{x}': { get: { summary: 'not its route' } } } },
+      },
+    ],
+  )
+  t.same(Object.keys(document.paths), ['/api/courses/{courseId}'])
+  t.same(Object.keys(document.paths['/api/courses/{courseId}']), ['get'])
+  t.equal(document.paths['/api/courses/{courseId}'].get.summary, 'kept')
+})
+
+t.test('buildOpenapi() believes policies, not upstreams, about who may', async (t) => {
+  const document = build(
+    [aPolicyRoute()],
+    [
+      {
+        upstream: 'api',
+        document: {
+          security: [],
+          paths: {
+            '/api/courses/{id}': {
+              get: { security: [{ theirs: [] }], servers: [{ url: 'http://10.0.0.1' }] },
+            },
+          },
+          components: { securitySchemes: { theirs: { type: 'http', scheme: 'basic' } } },
+        },
+      },
+    ],
+  )
+  const operation = document.paths['/api/courses/{id}'].get
+  t.same(operation.security, [{ oauth2: ['courses:read'] }, {}])
+  t.same(Object.keys(operation.responses), ['401', '403'])
+  t.same(Object.keys(document.components.securitySchemes), ['oauth2'])
+  t.notMatch(JSON.stringify(document), /10\.0\.0\.1|theirs/)
+})
+
+t.test('buildOpenapi() keeps components of two upstreams apart', async (t) => {
+  const schema = (type: string) => ({ schemas: { Item: { type }, GatewayError: { type } } })
+  const get = {
+    get: { responses: { 200: { content: { j: { schema: { $ref: '#/components/schemas/Item' } } } } } },
+  }
+  const document = build(
+    [
+      aPolicyRoute({ name: 'a/a', path: '/a', upstream: 'one' }),
+      aPolicyRoute({ name: 'b/b', path: '/b', upstream: 'two' }),
+    ],
+    [
+      { upstream: 'one', document: { paths: { '/a': get }, components: schema('string') } },
+      { upstream: 'two', document: { paths: { '/b': get }, components: schema('number') } },
+    ],
+  )
+  t.equal(document.paths['/a'].get.responses['200'].content.j.schema.$ref, '#/components/schemas/Item')
+  t.equal(document.paths['/b'].get.responses['200'].content.j.schema.$ref, '#/components/schemas/two.Item')
+  t.equal(document.components.schemas['two.Item'].type, 'number')
+  t.equal(document.components.schemas.GatewayError.type, 'object', "the gateway's own stays its own")
+  t.equal(document.components.schemas['one.GatewayError'].type, 'string')
+})
+
+t.test('buildOpenapi() is not led astray by what is no document', async (t) => {
+  for (const document of [
+    {},
+    { paths: [] },
+    { paths: { '/a': null } },
+    { paths: { '/a': { get: 1 } }, components: 2 },
+  ])
+    t.ok(build([aPolicyRoute()], [{ upstream: 'api', document }]).paths['/api/courses/{id}'].get)
+})

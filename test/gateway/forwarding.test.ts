@@ -1,0 +1,229 @@
+import { once } from 'node:events'
+import { request as send } from 'node:http'
+import { connect } from 'node:net'
+import t from 'tap'
+import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { OK_REPLY } from '../fixtures/recording-upstream.ts'
+import { until } from '../fixtures/until.ts'
+
+const HEAD = 'Host: api.test\r\nConnection: close\r\n'
+
+async function get(under: GatewayUnderTest, path: string) {
+  return under.raw(`GET ${path} HTTP/1.1\r\n${HEAD}\r\n`)
+}
+
+t.test('an upstream that cannot be reached is 502, and nobody learns where it is', async (t) => {
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => ({ ...one, url: 'http://127.0.0.1:1' })),
+    }),
+  })
+  const answer = await get(under, '/pub/x')
+  t.match(answer, /^HTTP\/1\.1 502 .*x-scopegate-error: 1\r\n.*"error":"upstream_unavailable"/s)
+  t.notMatch(answer, /127\.0\.0\.1|ECONN/)
+  await until('the access line', async () =>
+    under.log().some((line) => line['error.type'] === 'upstream_connect'),
+  )
+})
+
+for (const [what, reply, status] of [
+  ['closes without an answer', '', 502],
+  ['answers with garbage', 'this is not HTTP\r\n\r\n', 502],
+  [
+    'answers with both lengths',
+    'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    502,
+  ],
+  ['answers with two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc', 502],
+  [
+    'switches protocols unasked',
+    'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
+    502,
+  ],
+  ['breaks off in its headers', 'HTTP/1.1 200 OK\r\ncontent-le', 502],
+  ['sends headers without an end', `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(40_000)}\r\n\r\n`, 502],
+] as const)
+  t.test(`an upstream that ${what} is ${status}`, async (t) => {
+    const under = await startGatewayUnderTest(t)
+    under.upstream.reply((socket) => socket.end(reply))
+    const answer = await get(under, '/pub/x')
+    t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} .*"error":"upstream_unavailable"`, 's'))
+    t.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1)
+    t.equal(under.upstream.requests.length, 1, 'and it is not asked again')
+  })
+
+t.test('an upstream that does not answer in time is 504, and its connection ends', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const closed = new Promise((resolve) =>
+    under.upstream.reply((socket) => {
+      socket.on('close', resolve)
+    }),
+  )
+  t.match(await get(under, '/api/impatient'), /^HTTP\/1\.1 504 .*"error":"upstream_timeout"/s)
+  await closed
+  under.upstream.reply(OK_REPLY)
+  t.match(await get(under, '/api/impatient'), /^HTTP\/1\.1 200 /)
+})
+
+for (const [what, reply] of [
+  ['an announced length', 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'],
+  ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
+  ['a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nff\r\nhalf'],
+] as const)
+  t.test(`an upstream that dies in the middle of ${what} is never taken for a whole answer`, async (t) => {
+    const under = await startGatewayUnderTest(t)
+    under.upstream.reply((socket) => {
+      socket.write(reply)
+      setImmediate(() => socket.destroy())
+    })
+    const response = await fetch(`${under.gateway.url}/pub/x`).catch(() => undefined)
+    await t.rejects(response === undefined ? Promise.reject(new Error('reset')) : response.text())
+    await until('the access line', async () =>
+      under.log().some((line) => line['error.type'] === 'upstream_reset'),
+    )
+  })
+
+t.test("bytes that an upstream sends without being asked are nobody else's answer", async (t) => {
+  const under = await startGatewayUnderTest(t)
+  under.upstream.reply((socket, { target }) => {
+    const body = target.slice('/pub/'.length)
+    socket.write(
+      `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON`,
+    )
+  })
+  for (let i = 0; i < 50; i++) {
+    const response = await fetch(`${under.gateway.url}/pub/nonce-${i}`)
+    t.not(await response.text(), 'POISON')
+  }
+})
+
+t.test('a client that leaves ends the request at the upstream', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const closed = new Promise<void>((resolve) =>
+    under.upstream.reply((socket) => {
+      socket.on('close', () => resolve())
+      client.destroy()
+    }),
+  )
+  const { port } = new URL(under.gateway.url)
+  const client = connect(Number(port), '127.0.0.1')
+  client.write(`GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`)
+  await closed
+  await until('the access line', async () =>
+    under
+      .log()
+      .some((line) => line['http.response.status_code'] === 499 && line['error.type'] === 'client_closed'),
+  )
+})
+
+t.test('bodies go both ways as they came', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const big = 'x'.repeat(300_000)
+  under.upstream.reply((socket, { body }) =>
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`),
+  )
+  for (const [method, body, headers] of [
+    ['POST', 'a=b', 'Content-Length: 3\r\n'],
+    ['POST', big, `Content-Length: ${big.length}\r\n`],
+    ['GET', 'query', 'Content-Length: 5\r\n'],
+    ['DELETE', 'why', 'Content-Length: 3\r\n'],
+  ] as const) {
+    const answer = await under.raw(`${method} /pub/x HTTP/1.1\r\n${HEAD}${headers}\r\n${body}`)
+    t.equal(answer.split('\r\n\r\n')[1], body, `${method} with ${body.length} bytes`)
+    t.equal(under.upstream.requests.at(-1)?.body, body)
+  }
+  await under.raw(
+    `POST /pub/x HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`,
+  )
+  t.equal(under.upstream.requests.at(-1)?.body, 'abc')
+  await under.raw(`POST /pub/x HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`)
+  t.same(under.upstream.seen('content-length'), ['0'])
+})
+
+t.test('answers without a body have none', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  under.upstream.reply('HTTP/1.1 204 No Content\r\nx-a: 1\r\n\r\n')
+  t.match(
+    await get(under, '/pub/x'),
+    /^HTTP\/1\.1 204 (?!.*(?:content-length|transfer-encoding)).*\r\n\r\n$/is,
+  )
+  under.upstream.reply('HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
+  t.match(await get(under, '/pub/x'), /^HTTP\/1\.1 304 .*etag: "a".*\r\n\r\n$/s)
+  under.upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n')
+  const head = await under.raw(`HEAD /pub/x HTTP/1.1\r\n${HEAD}\r\n`)
+  t.match(head, /^HTTP\/1\.1 200 .*content-length: 11\r\n.*\r\n\r\n$/s)
+  t.equal(under.upstream.requests.at(-1)?.method, 'HEAD')
+})
+
+t.test('an event arrives when it is sent, and so do headers without one', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  let emit: (text: string) => void = () => undefined
+  under.upstream.reply((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+    emit = (text) => socket.write(`${text.length.toString(16)}\r\n${text}\r\n`)
+  })
+  const response = await fetch(`${under.gateway.url}/pub/events`)
+  t.equal(response.headers.get('content-type'), 'text/event-stream')
+  const reader = response.body?.getReader()
+  emit('data: 1\n\n')
+  t.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), 'data: 1\n\n')
+  emit('data: 2\n\n')
+  t.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), 'data: 2\n\n')
+  await reader?.cancel()
+})
+
+t.test('a body that announces too much is refused unread, one that does not is cut off', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const announced = await under.raw(
+    `POST /api/small HTTP/1.1\r\n${HEAD}Content-Length: 17\r\n\r\n${'x'.repeat(17)}`,
+  )
+  t.match(announced, /^HTTP\/1\.1 413 .*"error":"payload_too_large"/s)
+  t.equal(under.upstream.bytes, '')
+  const chunked = await under.raw(
+    `POST /api/small HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n10\r\n${'x'.repeat(16)}\r\n1\r\nx\r\n0\r\n\r\n`,
+  )
+  t.match(chunked, /^HTTP\/1\.1 413 .*connection: close\r\n.*"error":"payload_too_large"/is)
+  t.equal(under.upstream.requests.length, 0, 'the upstream got no whole request')
+  const enough = await under.raw(
+    `POST /api/small HTTP/1.1\r\n${HEAD}Content-Length: 16\r\n\r\n${'x'.repeat(16)}`,
+  )
+  t.match(enough, /^HTTP\/1\.1 200 /)
+})
+
+t.test('a large body is refused with an answer that arrives, not with a reset', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const outgoing = send(`${under.gateway.url}/api/small`, {
+    method: 'POST',
+    headers: { 'content-length': 900_000 },
+  })
+  outgoing.on('error', () => undefined)
+  outgoing.end('x'.repeat(900_000))
+  const [response] = await once(outgoing, 'response')
+  t.equal(response.statusCode, 413)
+  response.resume()
+  await once(response, 'end')
+})
+
+t.test(
+  'a client that stops in the middle of its body is told so, and the upstream is not blamed',
+  async (t) => {
+    const under = await startGatewayUnderTest(t)
+    const answer = await under.raw(`POST /api/impatient HTTP/1.1\r\n${HEAD}Content-Length: 10\r\n\r\nhalf`)
+    t.match(answer, /^HTTP\/1\.1 408 .*connection: close\r\n/is)
+    t.equal(under.upstream.requests.length, 0)
+    const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+    t.notMatch(metrics, /scopegate_upstream_errors_total\{/)
+  },
+)
+
+t.test('an upstream with a path in front keeps it', async (t) => {
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => ({ ...one, url: `${one.url}/base/` })),
+    }),
+  })
+  await get(under, '/pub/x?y')
+  t.equal(under.upstream.requests[0]?.target, '/base/pub/x?y')
+})

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { startIssuer } from '../fixtures/an-issuer.ts'
+import { until } from '../fixtures/until.ts'
+
+async function statusOf(under: GatewayUnderTest, token: string): Promise<number> {
+  const response = await fetch(`${under.gateway.url}/api/courses`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function startListening(t: Parameters<typeof startGatewayUnderTest>[0]) {
+  return startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      issuer: {
+        ...config.issuer,
+        revocations: config.issuer.introspection.endpoint.replace(
+          '/api/oauth/introspect',
+          '/internal/revocations',
+        ),
+      },
+    }),
+  })
+}
+
+async function connected(under: GatewayUnderTest, times: number) {
+  await under.issuer.subscribed()
+  await until(
+    'connected',
+    async () => under.log().filter((line) => line['event'] === 'revocations_connected').length === times,
+  )
+}
+
+t.test('a revoked token is refused as soon as the issuer says so, with its whole grant', async (t) => {
+  const under = await startListening(t)
+  await connected(under, 1)
+  under.issuer.store('one', { scope: 'courses:read', grant: 'g1' })
+  under.issuer.store('two', { scope: 'courses:read', grant: 'g1' })
+  under.issuer.store('other', { scope: 'courses:read', grant: 'g2' })
+  for (const token of ['one', 'two', 'other']) t.equal(await statusOf(under, token), 200)
+  t.equal(under.issuer.asked.length, 3)
+  under.issuer.revoke('two', { push: false })
+  under.issuer.revoke('one')
+  await until('refused', async () => (await statusOf(under, 'one')) === 401)
+  t.equal(await statusOf(under, 'two'), 401)
+  t.equal(await statusOf(under, 'other'), 200)
+  t.equal(under.issuer.asked.length, 5, 'the other grant stayed in the cache')
+})
+
+t.test('after a gap nothing that was known is believed', async (t) => {
+  const under = await startListening(t)
+  await connected(under, 1)
+  under.issuer.store('one', { scope: 'courses:read' })
+  t.equal(await statusOf(under, 'one'), 200)
+  under.issuer.revoke('one', { push: false })
+  t.equal(await statusOf(under, 'one'), 200, 'nobody told')
+  under.issuer.dropSubscribers()
+  await connected(under, 2)
+  t.equal(await statusOf(under, 'one'), 401)
+})
+
+t.test('an issuer that does not push keeps nothing from working', async (t) => {
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      issuer: { ...config.issuer, revocations: 'http://127.0.0.1:1/internal/revocations' },
+    }),
+  })
+  under.issuer.store('one', { scope: 'courses:read' })
+  t.equal(await statusOf(under, 'one'), 200)
+  await until('said', async () => under.log().some((line) => line['event'] === 'revocations_lost'))
+})
+
+t.test('the stream wants the credentials of the gateway', async (t) => {
+  const issuer = await startIssuer({ issuer: 'http://a', audience: 'http://a' })
+  t.teardown(() => issuer.close())
+  t.equal((await fetch(issuer.revocations)).status, 401)
+})
