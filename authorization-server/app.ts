@@ -1,8 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import Fastify, { type FastifyInstance } from 'fastify'
-import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
+import type { FastifyInstance } from 'fastify'
 import { explainListenError } from '../runtime/listen-error.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { startOpsServer } from '../runtime/ops-server.ts'
@@ -10,37 +6,21 @@ import { readPackageVersion } from '../runtime/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { DEVELOPMENT_ACCOUNTS, settleDevelopmentAccounts } from './accounts/settle-development-accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
-import {
-  answerBrokenAddress,
-  answerBrokenConnection,
-  answerEverythingElse,
-} from './endpoints/answer-everything-else.ts'
-import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
-import { mountEndpoints } from './endpoints/mount-endpoints.ts'
-import { createRefreshGate } from './endpoints/refresh-gate.ts'
+import { errorPage } from './endpoints/error-page.ts'
 import { createRevocationStream, type RevocationStream } from './endpoints/revocation-stream.ts'
-import { userinfoHandler } from './endpoints/userinfo.ts'
 import { createEngine, type Engine } from './engine/engine.ts'
-import type { StaticClient } from './engine/provider-configuration.ts'
 import { watchConnections } from './gentle-close.ts'
+import { createHttpServer } from './http-server.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
-import { readSecretFile } from './keys/create-file-once.ts'
-import { loadGatewaySecret } from './keys/gateway-secret.ts'
-import { loadCookieKeys } from './keys/load-cookie-keys.ts'
-import { loadSigningKeys } from './keys/signing-keys.ts'
+import { loadSecrets, type Secrets } from './keys/load-secrets.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { observeEngine } from './observe/observe-engine.ts'
-import { registerInteractionPages } from './pages/interaction-pages.ts'
-import { pageHeaders } from './pages/page-headers.ts'
-import { renderErrorPage } from './pages/render-error-page.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
 const SERVICE = 'authorization-server'
 const INTERACTION_SECONDS = 1_800 // half an hour to find a password
 const SWEEP_EVERY_MS = 60_000
-const HEADERS_TIMEOUT_MS = 10_000
-const REQUEST_TIMEOUT_MS = 30_000
 
 /** A running authorization server. */
 export type RunningAuthorizationServer = {
@@ -78,7 +58,15 @@ export async function startAuthorizationServer(options: {
     const metrics = createMetrics({ version: readPackageVersion(), listeners: revocations.listeners })
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
     const engine = buildEngine({ config, secrets, store, accounts, metrics, logger, revocations })
-    const app = buildApp({ config, secrets, engine, accounts, metrics, logger, revocations })
+    const app = createHttpServer({
+      config,
+      engine,
+      accounts,
+      metrics,
+      logger,
+      revocations,
+      cookieSecrets: secrets.cookieSecrets,
+    })
     closing.push(sweepRegularly(store, logger))
 
     const management = await startOpsServer({
@@ -98,35 +86,6 @@ export async function startAuthorizationServer(options: {
   } catch (error) {
     await close()
     throw error
-  }
-}
-
-type Secrets = {
-  readonly gatewaySecret: string
-  readonly signingKeys: Awaited<ReturnType<typeof loadSigningKeys>>
-  readonly cookieSecrets: readonly string[]
-  readonly integrations: readonly StaticClient[]
-}
-
-async function loadSecrets(config: AuthorizationServerConfig): Promise<Secrets> {
-  return {
-    gatewaySecret: await loadGatewaySecret({
-      file: config.gatewayClient.secretFile,
-      development: config.development,
-    }),
-    signingKeys: await loadSigningKeys(config),
-    cookieSecrets: await loadCookieKeys(config),
-    integrations: await Promise.all(
-      config.integrations.map(async (integration) => ({
-        clientId: integration.clientId,
-        clientName: integration.clientName,
-        redirectUris: integration.redirectUris,
-        clientSecret:
-          integration.clientSecretFile === undefined
-            ? undefined
-            : (await readSecretFile(integration.clientSecretFile, 'integrations[].clientSecretFile')).trim(),
-      })),
-    ),
   }
 }
 
@@ -178,79 +137,13 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     unusedClientSeconds: config.registration.unusedClientSeconds,
     store: parts.store,
     findAccount: (id) => accounts.find(id),
-    renderErrorPage: (error, response) => errorPage(error, response, config),
+    renderErrorPage: (error, response) => errorPage(error, response, config.name),
     onEvent: observeEngine({
       logger: parts.logger,
       metrics: parts.metrics,
       grantGone: parts.revocations.publish,
     }),
     nowSeconds,
-  })
-}
-
-function buildApp(parts: Parts & { readonly engine: Engine }): FastifyInstance {
-  const { config, engine, metrics, logger } = parts
-  const app = Fastify({
-    return503OnClosing: false, // what arrives on an open connection while draining is still answered
-    logger: false, // the gateway writes the access log; what matters here is in the audit lines
-    genReqId: (request) => requestId(request.headers['x-request-id']),
-    trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    clientErrorHandler: answerBrokenConnection,
-    frameworkErrors: (_error, _request, reply) => void answerBrokenAddress(reply),
-    http: { headersTimeout: HEADERS_TIMEOUT_MS },
-    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
-  })
-  answerEverythingElse(app, { logger })
-  app.register(async (scope) =>
-    mountEndpoints(scope, {
-      engine,
-      issuer: config.issuer,
-      catalogue: config.catalogue,
-      registration: config.registration,
-      refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),
-      count: metrics.countRequest,
-      logger,
-    }),
-  )
-  app.get(
-    ENDPOINTS.userinfo,
-    userinfoHandler({
-      issuer: config.issuer,
-      findTokenOwner: engine.findTokenOwner,
-      findAccount: (id) => parts.accounts.find(id),
-      count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
-    }),
-  )
-  app.get(REVOCATION_STREAM_PATH, parts.revocations.handle)
-  app.register(async (scope) =>
-    registerInteractionPages(scope, {
-      interactions: engine.interactions,
-      accounts: parts.accounts,
-      catalogue: config.catalogue,
-      serviceName: config.name,
-      origin: new URL(config.issuer).origin,
-      secureCookies: config.issuer.startsWith('https:'),
-      cookieKeys: parts.secrets.cookieSecrets,
-      nowMs: () => Date.now(),
-      logger,
-    }),
-  )
-  return app
-}
-
-/** For a browser that cannot be sent back to the client. */
-function errorPage(
-  error: { readonly error: string; readonly description: string },
-  response: ServerResponse,
-  config: AuthorizationServerConfig,
-): string {
-  for (const [name, value] of Object.entries(pageHeaders([]))) response.setHeader(name, value)
-  const requestId = response.getHeader('x-request-id')
-  return renderErrorPage({
-    ...error,
-    serviceName: config.name,
-    requestId: typeof requestId === 'string' ? requestId : undefined,
   })
 }
 
@@ -287,10 +180,6 @@ async function checkStore(store: Store): Promise<{ name: string; ok: boolean; de
   } catch {
     return { name: 'store', ok: false, detail: 'the store does not answer' }
   }
-}
-
-function requestId(given: string | string[] | undefined): string {
-  return typeof given === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
 function nowSeconds(): number {

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Accounts } from './accounts/accounts.ts'
+import type { AuthorizationServerConfig } from './config.ts'
+import {
+  answerBrokenAddress,
+  answerBrokenConnection,
+  answerEverythingElse,
+} from './endpoints/answer-everything-else.ts'
+import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
+import { mountEndpoints } from './endpoints/mount-endpoints.ts'
+import { createRefreshGate } from './endpoints/refresh-gate.ts'
+import type { RevocationStream } from './endpoints/revocation-stream.ts'
+import { userinfoHandler } from './endpoints/userinfo.ts'
+import type { Engine } from './engine/engine.ts'
+import type { Metrics } from './observe/metrics.ts'
+import { registerInteractionPages } from './pages/interaction-pages.ts'
+
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+
+/** The parts that answer requests. */
+export type HttpServerOptions = {
+  readonly config: AuthorizationServerConfig
+  readonly engine: Engine
+  readonly accounts: Accounts
+  readonly metrics: Metrics
+  readonly logger: Logger
+  readonly revocations: RevocationStream
+  /** Newest first. */
+  readonly cookieSecrets: readonly string[]
+}
+
+/** Puts every route of the service on one HTTP server: endpoints, userinfo, revocation stream, pages. */
+export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const { config, engine, metrics, logger } = options
+  const app = Fastify({
+    return503OnClosing: false, // what arrives on an open connection while draining is still answered
+    logger: false, // the gateway writes the access log; what matters here is in the audit lines
+    genReqId: (request) => requestId(request.headers['x-request-id']),
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    clientErrorHandler: answerBrokenConnection,
+    frameworkErrors: (_error, _request, reply) => void answerBrokenAddress(reply),
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
+  })
+  answerEverythingElse(app, { logger })
+  app.register(async (scope) =>
+    mountEndpoints(scope, {
+      engine,
+      issuer: config.issuer,
+      catalogue: config.catalogue,
+      registration: config.registration,
+      refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),
+      count: metrics.countRequest,
+      logger,
+    }),
+  )
+  app.get(
+    ENDPOINTS.userinfo,
+    userinfoHandler({
+      issuer: config.issuer,
+      findTokenOwner: engine.findTokenOwner,
+      findAccount: (id) => options.accounts.find(id),
+      count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
+    }),
+  )
+  app.get(REVOCATION_STREAM_PATH, options.revocations.handle)
+  app.register(async (scope) =>
+    registerInteractionPages(scope, {
+      interactions: engine.interactions,
+      accounts: options.accounts,
+      catalogue: config.catalogue,
+      serviceName: config.name,
+      origin: new URL(config.issuer).origin,
+      secureCookies: config.issuer.startsWith('https:'),
+      cookieKeys: options.cookieSecrets,
+      nowMs: () => Date.now(),
+      logger,
+    }),
+  )
+  return app
+}
+
+function requestId(given: string | string[] | undefined): string {
+  return typeof given === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(given) ? given : randomUUID()
+}
