@@ -32,6 +32,11 @@ export function answerEverythingElse(app: FastifyInstance, options: { readonly l
     reply.header('x-content-type-options', 'nosniff')
     if (corsPaths.has(pathOf(request))) reply.headers(CORS_HEADERS)
   })
+  // Fastify would end the connection with the rest of the body unread, and its sender, a gateway say, may then never see
+  // why. Left open, Node reads the rest and throws it away, within the request timeout.
+  app.addHook('onSend', async (_request, reply) => {
+    if (reply.statusCode === 413) reply.removeHeader('connection')
+  })
   for (const path of corsPaths)
     app.options(path, (_request, reply) =>
       reply
