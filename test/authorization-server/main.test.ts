@@ -6,7 +6,8 @@ import t, { type Test } from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { findPackageRoot } from '../../runtime/package-root.ts'
 import { send } from '../fixtures/send.ts'
-import { plainEnvironment, quietPort } from '../fixtures/start-scopegate.ts'
+import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
+import { quietPort } from '../fixtures/start-scopegate.ts'
 
 const MAIN = join(findPackageRoot(), 'authorization-server', 'main.ts')
 

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import t from 'tap'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
-import { plainEnvironment, startScopegate } from '../fixtures/start-scopegate.ts'
+import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // The walkthrough cannot rot: its commands are taken out of the live document and run in one shell, as it says.
@@ -66,7 +66,7 @@ t.test('every address and error that auth.md names is real', async (t) => {
 
 /** A bash that stays open between commands, so that variables last. A command that fails ends it. */
 function openShell() {
-  const bash = spawn('bash', ['-eu', '-o', 'pipefail'], { env: plainEnvironment(), stdio: 'pipe' })
+  const bash = spawnPlainly('bash', ['-eu', '-o', 'pipefail'])
   const END = '-- end of command --'
   let output = ''
   let errors = ''

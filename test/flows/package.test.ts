@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
+import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../fixtures/spawn-plainly.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -18,15 +19,26 @@ async function freePort(): Promise<number> {
 t.test('the package that npm packs gives a working scopegate command in an empty folder', async (t) => {
   const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' } })
   const empty = join(folder, 'empty')
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', join(folder, 'packed')], {
-    cwd: ROOT,
-    stdio: 'pipe',
-  })
+  const env = plainEnvironment()
+  execFileSync(
+    'env',
+    [...WITHOUT_HOOKS, 'npm', 'pack', '--silent', '--pack-destination', join(folder, 'packed')],
+    {
+      cwd: ROOT,
+      env,
+      stdio: 'pipe',
+    },
+  )
   const [tarball = ''] = readdirSync(join(folder, 'packed'))
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', join(folder, 'packed', tarball)], {
-    cwd: empty,
-    stdio: 'pipe',
-  })
+  execFileSync(
+    'env',
+    [...WITHOUT_HOOKS, 'npm', 'install', '--no-audit', '--no-fund', join(folder, 'packed', tarball)],
+    {
+      cwd: empty,
+      env,
+      stdio: 'pipe',
+    },
+  )
 
   await t.test('it carries no runtime and no test', async (t) => {
     const installed = readdirSync(join(empty, 'node_modules'))
@@ -46,7 +58,11 @@ t.test('the package that npm packs gives a working scopegate command in an empty
 
   await t.test('npx scopegate --help names its verbs', async (t) => {
     t.match(
-      execFileSync('npx', ['--no-install', 'scopegate', '--help'], { cwd: empty, encoding: 'utf8' }),
+      execFileSync('env', [...WITHOUT_HOOKS, 'npx', '--no-install', 'scopegate', '--help'], {
+        cwd: empty,
+        env,
+        encoding: 'utf8',
+      }),
       /scopegate dev/,
     )
   })
@@ -54,11 +70,11 @@ t.test('the package that npm packs gives a working scopegate command in an empty
   await t.test(
     'npx scopegate dev answers the curl line that it prints, and ends with 0 when told to',
     async (t) => {
-      const child = spawn(join(empty, 'node_modules', '.bin', 'scopegate'), ['dev'], {
+      const child = spawnPlainly(join(empty, 'node_modules', '.bin', 'scopegate'), ['dev'], {
         cwd: empty,
-        env: { ...process.env, PORT: String(await freePort()), SCOPEGATE_MANAGEMENT__PORT: '0' },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { PORT: String(await freePort()), SCOPEGATE_MANAGEMENT__PORT: '0' },
       })
+      child.stderr.pipe(process.stderr)
       t.teardown(() => child.kill('SIGKILL'))
       const ended = new Promise((resolve) => child.on('exit', resolve))
 
