@@ -150,13 +150,14 @@ function accountClaims(
 /** Seed section 7: errors are JSON; a page only for a browser at the authorization endpoint. */
 function renderError(
   ctx: KoaContextWithOIDC,
-  error: { readonly error: string; readonly description: string },
+  error: { readonly error: string; readonly description: string; readonly expired?: boolean },
   options: EngineOptions,
 ): void {
   const atBrowser = ctx.path.startsWith(ENDPOINTS.authorization) && ctx.get('accept').includes('text/html')
   if (atBrowser) {
     ctx.type = 'html'
-    ctx.body = options.renderErrorPage(error, ctx.res)
+    const shown = error.expired === true ? { ...error, error: 'interaction_expired' } : error
+    ctx.body = options.renderErrorPage(shown, ctx.res)
   } else {
     ctx.body = { error: error.error, error_description: error.description }
   }

@@ -40,7 +40,11 @@ export type ProviderConfigurationOptions = {
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
   readonly findAccount: FindAccount
-  readonly renderError: (ctx: KoaContextWithOIDC, error: { error: string; description: string }) => void
+  readonly renderError: (
+    ctx: KoaContextWithOIDC,
+    /** expired: the interaction is over, which is nobody's mistake. */
+    error: { error: string; description: string; expired: boolean },
+  ) => void
   readonly adapter: (model: string) => Adapter
   readonly nowSeconds: () => number
 }
@@ -103,8 +107,12 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       Session: lifetimes.sessionSeconds,
       Interaction: lifetimes.interactionSeconds,
     },
-    renderError: (ctx, out) =>
-      options.renderError(ctx, { error: out.error, description: out.error_description ?? '' }),
+    renderError: (ctx, out, error) =>
+      options.renderError(ctx, {
+        error: out.error,
+        description: out.error_description ?? '',
+        expired: error instanceof errors.SessionNotFound,
+      }),
     discovery: {
       service_documentation: `${issuer}/auth.md`,
       protected_resources: [issuer],

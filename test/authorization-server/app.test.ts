@@ -198,6 +198,16 @@ t.test('userinfo shows what the scopes allow', async (t) => {
     })
 })
 
+t.test('an authorization that is over says so, and blames neither the person nor the app', async (t) => {
+  const gone = `${server.baseUrl}${ENDPOINTS.authorization}/an-interaction-that-is-over`
+  const response = await fetch(gone, { headers: { accept: 'text/html' } })
+  t.equal(response.status, 400)
+  t.match(response.headers.get('content-type'), 'text/html')
+  const page = await response.text()
+  t.match(page, 'This page is no longer valid')
+  t.notMatch(page, 'the wrong way')
+})
+
 t.test('cancelling goes back to the client with access_denied, state and iss', async (t) => {
   const before = audits('consent_denied').length
   const { challenge } = makePkce()
