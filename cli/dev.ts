@@ -9,6 +9,7 @@ import { formatLogLine } from './dev/format-log-line.ts'
 import { tryPort } from './dev/free-port.ts'
 import { startAll } from './dev/start-all.ts'
 import { type Child, startChild } from './dev/start-child.ts'
+import { whenToldToEnd } from './dev/when-told-to-end.ts'
 
 export type DevOptions = {
   readonly config?: string | undefined
@@ -34,15 +35,18 @@ export async function dev(options: DevOptions): Promise<number> {
   if ((await tryPort(port)) === undefined) throw portTaken(port)
   const baseUrl = `http://127.0.0.1:${port}`
   const children: Child[] = []
+  let stopping = false
   const start = (name: string, module: string, env: Record<string, string>): Child => {
+    // What the three say of each other's leaving is no news.
+    const onLine = (line: string): void => {
+      if (!stopping) show(name, line)
+    }
     const settings = { SCOPEGATE_CONFIG_DIR: configDir, NODE_ENV: 'development', ...env }
-    const child = startChild({ name, module, env: settings, onLine: (line) => show(name, line) })
+    const child = startChild({ name, module, env: settings, onLine })
     children.push(child)
     return child
   }
-  const interrupted = new Promise<'told to end'>((done) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => done('told to end'))
-  })
+  const interrupted = whenToldToEnd(process.env)
 
   try {
     say(`starting the authorization server, the demo API and the gateway; data in ${dataDir}`)
@@ -51,7 +55,7 @@ export async function dev(options: DevOptions): Promise<number> {
       interrupted,
     ])
     if (started !== 'told to end') {
-      const { routes } = await loadPolicies({ dir: policiesDir })
+      const { routes } = loadPolicies({ dir: policiesDir })
       process.stdout.write(formatBanner({ baseUrl, dataDir, routes, startedAtMs, ...started }))
       const ended = Promise.race(
         children.map(async (child) => ({ name: child.name, code: await child.ended })),
@@ -65,6 +69,7 @@ export async function dev(options: DevOptions): Promise<number> {
     say('stopping …')
     return 0
   } finally {
+    stopping = true
     for (const child of children) child.stop()
     await Promise.all(children.map((child) => child.ended))
   }

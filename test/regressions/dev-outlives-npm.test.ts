@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+import { quietPort } from '../fixtures/start-scopegate.ts'
+
+const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
+
+// npm passes SIGTERM on to the shell of its script only. The shell died of it, and the gateway went on holding its port.
+t.test('scopegate dev below an npm script ends with the shell that npm started it in', async (t) => {
+  const port = await quietPort()
+  const shell = spawnPlainly(
+    'sh',
+    ['-c', '"$0" "$1" dev --data "$2"; exit 7', process.execPath, COMMAND, t.testdir()],
+    {
+      env: { PORT: String(port), SCOPEGATE_MANAGEMENT__PORT: '0', npm_lifecycle_event: 'start' },
+    },
+  )
+  const lines: string[] = []
+  const ended = new Promise<void>((resolve) => shell.stdout.on('end', resolve))
+  await new Promise<void>((resolve) => {
+    createInterface({ input: shell.stdout }).on('line', (line) => {
+      lines.push(line)
+      if (line.startsWith('Decisions')) resolve()
+    })
+  })
+  t.equal((await fetch(`http://127.0.0.1:${port}/api/courses`)).status, 200)
+
+  shell.kill('SIGTERM')
+  await ended // the end of the last program that holds this output
+  t.equal(lines.at(-1), 'scopegate: stopping …')
+  await t.rejects(fetch(`http://127.0.0.1:${port}/api/courses`), { cause: { code: 'ECONNREFUSED' } })
+})
