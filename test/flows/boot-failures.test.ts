@@ -10,10 +10,13 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 
 // What an operator meets when something is wrong: no process that serves half of what it should, and words that help.
+t.jobs = 3 // each test starts programs of its own, in folders of its own
+const APART = { buffered: true }
 const STACK = /^\s+at .*:\d+:\d+\)?$/m
 
 t.test(
   'broken policies: the gateway does not start and names every problem with file, line and column',
+  APART,
   async (t) => {
     const { configDir, policiesDir } = copyConfiguration(t)
     edit(join(policiesDir, 'courses.policy.yaml'), (text) =>
@@ -47,6 +50,7 @@ t.test(
 
 t.test(
   'broken configuration: each service does not start and names every problem with its place',
+  APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
     edit(join(configDir, 'gateway.yaml'), (text) =>
@@ -72,22 +76,26 @@ t.test(
   },
 )
 
-t.test('a configuration folder that is not there, and an environment that says nonsense', async (t) => {
-  const { configDir } = copyConfiguration(t)
-  const missing = await runCommand(['gateway', '--config', join(configDir, 'nowhere')])
-  t.equal(missing.code, 3, missing.output)
-  t.match(missing.output, 'gateway.yaml')
-  t.notMatch(missing.output, STACK)
-  const nonsense = await runCommand(['gateway', '--config', configDir], {
-    ...secretFile('gateway', configDir),
-    SCOPEGATE_LISTEN__PORT: 'eighty',
-  })
-  t.equal(nonsense.code, 3, nonsense.output)
-  t.match(nonsense.output, 'SCOPEGATE_LISTEN__PORT')
-  t.notMatch(nonsense.output, STACK)
-})
+t.test(
+  'a configuration folder that is not there, and an environment that says nonsense',
+  APART,
+  async (t) => {
+    const { configDir } = copyConfiguration(t)
+    const missing = await runCommand(['gateway', '--config', join(configDir, 'nowhere')])
+    t.equal(missing.code, 3, missing.output)
+    t.match(missing.output, 'gateway.yaml')
+    t.notMatch(missing.output, STACK)
+    const nonsense = await runCommand(['gateway', '--config', configDir], {
+      ...secretFile('gateway', configDir),
+      SCOPEGATE_LISTEN__PORT: 'eighty',
+    })
+    t.equal(nonsense.code, 3, nonsense.output)
+    t.match(nonsense.output, 'SCOPEGATE_LISTEN__PORT')
+    t.notMatch(nonsense.output, STACK)
+  },
+)
 
-t.test('a port that is taken: each program says which, and how to choose another', async (t) => {
+t.test('a port that is taken: each program says which, and how to choose another', APART, async (t) => {
   const holder = createServer().listen(0, '127.0.0.1')
   t.teardown(() => holder.close())
   await new Promise((resolve) => holder.on('listening', resolve))
@@ -110,7 +118,7 @@ t.test('a port that is taken: each program says which, and how to choose another
   }
 })
 
-t.test('a data folder that cannot be written: the message names it and what to change', async (t) => {
+t.test('a data folder that cannot be written: the message names it and what to change', APART, async (t) => {
   const { configDir } = copyConfiguration(t)
   const file = join(configDir, 'gateway.yaml')
   for (const data of [file, join(file, 'below')]) {
@@ -134,6 +142,7 @@ t.test('a data folder that cannot be written: the message names it and what to c
 
 t.test(
   'upstreams down: the gateway starts, and answers with its own JSON that says what to do',
+  APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
     const gone = `http://127.0.0.1:${await quietPort()}`

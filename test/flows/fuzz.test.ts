@@ -1,0 +1,46 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { madeUpRequest } from '../fixtures/made-up-request.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { registerClient } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
+import { sendExactly } from '../fixtures/send-exactly.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+
+// Whatever somebody makes up is answered below 500, in JSON where programs ask, without a stack. A failure prints the
+// seed and the path with which fast-check plays it again. FUZZ_RUNS asks for more.
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 600)
+const LIMIT_MS = 60_000 + RUNS * 50
+const STACK = /\bat (?:\S+ \()?(?:file:|node:|\/)\S+:\d+:\d+/
+
+const scopegate = await startScopegate(t)
+const { baseUrl } = scopegate
+const client = await registerClient(scopegate)
+const asking = { browser: openBrowser(baseUrl), scope: 'openid courses:read courses:write' }
+const { accessToken } = await client.obtainTokens(asking)
+
+t.test(`${RUNS} made-up requests are answered below 500`, { timeout: LIMIT_MS }, async (t) => {
+  const seen = new Map<number, number>()
+  const request = madeUpRequest({ ...client, baseUrl, accessToken })
+  const property = fc.asyncProperty(request, async ({ method, path, query, headers, body }) => {
+    const answer = await sendExactly(baseUrl, query === '' ? path : `${path}?${query}`, {
+      method,
+      headers: Object.entries(headers).flat(),
+      body,
+    })
+    seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
+    const type = answer.headers.get('content-type') ?? ''
+    if (answer.status >= 500) throw new Error(`${answer.status} ${answer.text}`)
+    if (STACK.test(answer.text)) throw new Error(`a stack: ${answer.text}`)
+    if (path.startsWith('/api/') && type.startsWith('text/html')) throw new Error('HTML below /api/')
+    if (answer.status < 400 || method === 'HEAD' || !type.startsWith('application/json')) return
+    const { error, error_description: description } = answer.json
+    if (typeof error !== 'string' || typeof description !== 'string')
+      throw new Error(`not an error body: ${answer.text}`)
+  })
+  await fc.assert(property, { numRuns: RUNS })
+  t.comment(`statuses: ${JSON.stringify(Object.fromEntries(seen))}`)
+  // The token that the requests knew may have been revoked by one of them.
+  const { accessToken: fresh } = await client.obtainTokens(asking)
+  t.equal((await send(`${baseUrl}/api/courses`, { token: fresh })).status, 200, 'and everything goes on')
+})
