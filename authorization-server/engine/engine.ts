@@ -100,6 +100,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
   provider.use(async (ctx, next) => {
     await next()
+    describeError(ctx as KoaContextWithOIDC)
     shapeDocument(ctx as KoaContextWithOIDC)
     challengeClient(ctx as KoaContextWithOIDC, options.issuer)
     shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
@@ -179,6 +180,13 @@ function shapeDocument(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'public, max-age=300')
   ctx.set('ETag', `"${hash('sha256', text, 'base64url')}"`)
   if (namesTag(ctx.get('If-None-Match'), ctx.response.get('ETag'))) ctx.status = 304
+}
+
+/** Seed section 7.1: an error says what is wrong in words too; a few of the engine's are a code alone. */
+function describeError(ctx: KoaContextWithOIDC): void {
+  const body: unknown = ctx.body
+  if (typeof body !== 'object' || body === null || !('error' in body) || 'error_description' in body) return
+  ctx.body = { ...body, error_description: `${String(body.error).replaceAll('_', ' ')} at this endpoint` }
 }
 
 /** Seed section 7.2: a 401 carries WWW-Authenticate, also where a client failed to authenticate in the form body. */
