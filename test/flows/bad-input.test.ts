@@ -236,6 +236,19 @@ t.test('the revocation, introspection, userinfo and other endpoints', async (t) 
     ['/internal/revocations', 'the stream for gateways', '404 not_found', {}],
   ]
   for (const [path, ...row] of rows) await expectRows(t, path, [row])
+
+  t.test('a client learns nothing about the tokens of another', async (t) => {
+    const { clientId: client_id, clientSecret: client_secret } = confidential
+    for (const token of [tokens.accessToken, 'no-such-token']) {
+      const answer = await send(`${baseUrl}${ENDPOINTS.introspection}`, {
+        form: { token, client_id, client_secret },
+      })
+      t.same({ status: answer.status, json: answer.json }, { status: 200, json: { active: false } })
+      t.equal((await confidential.revoke(token)).status, 200)
+    }
+    const used = await send(`${baseUrl}/api/courses`, { token: tokens.accessToken })
+    t.equal(used.status, 200, 'nor does it end them')
+  })
 })
 
 t.test('the authorization endpoint', async (t) => {

@@ -123,6 +123,23 @@ t.test('revocation of a refresh token ends the grant with its access tokens', as
   await until('the access token is refused', async () => (await call(tokens.access_token)).status === 401)
 })
 
+t.test('a request that was pushed beforehand leads to tokens as well (RFC 9126)', async (t) => {
+  const state = openid.randomState()
+  const verifier = openid.randomPKCECodeVerifier()
+  const url = await openid.buildAuthorizationUrlWithPAR(
+    client,
+    await parameters('courses:read', state, verifier),
+  )
+  t.notOk(url.searchParams.has('scope'), 'nothing but a reference goes through the browser')
+  const redirect = await signIn(browser, url)
+  const tokens = await openid.authorizationCodeGrant(client, redirect, {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+  })
+  keep(tokens)
+  t.equal((await call(tokens.access_token)).status, 200)
+})
+
 t.test('cancelling at the consent page gives the client access_denied with its state and iss', async (t) => {
   const state = openid.randomState()
   const redirect = await signIn(browser, await authorizationUrl('courses:read', state), {
@@ -152,13 +169,17 @@ async function discoverAndRegister(): Promise<openid.Configuration> {
 }
 
 async function authorizationUrl(scope: string, state: string, verifier = openid.randomPKCECodeVerifier()) {
-  return openid.buildAuthorizationUrl(client, {
+  return openid.buildAuthorizationUrl(client, await parameters(scope, state, verifier))
+}
+
+async function parameters(scope: string, state: string, verifier: string): Promise<Record<string, string>> {
+  return {
     redirect_uri: REDIRECT_URI,
     scope,
     code_challenge: await openid.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     state,
-  })
+  }
 }
 
 async function authorize(scope: string) {
