@@ -18,10 +18,14 @@ export function requestRules(catalogue: ScopeCatalogue): Record<string, Rule> {
 
 /** As the client sent it: the engine drops from its own copy what it does not know. */
 function rawParameter(ctx: KoaContextWithOIDC, name: string): string | undefined | 'pushed' {
-  if (ctx.oidc.route !== 'pushed_authorization_request' && ctx.query['request_uri'] !== undefined)
-    return 'pushed'
-  const source = ctx.oidc.route === 'pushed_authorization_request' ? ctx.oidc.body : ctx.query
-  const value = source?.[name]
+  const isPush = ctx.oidc.route === 'pushed_authorization_request'
+  const source = isPush ? ctx.oidc.body : ctx.query
+  if (!isPush && sent(source?.['request_uri']) !== undefined) return 'pushed'
+  return sent(source?.[name])
+}
+
+/** RFC 6749 section 3.1: a parameter without a value counts as left out. */
+function sent(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
