@@ -119,9 +119,9 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
   return loopbackHosts.map((host) => `http://${host}:<port>/<path>`).join(' or ')
 }
 
-/** The offending value, short, printable and on one line. */
+/** The offending value, short, printable and on one line; what is not a text may be nested without end. */
 function shown(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
-  const short = text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}...` : text
+  if (typeof value !== 'string') return 'is not a text'
+  const short = value.length > LONGEST_NAME ? `${value.slice(0, LONGEST_NAME)}...` : value
   return `"${short.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, "'")}"`
 }
