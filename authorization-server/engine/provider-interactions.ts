@@ -40,8 +40,7 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
 
     signedIn: async (request, response, accountId) => {
       const details = await load(request, response)
-      if (details.session !== undefined && details.session.accountId !== accountId)
-        await leaveSession(details, request, response, options)
+      await leaveSessionOfOthers(details, accountId, request, response, options)
       return finish(request, response, { login: { accountId, amr: ['pwd'] } })
     },
 
@@ -128,9 +127,13 @@ async function keepClient(clientId: string, clients: ArtifactStore): Promise<voi
   if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)
 }
 
-/** Somebody else signs in in this browser: their session starts afresh instead of growing out of the other one. */
-async function leaveSession(
+/**
+ * Somebody else signs in in this browser: their session starts afresh instead of growing out of the other one. The
+ * other may have been there when this authorization began, or have come since, in another tab.
+ */
+async function leaveSessionOfOthers(
   details: ProviderInteraction,
+  accountId: string,
   request: IncomingMessage,
   response: ServerResponse,
   { provider, issuer }: ProviderInteractionsOptions,
@@ -138,6 +141,8 @@ async function leaveSession(
   const session = await provider.Session.get(
     provider.createContext(providerRequest(request, { issuer }), response) as never,
   )
+  const isOther = (present: string | undefined) => present !== undefined && present !== accountId
+  if (!isOther(details.session?.accountId) && !isOther(session.accountId)) return
   await session.destroy()
   delete (details as { session?: unknown }).session
   await details.persist()
