@@ -130,6 +130,7 @@ export function createEngine(options: EngineOptions): Engine {
       const grant = token.grantId === undefined ? undefined : await provider.Grant.find(token.grantId)
       if (grant === undefined || grant.accountId !== token.accountId || token.clientId === undefined)
         return undefined
+      if ((await provider.Client.find(token.clientId)) === undefined) return undefined
       return { accountId: token.accountId, clientId: token.clientId, scopes: [...token.scopes] }
     },
     revokeGrant,
