@@ -7,8 +7,8 @@ export type AuthorizationServerPath = {
   readonly path: string
 }
 
-const BROWSER = ['GET', 'POST']
-// A browser application asks first (CORS); the authorization server answers that itself.
+// A browser application asks first (CORS). The authorization server answers that: not where a person signs in.
+const BROWSER = ['GET', 'POST', 'OPTIONS']
 const FORM = ['POST', 'OPTIONS']
 const DOCUMENT = ['GET', 'OPTIONS']
 

@@ -1,0 +1,35 @@
+// The gateway answered a preflight for the authorization endpoint and the sign-in pages by itself, and told pages of
+// every origin that they may call there.
+import t from 'tap'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { sendExactly } from '../fixtures/send-exactly.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
+
+const scopegate = await startScopegate(t)
+const preflight = (path: string) =>
+  sendExactly(scopegate.baseUrl, path, {
+    method: 'OPTIONS',
+    headers: ['origin', 'https://elsewhere.example', 'access-control-request-method', 'POST'],
+  })
+
+for (const path of [
+  ENDPOINTS.authorization,
+  `${ENDPOINTS.authorization}/some-uid`,
+  `${ENDPOINTS.interaction}/some-uid`,
+  `${ENDPOINTS.interaction}/some-uid/sign-in`,
+  `${ENDPOINTS.interaction}/some-uid/consent`,
+])
+  t.test(`no other origin is invited to ${path}`, async (t) => {
+    const answer = await preflight(path)
+    t.ok([404, 405].includes(answer.status), `${answer.status}`)
+    t.match(answer.headers.get('content-type'), /^application\/json/)
+    for (const name of answer.headers.keys()) t.notMatch(name, /^access-control-/)
+  })
+
+t.test('a preflight of the token endpoint is answered', async (t) => {
+  const answer = await preflight(ENDPOINTS.token)
+  t.equal(answer.status, 204)
+  t.equal(answer.headers.get('access-control-allow-origin'), '*')
+  t.match(answer.headers.get('access-control-allow-methods'), /POST/)
+  t.notOk(answer.headers.has('access-control-allow-credentials'))
+})
