@@ -62,6 +62,8 @@ export type AuthorizationServerConfig = {
     readonly bodyLimitBytes: number
     /** A registered client that nobody ever used goes after this long. */
     readonly unusedClientSeconds: number
+    /** What one address may register within a window, in each process. */
+    readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
   }
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
@@ -82,6 +84,7 @@ const DEFAULTS = {
   loopbackHosts: ['127.0.0.1'],
   bodyLimit: '16KiB',
   unusedClients: '7d',
+  rateLimit: { perAddress: 300, window: '10m' },
   logLevel: 'info',
 } as const
 
@@ -135,6 +138,15 @@ const Registration = Type.Object(
     bodyLimit: Type.Optional(ByteSizeText('largest registration request')),
     unusedClients: Type.Optional(
       DurationText('registered clients that nobody used are forgotten after this long'),
+    ),
+    rateLimit: Type.Optional(
+      Type.Object(
+        {
+          perAddress: Type.Integer({ description: 'registrations of one address in a window', minimum: 1 }),
+          window: DurationText('how long they are counted together'),
+        },
+        { description: 'how many clients one address may register' },
+      ),
     ),
   },
   { description: 'dynamic client registration' },
@@ -216,6 +228,7 @@ export function readAuthorizationServerConfig(options: {
 function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerConfig {
   const lifetimes = { ...DEFAULTS.lifetimes, ...file.lifetimes }
   const { registration } = file
+  const rateLimit = registration?.rateLimit ?? DEFAULTS.rateLimit
   return Object.freeze({
     issuer: file.issuer,
     name: file.name,
@@ -240,6 +253,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       loopbackHosts: registration?.redirectUris?.loopback ?? DEFAULTS.loopbackHosts,
       bodyLimitBytes: parseByteSize(registration?.bodyLimit ?? DEFAULTS.bodyLimit) ?? 0,
       unusedClientSeconds: seconds(registration?.unusedClients ?? DEFAULTS.unusedClients),
+      rateLimit: { perAddress: rateLimit.perAddress, windowMs: parseDurationMs(rateLimit.window) ?? 0 },
     },
     integrations: (file.integrations ?? []).map((integration) => ({
       clientId: integration.clientId,
@@ -263,6 +277,8 @@ function findContradictions(config: AuthorizationServerConfig, file: string): re
     say('lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken', 'make it at least as long')
   if (config.registration.unusedClientSeconds < 1)
     say('registration.unusedClients is shorter than a second', 'use 7d')
+  if (config.registration.rateLimit.windowMs < 1_000)
+    say('registration.rateLimit.window is shorter than a second', 'use 10m')
   if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
   if (config.store.type === 'redis' && config.redis === undefined)
     say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')

@@ -18,6 +18,7 @@ import { userinfoHandler } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
+import { createRegistrationLimit } from './register/registration-limit.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
@@ -55,6 +56,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       issuer: config.issuer,
       catalogue: config.catalogue,
       registration: config.registration,
+      registrationLimit: createRegistrationLimit(config.registration.rateLimit, () => Date.now()),
       refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),
       count: metrics.countRequest,
       logger,

@@ -3,6 +3,7 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
+import type { RegistrationLimit } from '../register/registration-limit.ts'
 import { canonicaliseResource } from './canonical-resource.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
@@ -16,6 +17,7 @@ export type MountEndpointsOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
+  readonly registrationLimit: RegistrationLimit
   readonly refreshGate: RefreshGate
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
@@ -102,9 +104,19 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
     loopbackHosts: options.registration.loopbackHosts,
     catalogue: options.catalogue,
   })
-  return 'refused' in parsed
-    ? { refused: { status: 400, ...parsed.refused } }
-    : { body: Buffer.from(JSON.stringify(parsed.registration)) }
+  if ('refused' in parsed) return { refused: { status: 400, ...parsed.refused } }
+  const wait = options.registrationLimit.take(request.ip)
+  if (wait !== undefined) return { refused: tooManyRegistrations(wait.retryAfterSeconds) }
+  return { body: Buffer.from(JSON.stringify(parsed.registration)) }
+}
+
+function tooManyRegistrations(retryAfterSeconds: number): OAuthRefusal {
+  return {
+    status: 429,
+    error: 'rate_limited',
+    description: `Too many clients were registered from this address. Try again in ${retryAfterSeconds} seconds; a client registers once and keeps its client_id.`,
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  }
 }
 
 function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Verdict {

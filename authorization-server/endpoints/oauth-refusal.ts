@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 
 /** Why an OAuth request is refused before the engine sees it. Source: RFC 6749 section 5.2. */
 export type OAuthRefusal = {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 415 | 431 | 500 | 503
+  readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 431 | 500 | 503
   readonly error: string
   readonly description: string
   /** Value of `WWW-Authenticate`; seed-interface section 7.2 wants one with every 401 and 403. */

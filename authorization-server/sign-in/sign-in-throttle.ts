@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { normaliseUsername } from '../accounts/normalise-username.ts'
+import { networkOf } from '../network-of.ts'
 
 /** How often somebody may fail within a window. */
 export type SignInLimits = {
@@ -39,7 +40,7 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
   return {
     attempt: (username, address) => {
       const pair = open(pairs, pairKey(username, address))
-      const all = open(addresses, network(address))
+      const all = open(addresses, networkOf(address))
       const full =
         pair.count >= limits.failuresPerAccount
           ? pair
@@ -53,22 +54,12 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
     },
     succeeded: (username, address) => {
       pairs.delete(pairKey(username, address))
-      const all = addresses.get(network(address))
+      const all = addresses.get(networkOf(address))
       if (all !== undefined && all.count > 0) all.count -= 1
     },
   }
 }
 
 function pairKey(username: string, address: string): string {
-  return `${network(address)} ${normaliseUsername(username) ?? ''}`
-}
-
-/** Whoever has one IPv6 address has its /64. */
-function network(address: string): string {
-  if (!address.includes(':') || address.toLowerCase().startsWith('::ffff:')) return address
-  const [left = '', right = ''] = address.toLowerCase().split('::', 2)
-  const head = left === '' ? [] : left.split(':')
-  const tail = right === '' ? [] : right.split(':')
-  const zeros = address.includes('::') ? Array.from({ length: 8 - head.length - tail.length }, () => '0') : []
-  return [...head, ...zeros, ...tail].slice(0, 4).join(':')
+  return `${networkOf(address)} ${normaliseUsername(username) ?? ''}`
 }

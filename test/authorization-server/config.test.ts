@@ -36,6 +36,8 @@ t.test('readAuthorizationServerConfig() refuses settings that contradict each ot
     [{ SCOPEGATE_LIFETIMES__CODE: '10ms' }, /lifetimes\.code is shorter than a second/],
     [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url is not set/],
     [{ SCOPEGATE_REGISTRATION__UNUSED_CLIENTS: '0s' }, /unusedClients/],
+    [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__WINDOW: '10ms' }, /rateLimit\.window is shorter than a second/],
+    [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__PER_ADDRESS: '0' }, /perAddress/],
   ]
   for (const [env, message] of cases)
     t.throws(() => readAuthorizationServerConfig({ configDir: shipped, env }), { message, exitCode: 3 })
@@ -64,6 +66,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and b
     loopbackHosts: ['127.0.0.1'],
     bodyLimitBytes: 16_384,
     unusedClientSeconds: 604_800,
+    rateLimit: { perAddress: 300, windowMs: 600_000 },
   })
   t.equal(config.dataDir, join(findPackageRoot(), '.scopegate'))
 })
