@@ -14,7 +14,7 @@ try {
   const { config, warnings } = readGatewayConfig({ configDir, env: process.env })
   const logger = createLogger({ level: config.log.level, service: 'gateway' })
   for (const warning of warnings)
-    logger.warn({ event: 'config_warning', code: warning.code, place: warning.place }, warning.message)
+    logger.warn({ event: 'config_warning', diagnostic: warning.code, place: warning.place }, warning.message)
   const gateway = await startGateway({ config, logger })
   onTermination(gateway.close, { logger, graceMs: GRACE_MS })
   process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
