@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -7,6 +7,7 @@ import { cookieKeys } from '../../../authorization-server/keys/cookie-keys.ts'
 import { loadGatewaySecret } from '../../../authorization-server/keys/gateway-secret.ts'
 import { loadCookieKeys } from '../../../authorization-server/keys/load-cookie-keys.ts'
 import { loadSigningKeys, parseSigningKeys } from '../../../authorization-server/keys/signing-keys.ts'
+import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 
 t.test('parseSigningKeys() refuses what is not a set of private keys, and names the file', async (t) => {
   const texts = [
@@ -120,12 +121,11 @@ t.test('loadGatewaySecret() needs the file outside development', async (t) => {
   )
 })
 
-t.test('a folder that this user may not write is named', { skip: process.getuid?.() === 0 }, async (t) => {
-  const dir = t.testdir({ data: {} })
-  chmodSync(join(dir, 'data'), 0o500)
-  t.teardown(() => chmodSync(join(dir, 'data'), 0o700))
-  await t.rejects(loadSigningKeys({ signingKeysFile: undefined, dataDir: join(dir, 'data') }), {
-    code: 'ERR_DATA_DIR',
-    message: /EACCES/,
-  })
-})
+t.test('a folder that this user may not write is named', (t) =>
+  inUnwritableFolder(t, async (dataDir) => {
+    await t.rejects(loadSigningKeys({ signingKeysFile: undefined, dataDir }), {
+      code: 'ERR_DATA_DIR',
+      message: new RegExp(`Cannot write ${dataDir}/.* \\(EACCES\\)`),
+    })
+  }),
+)

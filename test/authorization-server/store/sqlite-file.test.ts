@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { openSqliteFile } from '../../../authorization-server/store/sqlite-file.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { BootError } from '../../../runtime/boot-error.ts'
+import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 
 t.test('openSqliteFile() refuses a file that is no database, and leaves it alone', async (t) => {
   const file = join(t.testdir(), 'notes.sqlite')
@@ -42,15 +43,11 @@ t.test('openSqliteFile() refuses a folder that is a file, and a file that is a f
   refused(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
 })
 
-t.test(
-  'openSqliteFile() refuses a folder without write access',
-  { skip: process.getuid?.() === 0 && 'root writes everywhere' },
-  async (t) => {
-    const folder = t.testdir()
-    chmodSync(folder, 0o500)
+t.test('openSqliteFile() refuses a folder without write access', (t) =>
+  inUnwritableFolder(t, (folder) => {
     refused(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
-    chmodSync(folder, 0o700)
-  },
+    refused(t, join(folder, 'below', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
+  }),
 )
 
 t.test('openSqliteFile() makes folder and files for the owner only, and narrows a wide file', async (t) => {
