@@ -42,6 +42,8 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
       'this server does not know a requested scope; scopes_supported in its metadata lists all',
       unknown.join(' '),
     )
+  if (!tokens.some((token) => catalogue.has(token)))
+    throw new errors.InvalidScope('offline_access alone opens nothing: name the scopes that you need', scope)
 }
 
 function requireState(state: string | undefined): void {

@@ -1,0 +1,29 @@
+// `scope=offline_access` is tolerated and means nothing here; alone it led through sign-in and consent, and Allow then
+// ended in access_denied.
+import t from 'tap'
+import { makePkce, registerClient } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
+import { startServer } from '../fixtures/start-authorization-server.ts'
+
+const server = await startServer(t)
+const client = await registerClient(server)
+const ask = async (scope: string) => {
+  const answer = await send(client.authorizeUrl(scope, makePkce().challenge))
+  t.equal(answer.status, 303, scope)
+  return new URL(answer.headers.get('location') ?? '', server.baseUrl)
+}
+
+t.test('a request that names no scope of the catalogue is refused before anybody signs in', async (t) => {
+  for (const scope of ['offline_access', 'offline_access offline_access']) {
+    const location = await ask(scope)
+    t.equal(location.origin + location.pathname, client.redirectUri, scope)
+    t.equal(location.searchParams.get('error'), 'invalid_scope')
+    t.match(location.searchParams.get('error_description'), /offline_access/)
+    t.equal(location.searchParams.get('iss'), server.baseUrl)
+    t.equal(location.searchParams.get('state'), 'a-state')
+  }
+})
+
+t.test('beside another scope it is tolerated', async (t) => {
+  t.match((await ask('openid offline_access')).pathname, /^\/oauth\/interaction\//)
+})
