@@ -98,6 +98,10 @@ export function createEngine(options: EngineOptions): Engine {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string): boolean {
     return matchesClientSecret(presented, this.clientSecret)
   }
+  const { redirectUriAllowed } = provider.Client.prototype
+  provider.Client.prototype.redirectUriAllowed = function redirectUriWithPortAllowed(uri: string): boolean {
+    return !ODD_PORT.test(uri) && redirectUriAllowed.call(this, uri)
+  }
   provider.use(async (ctx, next) => {
     await next()
     describeError(ctx as KoaContextWithOIDC)
@@ -136,6 +140,12 @@ export function createEngine(options: EngineOptions): Engine {
     revokeGrant,
   }
 }
+
+/**
+ * RFC 8252 section 7.3 frees the port of a loopback redirect, and the engine then looks at no part of it: a port that is
+ * left empty, zero, or written with leading zeros is no address that an app listens on.
+ */
+const ODD_PORT = /^http:\/\/[^/]*:(?:0\d*)?\//
 
 function accountClaims(
   accountId: string,
