@@ -71,7 +71,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
     }),
   )
-  app.get(REVOCATION_STREAM_PATH, options.revocations.handle)
+  // A HEAD would hold a place among the listeners and never get a byte.
+  app.get(REVOCATION_STREAM_PATH, { exposeHeadRoute: false }, options.revocations.handle)
   app.register(async (scope) =>
     registerInteractionPages(scope, {
       interactions: engine.interactions,

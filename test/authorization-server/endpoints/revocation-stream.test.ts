@@ -30,6 +30,16 @@ t.test('only the gateway may listen', async (t) => {
   }
 })
 
+t.test('HEAD is answered at once: it cannot listen', async (t) => {
+  const answer = await send(`${server.baseUrl}${REVOCATION_STREAM_PATH}`, {
+    method: 'HEAD',
+    headers: { authorization: `Basic ${btoa(`gateway:${server.gatewaySecret}`)}` },
+  })
+  t.equal(answer.status, 404)
+  const { text } = await send(`${server.managementUrl}/metrics`)
+  t.match(text, /^scopegate_oauth_revocation_listeners 0$/m)
+})
+
 t.test(
   'a revoked token, a reused refresh token and a reused code are told by the grant of introspection',
   async (t) => {
