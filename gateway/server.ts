@@ -1,6 +1,7 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { inTurn } from './in-turn.ts'
 import { refuse } from './pipeline/refuse.ts'
 import { isLingering } from './pipeline/send-answer.ts'
 import type { Refusal } from './refusal.ts'
@@ -18,6 +19,10 @@ const REQUEST_TIMEOUT_MS = 60_000
 /** Longer than the 60 s of common load balancers, so that they close an idle connection first. Milliseconds. */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 2_000
+/** A client that was told that its connection ends has this long to end its side of it. Milliseconds. */
+const LAST_WORDS_MS = 2_000
+
+const ended = new WeakSet<Socket>()
 
 /**
  * Makes the public server. Fastify holds connections, limits and shutdown; every request goes to one handler as it came,
@@ -54,7 +59,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     // Before Fastify would read a body: what is refused is refused unread.
     onRequest: (request, reply, _done) => {
       reply.hijack()
-      options.handle(request.raw, reply.raw, request.originalUrl)
+      inTurn(request.raw, reply.raw, () => options.handle(request.raw, reply.raw, request.originalUrl))
     },
     handler: () => undefined,
   })
@@ -93,14 +98,22 @@ function answerClientError(error: Error & { code?: string }, socket: Socket, opt
 
 /** Answers where there is no response object, and ends the connection: what comes next on it cannot be trusted. */
 function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void {
+  // A parser that has failed fails again on every further byte.
+  if (ended.has(socket)) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
   if (!socket.writable) {
     socket.destroy()
     return
   }
+  ended.add(socket)
+  // A request that came whole is answered before what is wrong behind it counts.
+  if (current?.req.complete === true && !current.writableEnded) {
+    current.once('finish', () => endConnection(socket))
+    return
+  }
   if (current?.headersSent === true) {
     // An answer is on its way and must not get another one into it. A whole one is let through, half a one is cut off.
-    if (current.writableEnded || isLingering(current)) socket.end()
+    if (current.writableEnded || isLingering(current)) endConnection(socket)
     else socket.destroy()
     return
   }
@@ -115,7 +128,14 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void
     'x-scopegate-error: 1',
     'connection: close',
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  endConnection(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** Whoever does not end its own side of a connection does not keep ours. */
+function endConnection(socket: Socket, lastWords = ''): void {
+  socket.end(lastWords)
+  const deadline = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
+  socket.once('close', () => clearTimeout(deadline))
 }
 
 const REASONS: Readonly<Record<number, string>> = {
