@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
 
 export type ShapeResponseRules = {
+  readonly status: number
   /** Ours to say, after everything the upstream said. Name, value, name, value. */
   readonly added: readonly string[]
   /** Whether this gateway answers preflights for the route, and so speaks for the upstream about origins. */
@@ -38,6 +39,8 @@ export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponse
   )
   for (const name in headers) {
     if (DROPPED.has(name) || nominated.has(name)) continue
+    // RFC 9110 section 8.6: a length here makes a client wait for content that there is not.
+    if (name === 'content-length' && rules.status === 204) continue
     if (rules.ownsCors && name.startsWith(CORS_PREFIX)) continue
     const value = headers[name]
     if (typeof value === 'string') shaped.push(name, value)

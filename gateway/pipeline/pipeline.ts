@@ -214,10 +214,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       body: headers.body === 'none' ? undefined : request,
       bodyLimitBytes: route.bodyLimitBytes,
       timeoutMs: route.timeoutMs,
-      expectsContinue: headers.body !== 'none' && request.headers.expect !== undefined,
+      expectsContinue: headers.body !== 'none' && expectsContinue(request),
       response,
-      shape: (_status, upstreamHeaders) =>
+      shape: (status, upstreamHeaders) =>
         shapeResponse(upstreamHeaders, {
+          status,
           requestId,
           added: isApi ? CORS_HEADERS : NOTHING,
           ownsCors: isApi,
@@ -351,6 +352,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 const AMBIGUOUS_CREDENTIALS: Refusal = {
   refused: 'credentials_ambiguous',
   detail: 'There must be one Authorization header.',
+}
+
+/** RFC 9110 section 10.1.1: HTTP/1.0 knows no interim answers. */
+function expectsContinue({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue'
 }
 
 /** Two readers may see different ends of such a request: nothing more is read from its connection. */

@@ -95,6 +95,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     headers: IncomingHttpHeaders,
   ): void {
     if (status < 200 || this.#over) return
+    const coding = headers['transfer-encoding']
+    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
+      this.#failed(new TypeError('the answer is in a transfer coding other than chunked'))
+      return
+    }
     const { response, shape, upstream, tickMs } = this.#request
     clearTimeout(this.#deadline)
     this.result.status = status
@@ -165,7 +170,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#body?.destroy()
     this.#controller?.abort(new Error('abandoned'))
     const { response, refuse } = this.#request
-    if (response.headersSent) response.destroy()
+    // A reset: for HTTP/1.0 a connection that ends in good order is a body that is whole.
+    if (response.headersSent) response.socket?.resetAndDestroy()
     else refuse(refusal)
   }
 

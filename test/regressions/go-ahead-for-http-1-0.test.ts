@@ -1,0 +1,19 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+
+// RFC 9110 section 10.1.1: an HTTP/1.0 client knows no interim answers and takes `100` for the answer.
+t.test('a go-ahead is for HTTP/1.1 clients that asked for one', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const answers = [
+    await under.raw('POST /pub/x HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nok'),
+    await under.raw(
+      'POST /pub/x HTTP/1.1\r\nHost: a\r\nExpect: something\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok',
+    ),
+  ]
+  for (const answer of answers) t.same(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200'])
+  t.same(
+    under.upstream.requests.map(({ body }) => body),
+    ['ok', 'ok'],
+  )
+  t.same(under.upstream.seen('expect'), [])
+})
