@@ -29,23 +29,26 @@ const HOP_BY_HOP = [
 
 const MANAGED = [
   'forwarded',
+  'forwarded-for',
   'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-proto',
-  'x-forwarded-scheme',
-  'x-forwarded-server',
-  'x-forwarded-ssl',
-  'x-forwarded-user',
-  'x-real-ip',
+  'x-forwarded',
+  'cf-connecting-ip',
+  'client-ip',
+  'fastly-client-ip',
+  'front-end-https',
+  'remote-user',
+  'true-client-ip',
   'x-client-ip',
+  'x-cluster-client-ip',
+  'x-proxyuser-ip',
+  'x-real-ip',
+  'x-remote-addr',
+  'x-remote-user',
   'x-request-id',
+  'x-url-scheme',
   // An upstream that honours these would serve another target or method than the one that was decided on.
-  'x-original-url',
-  'x-original-uri',
-  'x-original-host',
+  'x-host',
+  'x-http-host-override',
   'x-rewrite-url',
   'x-http-method',
   'x-http-method-override',
@@ -70,6 +73,9 @@ const KINDS: ReadonlyMap<string, HeaderKind> = new Map<string, HeaderKind>([
 
 /** Our own words about a response; what an upstream or a client says under these names is dropped. */
 const OWN_PREFIXES = ['x-auth-', 'x-scopegate-']
+/** What proxies say about where a request came from and where it was meant to go. */
+const PROXY_PREFIXES = ['x-forwarded-', 'x-original-', 'x-envoy-']
+const MANAGED_PREFIXES = [...OWN_PREFIXES, ...PROXY_PREFIXES]
 const SEPARATORS = /[_.]/g
 
 /**
@@ -84,7 +90,7 @@ export function headerKind(lowerName: string): HeaderKind | undefined {
   const folded =
     lowerName.includes('_') || lowerName.includes('.') ? lowerName.replace(SEPARATORS, '-') : lowerName
   if (folded !== lowerName && KINDS.has(folded)) return 'managed'
-  // Every own prefix begins with x, a separator in front folds away from it.
+  // Every prefix begins with x, a separator in front folds away from it.
   if (first !== 0x78) return undefined
-  return OWN_PREFIXES.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined
+  return MANAGED_PREFIXES.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined
 }
