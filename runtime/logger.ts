@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 
 export type { Logger } from 'pino'
 
@@ -16,9 +16,18 @@ export function createLogger(
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: SECRET_FIELDS, censor: '[cut]' },
+    serializers: { err: describeError },
   }
   return destination === undefined ? pino(settings) : pino(settings, destination)
 }
+
+/** What an error says of itself. Libraries attach more, such as the bytes that a peer sent: those are not for a log. */
+function describeError(error: Error): object {
+  const said: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error) }
+  return Object.fromEntries(ERROR_FIELDS.filter((name) => name in said).map((name) => [name, said[name]]))
+}
+
+const ERROR_FIELDS = ['type', 'message', 'stack', 'code', 'errno', 'syscall', 'address', 'port']
 
 const SECRET_NAMES = [
   'authorization',

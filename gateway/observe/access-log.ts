@@ -81,7 +81,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       },"http.response.status_code":${entry.status},"duration_ms":${milliseconds(entry.durationMs)}`
       if (entry.upstreamStatus !== 0)
         held += `,"upstream.status":${entry.upstreamStatus},"upstream.duration_ms":${milliseconds(entry.upstreamMs)}`
-      held += field('client.address', entry.clientAddress) + field('user_agent.original', entry.userAgent)
+      held +=
+        field('client.address', entry.clientAddress) + harmless(field('user_agent.original', entry.userAgent))
       if (entry.decision !== undefined)
         held += `,"auth.decision":"${entry.decision.decision}","auth.reason":"${entry.decision.reason}"`
       if (entry.caller !== undefined) held += callerFields(entry.caller)
@@ -104,6 +105,18 @@ export function accessLogFields(fields: Readonly<Record<string, string | undefin
 
 function field(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
+}
+
+/** JSON leaves the control characters above `~` as they are, and terminals obey them. */
+function harmless(json: string): string {
+  return CONTROL.test(json) ? json.replace(CONTROLS, toEscape) : json
+}
+
+const CONTROL = /[\x7f-\x9f]/
+const CONTROLS = /[\x7f-\x9f]/g
+
+function toEscape(character: string): string {
+  return `\\u00${character.charCodeAt(0).toString(16)}`
 }
 
 /** Microseconds are enough. */

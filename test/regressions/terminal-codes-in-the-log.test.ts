@@ -1,0 +1,16 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { until } from '../fixtures/until.ts'
+
+// JSON escapes the control characters below a space only; terminals obey those from 0x80 to 0x9f too.
+t.test('a user agent with control characters is harmless to who reads the log in a terminal', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  await under.raw(
+    'GET /pub/x HTTP/1.1\r\nHost: a\r\nUser-Agent: a\x9b2Jb\x85"\\c\xfc\r\nConnection: close\r\n\r\n',
+  )
+  const line = await until('the access line', async () =>
+    under.log().find((one) => one['event'] === 'access'),
+  )
+  t.equal(line['user_agent.original'], 'a\x9b2Jb\x85"\\cü', 'the value is whole')
+  t.notMatch(under.logText(), /[\x7f-\x9f]/)
+})
