@@ -16,6 +16,7 @@ import {
   HttpAddress,
   HttpOrigin,
   PortNumber,
+  TimeoutText,
 } from '../runtime/value-shapes.ts'
 import type { UpstreamSettings } from './upstreams/pool.ts'
 
@@ -57,6 +58,8 @@ export type GatewayConfig = {
     readonly targetBytes: number
     readonly tokenBytes: number
   }
+  /** After readiness has turned, requests are taken for this long: whoever sends them has to notice first. Milliseconds. */
+  readonly drainDelayMs: number
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
 }
 
@@ -77,7 +80,7 @@ const Issuer = Type.Object(
         endpoint: HttpAddress('its introspection endpoint, reached directly'),
         clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
         clientSecretFile: FilePath("file with the gateway's client_secret"),
-        timeout: Type.Optional(DurationText('how long an answer may take')),
+        timeout: Type.Optional(TimeoutText('how long an answer may take')),
       },
       { description: 'how the gateway asks about tokens' },
     ),
@@ -136,6 +139,21 @@ export const GatewayFile = Type.Object(
         { description: 'how much a request may hold' },
       ),
     ),
+    drain: Type.Optional(
+      Type.Object(
+        {
+          delay: Type.Optional(
+            Type.String({
+              description:
+                'how long requests are taken after readiness has turned; 0s when nobody looks at readiness',
+              pattern: '^([0-9]|[1-5][0-9])s$',
+              'x-is': 'a number of seconds from 0s to 59s',
+            }),
+          ),
+        },
+        { description: 'how the gateway ends' },
+      ),
+    ),
     log: Type.Optional(
       Type.Object(
         {
@@ -158,7 +176,7 @@ export const GatewayFile = Type.Object(
 const UpstreamEntry = Type.Object(
   {
     url: HttpAddress('address of the upstream; a path in front is kept'),
-    timeout: Type.Optional(DurationText('how long an answer may take to begin')),
+    timeout: Type.Optional(TimeoutText('how long an answer may take to begin')),
     openapi: Type.Optional(
       Type.String({
         description: 'path of its own OpenAPI document',
@@ -183,6 +201,7 @@ const DEFAULTS = {
   upstreamTimeout: '10s',
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB' },
+  drainDelay: '5s',
   logLevel: 'info',
 } as const
 
@@ -315,6 +334,7 @@ function toConfig(
       targetBytes: bytes(limits.target),
       tokenBytes: bytes(limits.token),
     },
+    drainDelayMs: milliseconds(file.drain?.delay ?? DEFAULTS.drainDelay),
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
   })
 }

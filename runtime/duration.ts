@@ -1,6 +1,9 @@
 /** A duration as people write it: a whole number and a unit. Seven digits keep the milliseconds exact. */
 export const DURATION_PATTERN = '^[0-9]{1,7}(ms|s|m|h|d)$'
 
+/** A duration that a timer can keep: Node's fire at once when they are set to more than 24.8 days. From 1 ms to 99 h. */
+export const TIMEOUT_PATTERN = '^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$'
+
 const MS_PER_UNIT: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { BYTE_SIZE_PATTERN } from './byte-size.ts'
-import { DURATION_PATTERN } from './duration.ts'
+import { DURATION_PATTERN, TIMEOUT_PATTERN } from './duration.ts'
 
 /** A duration as text; `parseDurationMs` reads it. */
 export const DurationText = (description: string) =>
@@ -8,6 +8,14 @@ export const DurationText = (description: string) =>
     description,
     pattern: DURATION_PATTERN,
     'x-is': 'a duration such as 250ms, 5s, 1m, 12h or 30d',
+  })
+
+/** How long something may take, as text; never 0, and never more than a timer can keep. `parseDurationMs` reads it. */
+export const TimeoutText = (description: string) =>
+  Type.String({
+    description,
+    pattern: TIMEOUT_PATTERN,
+    'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
   })
 
 /** A size as text; `parseByteSize` reads it. */

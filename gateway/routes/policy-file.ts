@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { compileShape, type Violation } from '../../runtime/check-shape.ts'
-import { ByteSizeText, DurationText } from '../../runtime/value-shapes.ts'
+import { ByteSizeText, TimeoutText } from '../../runtime/value-shapes.ts'
 
 /** Keys that start with `x-` are kept and ignored, everywhere. */
 const open = { additionalProperties: false, patternProperties: { '^x-': {} } } as const
@@ -61,7 +61,7 @@ const RouteEntry = Type.Object(
         },
       ),
     ),
-    timeout: Type.Optional(DurationText('How long the upstream may take to begin its answer.')),
+    timeout: Type.Optional(TimeoutText('How long the upstream may take to begin its answer.')),
     bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
     upstreamAuth: Type.Optional(
       Type.Enum(['none', 'forward'], {
@@ -88,7 +88,7 @@ export const PolicyFileSchema = Type.Object(
     }),
     defaults: Type.Optional(
       Type.Object(
-        { anonymous: Type.Optional(Anonymous), timeout: Type.Optional(DurationText('As in a route.')) },
+        { anonymous: Type.Optional(Anonymous), timeout: Type.Optional(TimeoutText('As in a route.')) },
         { ...open, description: 'What every route says unless it says otherwise.' },
       ),
     ),

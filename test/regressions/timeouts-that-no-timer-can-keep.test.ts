@@ -1,0 +1,50 @@
+import t from 'tap'
+import { GatewayFile, UpstreamsFile } from '../../gateway/config.ts'
+import { loadPolicies } from '../../gateway/routes/load-policies.ts'
+import { compileShape } from '../../runtime/check-shape.ts'
+
+const policy = (timeout: string) => `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { timeout: ${timeout} }
+routes:
+  - { name: one, match: { methods: [GET], path: /a }, timeout: ${timeout} }
+`
+const place = (path: readonly unknown[]) => ({
+  file: 'a.yaml',
+  line: path.length + 1,
+  column: 1,
+  length: 1,
+  text: '',
+})
+
+// A timer of more than 24.8 days fires at once: `timeout: 30d` was 504 for every request, and so was `0s`.
+for (const timeout of ['30d', '25d', '9999999s', '100h', '9999m', '0s', '0ms', '00h'])
+  t.test(`a timeout of ${timeout} is refused, in policies and in configuration`, async (t) => {
+    const { diagnostics } = loadPolicies({ dir: t.testdir({ 'test.policy.yaml': policy(timeout) }) })
+    t.match(diagnostics, [
+      { code: 'P105', severity: 'error', place: { line: 5 } },
+      { code: 'P105', message: /is not a duration such as .* from 1ms to 99h/, place: { line: 7 } },
+    ])
+    const checkUpstreams = compileShape(UpstreamsFile, { letter: 'C' })
+    t.match(checkUpstreams({ api: { url: 'http://a', timeout } }, place), [{ code: 'C105' }])
+    const checkGateway = compileShape(GatewayFile, { letter: 'C' })
+    const introspection = { endpoint: 'http://a/i', clientId: 'a', clientSecretFile: 'a', timeout }
+    const problems = checkGateway({ issuers: [{ issuer: 'http://a', introspection }] }, place)
+    t.ok(problems.some(({ code, message }) => code === 'C105' && message.includes(timeout)))
+  })
+
+t.test('timeouts that a timer can keep are taken', async (t) => {
+  for (const timeout of ['1ms', '9999999ms', '99999s', '999m', '99h']) {
+    const { diagnostics, routes } = loadPolicies({
+      dir: t.testdir({ 'test.policy.yaml': policy(timeout) }),
+    })
+    t.same(
+      diagnostics.filter(({ severity }) => severity === 'error'),
+      [],
+    )
+    const ms = routes[0]?.timeoutMs ?? 0
+    t.ok(ms > 0 && ms < 2 ** 31, timeout)
+  }
+})
