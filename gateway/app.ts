@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../oauth/metadata.ts'
@@ -30,7 +31,7 @@ import { createUpstream, type Upstream } from './upstreams/pool.ts'
 export type Gateway = {
   readonly url: string
   readonly managementUrl: string
-  /** Readiness turns first; what is under way is answered; then everything ends. */
+  /** Readiness turns first; requests are taken until that was noticed; what is under way is answered; then everything ends. */
   close(): Promise<void>
 }
 
@@ -186,6 +187,7 @@ export async function startGateway(options: {
       managementUrl: ops.url,
       async close() {
         draining = true
+        if (config.drainDelayMs > 0) await pause(config.drainDelayMs)
         await closeAll()
       },
     }

@@ -6,7 +6,7 @@ import { reportBootError } from '../runtime/report-boot-error.ts'
 import { startGateway } from './app.ts'
 import { readGatewayConfig } from './config.ts'
 
-/** Requests that are under way get this long when the process is asked to end. Milliseconds. */
+/** Requests that are under way get this long when the process no longer takes any. Milliseconds. */
 const GRACE_MS = 25_000
 
 try {
@@ -16,7 +16,7 @@ try {
   for (const warning of warnings)
     logger.warn({ event: 'config_warning', diagnostic: warning.code, place: warning.place }, warning.message)
   const gateway = await startGateway({ config, logger })
-  onTermination(gateway.close, { logger, graceMs: GRACE_MS })
+  onTermination(gateway.close, { logger, graceMs: config.drainDelayMs + GRACE_MS })
   process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
 } catch (error) {
   process.exitCode = reportBootError(error)

@@ -42,6 +42,7 @@ export async function startAll(options: {
     SCOPEGATE_MANAGEMENT__PORT:
       process.env['SCOPEGATE_MANAGEMENT__PORT'] ?? String(await freePort(DEFAULT_MANAGEMENT_PORT)),
     SCOPEGATE_POLICIES: options.policiesDir,
+    SCOPEGATE_DRAIN__DELAY: '0s', // nobody looks at readiness here
     SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${authorizationServer.url}${ENDPOINTS.introspection}`,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,

@@ -1,0 +1,29 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { OK_REPLY } from '../fixtures/recording-upstream.ts'
+
+// The listener closed at once: whoever had not seen readiness turn yet was refused or cut off.
+t.test('a gateway that ends takes requests until its surroundings had time to notice', async (t) => {
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, drainDelayMs: 1_000 }),
+  })
+  const { port } = new URL(under.gateway.url)
+  // A connection that a load balancer keeps, answered once before the end begins.
+  const kept = connect(Number(port), '127.0.0.1')
+  kept.write('GET /pub/before HTTP/1.1\r\nHost: a\r\n\r\n')
+  const [before] = await once(kept, 'data')
+  t.match(String(before), /^HTTP\/1\.1 200 /)
+
+  const closing = under.gateway.close()
+  t.equal((await fetch(`${under.gateway.managementUrl}/readyz`)).status, 503)
+  kept.write('GET /pub/kept HTTP/1.1\r\nHost: a\r\n\r\n')
+  const [answer] = await once(kept, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is)
+  const fresh = await under.raw('GET /pub/new HTTP/1.1\r\nHost: a\r\n\r\n')
+  t.match(fresh, /^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is)
+  t.match(fresh, OK_REPLY.slice(-11))
+  await closing
+  await t.rejects(fetch(`${under.gateway.url}/pub/x`))
+})
