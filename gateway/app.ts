@@ -21,6 +21,7 @@ import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
+import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
 import { type LoadedPolicies, loadPolicies } from './routes/load-policies.ts'
 import { buildRouteTable } from './routes/route-table.ts'
 import { createServer } from './server.ts'
@@ -119,6 +120,8 @@ export async function startGateway(options: {
     accessLog,
     report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
     newRequestId,
+    trustedProxies: compileTrustedProxies(config.trustedProxies),
+    forwardedHeader: config.forwardedHeader,
     nowMs: Date.now,
     tickMs: () => performance.now(),
     draining: () => draining,

@@ -10,6 +10,7 @@ import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
 import { readTextFile } from '../runtime/read-text-file.ts'
 import {
+  AddressBlock,
   ByteSizeText,
   DurationText,
   FilePath,
@@ -40,6 +41,10 @@ export type GatewayConfig = {
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: { readonly host: string; readonly port: number }
+  /** Peers that are believed about the client's address: blocks of addresses. */
+  readonly trustedProxies: readonly string[]
+  /** The one header in which they name it. */
+  readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
   readonly policiesDir: string
   readonly catalogue: ScopeCatalogue
   readonly upstreams: readonly UpstreamSettings[]
@@ -96,6 +101,18 @@ export const GatewayFile = Type.Object(
     name: Type.String({ description: 'what the API calls itself', minLength: 1, maxLength: 100 }),
     listen: Address('where the gateway listens'),
     management: Address('where /livez, /readyz and /metrics listen'),
+    trustedProxies: Type.Optional(
+      Type.Array(AddressBlock('a proxy in front, e.g. 10.0.0.0/8 or 192.0.2.7'), {
+        description: 'proxies that are believed about the client address and the request id',
+        maxItems: 1_000,
+        uniqueItems: true,
+      }),
+    ),
+    forwardedHeader: Type.Optional(
+      Type.Enum(['x-forwarded-for', 'forwarded'], {
+        description: 'the header in which trusted proxies name the client: x-forwarded-for or forwarded',
+      }),
+    ),
     policies: FilePath('folder of the policy files'),
     scopes: FilePath('the scope catalogue'),
     upstreams: FilePath('where the upstreams are'),
@@ -304,6 +321,8 @@ function toConfig(
     name: file.name,
     listen: file.listen,
     management: file.management,
+    trustedProxies: file.trustedProxies ?? [],
+    forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
     policiesDir: file.policies,
     catalogue: read.catalogue,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) => ({

@@ -1,5 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
+import { parseCidr } from './cidr.ts'
 import { type Diagnostic, diagnostic, type Place } from './diagnostic.ts'
 import type { CodeLetter } from './read-text-file.ts'
 import { suggest } from './suggest.ts'
@@ -37,6 +38,7 @@ export function compileShape(
     ownProperties: true,
   })
   ajv.addVocabulary(OUR_KEYWORDS)
+  ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
   const validate: ValidateFunction = ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
   return (value, placeOf) => {
     if (validate(value)) return []

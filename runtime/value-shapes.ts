@@ -44,6 +44,14 @@ export const HttpOrigin = (description: string) =>
     'x-is': 'an address such as https://api.example.com, without a path and without a trailing slash',
   })
 
+/** A block of addresses; `parseCidr` reads it. */
+export const AddressBlock = (description: string) =>
+  Type.String({
+    description,
+    format: 'cidr',
+    'x-is': 'an address or a block of addresses such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+  })
+
 /** A TCP port; 0 asks the system for a free one. */
 export const PortNumber = (description: string) => Type.Integer({ description, minimum: 0, maximum: 65_535 })
 

@@ -19,9 +19,12 @@ import { shapeRequest } from './7-shape-request.ts'
 import { forwardRequest } from './8-forward.ts'
 import { shapeResponse } from './9-shape-response.ts'
 import type { CleanHeaders } from './clean-headers.ts'
+import { clientAddress, type ForwardedHeader } from './client-address.ts'
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
+import { plainAddress } from './plain-address.ts'
 import { decisionOf, refuse } from './refuse.ts'
 import { sendAnswer } from './send-answer.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 export type PipelineOptions = {
   /** Read once per request: each request sees exactly one. */
@@ -39,6 +42,9 @@ export type PipelineOptions = {
   /** The exact reason of something that the client hears about in general words only. */
   readonly report: (event: string, requestId: string, error: unknown) => void
   readonly newRequestId: () => string
+  /** Peers that are believed about the client's address and the request's id; undefined: none. */
+  readonly trustedProxies: TrustedProxies | undefined
+  readonly forwardedHeader: ForwardedHeader
   /** Wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
   /** A clock that never jumps. Milliseconds. */
@@ -79,7 +85,7 @@ const NOTHING: readonly string[] = []
  * refusal ends it. This is the only place that knows the order.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { verdicts, nowMs, tickMs, draining } = options
+  const { verdicts, nowMs, tickMs, draining, trustedProxies, forwardedHeader } = options
   const base = new URL(options.baseUrl)
   const canonicalRules = { origin: base.origin.toLowerCase(), targetLimitBytes: options.limits.targetBytes }
   const tokenRules = { tokenLimitBytes: options.limits.tokenBytes }
@@ -97,13 +103,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function handle(request: IncomingMessage, response: ServerResponse, target: string): void {
     if (ending.has(request.socket)) return
+    const peer = plainAddress(request.socket.remoteAddress)
+    const proxied = trustedProxies?.has(peer) === true
     const served: Served = {
       request,
       response,
-      requestId: options.newRequestId(),
+      requestId: (proxied ? givenRequestId(request) : undefined) ?? options.newRequestId(),
       timeMs: nowMs(),
       startedMs: tickMs(),
-      clientAddress: request.socket.remoteAddress ?? '',
+      clientAddress: proxied ? addressBehind(peer, request) : peer,
       canonical: undefined,
       route: undefined,
       caller: undefined,
@@ -118,6 +126,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     } catch (error) {
       broke(served, error)
     }
+  }
+
+  function addressBehind(peer: string, request: IncomingMessage): string {
+    const value = request.headers[forwardedHeader]
+    if (typeof value !== 'string' || trustedProxies === undefined) return peer
+    return clientAddress(peer, value, { header: forwardedHeader, trusted: trustedProxies })
   }
 
   function run(served: Served, target: string) {
@@ -357,6 +371,14 @@ const AMBIGUOUS_CREDENTIALS: Refusal = {
 /** RFC 9110 section 10.1.1: HTTP/1.0 knows no interim answers. */
 function expectsContinue({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue'
+}
+
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,128}$/
+
+/** The id that a trusted proxy gave the request; undefined when there is none, or none that fits into a log line. */
+function givenRequestId(request: IncomingMessage): string | undefined {
+  const value = request.headers['x-request-id']
+  return typeof value === 'string' && REQUEST_ID.test(value) ? value : undefined
 }
 
 /** Two readers may see different ends of such a request: nothing more is read from its connection. */

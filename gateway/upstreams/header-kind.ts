@@ -32,20 +32,34 @@ const MANAGED = [
   'forwarded-for',
   'via',
   'x-forwarded',
-  'cf-connecting-ip',
-  'client-ip',
-  'fastly-client-ip',
-  'front-end-https',
-  'remote-user',
-  'true-client-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-proxyuser-ip',
-  'x-real-ip',
-  'x-remote-addr',
-  'x-remote-user',
   'x-request-id',
   'x-url-scheme',
+  'front-end-https',
+  // Where a request comes from, in the words of other proxies.
+  'x-real-ip',
+  'x-client-ip',
+  'client-ip',
+  'true-client-ip',
+  'x-true-client-ip',
+  'x-cluster-client-ip',
+  'x-proxyuser-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+  'remote-addr',
+  'x-remote-addr',
+  'x-remote-ip',
+  // Who sends it, in the words of other gateways. RFC 9440 section 4 for certificates.
+  'remote-user',
+  'remote-groups',
+  'remote-name',
+  'remote-email',
+  'x-remote-user',
+  'x-remote-group',
+  'x-webauth-user',
+  'client-cert',
+  'client-cert-chain',
+  'x-client-cert',
+  'ssl-client-cert',
   // An upstream that honours these would serve another target or method than the one that was decided on.
   'x-host',
   'x-http-host-override',
@@ -73,22 +87,22 @@ const KINDS: ReadonlyMap<string, HeaderKind> = new Map<string, HeaderKind>([
 
 /** Our own words about a response; what an upstream or a client says under these names is dropped. */
 const OWN_PREFIXES = ['x-auth-', 'x-scopegate-']
-/** What proxies say about where a request came from and where it was meant to go. */
-const PROXY_PREFIXES = ['x-forwarded-', 'x-original-', 'x-envoy-']
+/** What proxies say about who sent a request, from where, and where it was meant to go. */
+const PROXY_PREFIXES = ['x-forwarded-', 'x-original-', 'x-envoy-', 'x-ssl-client-']
 const MANAGED_PREFIXES = [...OWN_PREFIXES, ...PROXY_PREFIXES]
-const SEPARATORS = /[_.]/g
+const SEPARATOR = /[^a-z0-9-]/
+const SEPARATORS = /[^a-z0-9-]/g
 
 /**
  * Classifies a header by its name in lower case; undefined means that it goes through as it came.
- * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`: every spelling that
- * folds to a managed or framing name is `managed`, so it is dropped.
+ * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, some of them `x!auth!subject` too: every
+ * spelling that folds to a managed or framing name is `managed`, so it is dropped.
  */
 export function headerKind(lowerName: string): HeaderKind | undefined {
   const kind = KINDS.get(lowerName)
   if (kind !== undefined) return kind
   const first = lowerName.charCodeAt(0)
-  const folded =
-    lowerName.includes('_') || lowerName.includes('.') ? lowerName.replace(SEPARATORS, '-') : lowerName
+  const folded = SEPARATOR.test(lowerName) ? lowerName.replace(SEPARATORS, '-') : lowerName
   if (folded !== lowerName && KINDS.has(folded)) return 'managed'
   // Every prefix begins with x, a separator in front folds away from it.
   if (first !== 0x78) return undefined

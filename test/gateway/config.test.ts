@@ -1,4 +1,4 @@
-import { cpSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { readGatewayConfig } from '../../gateway/config.ts'
@@ -71,4 +71,35 @@ t.test('readGatewayConfig() is overridden by the environment, upstreams included
   )
   t.match(config, { listen: { port: 0 }, baseUrl: 'https://api.test', tokenCache: { maxTtlMs: 60_000 } })
   t.equal(config.upstreams.find((one) => one.name === 'learning-platform')?.url, 'http://platform:1')
+})
+
+t.test('readGatewayConfig() points at a proxy that is no address, wherever it was written', async (t) => {
+  const shipped = readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8')
+  const dir = aConfigDir(t, {
+    'gateway.yaml': shipped.replace(
+      'trustedProxies: []',
+      'trustedProxies: [10.0.0.0/8, everybody, 0.0.0.0/0]',
+    ),
+  })
+  t.throws(() => readGatewayConfig(withSecret(dir)), {
+    message:
+      /C105[\s\S]*"everybody" is not an address or a block[\s\S]*gateway\.yaml:\d+:30[\s\S]*"0\.0\.0\.0\/0" is not/,
+  })
+  t.throws(() => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_TRUSTED_PROXIES: 'localhost' })), {
+    message: /SCOPEGATE_TRUSTED_PROXIES/,
+  })
+})
+
+t.test('readGatewayConfig() trusts no proxy unless told to', async (t) => {
+  t.match(readGatewayConfig(withSecret(aConfigDir(t))).config, {
+    trustedProxies: [],
+    forwardedHeader: 'x-forwarded-for',
+  })
+  const { config } = readGatewayConfig(
+    withSecret(aConfigDir(t), {
+      SCOPEGATE_TRUSTED_PROXIES: '10.0.0.0/8, fd00::/8',
+      SCOPEGATE_FORWARDED_HEADER: 'forwarded',
+    }),
+  )
+  t.match(config, { trustedProxies: ['10.0.0.0/8', 'fd00::/8'], forwardedHeader: 'forwarded' })
 })

@@ -1,0 +1,25 @@
+import { isIP } from 'node:net'
+
+/** A block of addresses: `10.0.0.0/8`, `fd00::/8`, or one address. */
+export type Cidr = {
+  readonly address: string
+  readonly prefixBits: number
+  readonly family: 'ipv4' | 'ipv6'
+}
+
+const CIDR = /^([0-9A-Fa-f:.]{2,45})(?:\/(0|[1-9]\d{0,2}))?$/
+
+/**
+ * Reads a block of addresses. Source: RFC 4632 section 3.1, RFC 4291 section 2.3.
+ * @returns undefined when the text is none, when it covers every address there is, and for an IPv4 address written as
+ * IPv6 (`::ffff:…`): those are compared as IPv4.
+ */
+export function parseCidr(text: string): Cidr | undefined {
+  const [, address = '', prefix] = CIDR.exec(text) ?? []
+  const version = isIP(address)
+  if (version === 0 || address.toLowerCase().startsWith('::ffff:')) return undefined
+  const widthBits = version === 4 ? 32 : 128
+  const prefixBits = prefix === undefined ? widthBits : Number(prefix)
+  if (prefixBits < 1 || prefixBits > widthBits) return undefined
+  return { address, prefixBits, family: version === 4 ? 'ipv4' : 'ipv6' }
+}

@@ -1,0 +1,210 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { until } from '../fixtures/until.ts'
+
+/** Whatever reaches the upstream with this in it was said by the client. */
+const MARK = '6.6.6.6'
+
+/** Header lines by which an untrusted peer claims to be somebody, somewhere or something else. */
+const SPELLINGS: readonly string[] = [
+  // identity, in the spellings that servers fold together
+  `X-Auth-Subject: ${MARK}`,
+  `x-auth-subject: ${MARK}`,
+  `X-AUTH-SUBJECT: ${MARK}`,
+  `X_Auth_Subject: ${MARK}`,
+  `x_auth_subject: ${MARK}`,
+  `X-Auth_Subject: ${MARK}`,
+  `X.Auth.Subject: ${MARK}`,
+  `X!Auth!Subject: ${MARK}`,
+  `X~Auth|Subject: ${MARK}`,
+  `X-Auth-Client-Id: ${MARK}`,
+  `X-Auth-Client_Id: ${MARK}`,
+  `X-Auth-Scope: ${MARK}`,
+  `X-Auth-Assertion: ${MARK}`,
+  `X-Auth-Request-User: ${MARK}`,
+  `X-Auth-: ${MARK}`,
+  `x-scopegate-decision: ${MARK}`,
+  `Remote-User: ${MARK}`,
+  `Remote_User: ${MARK}`,
+  `X-Remote-User: ${MARK}`,
+  `X-WebAuth-User: ${MARK}`,
+  `X-Forwarded-User: ${MARK}`,
+  `X-Forwarded-Email: ${MARK}`,
+  `X-Forwarded-Preferred-Username: ${MARK}`,
+  `X-Forwarded-Access-Token: ${MARK}`,
+  `X-Forwarded-Client-Cert: Subject="${MARK}"`,
+  `Client-Cert: :${MARK}:`,
+  `X-SSL-Client-Cert: ${MARK}`,
+  `X-SSL-Client-S-DN: ${MARK}`,
+  // where the request comes from
+  `X-Forwarded-For: ${MARK}`,
+  `X-Forwarded-For: 127.0.0.1, ${MARK}`,
+  `X-Forwarded-For: ${MARK}\r\nX-Forwarded-For: ${MARK}`,
+  `x-forwarded-for: ${MARK}`,
+  `X_Forwarded_For: ${MARK}`,
+  `X.Forwarded.For: ${MARK}`,
+  `X-Forwarded: for=${MARK}`,
+  `X-Forwarded-By: ${MARK}`,
+  `X-Original-Forwarded-For: ${MARK}`,
+  `Forwarded: for=${MARK}`,
+  `Forwarded: for="${MARK}";host=evil.test;proto=https`,
+  `FORWARDED: For=${MARK}`,
+  `X-Real-IP: ${MARK}`,
+  `X_Real_IP: ${MARK}`,
+  `X-Client-IP: ${MARK}`,
+  `Client-IP: ${MARK}`,
+  `True-Client-IP: ${MARK}`,
+  `X-Cluster-Client-IP: ${MARK}`,
+  `CF-Connecting-IP: ${MARK}`,
+  `Fastly-Client-IP: ${MARK}`,
+  `X-Envoy-External-Address: ${MARK}`,
+  `Via: 1.1 ${MARK}`,
+  // what was asked for
+  `X-Forwarded-Host: ${MARK}`,
+  `X-Forwarded-Proto: ${MARK}`,
+  `X-Forwarded-Port: ${MARK}`,
+  `X-Forwarded-Prefix: /${MARK}`,
+  `X-Forwarded-Uri: /${MARK}`,
+  `X-Forwarded-Method: ${MARK}`,
+  `X-Original-URL: /${MARK}`,
+  `X-Original-Host: ${MARK}`,
+  `X-Rewrite-URL: /${MARK}`,
+  `X-HTTP-Method-Override: ${MARK}`,
+  `X-Request-Id: ${MARK}`,
+  `X_Request_Id: ${MARK}`,
+  // taking ours away, or hiding one of theirs
+  `Connection: x-auth-subject, x-forwarded-for, x-request-id\r\nX-Auth-Subject: ${MARK}`,
+  `Connection: keep-alive, via\r\nVia: ${MARK}`,
+]
+
+/** The names under which the gateway alone speaks to upstreams. */
+const OURS: ReadonlySet<string> = new Set([
+  'x-auth-subject',
+  'x-auth-client-id',
+  'x-auth-scope',
+  'x-request-id',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'via',
+])
+
+t.test(
+  `of ${SPELLINGS.length} header spellings from an untrusted peer, none reaches the upstream`,
+  async (t) => {
+    const { raw, upstream, issuer } = await startGatewayUnderTest(t, {
+      change: (config) => ({ ...config, trustedProxies: ['10.0.0.0/8', '::1'] }),
+    })
+    issuer.store('good', { sub: 'user-1', client_id: 'client-1', scope: 'courses:read' })
+    t.ok(SPELLINGS.length >= 40)
+    let sent = 0
+    for (const authorization of ['', 'Authorization: Bearer good\r\n']) {
+      for (const target of ['/api/courses', '/pub/x']) {
+        for (const spelling of SPELLINGS) {
+          await raw(
+            `GET ${target} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${authorization}${spelling}\r\n\r\n`,
+          )
+          sent += 1
+          const seen = upstream.requests.at(-1)?.headers ?? []
+          const said = JSON.stringify(seen)
+          if (upstream.requests.length !== sent) t.fail(`${target} was not forwarded once: ${spelling}`)
+          if (said.includes(MARK) || said.includes('evil')) t.fail(`${spelling} came through: ${said}`)
+          const names = seen.map(([name]) => name.toLowerCase()).filter((name) => OURS.has(name))
+          const expected = [...OURS].filter((name) => authorization !== '' || !name.startsWith('x-auth-'))
+          t.same(names.toSorted(), expected.toSorted(), `${spelling}: each of ours stands there once`)
+          t.same(upstream.seen('x-forwarded-for'), ['127.0.0.1'])
+          t.same(upstream.seen('x-forwarded-host'), ['api.test'])
+          t.same(upstream.seen('x-auth-subject'), authorization === '' ? [] : ['user-1'])
+        }
+      }
+    }
+    t.equal(sent, SPELLINGS.length * 4)
+    t.notMatch(upstream.bytes, /6\.6\.6\.6|evil/)
+  },
+)
+
+t.test('header names that HTTP does not know are refused, not tidied up', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  for (const line of [
+    'X-Auth-Subject : root',
+    ' X-Auth-Subject: root',
+    'X-Auth Subject: root',
+    'X-Auth-Subject\t: root',
+    'X-Auth-Subject\0: root',
+    'X-A: 1\r\n\tX-Auth-Subject: root',
+    'X-A: 1\rX-Auth-Subject: root',
+    'X-A: 1\nX-Auth-Subject: root',
+  ])
+    t.match(
+      await raw(`GET /pub/x HTTP/1.1\r\nHost: api.test\r\n${line}\r\n\r\n`),
+      /^HTTP\/1\.1 400 /,
+      JSON.stringify(line),
+    )
+  t.equal(upstream.bytes, '')
+})
+
+t.test(
+  'a trusted proxy is believed about the client and the request id, and about nothing else',
+  async (t) => {
+    const { raw, upstream, log } = await startGatewayUnderTest(t, {
+      change: (config) => ({ ...config, trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] }),
+    })
+    const answer = await raw(
+      [
+        'GET /pub/x HTTP/1.1',
+        'Host: evil.test',
+        'Connection: close',
+        'X-Forwarded-For: 6.6.6.6, 203.0.113.9',
+        'X-Forwarded-For: 10.1.2.3',
+        'X-Forwarded-Host: evil.test',
+        'X-Forwarded-Proto: https',
+        'Forwarded: for=198.51.100.1',
+        'X-Real-IP: 198.51.100.2',
+        'X-Auth-Subject: root',
+        'X-Request-Id: from_the-proxy_1',
+        '\r\n',
+      ].join('\r\n'),
+    )
+    t.match(answer, /^HTTP\/1\.1 200 .*x-request-id: from_the-proxy_1\r\n/is)
+    t.same(upstream.seen('x-forwarded-for'), ['203.0.113.9'], 'the rightmost that is not a proxy, alone')
+    t.same(upstream.seen('x-forwarded-host'), ['api.test'])
+    t.same(upstream.seen('x-forwarded-proto'), ['http'])
+    t.same(upstream.seen('x-request-id'), ['from_the-proxy_1'])
+    t.same(upstream.seen('x-auth-subject'), [])
+    t.notMatch(upstream.bytes, /6\.6\.6\.6|198\.51\.100|evil|root/)
+    const line = await until('the line', async () =>
+      log().find((one) => one['request_id'] === 'from_the-proxy_1'),
+    )
+    t.match(line, { 'client.address': '203.0.113.9' })
+  },
+)
+
+t.test('metadata and challenges never follow a header, whoever sends it', async (t) => {
+  const { raw } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
+  })
+  const spoofed =
+    'Host: evil.test\r\nX-Forwarded-Host: evil.test\r\nForwarded: host=evil.test\r\nConnection: close'
+  for (const target of ['/.well-known/oauth-protected-resource', '/api/challenged', '/auth.md', '/']) {
+    const answer = await raw(`GET ${target} HTTP/1.1\r\n${spoofed}\r\n\r\n`)
+    t.notMatch(answer, /evil/, target)
+  }
+})
+
+t.test(
+  'a request id that would not fit into a log line is replaced, also when a proxy sends it',
+  async (t) => {
+    const { raw, upstream } = await startGatewayUnderTest(t, {
+      change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
+    })
+    for (const id of ['', 'a b', 'a"b', '{"a":1}', 'a,b', 'é', 'x'.repeat(129), 'a\r\nX-Request-Id: b']) {
+      await raw(`GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nX-Request-Id: ${id}\r\n\r\n`)
+      t.match(upstream.seen('x-request-id'), [/^[0-9a-f]{8}-[0-9a-f]{4}-7/], JSON.stringify(id))
+    }
+    const longest = 'x'.repeat(128)
+    await raw(
+      `GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nX-Request-Id: ${longest}\r\n\r\n`,
+    )
+    t.same(upstream.seen('x-request-id'), [longest])
+  },
+)
