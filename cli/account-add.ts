@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { addAccount } from '../authorization-server/accounts/add-account.ts'
 import { readAuthorizationServerConfig } from '../authorization-server/config.ts'
 import { findConfigDir } from '../runtime/config-dir.ts'
+import { DEVELOPMENT_DATA_FOLDER } from './dev/data-folder.ts'
 
 const MAX_PASSWORD_BYTES = 4096
 
@@ -14,12 +15,14 @@ export async function accountAdd(
   username: string,
   options: {
     readonly config?: string | undefined
+    readonly data?: string | undefined
     readonly email?: string | undefined
     readonly 'full-name'?: string | undefined
   },
 ): Promise<number> {
   const configDir = options.config === undefined ? findConfigDir(process.env) : resolve(options.config)
-  const { config } = readAuthorizationServerConfig({ configDir, env: process.env })
+  const env = { ...process.env, ...dataFolder(options) }
+  const { config } = readAuthorizationServerConfig({ configDir, env })
   if (process.stdin.isTTY)
     process.stderr.write(`Password for ${username} (shown as you type; better piped in): `)
   const password = await readFirstLine()
@@ -38,8 +41,24 @@ export async function accountAdd(
     process.stderr.write(`scopegate: ${result.message}\n`)
     return 1
   }
-  process.stdout.write(`scopegate: ${result.added.username} may sign in now.\n`)
+  process.stdout.write(
+    `scopegate: ${result.added.username} may sign in now (${config.store.type === 'redis' ? 'kept in Redis' : `kept in ${config.dataDir}`}).\n`,
+  )
   return 0
+}
+
+/**
+ * Where the accounts are. Who names no configuration means the one that `scopegate dev` runs: its data is in the folder
+ * where it was typed, never in the installed package.
+ */
+function dataFolder(options: {
+  readonly config?: string | undefined
+  readonly data?: string | undefined
+}): Readonly<Record<string, string>> {
+  const { SCOPEGATE_CONFIG_DIR: configDir, SCOPEGATE_DATA_DIR: dataDir } = process.env
+  const isConfigured = [options.config, configDir, dataDir].some((one) => one !== undefined && one !== '')
+  if (options.data === undefined && isConfigured) return {}
+  return { SCOPEGATE_DATA_DIR: resolve(options.data ?? DEVELOPMENT_DATA_FOLDER) }
 }
 
 async function readFirstLine(): Promise<string> {

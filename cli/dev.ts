@@ -5,6 +5,7 @@ import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { BootError } from '../runtime/boot-error.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
 import { formatBanner } from './dev/banner.ts'
+import { DEVELOPMENT_DATA_FOLDER } from './dev/data-folder.ts'
 import { formatLogLine } from './dev/format-log-line.ts'
 import { tryPort } from './dev/free-port.ts'
 import { startAll } from './dev/start-all.ts'
@@ -29,7 +30,7 @@ export async function dev(options: DevOptions): Promise<number> {
   const root = findPackageRoot()
   const configDir = resolve(options.config ?? join(root, 'config'))
   const policiesDir = resolve(options.policies ?? join(root, 'policies'))
-  const dataDir = resolve(options.data ?? '.scopegate')
+  const dataDir = resolve(options.data ?? DEVELOPMENT_DATA_FOLDER)
   const secretFile = prepareDataFolder(dataDir)
   const port = readPort(process.env['PORT'])
   if ((await tryPort(port)) === undefined) throw portTaken(port)

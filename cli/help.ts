@@ -4,7 +4,7 @@ export const HELP = `scopegate - one address in front of many APIs: validates ev
 Usage
   scopegate dev [--config DIR] [--policies DIR] [--data DIR]
       Runs everything on this machine: the gateway, the authorization server, the demo API. For development only.
-      PORT chooses the gateway's port (8080).
+      PORT chooses the gateway's port (8080). Data is kept in .scopegate where you stand, unless --data names a folder.
 
   scopegate gateway [--config DIR]
   scopegate authorization-server [--config DIR]
@@ -15,8 +15,9 @@ Usage
   scopegate check [--config DIR] [--policies DIR]
       Reads configuration and policies as the gateway would and names every problem with file, line and column.
 
-  scopegate account add NAME [--email ADDRESS] [--full-name TEXT] [--config DIR]
+  scopegate account add NAME [--email ADDRESS] [--full-name TEXT] [--config DIR] [--data DIR]
       Adds a person who may sign in at the authorization server; reads the password from standard input.
+      Without --config and SCOPEGATE_CONFIG_DIR it is for the server that \`scopegate dev\` runs in the same folder.
 
   scopegate --version
   scopegate --help

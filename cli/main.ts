@@ -34,7 +34,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     run: async (options) => (await import('./run-check.ts')).runCheck(options),
   },
   'account add': {
-    options: ['config', 'email', 'full-name'],
+    options: ['config', 'data', 'email', 'full-name'],
     words: 1,
     run: async (options, words) => (await import('./account-add.ts')).accountAdd(words[0] ?? '', options),
   },
@@ -60,13 +60,20 @@ export async function main(args: readonly string[]): Promise<number | undefined>
       allowPositionals: true,
     })
     if (positionals.length !== verb.words)
-      return usageError(`\`scopegate ${name}\` takes ${verb.words} words, not ${positionals.length}`)
+      return usageError(
+        `\`scopegate ${name}\` takes ${verb.words === 1 ? 'one name' : 'options only'}, not ${describeWords(positionals)}`,
+      )
     return await verb.run(values, positionals)
   } catch (error) {
-    if (isUsageError(error)) return usageError(error.message)
+    // What Node.js adds after the first sentence is about a way of writing that no verb here has.
+    if (isUsageError(error)) return usageError(error.message.split('. ', 1)[0] ?? '')
     const { reportBootError } = await import('../runtime/report-boot-error.ts')
     return reportBootError(error)
   }
+}
+
+function describeWords(words: readonly string[]): string {
+  return words.length === 0 ? 'none' : `"${words.join(' ')}"`
 }
 
 function isUsageError(error: unknown): error is Error {
