@@ -1,4 +1,7 @@
-import type { Logger } from './logger.ts'
+import { type Logger, whenWritten } from './logger.ts'
+
+/** What is still to be logged at the end gets this long. Milliseconds. */
+const LAST_LINES_MS = 250
 
 /**
  * Calls `stop` once when the process is asked to end: SIGTERM, SIGINT, or the parent that started it going away.
@@ -13,22 +16,25 @@ export function onTermination(
     if (stopping) return
     stopping = true
     options.logger.info({ event: 'stopping', reason }, 'stopping')
+    const exit = (code: number): void => {
+      clearTimeout(deadline)
+      whenWritten(options.logger, LAST_LINES_MS).then(() => process.exit(code))
+    }
     const deadline = setTimeout(() => {
       options.logger.error(
         { event: 'stop_timeout', grace_ms: options.graceMs },
         'requests were still running at the end of the grace',
       )
-      process.exit(1)
+      exit(1)
     }, options.graceMs)
     stop().then(
       () => {
-        clearTimeout(deadline)
         options.logger.info({ event: 'stopped' }, 'stopped')
-        process.exit(0)
+        exit(0)
       },
       (error: unknown) => {
         options.logger.error({ event: 'stop_failed', err: error }, 'stopping failed')
-        process.exit(1)
+        exit(1)
       },
     )
   }

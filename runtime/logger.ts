@@ -1,4 +1,5 @@
-import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
+import { EventEmitter } from 'node:events'
+import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions, symbols } from 'pino'
 
 export type { Logger } from 'pino'
 
@@ -19,6 +20,24 @@ export function createLogger(
     serializers: { err: describeError },
   }
   return destination === undefined ? pino(settings) : pino(settings, destination)
+}
+
+/**
+ * Waits until what was logged is written, or cannot be, at most `timeoutMs` milliseconds. Before the process ends: what
+ * is left then is written by a loop that never gives up when nobody reads any more (sonic-boom's `flushSync()`).
+ */
+export function whenWritten(logger: Logger, timeoutMs: number): Promise<void> {
+  const stream = (logger as unknown as Readonly<Record<symbol, unknown>>)[symbols.streamSym]
+  if (!(stream instanceof EventEmitter)) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      resolve()
+    }
+    const timer = setTimeout(done, timeoutMs)
+    stream.once('drain', done)
+    stream.once('error', done)
+  })
 }
 
 /** What an error says of itself. Libraries attach more, such as the bytes that a peer sent: those are not for a log. */

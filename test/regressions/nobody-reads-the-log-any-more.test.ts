@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+// At the end of a process the log wrote what was left in a loop that never gave up. When `scopegate dev` was killed, nobody
+// read the log of the authorization server any more, and it stayed behind.
+const PROGRAM = `
+  import { onTermination } from './runtime/drain.ts'
+  import { createLogger } from './runtime/logger.ts'
+  const logger = createLogger({ level: 'info', service: 'test' })
+  onTermination(async () => {}, { logger, graceMs: 60_000 })
+  setInterval(() => {}, 60_000)
+  process.stderr.write('ready')
+`
+
+t.test('onTermination() ends a process whose log nobody reads any more', async (t) => {
+  const child = spawnPlainly(process.execPath, ['--input-type=module', '--eval', PROGRAM], { cwd: ROOT })
+  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
+  t.teardown(() => child.kill('SIGKILL'))
+  await new Promise((resolve) => child.stderr.once('data', resolve))
+  child.stdout.destroy()
+  child.kill('SIGTERM')
+  t.equal(await ended, 0)
+})
