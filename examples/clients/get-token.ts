@@ -4,12 +4,7 @@ import { parseArgs } from 'node:util'
 
 // A whole OAuth client for the command line, on Node's own modules: discovers, registers, sends the user to the browser,
 // listens on the loopback interface for the code and exchanges it. Prints the token response as JSON on standard output.
-const { values } = parseArgs({
-  options: {
-    api: { type: 'string', default: 'http://127.0.0.1:8080' },
-    scope: { type: 'string', default: 'openid courses:read' },
-  },
-})
+const values = readOptions()
 
 type Json = Record<string, unknown>
 
@@ -66,6 +61,18 @@ const tokens = await getJson(String(server['token_endpoint']), {
   }),
 })
 process.stdout.write(`${JSON.stringify({ client_id: client['client_id'], ...tokens }, null, 2)}\n`)
+
+function readOptions(): { readonly api: string; readonly scope: string } {
+  const options = {
+    api: { type: 'string', default: 'http://127.0.0.1:8080' },
+    scope: { type: 'string', default: 'openid courses:read' },
+  } as const
+  try {
+    return parseArgs({ options }).values
+  } catch {
+    return fail('usage: npm run get-token -- [--api ADDRESS] [--scope "SCOPE SCOPE ..."]')
+  }
+}
 
 async function getJson(url: string, init: RequestInit = {}): Promise<Json> {
   const response = await fetch(url, init).catch((error: unknown) =>
