@@ -130,7 +130,9 @@ function findPolicyFiles(dir: string): { names: readonly string[]; diagnostics: 
     return {
       names: [],
       diagnostics: [
-        diagnostic('P001', why, place, { hint: 'the key "policies" of config/gateway.yaml names it' }),
+        diagnostic('P001', why, place, {
+          hint: 'the key "policies" of gateway.yaml names it, or --policies does',
+        }),
       ],
     }
   }
