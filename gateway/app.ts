@@ -9,10 +9,13 @@ import type { Logger } from '../runtime/logger.ts'
 import { startOpsServer } from '../runtime/ops-server.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayConfig } from './config.ts'
+import { assertionKeysDocument } from './documents/assertion-keys.ts'
 import { authWalkthroughDocument } from './documents/auth-md.ts'
 import { landingDocument } from './documents/landing.ts'
 import { createOpenapiDocument } from './documents/openapi-document.ts'
 import { protectedResourceDocument } from './documents/protected-resource.ts'
+import { openAssertionKeys } from './identity/assertion-keys.ts'
+import { createAssertions } from './identity/assertions.ts'
 import { createIntrospector } from './identity/introspect.ts'
 import { subscribeToRevocations } from './identity/revocations.ts'
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
@@ -91,13 +94,23 @@ export async function startGateway(options: {
     upstreams: [...upstreams.values()],
     logger,
   })
+  const assertionKeys = openAssertionKeys({ ...config.assertion, nowMs: Date.now, logger })
   const snapshot = buildSnapshot({
     policyRoutes: policies.routes,
     policyHash: policies.hash,
     upstreams,
     authorizationServer: config.authorizationServer?.upstream,
-    documents: { ...staticDocuments(config, policies), openapi: openapi.document },
+    documents: {
+      ...staticDocuments(config, policies),
+      openapi: openapi.document,
+      assertionKeys: assertionKeysDocument(() => assertionKeys.ring.publishedKeys(Date.now())),
+    },
     bodyLimitBytes: config.limits.bodyBytes,
+    assertFor: createAssertions({
+      issuer: config.baseUrl,
+      ttlSeconds: config.assertion.ttlSeconds,
+      ring: assertionKeys.ring,
+    }),
     routeMeter: metrics.route,
   })
 
@@ -137,6 +150,7 @@ export async function startGateway(options: {
     () => closeServer(server),
     () => accessLog.flush(),
     () => openapi.close(),
+    () => assertionKeys.close(),
     () => introspector.close(),
     ...[...upstreams.values()].map((upstream) => () => upstream.pool.destroy()),
   ]

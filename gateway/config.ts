@@ -19,6 +19,7 @@ import {
   PortNumber,
   TimeoutText,
 } from '../runtime/value-shapes.ts'
+import { readAssertionKeys } from './identity/read-assertion-keys.ts'
 import type { UpstreamSettings } from './upstreams/pool.ts'
 
 /** Who issues tokens, and how the gateway asks about them. */
@@ -51,6 +52,12 @@ export type GatewayConfig = {
   readonly issuer: IssuerConfig
   /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */
   readonly authorizationServer: { readonly upstream: string } | undefined
+  /** How upstreams are told who calls where a policy says `upstreamAuth: assertion`. */
+  readonly assertion: {
+    /** Private keys in PEM; undefined: generated, in this process only. */
+    readonly keyFile: string | undefined
+    readonly ttlSeconds: number
+  }
   readonly tokenCache: {
     readonly maxEntries: number
     readonly maxTtlMs: number
@@ -131,6 +138,17 @@ export const GatewayFile = Type.Object(
           }),
         },
         { description: 'the bundled authorization server' },
+      ),
+    ),
+    assertion: Type.Optional(
+      Type.Object(
+        {
+          keyFile: Type.Optional(
+            FilePath('file with the private keys that sign; without it one is generated at start'),
+          ),
+          ttl: Type.Optional(DurationText('how long an assertion is good: 5s to 60s')),
+        },
+        { description: 'the JWT that tells upstreams who calls' },
       ),
     ),
     tokenCache: Type.Optional(
@@ -216,6 +234,7 @@ export const UpstreamsFile = Type.Record(
 const DEFAULTS = {
   introspectionTimeout: '2s',
   upstreamTimeout: '10s',
+  assertionTtl: '60s',
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB' },
   drainDelay: '5s',
@@ -231,7 +250,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
 /**
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
- * @throws {ConfigError} listing everything that is wrong in the files that could be read; C302 to C304 are this
+ * @throws {ConfigError} listing everything that is wrong in the files that could be read; C302 to C306 are this
  * function's own: an unreadable secret, an unknown upstream, an issuer elsewhere.
  */
 export function readGatewayConfig(options: {
@@ -268,6 +287,8 @@ export function readGatewayConfig(options: {
   const clientSecret = attempt(() => readSecret(issuerOf(value).introspection.clientSecretFile))
   if (upstreams !== undefined)
     problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
+  problems.push(...findAssertionTtl(value, displayPath(file)))
+  attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
     throw new ConfigError(problems)
   return {
@@ -302,6 +323,22 @@ function findUnknownUpstream(file: File, upstreams: UpstreamEntries, shownAs: st
     diagnostic('C303', `authorizationServer.upstream: there is no upstream "${name}"`, wholeFile(shownAs), {
       hint: `config/upstreams.yaml has ${Object.keys(upstreams).join(', ')}`,
     }),
+  ]
+}
+
+/** Who gets hold of an assertion can use it until it ends: it is short, and not so short that it ends on its way. */
+function findAssertionTtl(file: File, shownAs: string): readonly Diagnostic[] {
+  const ttlMs = milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl)
+  if (ttlMs >= 5_000 && ttlMs <= 60_000 && ttlMs % 1_000 === 0) return []
+  return [
+    diagnostic(
+      'C305',
+      'assertion.ttl: an assertion is good for 5s to 60s, in whole seconds',
+      wholeFile(shownAs),
+      {
+        hint: 'leave it out for 60s',
+      },
+    ),
   ]
 }
 
@@ -342,6 +379,10 @@ function toConfig(
       revocations,
     },
     authorizationServer: file.authorizationServer,
+    assertion: {
+      keyFile: file.assertion?.keyFile,
+      ttlSeconds: milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl) / 1_000,
+    },
     tokenCache: {
       maxEntries: tokenCache.maxEntries,
       maxTtlMs: milliseconds(tokenCache.maxTtl),

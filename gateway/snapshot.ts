@@ -1,5 +1,7 @@
 import { ENDPOINTS } from '../oauth/endpoints.ts'
+import { ASSERTION_KEYS_PATH } from './documents/assertion-keys.ts'
 import type { OwnDocument } from './documents/own-document.ts'
+import type { Assert } from './identity/assertions.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/metrics.ts'
 import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
@@ -21,8 +23,11 @@ export type SnapshotOptions = {
     readonly openapi: OwnDocument
     readonly authWalkthrough: OwnDocument
     readonly protectedResource: OwnDocument
+    readonly assertionKeys: OwnDocument
   }
   readonly bodyLimitBytes: number
+  /** Who signs for an upstream. */
+  readonly assertFor: (upstream: string) => Assert
   readonly routeMeter: (name: string) => RouteMeter
 }
 
@@ -48,12 +53,13 @@ export function buildSnapshot(options: SnapshotOptions): Snapshot {
 }
 
 function documentRoutes(options: SnapshotOptions): readonly Route[] {
-  const { landing, openapi, authWalkthrough, protectedResource } = options.documents
+  const { landing, openapi, authWalkthrough, protectedResource, assertionKeys } = options.documents
   const documents = [
     ['landing', '/', landing],
     ['openapi', '/openapi.json', openapi],
     ['auth-walkthrough', '/auth.md', authWalkthrough],
     ['protected-resource', ENDPOINTS.protectedResourceMetadata, protectedResource],
+    ['assertion-keys', ASSERTION_KEYS_PATH, assertionKeys],
   ] as const
   return documents.map(([shortName, path, document]) => {
     const name = `scopegate/${shortName}`
@@ -84,6 +90,7 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
       bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
       forwardsCredentials: policy.upstreamAuth === 'forward',
+      assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
       isWide: mayCoverReserved(policy.path),
     }
   })

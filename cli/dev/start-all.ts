@@ -34,6 +34,8 @@ export async function startAll(options: {
       LEARNING_PLATFORM_HOST: '127.0.0.1',
       LEARNING_PLATFORM_PORT: '0',
       LEARNING_PLATFORM_DATABASE: join(dataDir, 'learning-platform.sqlite'),
+      LEARNING_PLATFORM_GATEWAY_JWKS: `${baseUrl}/.well-known/scopegate/jwks.json`,
+      LEARNING_PLATFORM_GATEWAY_ISSUER: baseUrl,
     }).ready,
   ])
   const gateway = await start('gateway', 'gateway/main', {

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { createServer } from './create-server.ts'
 import { families } from './families/families.ts'
+import type { Gateway } from './http/identify-callers.ts'
 import { seedDatabase } from './seed/seed-database.ts'
 import { StartError } from './start-error.ts'
 import { openDatabase } from './store/open-database.ts'
@@ -18,6 +19,8 @@ export type LearningPlatformOptions = {
   readonly logLevel?: string
   /** How long close() waits for requests under way, in milliseconds; 5000 unless told. */
   readonly graceMs?: number
+  /** Whose assertions prove who calls; without it the plain x-auth headers are believed. */
+  readonly gateway?: Gateway | undefined
 }
 
 /** A running service. */
@@ -36,6 +39,7 @@ export async function startLearningPlatform(options: LearningPlatformOptions): P
     nowIso: () => new Date().toISOString(),
     logger: options.logger,
     logLevel: options.logLevel ?? 'silent',
+    gateway: options.gateway,
   })
   const close = async () => {
     const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)

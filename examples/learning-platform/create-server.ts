@@ -5,6 +5,7 @@ import type { Family } from './families/family.ts'
 import { answerBrokenRequest } from './http/answer-broken-request.ts'
 import { answerErrors } from './http/answer-errors.ts'
 import { explainError } from './http/explain-error.ts'
+import { type Gateway, identifyCallers } from './http/identify-callers.ts'
 import { logRequests } from './http/log-requests.ts'
 import { readJsonOnly } from './http/read-json-only.ts'
 import { sendProblem } from './http/send-problem.ts'
@@ -29,6 +30,8 @@ export function createServer(options: {
   readonly nowIso: () => string
   readonly logger: FastifyBaseLogger | undefined
   readonly logLevel: string
+  /** Whose assertions prove who calls; undefined: the plain headers are believed. */
+  readonly gateway: Gateway | undefined
 }): FastifyInstance {
   const { database, families, nowIso } = options
   const app: FastifyInstance = Fastify({
@@ -62,6 +65,7 @@ export function createServer(options: {
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   readJsonOnly(app)
   answerErrors(app)
+  identifyCallers(app, options.gateway)
   logRequests(app)
 
   const documented: DocumentedRoute[] = []

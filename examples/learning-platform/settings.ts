@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { Gateway } from './http/identify-callers.ts'
 import { StartError } from './start-error.ts'
 
 /** Where the service listens and keeps its data. */
@@ -7,6 +8,8 @@ export type Settings = {
   readonly port: number
   readonly databasePath: string
   readonly logLevel: string
+  /** undefined: the plain headers are believed. */
+  readonly gateway: Gateway | undefined
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
@@ -36,5 +39,25 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     port: Number(port),
     databasePath: resolve(env['LEARNING_PLATFORM_DATABASE'] ?? '.scopegate/learning-platform.sqlite'),
     logLevel,
+    gateway: readGateway(env),
   }
+}
+
+/** Both or neither: an assertion of an unknown issuer proves nothing. */
+function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway | undefined {
+  const keys = env['LEARNING_PLATFORM_GATEWAY_JWKS'] ?? ''
+  const issuer = env['LEARNING_PLATFORM_GATEWAY_ISSUER'] ?? ''
+  if (keys === '' && issuer === '') return undefined
+  if (keys === '' || issuer === '')
+    throw new StartError(
+      'ERR_SETTING',
+      `LEARNING_PLATFORM_GATEWAY_${keys === '' ? 'JWKS' : 'ISSUER'} is missing: set it together with LEARNING_PLATFORM_GATEWAY_${keys === '' ? 'ISSUER' : 'JWKS'}, or leave out both.`,
+    )
+  const keysUrl = URL.parse(keys)
+  if (keysUrl === null || !/^https?:$/.test(keysUrl.protocol))
+    throw new StartError(
+      'ERR_SETTING',
+      `LEARNING_PLATFORM_GATEWAY_JWKS is "${keys}": set it to the address of the gateway's keys.`,
+    )
+  return { keysUrl, issuer, audience: env['LEARNING_PLATFORM_GATEWAY_AUDIENCE'] ?? 'learning-platform' }
 }

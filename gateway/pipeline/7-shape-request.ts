@@ -5,6 +5,8 @@ export type ShapeRequestInput = {
   readonly headers: CleanHeaders
   /** undefined: nobody, and no identity header says otherwise. */
   readonly caller: Caller | undefined
+  /** A signed statement about the caller, for upstreams that want proof (identity/assertions.ts). */
+  readonly assertion: string | undefined
   /** Whether `Authorization` and `Cookie` are for the upstream. */
   readonly forwardsCredentials: boolean
   readonly requestId: string
@@ -27,6 +29,7 @@ export function shapeRequest(input: ShapeRequestInput): string[] {
   }
   if (headers.body === 'sized') shaped.push('content-length', String(headers.contentLength))
   if (caller !== undefined) for (const part of caller.identityHeaders) shaped.push(part)
+  if (input.assertion !== undefined) shaped.push('x-auth-assertion', input.assertion)
   shaped.push('x-request-id', input.requestId, 'x-forwarded-for', input.clientAddress)
   for (const part of input.fixedHeaders) shaped.push(part)
   return shaped

@@ -220,6 +220,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       headers: shapeRequest({
         headers,
         caller: served.caller,
+        assertion: isApi && served.caller !== undefined ? route.assert?.(served.caller, nowMs()) : undefined,
         forwardsCredentials: !isApi || route.forwardsCredentials,
         requestId,
         clientAddress: served.clientAddress,

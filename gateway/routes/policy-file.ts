@@ -10,6 +10,11 @@ const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
     'A request without a token: allow serves it without identity and without asking for the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
 })
 
+const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
+  description:
+    'What the upstream gets besides the x-auth headers: none (the default) nothing; assertion a short-lived JWT in x-auth-assertion, signed by the gateway; forward the Authorization header as it came.',
+})
+
 const Scopes = Type.Array(
   Type.String({ description: 'A scope of config/scopes.yaml.', minLength: 1, maxLength: 256 }),
   {
@@ -63,12 +68,7 @@ const RouteEntry = Type.Object(
     ),
     timeout: Type.Optional(TimeoutText('How long the upstream may take to begin its answer.')),
     bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
-    upstreamAuth: Type.Optional(
-      Type.Enum(['none', 'forward'], {
-        description:
-          'Whether the upstream sees the Authorization header: none (the default) removes it, forward passes it on.',
-      }),
-    ),
+    upstreamAuth: Type.Optional(UpstreamAuth),
   },
   { ...open, description: 'One route.' },
 )
@@ -88,7 +88,11 @@ export const PolicyFileSchema = Type.Object(
     }),
     defaults: Type.Optional(
       Type.Object(
-        { anonymous: Type.Optional(Anonymous), timeout: Type.Optional(TimeoutText('As in a route.')) },
+        {
+          anonymous: Type.Optional(Anonymous),
+          timeout: Type.Optional(TimeoutText('As in a route.')),
+          upstreamAuth: Type.Optional(UpstreamAuth),
+        },
         { ...open, description: 'What every route says unless it says otherwise.' },
       ),
     ),

@@ -4,6 +4,12 @@ export type ScopeRule = { readonly all: readonly string[]; readonly any: readonl
 /** What happens to a request without a token: served without identity, challenged, or refused without hints. */
 export type AnonymousRule = 'allow' | 'challenge' | 'deny'
 
+/**
+ * `none`: the plain identity headers only; `assertion`: a signed statement as well; `forward`: the caller's own
+ * `Authorization`.
+ */
+export type UpstreamAuth = 'none' | 'assertion' | 'forward'
+
 /** One route of a policy file, with the policy's defaults filled in. Frozen. */
 export type PolicyRoute = {
   /** `<policy>/<route>`, e.g. `courses/list-courses`. */
@@ -22,8 +28,8 @@ export type PolicyRoute = {
   readonly upstream: string
   readonly timeoutMs: number | undefined
   readonly bodyLimitBytes: number | undefined
-  /** Whether the caller's `Authorization` reaches the upstream. */
-  readonly upstreamAuth: 'none' | 'forward'
+  /** How the upstream learns who calls, beyond the plain headers. */
+  readonly upstreamAuth: UpstreamAuth
   /** Where the route stands: the line of its first key. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
 }

@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { PathTemplate } from './path-template.ts'
 
 /** Trees that belong to the gateway and its authorization server, `/internal` so that it is never reached from outside. */
-const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS)]
+const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS), '/.well-known/scopegate']
 
 /** Single documents of the gateway. */
 const DOCUMENTS = ['/', '/openapi.json', '/auth.md']

@@ -1,4 +1,5 @@
 import type { OwnDocument } from '../documents/own-document.ts'
+import type { Assert } from '../identity/assertions.ts'
 import type { RouteMeter } from '../observe/metrics.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { PolicyRoute } from './policy-route.ts'
@@ -23,6 +24,8 @@ export type ApiRoute = Common & {
   readonly bodyLimitBytes: number
   /** Whether `Authorization` and `Cookie` reach the upstream. */
   readonly forwardsCredentials: boolean
+  /** Signs who calls, where the policy asks for it. */
+  readonly assert: Assert | undefined
   /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
   readonly isWide: boolean
 }

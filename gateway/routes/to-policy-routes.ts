@@ -23,7 +23,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       upstream: file.upstream,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
       bodyLimitBytes: route.bodyLimit === undefined ? undefined : parseByteSize(route.bodyLimit),
-      upstreamAuth: route.upstreamAuth ?? 'none',
+      upstreamAuth: route.upstreamAuth ?? file.defaults?.upstreamAuth ?? 'none',
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })
   })

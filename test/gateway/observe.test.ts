@@ -78,7 +78,7 @@ t.test('what a caller sends never becomes a series', async (t) => {
   t.match(after.text, /scopegate_auth_decisions_total\{route="test\/open",decision="allow",reason="ok"\} 50/)
   t.match(after.text, /scopegate_token_cache_entries\{kind="opaque"\} 50/)
   t.match(after.text, /scopegate_token_cache_misses_total\{kind="opaque"\} 50/)
-  t.match(after.text, /scopegate_policy_routes\{policy="test"\} 11/)
+  t.match(after.text, /scopegate_policy_routes\{policy="test"\} 12/)
   t.match(after.text, /scopegate_http_requests_in_flight 0/)
   for (const name of [
     'build_info',

@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { readCaller } from './caller.ts'
 
 /** Logs one line for each write at level info, for each read at debug: who, through which client, with which scopes. */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
-    const { subject, clientId, scopes } = readCaller(request.headers) ?? {}
+    const { subject, clientId, scopes } = request.caller ?? {}
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     request.log[isRead ? 'debug' : 'info'](
       { method: request.method, path: request.url, status: reply.statusCode, subject, clientId, scopes },

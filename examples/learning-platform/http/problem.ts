@@ -2,6 +2,7 @@
 export type ProblemCode =
   | 'invalid_request'
   | 'access_denied'
+  | 'invalid_assertion'
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
@@ -17,6 +18,7 @@ export type Problem = { readonly code: ProblemCode; readonly description: string
 /** The status of each code. */
 export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   invalid_request: 400,
+  invalid_assertion: 401,
   access_denied: 403,
   not_found: 404,
   method_not_allowed: 405,

@@ -3,7 +3,6 @@ import { type CollectionFamily, familyPath } from '../families/family.ts'
 import { closed, publicSchema, resourceSchema, titleOf } from '../families/family-schemas.ts'
 import { optional, wholeNumber } from '../families/fields.ts'
 import type { Fields, JsonSchema } from '../families/json-schema.ts'
-import { readCaller } from '../http/caller.ts'
 import { formatCursor, parseCursor } from '../http/page-cursor.ts'
 import { sendProblem } from '../http/send-problem.ts'
 import type { Collection } from '../store/collection.ts'
@@ -58,7 +57,7 @@ export function addCollectionReads(
           code: 'invalid_request',
           description: `cursor: must be the "next" of a page of ${family.plural}.`,
         })
-      const view = readCaller(request.headers) === undefined ? 'public' : 'full'
+      const view = request.caller === undefined ? 'public' : 'full'
       const rows = collection.list({ view, after, limit: limit + 1, filters })
       const page = rows.slice(0, limit)
       const last = page.at(-1)
@@ -84,7 +83,7 @@ export function addCollectionReads(
       },
     },
     handler: async (request, reply) => {
-      const view = readCaller(request.headers) === undefined ? 'public' : 'full'
+      const view = request.caller === undefined ? 'public' : 'full'
       const row = collection.find(request.params.id, view)
       if (row === undefined) return sendProblem(reply, noSuch(family))
       return sendRepresentation(reply, represent(family, row, view))

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { familyPath, type ReportFamily } from '../families/family.ts'
 import { closed, titleOf } from '../families/family-schemas.ts'
-import { readCaller } from '../http/caller.ts'
 import { json, problems } from './route-schema.ts'
 import type { Service } from './service.ts'
 
@@ -22,6 +21,6 @@ export function addReportRoute(app: FastifyInstance, { database }: Service, fami
       },
     },
     handler: async (request) =>
-      readCaller(request.headers) === undefined ? family.readPublic(database) : family.read(database),
+      request.caller === undefined ? family.readPublic(database) : family.read(database),
   })
 }

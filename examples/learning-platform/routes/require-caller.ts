@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readCaller } from '../http/caller.ts'
+import type { Asker } from '../families/family.ts'
 import { sendProblem } from '../http/send-problem.ts'
 
 /** Refuses a write of the public, before its body is read. */
 export async function requireCaller(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  if (readCaller(request.headers) !== undefined) return undefined
+  if (request.caller !== undefined) return undefined
   return sendProblem(reply, {
     code: 'access_denied',
     description:
@@ -13,8 +13,8 @@ export async function requireCaller(request: FastifyRequest, reply: FastifyReply
 }
 
 /** Who writes. @throws when the route forgot requireCaller(). */
-export function callerOf(request: FastifyRequest): NonNullable<ReturnType<typeof readCaller>> {
-  const caller = readCaller(request.headers)
+export function callerOf(request: FastifyRequest): Asker {
+  const { caller } = request
   if (caller === undefined) throw new Error('a write route without requireCaller()')
   return caller
 }

@@ -7,7 +7,6 @@ import {
   singletonSchema,
 } from '../families/family-schemas.ts'
 import type { Document } from '../families/json-schema.ts'
-import { readCaller } from '../http/caller.ts'
 import { entityTag } from '../http/entity-tag.ts'
 import { mergePatch } from '../http/merge-patch.ts'
 import type { Problem } from '../http/problem.ts'
@@ -62,7 +61,7 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
       },
     },
     handler: async (request, reply) => {
-      const caller = readCaller(request.headers)
+      const { caller } = request
       return sendRepresentation(reply, representSingleton(family, findOrMake(caller), caller))
     },
   })
