@@ -38,7 +38,7 @@ t.test(
       const changes = !route.methods.includes('GET') || family === 'storage'
       t.strictSame(route.scopes, { all: [`${family}:${changes ? 'write' : 'read'}`], any: [] }, route.name)
       t.equal(route.anonymous, 'allow', route.name)
-      t.equal(route.upstreamAuth, 'none', route.name)
+      t.equal(route.upstreamAuth, 'assertion', route.name)
     }
   },
 )
