@@ -6,6 +6,7 @@ import { BootError } from '../runtime/boot-error.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
 import { formatBanner } from './dev/banner.ts'
 import { DEVELOPMENT_DATA_FOLDER } from './dev/data-folder.ts'
+import { findForeignVariables } from './dev/foreign-variables.ts'
 import { formatLogLine } from './dev/format-log-line.ts'
 import { tryPort } from './dev/free-port.ts'
 import { startAll } from './dev/start-all.ts'
@@ -35,6 +36,7 @@ export async function dev(options: DevOptions): Promise<number> {
   const port = readPort(process.env['PORT'])
   if ((await tryPort(port)) === undefined) throw portTaken(port)
   const baseUrl = `http://127.0.0.1:${port}`
+  const foreign = findForeignVariables({ configDir, env: process.env })
   const children: Child[] = []
   let stopping = false
   const start = (name: string, module: string, env: Record<string, string>): Child => {
@@ -43,7 +45,8 @@ export async function dev(options: DevOptions): Promise<number> {
       if (!stopping) show(name, line)
     }
     const settings = { SCOPEGATE_CONFIG_DIR: configDir, NODE_ENV: 'development', ...env }
-    const child = startChild({ name, module, env: settings, onLine })
+    const without = name === 'gateway' ? foreign.gateway : foreign.authorizationServer
+    const child = startChild({ name, module, env: settings, without, onLine })
     children.push(child)
     return child
   }

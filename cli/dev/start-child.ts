@@ -24,13 +24,16 @@ export function startChild(options: {
   readonly name: string
   readonly module: string
   readonly env: Readonly<Record<string, string>>
+  /** Variables of this process's environment that it does not get. */
+  readonly without: ReadonlySet<string>
   readonly onLine: (line: string) => void
 }): Child {
   // In a checkout the sources run as they are; in the installed package they were compiled.
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = fileURLToPath(new URL(`../../${options.module}.${ending}`, import.meta.url))
+  const inherited = Object.entries(process.env).filter(([variable]) => !options.without.has(variable))
   const child = fork(file, {
-    env: { ...process.env, ...options.env },
+    env: { ...Object.fromEntries(inherited), ...options.env },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', options.onLine)
