@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { inTurn } from './in-turn.ts'
 import { refuse } from './pipeline/refuse.ts'
-import { isLingering } from './pipeline/send-answer.ts'
+import { isLingering, isReadingAway } from './pipeline/send-answer.ts'
 import type { Refusal } from './refusal.ts'
 
 export type ServerOptions = {
@@ -115,6 +115,11 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void
     // An answer is on its way and must not get another one into it. A whole one is let through, half a one is cut off.
     if (current.writableEnded || isLingering(current)) endConnection(socket)
     else socket.destroy()
+    return
+  }
+  // What is wrong is the rest of a body whose request has its answer.
+  if (isReadingAway(socket)) {
+    endConnection(socket)
     return
   }
   const requestId = options.newRequestId()

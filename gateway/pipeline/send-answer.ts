@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 /** An answer of the gateway's own. */
 export type OwnAnswer = {
@@ -16,10 +17,16 @@ const LINGER_BYTES = 1024 * 1024
 const LINGER_MS = 2_000
 
 const lingering = new WeakSet<ServerResponse>()
+const readingAway = new WeakSet<Socket>()
 
 /** Whether the answer is out whole, and only the rest of a body is being read away. */
 export function isLingering(response: ServerResponse): boolean {
   return lingering.has(response)
+}
+
+/** Whether the last request on a connection has its answer, and the rest of its body is still to come. */
+export function isReadingAway(socket: Socket): boolean {
+  return readingAway.has(socket)
 }
 
 /**
@@ -37,6 +44,11 @@ export function sendAnswer(
   const closes = options.closes || unread === 'large' || unread === 'withheld'
   const headers = closes ? [...answer.headers, 'connection', 'close'] : [...answer.headers]
   response.writeHead(answer.status, headers)
+  if (unread === 'small') {
+    const { socket } = request
+    readingAway.add(socket)
+    request.once('end', () => readingAway.delete(socket))
+  }
   if (unread !== 'large') {
     response.end(answer.body)
     return closes
