@@ -235,7 +235,7 @@ t.test(
   },
 )
 
-t.test('a changed configuration or secret replaces pods; changed policies do not', async (t) => {
+t.test('what a service reads when it starts replaces its pods when it changed, and no others', async (t) => {
   const fixed = [
     '--set',
     'gateway.clientSecret.existingSecret=a',
@@ -250,7 +250,9 @@ t.test('a changed configuration or secret replaces pods; changed policies do not
   }
   const before = podsOf()
   t.strictSame(podsOf(), before, 'nothing changed, nothing replaced')
-  t.strictSame(podsOf('--set', 'policies.inline.a\\.policy\\.yaml=x'), before, 'policies')
+  const policies = podsOf('--set', 'policies.inline.a\\.policy\\.yaml=x')
+  t.notSame(policies[0], before[0], 'policies: the gateway')
+  t.strictSame(policies[1], before[1], 'policies: not the authorization server')
   t.notSame(podsOf('--set', 'upstreams.a.url=http://a')[0], before[0], 'upstreams: the gateway')
   t.strictSame(
     podsOf('--set', 'upstreams.a.url=http://a')[1],
