@@ -55,6 +55,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       PORT: String(port),
       SCOPEGATE_BASE_URL: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s', // nobody has to notice that it ends
       SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
