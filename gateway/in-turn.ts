@@ -11,10 +11,14 @@ const waiting = new WeakMap<Socket, number>()
  * not overtake the first. One whose connection ends before its turn is never started.
  * Source: RFC 9112 section 9.3.2.
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, start: () => void): void {
+export function inTurn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  start: (request: IncomingMessage, response: ServerResponse) => void,
+): void {
   // A response has the connection while it is its turn.
   if (response.socket !== null) {
-    start()
+    start(request, response)
     return
   }
   const { socket } = request
@@ -30,7 +34,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, start
     waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
     // The response is still being handed its connection.
     process.nextTick(() => {
-      if (socket.writable) start()
+      if (socket.writable) start(request, response)
     })
   })
 }

@@ -1,4 +1,9 @@
-import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
+import {
+  createServer as createNodeServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { inTurn } from './in-turn.ts'
@@ -8,7 +13,7 @@ import type { Refusal } from './refusal.ts'
 
 export type ServerOptions = {
   readonly headersLimitBytes: number
-  readonly handle: (request: IncomingMessage, response: ServerResponse, target: string) => void
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   readonly newRequestId: () => string
 }
 
@@ -25,56 +30,46 @@ const LAST_WORDS_MS = 2_000
 const ended = new WeakSet<Socket>()
 
 /**
- * Makes the public server. Fastify holds connections, limits and shutdown; every request goes to one handler as it came,
- * because routes are a snapshot of policies that can be replaced, and so is the way to them.
+ * Makes the public server. Fastify holds listening, refused connections and shutdown; requests go to one handler as they
+ * came and do not pass Fastify's router, because routes are a snapshot of policies that can be replaced, and so is the way
+ * to them.
  */
 export function createServer(options: ServerOptions): FastifyInstance {
-  const app = Fastify({
+  return Fastify({
     logger: false,
-    requestIdHeader: false,
-    return503OnClosing: false, // what is under way while draining is answered
     forceCloseConnections: 'idle',
-    connectionTimeout: 0, // the timeouts below bound every phase of a connection
+    serverFactory: () => createHttpServer(options),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
+  })
+}
+
+/** Called once for each address that is listened on. */
+function createHttpServer(options: ServerOptions): Server {
+  const server = createNodeServer({
     keepAliveTimeout: IDLE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    maxRequestsPerSocket: 0,
-    http: {
-      maxHeaderSize: options.headersLimitBytes,
-      headersTimeout: HEAD_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      insecureHTTPParser: false,
-      requireHostHeader: false, // checked in stage 1, which answers with a body
-      noDelay: true,
-    },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
-    // Fastify's own router sees one address; ours sees the target as it came.
-    rewriteUrl: () => '/',
+    maxHeaderSize: options.headersLimitBytes,
+    headersTimeout: HEAD_TIMEOUT_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    insecureHTTPParser: false,
+    requireHostHeader: false, // checked in stage 1, which answers with a body
+    noDelay: true,
   })
-  for (const method of METHODS)
-    if (method !== 'CONNECT' && !app.supportedMethods.includes(method))
-      app.addHttpMethod(method, { hasBody: true })
-  app.route({
-    method: app.supportedMethods,
-    url: '/',
-    // Before Fastify would read a body: what is refused is refused unread.
-    onRequest: (request, reply, _done) => {
-      reply.hijack()
-      inTurn(request.raw, reply.raw, () => options.handle(request.raw, reply.raw, request.originalUrl))
-    },
-    handler: () => undefined,
-  })
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    inTurn(request, response, options.handle)
+  server.on('request', serve)
   // A client that waits for a go-ahead gets it when its request is forwarded, or an answer instead.
-  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response))
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  server.on('checkContinue', serve)
+  server.on('checkExpectation', serve)
   // Nothing here is a tunnel. RFC 9110 section 9.3.6.
-  app.server.on('connect', (_request, socket) =>
+  server.on('connect', (_request, socket) =>
     sendRaw(
       socket as Socket,
       { refused: 'request_malformed', detail: 'CONNECT is not served here.' },
       options,
     ),
   )
-  return app
+  return server
 }
 
 /** Bytes that are not a request, or too slow, or too many. */

@@ -54,8 +54,8 @@ export type PipelineOptions = {
 }
 
 export type Pipeline = {
-  /** Answers a request. `target` is the request target as it came. Never throws. */
-  handle(request: IncomingMessage, response: ServerResponse, target: string): void
+  /** Answers a request. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse): void
   readonly inFlight: number
 }
 
@@ -101,7 +101,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const ending = new WeakSet<Socket>()
   let inFlight = 0
 
-  function handle(request: IncomingMessage, response: ServerResponse, target: string): void {
+  function handle(request: IncomingMessage, response: ServerResponse): void {
     if (ending.has(request.socket)) return
     const peer = plainAddress(request.socket.remoteAddress)
     const proxied = trustedProxies?.has(peer) === true
@@ -122,7 +122,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     inFlight += 1
     response.once('close', () => finished(served))
     try {
-      run(served, target)
+      run(served)
     } catch (error) {
       broke(served, error)
     }
@@ -134,11 +134,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return clientAddress(peer, value, { header: forwardedHeader, trusted: trustedProxies })
   }
 
-  function run(served: Served, target: string) {
+  function run(served: Served) {
     const { request } = served
     const method = request.method ?? ''
     const canonical = canonicalise(
-      { method, target, rawHeaders: request.rawHeaders, httpVersion: request.httpVersion },
+      { method, target: request.url ?? '', rawHeaders: request.rawHeaders, httpVersion: request.httpVersion },
       canonicalRules,
     )
     if ('refused' in canonical) return refuseRequest(served, canonical)
