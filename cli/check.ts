@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { AuthorizationServerFile } from '../authorization-server/config.ts'
-import { GatewayFile, UpstreamsFile } from '../gateway/config.ts'
+import { findUnclearAddresses, GatewayFile, UpstreamsFile } from '../gateway/config.ts'
 import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import type { Diagnostic } from '../runtime/diagnostic.ts'
+import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
@@ -54,6 +55,8 @@ export async function check(options: {
   const upstreams = attempt(() =>
     readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
   )
+  if (upstreams !== undefined)
+    found.push(...findUnclearAddresses(upstreams.value, displayPath(upstreamsFile)))
   const ownVariables = gateway?.warnings ?? []
   if (existsSync(config('authorization-server.yaml'))) {
     const other = attempt(() =>

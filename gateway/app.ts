@@ -46,6 +46,8 @@ const DRAIN_MS = 20_000
 /** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
 const FIRST_DESCRIPTION_MS = 1_000
 
+const tickMs = (): number => performance.now()
+
 /**
  * Starts the gateway: public server and management server.
  * @throws {BootError} for policies that are not valid, or an address that cannot be had.
@@ -64,13 +66,14 @@ export async function startGateway(options: {
     version,
     inFlight: () => pipeline?.inFlight ?? 0,
     cacheEntries: () => cache.size,
+    upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
   })
   metrics.policies(policies.hash, countRoutes(policies))
 
   const upstreams = new Map<string, Upstream>(
     config.upstreams.map((settings) => [
       settings.name,
-      createUpstream(settings, metrics.upstream(settings.name)),
+      createUpstream(settings, { meter: metrics.upstream(settings.name), tickMs }),
     ]),
   )
   const { issuer, introspection, revocations } = config.issuer
@@ -136,7 +139,7 @@ export async function startGateway(options: {
     trustedProxies: compileTrustedProxies(config.trustedProxies),
     forwardedHeader: config.forwardedHeader,
     nowMs: Date.now,
-    tickMs: () => performance.now(),
+    tickMs,
     draining: () => draining,
   })
   const server = createServer({
@@ -152,7 +155,7 @@ export async function startGateway(options: {
     () => openapi.close(),
     () => assertionKeys.close(),
     () => introspector.close(),
-    ...[...upstreams.values()].map((upstream) => () => upstream.pool.destroy()),
+    ...[...upstreams.values()].map((upstream) => () => upstream.close()),
   ]
   const closeAll = async (): Promise<void> => {
     for (const close of closers) await close()

@@ -20,7 +20,7 @@ import {
   TimeoutText,
 } from '../runtime/value-shapes.ts'
 import { readAssertionKeys } from './identity/read-assertion-keys.ts'
-import type { UpstreamSettings } from './upstreams/pool.ts'
+import { basePathOf, type UpstreamSettings } from './upstreams/pool.ts'
 
 /** Who issues tokens, and how the gateway asks about them. */
 export type IssuerConfig = {
@@ -210,8 +210,39 @@ export const GatewayFile = Type.Object(
 
 const UpstreamEntry = Type.Object(
   {
-    url: HttpAddress('address of the upstream; a path in front is kept'),
+    url: Type.Optional(HttpAddress('address of the upstream; a path in front is kept')),
+    urls: Type.Optional(
+      Type.Array(HttpAddress('an address of the upstream'), {
+        description: 'several addresses of one upstream, in place of url, all with the same path',
+        minItems: 1,
+        maxItems: 64,
+        uniqueItems: true,
+      }),
+    ),
     timeout: Type.Optional(TimeoutText('how long an answer may take to begin')),
+    connectTimeout: Type.Optional(TimeoutText('how long a connection may take, TLS included')),
+    idleTimeout: Type.Optional(
+      TimeoutText('longest silence inside an answer, of the upstream or of a client that reads none of it'),
+    ),
+    ejection: Type.Optional(
+      Type.Object(
+        {
+          failures: Type.Optional(
+            Type.Integer({
+              description: 'so many failures in a row, and an address gets no requests',
+              minimum: 1,
+              maximum: 1_000,
+            }),
+          ),
+          for: Type.Optional(
+            TimeoutText(
+              'longest pause between two trials of an address that takes connections and answers nobody',
+            ),
+          ),
+        },
+        { description: 'when an address is left alone' },
+      ),
+    ),
     openapi: Type.Optional(
       Type.String({
         description: 'path of its own OpenAPI document',
@@ -235,6 +266,9 @@ const DEFAULTS = {
   introspectionTimeout: '2s',
   upstreamTimeout: '10s',
   assertionTtl: '60s',
+  connectTimeout: '2s',
+  idleTimeout: '5m',
+  ejection: { failures: 5, for: '30s' },
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB' },
   drainDelay: '5s',
@@ -250,8 +284,8 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
 /**
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
- * @throws {ConfigError} listing everything that is wrong in the files that could be read; C302 to C306 are this
- * function's own: an unreadable secret, an unknown upstream, an issuer elsewhere.
+ * @throws {ConfigError} listing everything that is wrong in the files that could be read; C302 to C308 are this
+ * function's own: an unreadable secret, an unknown upstream, an issuer elsewhere, unclear addresses.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -285,8 +319,10 @@ export function readGatewayConfig(options: {
     }),
   )
   const clientSecret = attempt(() => readSecret(issuerOf(value).introspection.clientSecretFile))
-  if (upstreams !== undefined)
+  if (upstreams !== undefined) {
+    problems.push(...findUnclearAddresses(upstreams.value, displayPath(value.upstreams)))
     problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
+  }
   problems.push(...findAssertionTtl(value, displayPath(file)))
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
@@ -314,6 +350,28 @@ function readSecret(file: string): string {
       hint: 'put the client_secret there that the authorization server knows (issuers[0].introspection.clientSecretFile)',
     }),
   ])
+}
+
+function addressesOf(upstream: UpstreamEntries[string]): readonly string[] {
+  return upstream.urls ?? (upstream.url === undefined ? [] : [upstream.url])
+}
+
+/** One of `url` and `urls`, and one path for all: it is what a canonical path is put behind. */
+export function findUnclearAddresses(upstreams: UpstreamEntries, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, upstream]) => {
+    if ((upstream.url === undefined) === (upstream.urls === undefined))
+      return [
+        diagnostic('C307', `${name}: an upstream has url or urls, one of the two`, wholeFile(shownAs), {
+          hint: 'url for one address, urls for several',
+        }),
+      ]
+    if (new Set(addressesOf(upstream).map(basePathOf)).size < 2) return []
+    return [
+      diagnostic('C308', `${name}.urls: the addresses have different paths`, wholeFile(shownAs), {
+        hint: 'give all of them the same path, or make them two upstreams',
+      }),
+    ]
+  })
 }
 
 function findUnknownUpstream(file: File, upstreams: UpstreamEntries, shownAs: string): readonly Diagnostic[] {
@@ -364,8 +422,14 @@ function toConfig(
     catalogue: read.catalogue,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) => ({
       name,
-      url: upstream.url,
+      urls: addressesOf(upstream),
       timeoutMs: milliseconds(upstream.timeout ?? DEFAULTS.upstreamTimeout),
+      connectTimeoutMs: milliseconds(upstream.connectTimeout ?? DEFAULTS.connectTimeout),
+      idleTimeoutMs: milliseconds(upstream.idleTimeout ?? DEFAULTS.idleTimeout),
+      ejection: {
+        failures: upstream.ejection?.failures ?? DEFAULTS.ejection.failures,
+        longestPauseMs: milliseconds(upstream.ejection?.for ?? DEFAULTS.ejection.for),
+      },
       openapiPath: upstream.openapi,
     })),
     issuer: {

@@ -50,4 +50,6 @@ export type Refusal =
   /** The upstream broke the connection or answered with something that is not HTTP. */
   | { readonly refused: 'upstream_broken' }
   | { readonly refused: 'upstream_timed_out' }
+  /** It failed too often of late to be asked now. */
+  | { readonly refused: 'upstream_ejected'; readonly retryAfterSeconds: number }
   | { readonly refused: 'internal_error' }

@@ -75,6 +75,7 @@ function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
     ...common(options, `authorization-server/${name}`, methods, path, upstream),
     upstream,
     timeoutMs: upstream.timeoutMs,
+    idleTimeoutMs: upstream.idleTimeoutMs,
     bodyLimitBytes: options.bodyLimitBytes,
   }))
 }
@@ -88,6 +89,7 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       policy,
       upstream,
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
+      idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
       bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
       forwardsCredentials: policy.upstreamAuth === 'forward',
       assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,

@@ -75,10 +75,12 @@ export function createOpenapiDocument(options: OpenapiDocumentOptions): OpenapiD
 }
 
 async function fetchDocument(upstream: Upstream): Promise<OpenapiSource['document']> {
+  const target = upstream.targets.choose()
+  if (target === undefined) throw new Error('the upstream is away')
   const { statusCode, body } = await request(
-    `${upstream.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`,
+    `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`,
     {
-      dispatcher: upstream.pool,
+      dispatcher: target.pool,
       headers: { accept: 'application/json' },
       signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
     },

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { CircuitState } from '../upstreams/circuit.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import type { Decision } from './decision.ts'
 
@@ -12,6 +13,7 @@ export type RouteMeter = {
 export type UpstreamMeter = {
   answered(status: number, seconds: number): void
   failed(reason: UpstreamFailureReason): void
+  retried(): void
 }
 
 export type TokenMeter = {
@@ -33,12 +35,16 @@ export type MetricsSources = {
   readonly version: string
   readonly inFlight: () => number
   readonly cacheEntries: () => number
+  readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
 }
 
 /** Those of the OpenTelemetry conventions for HTTP durations. Seconds. */
 const HTTP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 /** A cached token takes microseconds, an introspection milliseconds. Seconds. */
 const TOKEN_BUCKETS = [0.000_01, 0.000_1, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+
+/** In the order of their numbers in `scopegate_circuit_state`. */
+const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
@@ -79,6 +85,32 @@ export function createMetrics(sources: MetricsSources): Metrics {
     help: 'Requests that an upstream did not answer wholly.',
     labelNames: ['upstream', 'reason'],
     registers,
+  })
+  const upstreamRetries = new Counter({
+    name: 'scopegate_upstream_retries_total',
+    help: 'Requests that were sent to an upstream again.',
+    labelNames: ['upstream'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_upstream_up',
+    help: '1 while requests are sent to the upstream, 0 while all of its targets are ejected.',
+    labelNames: ['upstream'],
+    registers,
+    collect() {
+      for (const { name, state } of sources.upstreams())
+        this.set({ upstream: name }, state === 'open' ? 0 : 1)
+    },
+  })
+  new Gauge({
+    name: 'scopegate_circuit_state',
+    help: 'Of the healthiest target of the upstream: 0 closed, 1 half open, 2 open.',
+    labelNames: ['upstream'],
+    registers,
+    collect() {
+      for (const { name, state } of sources.upstreams())
+        this.set({ upstream: name }, CIRCUIT_STATES.indexOf(state))
+    },
   })
   const hits = new Counter({
     name: 'scopegate_token_cache_hits_total',
@@ -157,10 +189,12 @@ export function createMetrics(sources: MetricsSources): Metrics {
     },
     upstream(name) {
       const answered = keep((status: number) => upstreamDurations.labels(name, codeClass(status)))
+      const retries = upstreamRetries.labels(name)
       const failed = keep((reason: UpstreamFailureReason) => upstreamErrors.labels(name, reason))
       return {
         answered: (status, seconds) => answered(status).observe(seconds),
         failed: (reason) => failed(reason).inc(),
+        retried: () => retries.inc(),
       }
     },
     tokens: {

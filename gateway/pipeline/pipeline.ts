@@ -23,7 +23,7 @@ import { clientAddress, type ForwardedHeader } from './client-address.ts'
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
 import { plainAddress } from './plain-address.ts'
 import { decisionOf, refuse } from './refuse.ts'
-import { sendAnswer } from './send-answer.ts'
+import { endBeforeBody, sendAnswer } from './send-answer.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 export type PipelineOptions = {
@@ -229,6 +229,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       body: headers.body === 'none' ? undefined : request,
       bodyLimitBytes: route.bodyLimitBytes,
       timeoutMs: route.timeoutMs,
+      idleTimeoutMs: route.idleTimeoutMs,
+      retries: isApi ? route.policy.retries : undefined,
       expectsContinue: headers.body !== 'none' && expectsContinue(request),
       response,
       shape: (status, upstreamHeaders) =>
@@ -240,6 +242,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
           closes: endsConnection(served, headers),
         }),
       refuse: (refusal) => refuseRequest(served, refusal),
+      endEarly: endBeforeBody,
       onFailure: (error) => options.report('upstream_failed', requestId, error),
       tickMs,
     })

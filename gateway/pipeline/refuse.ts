@@ -160,6 +160,13 @@ function toWire(refusal: Refusal, options: RefuseOptions): Wire {
         error: 'upstream_timeout',
         description: 'The service behind this address did not answer in time.',
       }
+    case 'upstream_ejected':
+      return {
+        status: 503,
+        error: 'upstream_unavailable',
+        description: 'The service behind this address is away. Try again in a moment.',
+        retryAfterSeconds: refusal.retryAfterSeconds,
+      }
     case 'internal_error':
       return {
         status: 500,

@@ -55,7 +55,7 @@ export function sendAnswer(
   }
   if (answer.body !== undefined) response.write(answer.body)
   else response.flushHeaders()
-  linger(request, response)
+  endBeforeBody(request, response)
   return true
 }
 
@@ -70,7 +70,11 @@ function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'wit
   return chunked || !(bytes <= READ_AWAY_BYTES) ? 'large' : 'small'
 }
 
-function linger(request: IncomingMessage, response: ServerResponse): void {
+/**
+ * Ends an answer that is whole before the request's body is, and with it the connection: what comes of the body is read
+ * away for a while, because a connection that is closed with unread bytes is a reset, and takes the answer with it.
+ */
+export function endBeforeBody(request: IncomingMessage, response: ServerResponse): void {
   lingering.add(response)
   let bytes = 0
   const end = (): void => {

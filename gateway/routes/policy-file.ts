@@ -31,6 +31,32 @@ const Name = (description: string) =>
     'x-is': 'a name: small letters, digits and -, starting with a letter',
   })
 
+const IdleTimeout = TimeoutText(
+  'The longest silence inside an answer, of the upstream or of a client that reads none of it.',
+)
+
+const Retries = Type.Object(
+  {
+    attempts: Type.Integer({
+      description: 'How often a request is sent at most, the first time included.',
+      minimum: 2,
+      maximum: 5,
+    }),
+    on: Type.Array(
+      Type.Enum(['connect', 'reset', 503], {
+        description:
+          'connect: there was no connection; reset: it broke before the answer began; 503: the upstream answered so.',
+      }),
+      { description: 'What a request is sent again for.', minItems: 1, uniqueItems: true },
+    ),
+  },
+  {
+    ...open,
+    description:
+      'Sends GET, HEAD, OPTIONS, PUT and DELETE again, to another address of the upstream where there is one, as long as nothing of a body was sent and nothing of an answer came. At most one request in five is sent again.',
+  },
+)
+
 const RouteEntry = Type.Object(
   {
     name: Name('What the route is called, e.g. list-courses; once in a file.'),
@@ -66,7 +92,11 @@ const RouteEntry = Type.Object(
         },
       ),
     ),
-    timeout: Type.Optional(TimeoutText('How long the upstream may take to begin its answer.')),
+    timeout: Type.Optional(
+      TimeoutText('How long the upstream may take to begin its answer, retries included.'),
+    ),
+    idleTimeout: Type.Optional(IdleTimeout),
+    retries: Type.Optional(Retries),
     bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
     upstreamAuth: Type.Optional(UpstreamAuth),
   },
@@ -92,6 +122,8 @@ export const PolicyFileSchema = Type.Object(
           anonymous: Type.Optional(Anonymous),
           timeout: Type.Optional(TimeoutText('As in a route.')),
           upstreamAuth: Type.Optional(UpstreamAuth),
+          idleTimeout: Type.Optional(IdleTimeout),
+          retries: Type.Optional(Retries),
         },
         { ...open, description: 'What every route says unless it says otherwise.' },
       ),

@@ -1,3 +1,5 @@
+import type { RetryRule } from '../upstreams/retry-rule.ts'
+
 /** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
 export type ScopeRule = { readonly all: readonly string[]; readonly any: readonly string[] }
 
@@ -27,6 +29,10 @@ export type PolicyRoute = {
   /** Names an entry of `config/upstreams.yaml`. */
   readonly upstream: string
   readonly timeoutMs: number | undefined
+  /** Longest silence inside an answer. */
+  readonly idleTimeoutMs: number | undefined
+  /** undefined: a request is sent once. */
+  readonly retries: RetryRule | undefined
   readonly bodyLimitBytes: number | undefined
   /** How the upstream learns who calls, beyond the plain headers. */
   readonly upstreamAuth: UpstreamAuth

@@ -21,6 +21,7 @@ export type ApiRoute = Common & {
   readonly policy: PolicyRoute
   readonly upstream: Upstream
   readonly timeoutMs: number
+  readonly idleTimeoutMs: number
   readonly bodyLimitBytes: number
   /** Whether `Authorization` and `Cookie` reach the upstream. */
   readonly forwardsCredentials: boolean
@@ -35,6 +36,7 @@ export type AuthorizationServerRoute = Common & {
   readonly kind: 'authorization_server'
   readonly upstream: Upstream
   readonly timeoutMs: number
+  readonly idleTimeoutMs: number
   readonly bodyLimitBytes: number
 }
 

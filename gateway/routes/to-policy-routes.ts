@@ -1,6 +1,7 @@
 import { parseByteSize } from '../../runtime/byte-size.ts'
 import { parseDurationMs } from '../../runtime/duration.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { RetryRule } from '../upstreams/retry-rule.ts'
 import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
 
@@ -11,6 +12,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
   return file.routes.map((route, index) => {
     const { file: shownAs, line, column } = document.placeOf(['routes', index])
     const timeout = route.timeout ?? file.defaults?.timeout
+    const idleTimeout = route.idleTimeout ?? file.defaults?.idleTimeout
     return Object.freeze({
       name: `${file.name}/${route.name}`,
       policy: file.name,
@@ -22,11 +24,18 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
       upstream: file.upstream,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
+      idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
+      retries: toRetryRule(route.retries ?? file.defaults?.retries),
       bodyLimitBytes: route.bodyLimit === undefined ? undefined : parseByteSize(route.bodyLimit),
       upstreamAuth: route.upstreamAuth ?? file.defaults?.upstreamAuth ?? 'none',
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })
   })
+}
+
+function toRetryRule(retries: RouteEntry['retries']): RetryRule | undefined {
+  if (retries === undefined) return undefined
+  return Object.freeze({ attempts: retries.attempts, on: Object.freeze([...retries.on]) })
 }
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {

@@ -2,7 +2,11 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Dispatcher } from 'undici'
 import type { Refusal } from '../refusal.ts'
 import type { Upstream } from './pool.ts'
+import { MAX_INTERIM_ANSWERS, relayInterim } from './relay-interim.ts'
 import { RequestBody } from './request-body.ts'
+import { resetClient } from './reset-client.ts'
+import { mayRetry, type RetryCause, type RetryRule } from './retry-rule.ts'
+import type { Target } from './target.ts'
 import { type UpstreamFailureReason, upstreamFailure } from './upstream-failure.ts'
 
 export type ForwardRequest = {
@@ -17,11 +21,17 @@ export type ForwardRequest = {
   readonly bodyLimitBytes: number
   /** From now to the first byte of the answer; a body that is still coming in extends it. Milliseconds. */
   readonly timeoutMs: number
+  /** Longest silence inside the answer: of the upstream, or of a client that does not take what is there. Milliseconds. */
+  readonly idleTimeoutMs: number
+  /** undefined: the request is sent once, whatever happens. */
+  readonly retries: RetryRule | undefined
   readonly response: ServerResponse
   /** Turns the upstream's headers into the client's. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
   /** Called once at most, when nothing was sent to the client yet. */
   readonly refuse: (refusal: Refusal) => void
+  /** Ends an answer that is whole before the body is: the rest of the body has to go somewhere. */
+  readonly endEarly: (source: IncomingMessage, response: ServerResponse) => void
   /** The exact reason why the upstream gave no whole answer. */
   readonly onFailure: (error: unknown) => void
   /** A clock that never jumps. Milliseconds. */
@@ -32,7 +42,7 @@ export type ForwardRequest = {
 export type ForwardResult = {
   /** Status of the upstream; 0 until it answered. */
   status: number
-  /** From dispatch to the first byte of the answer. Milliseconds. */
+  /** From the first dispatch to the first byte of the answer. Milliseconds. */
   durationMs: number
   failure: UpstreamFailureReason | undefined
 }
@@ -40,7 +50,8 @@ export type ForwardResult = {
 /**
  * Sends a request to its upstream and streams the answer straight into the client's response, both ways with
  * back-pressure. A client that goes away ends the upstream request; an upstream that dies in the middle of an answer
- * resets the client's connection, so that half an answer is never taken for a whole one. No retries.
+ * resets the client's connection, so that half an answer is never taken for a whole one. What a policy allows to be sent
+ * again goes to another target where there is one. Trailers are dropped, both ways: RFC 9110 section 6.5.1.
  */
 export function forward(request: ForwardRequest): ForwardResult {
   const exchange = new Exchange(request)
@@ -52,8 +63,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined }
   readonly #request: ForwardRequest
   readonly #startedMs: number
-  readonly #body: RequestBody | undefined
   readonly #deadline: NodeJS.Timeout
+  #body: RequestBody | undefined
+  #target: Target | undefined
+  #attempts = 0
+  #attemptStartedMs = 0
+  #interimAnswers = 0
+  #stallWatched = false
+  #discarding = false
   #controller: Dispatcher.DispatchController | undefined
   #over = false
   #remaining = -1
@@ -63,20 +80,40 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#request = request
     this.#startedMs = request.tickMs()
     this.#deadline = setTimeout(onDeadline, request.timeoutMs, this)
-    if (request.body !== undefined)
-      this.#body = new RequestBody(request.body, {
-        limitBytes: request.bodyLimitBytes,
-        onOverflow: () => this.#abandon({ refused: 'body_too_large', limitBytes: request.bodyLimitBytes }),
-        onProgress: () => this.#deadline.refresh(),
-      })
   }
 
   start(): void {
-    const { upstream, method, target, headers, response } = this.#request
+    const { upstream, response } = this.#request
     response.once('close', () => this.#clientClosed())
+    upstream.retryBudget.earn()
+    const target = upstream.targets.choose()
+    if (target === undefined) this.#ejected()
+    else this.#send(target)
+  }
+
+  #send(target: Target): void {
+    if (this.#over) return
+    const { method, target: path, headers, body, bodyLimitBytes, idleTimeoutMs, tickMs } = this.#request
+    this.#target = target
+    this.#attempts += 1
+    this.#attemptStartedMs = tickMs()
+    this.#controller = undefined
+    target.began()
+    if (body !== undefined)
+      this.#body = new RequestBody(body, {
+        limitBytes: bodyLimitBytes,
+        onOverflow: () => this.#abandon({ refused: 'body_too_large', limitBytes: bodyLimitBytes }),
+        onProgress: () => this.#deadline.refresh(),
+      })
     try {
-      upstream.pool.dispatch(
-        { method: method as Dispatcher.HttpMethod, path: target, headers, body: this.#body ?? null },
+      target.pool.dispatch(
+        {
+          method: method as Dispatcher.HttpMethod,
+          path,
+          headers,
+          body: this.#body ?? null,
+          bodyTimeout: idleTimeoutMs,
+        },
         this,
       )
     } catch (error) {
@@ -94,17 +131,24 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: IncomingHttpHeaders,
   ): void {
-    if (status < 200 || this.#over) return
+    if (this.#over) return
+    if (status < 200) {
+      this.#interim(status, headers)
+      return
+    }
     const coding = headers['transfer-encoding']
     if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
       this.#failed(new TypeError('the answer is in a transfer coding other than chunked'))
       return
     }
     const { response, shape, upstream, tickMs } = this.#request
-    clearTimeout(this.#deadline)
+    const nowMs = tickMs()
     this.result.status = status
-    this.result.durationMs = tickMs() - this.#startedMs
-    upstream.meter.answered(status, this.result.durationMs / 1_000)
+    this.result.durationMs = nowMs - this.#startedMs
+    upstream.meter.answered(status, (nowMs - this.#attemptStartedMs) / 1_000)
+    this.#target?.answered(nowMs)
+    if (status === 503 && this.#retry(503)) return
+    clearTimeout(this.#deadline)
     response.writeHead(status, shape(status, headers) as string[])
     const length = headers['content-length']
     this.#remaining = length === undefined ? -1 : Number(length)
@@ -118,24 +162,22 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#sending = true
     if (chunk.length === this.#remaining) {
       this.#remaining = 0
-      this.#finish()
-      endWith(response, chunk)
+      this.#end(chunk)
       return
     }
     if (this.#remaining !== -1) this.#remaining -= chunk.length
     if (response.write(chunk)) return
     controller.pause()
+    this.#watchStall()
     response.once('drain', () => controller.resume())
   }
 
   onResponseEnd(): void {
-    if (this.#over) return
-    this.#finish()
-    this.#request.response.end()
+    if (!this.#over) this.#end(undefined)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#failed(error)
+    if (!this.#discarding) this.#failed(error)
   }
 
   flushHead(): void {
@@ -150,16 +192,80 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     this.result.failure = 'timeout'
     this.#request.upstream.meter.failed('timeout')
+    this.#target?.failed(this.#attemptStartedMs)
     this.#abandon({ refused: 'upstream_timed_out' })
   }
 
   #failed(error: unknown): void {
     if (this.#over) return
-    const { reason, refusal } = upstreamFailure(error)
-    this.result.failure = reason
+    const { reason, refusal, retryCause } = upstreamFailure(error)
     this.#request.upstream.meter.failed(reason)
     this.#request.onFailure(error)
+    if (refusal.refused !== 'request_malformed') this.#target?.failed(this.#attemptStartedMs)
+    if (retryCause !== undefined && this.#retry(retryCause)) return
+    this.result.failure = reason
     this.#abandon(refusal)
+  }
+
+  /** Nothing was sent: every target failed too often of late. */
+  #ejected(): void {
+    this.result.failure = 'ejected'
+    this.#request.upstream.meter.failed('ejected')
+    this.#abandon(EJECTED)
+  }
+
+  /** @returns whether the request is on its way again. */
+  #retry(cause: RetryCause): boolean {
+    const { retries, method, upstream, response } = this.#request
+    const body = this.#body
+    const allowed = mayRetry(retries, {
+      cause,
+      method,
+      attempts: this.#attempts,
+      bodyBytes: body?.bytes ?? 0,
+      answerBegan: response.headersSent || this.#interimAnswers > 0,
+    })
+    if (!allowed) return false
+    const next = upstream.targets.choose(this.#target)
+    if (next === undefined || !upstream.retryBudget.spend()) return false
+    upstream.meter.retried()
+    // The rest of an answer that nobody gets, and the connection that it comes on, go with it.
+    this.#discarding = true
+    this.#controller?.abort(new Error('sent again'))
+    body?.destroy()
+    this.#discarding = false
+    this.#leaveTarget()
+    // Not from within the HTTP client's parser, which may be what called.
+    queueMicrotask(() => this.#send(next))
+    return true
+  }
+
+  #interim(status: number, headers: IncomingHttpHeaders): void {
+    this.#interimAnswers += 1
+    if (this.#interimAnswers > MAX_INTERIM_ANSWERS)
+      this.#failed(new RangeError('the upstream sends nothing but interim answers'))
+    else relayInterim(this.#request.response, status, headers)
+  }
+
+  #end(last: Buffer | undefined): void {
+    this.#finish()
+    const { response, body, endEarly } = this.#request
+    if (body === undefined || body.complete) {
+      if (last === undefined) response.end()
+      else endWith(response, last)
+      return
+    }
+    if (last !== undefined) response.write(last)
+    this.#body?.destroy()
+    endEarly(body, response)
+  }
+
+  /** From the first time that a client does not keep up: whoever takes nothing for too long has left. */
+  #watchStall(): void {
+    if (this.#stallWatched) return
+    this.#stallWatched = true
+    const { response, idleTimeoutMs } = this.#request
+    response.setTimeout(idleTimeoutMs, () => resetClient(response))
   }
 
   /** Ends the upstream's side and tells the client: by an answer, or by a reset when one was under way. */
@@ -170,8 +276,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#body?.destroy()
     this.#controller?.abort(new Error('abandoned'))
     const { response, refuse } = this.#request
-    // A reset: for HTTP/1.0 a connection that ends in good order is a body that is whole.
-    if (response.headersSent) response.socket?.resetAndDestroy()
+    if (response.headersSent) resetClient(response)
     else refuse(refusal)
   }
 
@@ -185,8 +290,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   #finish(): void {
     this.#over = true
     clearTimeout(this.#deadline)
+    this.#leaveTarget()
+  }
+
+  #leaveTarget(): void {
+    this.#target?.ended()
+    this.#target = undefined
   }
 }
+
+const EJECTED: Refusal = { refused: 'upstream_ejected', retryAfterSeconds: 1 }
 
 /** Below this, copying a body costs less than a second piece in a write. */
 const TEXT_BYTES = 16 * 1024

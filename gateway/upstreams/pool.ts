@@ -1,54 +1,69 @@
-import { Pool } from 'undici'
 import type { UpstreamMeter } from '../observe/metrics.ts'
+import type { CircuitRules } from './circuit.ts'
+import { RetryBudget } from './retry-budget.ts'
+import { Target } from './target.ts'
+import { TargetSet } from './target-set.ts'
 
 /** One service behind the gateway. */
 export type Upstream = {
   /** As policies name it. */
   readonly name: string
-  readonly origin: string
-  /** Stands before every path; empty when the address has none. */
+  /** Stands before every path; empty when the addresses have none. */
   readonly basePath: string
-  readonly pool: Pool
+  readonly targets: TargetSet
+  readonly retryBudget: RetryBudget
   readonly meter: UpstreamMeter
   /** From the request to the first byte of the answer, where no route says otherwise. Milliseconds. */
   readonly timeoutMs: number
+  /** Longest silence inside an answer, of either side, where no route says otherwise. Milliseconds. */
+  readonly idleTimeoutMs: number
   /** Where it describes itself, if it does. */
   readonly openapiPath: string | undefined
+  /** Ends every connection. */
+  close(): Promise<void>
 }
 
 export type UpstreamSettings = {
   readonly name: string
-  readonly url: string
+  /** One or more, all with the same path. */
+  readonly urls: readonly string[]
   readonly timeoutMs: number
+  readonly connectTimeoutMs: number
+  readonly idleTimeoutMs: number
+  readonly ejection: CircuitRules
   readonly openapiPath: string | undefined
 }
 
-/** A black hole must not hold a request until its own deadline. */
-const CONNECT_TIMEOUT_MS = 2_000
-/** Longest silence inside an answer: event streams send something more often. */
-const BODY_IDLE_MS = 300_000
-const RESPONSE_HEADERS_LIMIT_BYTES = 32 * 1024
-
 /** Opens no connection yet; requests do. */
-export function createUpstream(settings: UpstreamSettings, meter: UpstreamMeter): Upstream {
-  const { origin, pathname } = new URL(settings.url)
-  const pool = new Pool(origin, {
-    connections: null, // as many as there are requests: one slow route must not hold up another
-    pipelining: 1,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: 0, // forward.ts keeps the route's deadline, queueing and connecting included
-    bodyTimeout: BODY_IDLE_MS,
-    keepAliveTimeout: 4_000, // below the 5 s of a Node upstream that does not announce its own
-    keepAliveMaxTimeout: 600_000,
-    maxHeaderSize: RESPONSE_HEADERS_LIMIT_BYTES,
-  })
+export function createUpstream(
+  settings: UpstreamSettings,
+  options: { readonly meter: UpstreamMeter; readonly tickMs: () => number },
+): Upstream {
+  const targets = settings.urls.map(
+    (url) =>
+      new Target({
+        origin: new URL(url).origin,
+        connectTimeoutMs: settings.connectTimeoutMs,
+        ejection: settings.ejection,
+        tickMs: options.tickMs,
+      }),
+  )
   return {
     name: settings.name,
-    origin,
-    basePath: pathname.replace(/\/$/, ''),
-    pool,
-    meter,
+    basePath: basePathOf(settings.urls[0] ?? ''),
+    targets: new TargetSet(targets),
+    retryBudget: new RetryBudget(),
+    meter: options.meter,
     timeoutMs: settings.timeoutMs,
+    idleTimeoutMs: settings.idleTimeoutMs,
     openapiPath: settings.openapiPath,
+    async close() {
+      await Promise.all(targets.map((target) => target.close()))
+    },
   }
+}
+
+/** The path that every request to an address begins with, without a slash at its end. */
+export function basePathOf(url: string): string {
+  return new URL(url).pathname.replace(/\/$/, '')
 }

@@ -1,13 +1,20 @@
 import type { Refusal } from '../refusal.ts'
+import type { RetryCause } from './retry-rule.ts'
 
 /** Why an upstream gave no whole answer; a metric label, so a closed list. */
-export type UpstreamFailureReason = 'connect' | 'dns' | 'tls' | 'timeout' | 'reset' | 'protocol'
+export type UpstreamFailureReason = 'connect' | 'dns' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'ejected'
 
-export type UpstreamFailure = { readonly reason: UpstreamFailureReason; readonly refusal: Refusal }
+export type UpstreamFailure = {
+  readonly reason: UpstreamFailureReason
+  readonly refusal: Refusal
+  /** What a policy calls it when it asks for retries; undefined: it is never a reason for one. */
+  readonly retryCause: RetryCause | undefined
+}
 
 const UNREACHABLE: Refusal = { refused: 'upstream_unreachable' }
 const BROKEN: Refusal = { refused: 'upstream_broken' }
 const TIMED_OUT: Refusal = { refused: 'upstream_timed_out' }
+const UNFORWARDABLE: Refusal = { refused: 'request_malformed', detail: 'This request cannot be forwarded.' }
 
 /** Sorts what the HTTP client or the system said, by its code. */
 export function upstreamFailure(error: unknown): UpstreamFailure {
@@ -16,22 +23,31 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'ECONNREFUSED':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return { reason: 'connect', refusal: UNREACHABLE }
+    case 'EADDRNOTAVAIL':
+    case 'EMFILE':
+      return { reason: 'connect', refusal: UNREACHABLE, retryCause: 'connect' }
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return { reason: 'dns', refusal: UNREACHABLE }
+    case 'EAI_FAIL':
+    case 'EAI_NODATA':
+      return { reason: 'dns', refusal: UNREACHABLE, retryCause: 'connect' }
     case 'UND_ERR_CONNECT_TIMEOUT':
+      return { reason: 'timeout', refusal: TIMED_OUT, retryCause: 'connect' }
     case 'UND_ERR_HEADERS_TIMEOUT':
     case 'UND_ERR_BODY_TIMEOUT':
     case 'ETIMEDOUT':
-      return { reason: 'timeout', refusal: TIMED_OUT }
+      return { reason: 'timeout', refusal: TIMED_OUT, retryCause: undefined }
+    case 'ERR_UPSTREAM_RESET':
     case 'ECONNRESET':
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
-      return { reason: 'reset', refusal: BROKEN }
+      return { reason: 'reset', refusal: BROKEN, retryCause: 'reset' }
+    case 'UND_ERR_INVALID_ARG':
+    case 'UND_ERR_NOT_SUPPORTED':
+      return { reason: 'protocol', refusal: UNFORWARDABLE, retryCause: undefined }
     default:
       if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code))
-        return { reason: 'tls', refusal: UNREACHABLE }
-      return { reason: 'protocol', refusal: BROKEN }
+        return { reason: 'tls', refusal: UNREACHABLE, retryCause: 'connect' }
+      return { reason: 'protocol', refusal: BROKEN, retryCause: undefined }
   }
 }

@@ -70,7 +70,7 @@ t.test('readGatewayConfig() is overridden by the environment, upstreams included
     }),
   )
   t.match(config, { listen: { port: 0 }, baseUrl: 'https://api.test', tokenCache: { maxTtlMs: 60_000 } })
-  t.equal(config.upstreams.find((one) => one.name === 'learning-platform')?.url, 'http://platform:1')
+  t.same(config.upstreams.find((one) => one.name === 'learning-platform')?.urls, ['http://platform:1'])
 })
 
 t.test('readGatewayConfig() points at a proxy that is no address, wherever it was written', async (t) => {

@@ -16,7 +16,7 @@ t.test('an upstream that cannot be reached is 502, and nobody learns where it is
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
-      upstreams: config.upstreams.map((one) => ({ ...one, url: 'http://127.0.0.1:1' })),
+      upstreams: config.upstreams.map((one) => ({ ...one, urls: ['http://127.0.0.1:1'] })),
     }),
   })
   const answer = await get(under, '/pub/x')
@@ -221,7 +221,7 @@ t.test('an upstream with a path in front keeps it', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
-      upstreams: config.upstreams.map((one) => ({ ...one, url: `${one.url}/base/` })),
+      upstreams: config.upstreams.map((one) => ({ ...one, urls: one.urls.map((url) => `${url}/base/`) })),
     }),
   })
   await get(under, '/pub/x?y')

@@ -16,6 +16,8 @@ function aPolicyRoute(change: Partial<PolicyRoute> = {}): PolicyRoute {
     anonymous: 'allow',
     upstream: 'api',
     timeoutMs: undefined,
+    idleTimeoutMs: undefined,
+    retries: undefined,
     bodyLimitBytes: undefined,
     upstreamAuth: 'none',
     source: { file: 'courses.policy.yaml', line: 1, column: 1 },

@@ -1,0 +1,96 @@
+import type { LookupFunction } from 'node:net'
+
+export type Address = { readonly address: string; readonly family: number }
+
+export type NameAddressesOptions = {
+  /** Asks the system. */
+  readonly resolve: (hostname: string) => Promise<readonly Address[]>
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+  /** None of the addresses that were known is one any more. */
+  readonly onMoved: () => void
+}
+
+/** Addresses are asked for again after so long: the system tells no time to live. Milliseconds. */
+export const RESOLVE_EVERY_MS = 5_000
+/** With addresses at hand, an answer of the name service is waited for no longer. Milliseconds. */
+const PATIENCE_MS = 500
+
+/**
+ * The addresses of one name: asked for once at a time, so that a stuck name service holds one thread of the system and
+ * not all, and kept when it fails.
+ */
+export class NameAddresses {
+  readonly #hostname: string
+  readonly #options: NameAddressesOptions
+  #known: readonly Address[] = []
+  #knownSinceMs = Number.NEGATIVE_INFINITY
+  #flight: Promise<void> | undefined
+  #turn = 0
+
+  constructor(hostname: string, options: NameAddressesOptions) {
+    this.#hostname = hostname
+    this.#options = options
+  }
+
+  /** In the place of `dns.lookup` for connections to this name. */
+  readonly lookup: LookupFunction = (_hostname, options, callback) => {
+    const give = (error: unknown): void => {
+      const family = options.family === 'IPv4' ? 4 : options.family === 'IPv6' ? 6 : (options.family ?? 0)
+      const found = this.#inTurn().filter((one) => family === 0 || one.family === family)
+      const [first] = found
+      if (first === undefined) callback(toError(error, this.#hostname), '', 0)
+      else if (options.all === true) callback(null, [...found])
+      else callback(null, first.address, first.family)
+    }
+    const age = this.#options.tickMs() - this.#knownSinceMs
+    if (age < RESOLVE_EVERY_MS) return give(undefined)
+    this.#refreshed().then(give, give)
+  }
+
+  /** Asks now. Never fails: what was known stays known. */
+  async refresh(): Promise<void> {
+    await this.#ask().catch(() => undefined)
+  }
+
+  #refreshed(): Promise<void> {
+    const asked = this.#ask()
+    if (this.#known.length === 0) return asked
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, PATIENCE_MS)
+    })
+    return Promise.race([asked, patience]).finally(() => clearTimeout(timer))
+  }
+
+  #ask(): Promise<void> {
+    this.#flight ??= this.#options
+      .resolve(this.#hostname)
+      .then((addresses) => this.#learned(addresses))
+      .finally(() => {
+        this.#flight = undefined
+      })
+    return this.#flight
+  }
+
+  #learned(addresses: readonly Address[]): void {
+    if (addresses.length === 0) return
+    const before = this.#known
+    this.#known = addresses
+    this.#knownSinceMs = this.#options.tickMs()
+    const stayed = before.some((one) => addresses.some(({ address }) => address === one.address))
+    if (before.length > 0 && !stayed) this.#options.onMoved()
+  }
+
+  /** Each connection begins with another address. */
+  #inTurn(): readonly Address[] {
+    if (this.#known.length < 2) return this.#known
+    this.#turn = (this.#turn + 1) % this.#known.length
+    return [...this.#known.slice(this.#turn), ...this.#known.slice(0, this.#turn)]
+  }
+}
+
+function toError(error: unknown, hostname: string): NodeJS.ErrnoException {
+  if (error instanceof Error) return error
+  return Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' })
+}

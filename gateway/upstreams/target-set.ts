@@ -1,0 +1,36 @@
+import type { CircuitState } from './circuit.ts'
+import type { Target } from './target.ts'
+
+/** The addresses of an upstream. */
+export class TargetSet {
+  readonly all: readonly Target[]
+  #turn = 0
+
+  constructor(targets: readonly Target[]) {
+    this.all = targets
+  }
+
+  /**
+   * The one with the fewest outstanding requests among those that take one; equals take turns.
+   * @param except the one that just failed: it is chosen only when there is no other.
+   */
+  choose(except?: Target): Target | undefined {
+    const { all } = this
+    let best: Target | undefined
+    const count = all.length
+    this.#turn = count > 1 ? (this.#turn + 1) % count : 0
+    for (let i = 0; i < count; i++) {
+      const target = all[(this.#turn + i) % count] as Target
+      if (!target.takes) continue
+      if (best === undefined || best === except) best = target
+      else if (target !== except && target.outstanding < best.outstanding) best = target
+    }
+    return best
+  }
+
+  /** That of the healthiest. */
+  get state(): CircuitState {
+    if (this.all.some((target) => target.state === 'closed')) return 'closed'
+    return this.all.some((target) => target.state === 'half_open') ? 'half_open' : 'open'
+  }
+}

@@ -1,0 +1,145 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { type buildConnector, Pool } from 'undici'
+import { Circuit, type CircuitRules, type CircuitState } from './circuit.ts'
+import { createConnector } from './connect.ts'
+import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
+
+export type TargetSettings = {
+  /** Scheme, host and port. */
+  readonly origin: string
+  readonly connectTimeoutMs: number
+  readonly ejection: CircuitRules
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+}
+
+const RESPONSE_HEADERS_LIMIT_BYTES = 32 * 1024
+/** A target that could not be reached is tried again after so long. Milliseconds. */
+const PROBE_MS = 1_000
+
+/** One address of an upstream: its connections, how much it has to do, and whether it is worth a request. */
+export class Target {
+  readonly origin: string
+  /** Requests that it has not answered wholly. */
+  outstanding = 0
+  readonly #settings: TargetSettings
+  readonly #circuit: Circuit
+  readonly #connect: buildConnector.connector
+  readonly #retired = new Set<Pool>()
+  readonly #addresses: NameAddresses | undefined
+  readonly #watch: NodeJS.Timeout | undefined
+  #pool: Pool
+  #used = false
+  #probe: NodeJS.Timeout | undefined
+  #closed = false
+
+  /** Opens no connection yet; requests do. */
+  constructor(settings: TargetSettings) {
+    this.origin = settings.origin
+    this.#settings = settings
+    this.#circuit = new Circuit(settings.ejection)
+    const hostname = new URL(settings.origin).hostname
+    if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) {
+      this.#addresses = new NameAddresses(hostname, {
+        resolve: (name) => lookup(name, { all: true }),
+        tickMs: settings.tickMs,
+        onMoved: () => this.#renew(),
+      })
+      this.#watch = setInterval(() => this.#look(), RESOLVE_EVERY_MS).unref()
+    }
+    this.#connect = createConnector({
+      timeoutMs: settings.connectTimeoutMs,
+      lookup: this.#addresses?.lookup,
+    })
+    this.#pool = this.#open()
+  }
+
+  get pool(): Pool {
+    return this.#pool
+  }
+
+  get state(): CircuitState {
+    return this.#circuit.state
+  }
+
+  /** Whether the next request may go to it. */
+  get takes(): boolean {
+    return this.#circuit.takes
+  }
+
+  /** A request goes to it. `ended` has to follow, whatever becomes of the request. */
+  began(): void {
+    this.outstanding += 1
+    this.#used = true
+    this.#circuit.began()
+  }
+
+  answered(nowMs: number): void {
+    this.#circuit.answered(nowMs)
+  }
+
+  failed(startedMs: number): void {
+    if (this.#circuit.failed(startedMs)) this.#probeIn(this.#circuit.pauseMs)
+  }
+
+  ended(): void {
+    this.outstanding -= 1
+    this.#circuit.ended()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#probe)
+    clearInterval(this.#watch)
+    await Promise.all([this.#pool, ...this.#retired].map((pool) => pool.destroy()))
+  }
+
+  #open(): Pool {
+    return new Pool(this.origin, {
+      connections: null, // as many as there are requests: one slow route must not hold up another
+      pipelining: 1,
+      allowH2: false,
+      connect: this.#connect,
+      headersTimeout: 0, // forward.ts keeps the route's deadline, queueing and connecting included
+      keepAliveTimeout: 4_000, // below the 5 s of a Node upstream that does not announce its own
+      keepAliveMaxTimeout: 600_000,
+      maxHeaderSize: RESPONSE_HEADERS_LIMIT_BYTES,
+    })
+  }
+
+  /** While it is in use, so that connections move when the name does. */
+  #look(): void {
+    if (!this.#used) return
+    this.#used = false
+    void this.#addresses?.refresh()
+  }
+
+  /** What is under way ends where it began; what comes next gets connections to the new addresses. */
+  #renew(): void {
+    const before = this.#pool
+    this.#pool = this.#open()
+    this.#retired.add(before)
+    before.close().then(
+      () => this.#retired.delete(before),
+      () => this.#retired.delete(before),
+    )
+  }
+
+  #probeIn(pauseMs: number): void {
+    clearTimeout(this.#probe)
+    this.#probe = setTimeout(() => this.#tryToConnect(), pauseMs).unref()
+  }
+
+  /** A connection is opened and closed: only a target that takes it is given a request. */
+  #tryToConnect(): void {
+    const { hostname, host, protocol, port } = new URL(this.origin)
+    const target = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
+    this.#connect(target, (...[error, socket]) => {
+      socket?.on('error', () => undefined).destroy()
+      if (this.#closed || this.#circuit.state !== 'open') return
+      if (error === null) this.#circuit.halfOpen(this.#settings.tickMs())
+      else this.#probeIn(PROBE_MS)
+    })
+  }
+}

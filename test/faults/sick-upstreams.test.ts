@@ -1,0 +1,334 @@
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { startDeafServer } from '../fixtures/deaf-server.ts'
+import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { OK_REPLY, type Reply } from '../fixtures/recording-upstream.ts'
+import { until } from '../fixtures/until.ts'
+
+const HEAD = 'Host: api.test\r\nConnection: close\r\n'
+const GET = `GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`
+/** Far above any time that a gateway here may take, far below a test's own limit. */
+const IMPATIENT = { timeoutMs: 300, connectTimeoutMs: 200, idleTimeoutMs: 300 }
+
+type Sick = {
+  /** What is wrong with it. */
+  readonly what: string
+  readonly status: 502 | 504
+  readonly errorType: string
+  readonly reply?: Reply
+  readonly network?: (proxy: FaultProxy) => void | Promise<void>
+}
+
+const HALF_HEAD = 'HTTP/1.1 200 OK\r\ncontent-le'
+const endWith = (bytes: string) => (socket: Socket) => {
+  socket.end(bytes, 'latin1')
+}
+
+/** Sick before the first byte of an answer: the gateway answers in its own words. */
+const SILENT: readonly Sick[] = [
+  {
+    what: 'is not there',
+    status: 502,
+    errorType: 'upstream_connect',
+    network: (proxy) => proxy.down(),
+  },
+  {
+    what: 'takes the request and resets',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: (socket) => void socket.resetAndDestroy(),
+  },
+  {
+    what: 'takes the request and closes',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: endWith(''),
+  },
+  {
+    what: 'never answers',
+    status: 504,
+    errorType: 'upstream_timeout',
+    reply: () => undefined,
+  },
+  {
+    what: 'is behind a network that loses every byte',
+    status: 504,
+    errorType: 'upstream_timeout',
+    network: (proxy) => proxy.toTarget({ blackHole: true }),
+  },
+  {
+    what: 'sends its head a byte at a time, too slowly',
+    status: 504,
+    errorType: 'upstream_timeout',
+    network: (proxy) => proxy.toClient({ sliceBytes: 1, latencyMs: 50 }),
+  },
+  {
+    what: 'dies in the middle of its head',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: endWith(HALF_HEAD),
+  },
+  {
+    what: 'is cut off by a reset in the middle of its head',
+    status: 502,
+    errorType: 'upstream_reset',
+    network: (proxy) => proxy.toClient({ resetAfterBytes: 20 }),
+  },
+  {
+    what: 'does not speak HTTP',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: endWith('220 mail.example ESMTP\r\n\r\n'),
+  },
+  {
+    what: 'says both how long its answer is and that it is chunked',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: endWith(
+      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+    ),
+  },
+  {
+    what: 'says two lengths',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: endWith('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc'),
+  },
+  {
+    what: 'floods the gateway with headers',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: endWith(
+      `HTTP/1.1 200 OK\r\n${Array.from({ length: 3_000 }, (_, i) => `x-${i}: ${'v'.repeat(20)}\r\n`).join('')}\r\n`,
+    ),
+  },
+  {
+    what: 'has a line break inside a header',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: endWith('HTTP/1.1 200 OK\r\nx-a: b\rx-auth-subject: c\r\ncontent-length: 2\r\n\r\nok'),
+  },
+  {
+    what: 'sends interim answers without end',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: (socket) => {
+      socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(200))
+    },
+  },
+  {
+    what: 'switches protocols unasked',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: endWith('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+  },
+]
+
+/** Sick inside its answer: what came is passed on, and then the client sees that it is not whole. */
+const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
+  {
+    what: 'dies before the length that it announced',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: endWith('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'),
+    came: 'half',
+  },
+  {
+    what: 'dies before its last chunk',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: endWith('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
+    came: 'half',
+  },
+  {
+    what: 'sends a chunk that is none',
+    status: 502,
+    errorType: 'upstream_protocol',
+    reply: endWith('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n'),
+    came: 'half',
+  },
+  {
+    what: 'resets an answer that only its end would delimit',
+    status: 502,
+    errorType: 'upstream_reset',
+    reply: (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\nhalf', () => setImmediate(() => socket.resetAndDestroy()))
+    },
+    came: 'half',
+  },
+  {
+    what: 'falls silent in the middle of its answer',
+    status: 504,
+    errorType: 'upstream_timeout',
+    reply: (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf')
+    },
+    came: 'half',
+  },
+]
+
+async function startSick(t: Test, sick: Sick): Promise<GatewayUnderTest> {
+  let proxy: FaultProxy | undefined
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => ({ ...one, ...IMPATIENT, urls: [proxy?.url ?? ''] })),
+    }),
+    before: async (url) => {
+      proxy = await startFaultProxy(url)
+      t.teardown(() => proxy?.close())
+    },
+  })
+  if (sick.reply !== undefined) under.upstream.reply(sick.reply)
+  if (proxy !== undefined) await sick.network?.(proxy)
+  return under
+}
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+routes:
+  - { name: open, match: { methods: [GET, POST, PUT, DELETE, HEAD], path: "/pub/**" } }
+`
+
+/** Everything that came on one connection, and whether it ended in good order. */
+async function exchange(url: string, bytes: string): Promise<{ text: string; reset: boolean }> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  let text = ''
+  let reset = false
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+  socket.on('error', () => (reset = true))
+  socket.write(bytes, 'latin1')
+  await new Promise((resolve) => socket.once('close', resolve))
+  return { text, reset }
+}
+
+async function errorTypes(under: GatewayUnderTest): Promise<readonly unknown[]> {
+  const lines = await until('the access line', async () => {
+    const access = under.log().filter((line) => line['event'] === 'access')
+    return access.length > 0 && access
+  })
+  return lines.map((line) => line['error.type'])
+}
+
+for (const sick of SILENT)
+  t.test(`an upstream that ${sick.what} is ${sick.status}`, async (t) => {
+    const under = await startSick(t, sick)
+    const { text } = await exchange(under.gateway.url, GET)
+    t.match(text, new RegExp(`^(?:HTTP/1\\.1 102 Processing\r\n\r\n)*HTTP/1\\.1 ${sick.status} `))
+    t.match(text, /\r\nx-scopegate-error: 1\r\n/)
+    t.match(text, sick.status === 504 ? /"error":"upstream_timeout"/ : /"error":"upstream_unavailable"/)
+    t.equal(text.match(/HTTP\/1\.1 [2-5]/g)?.length, 1, 'one answer')
+    t.notMatch(text, /127\.0\.0\.1|ECONN|UND_ERR|HPE_/, 'without internals')
+    t.same(await errorTypes(under), [sick.errorType])
+    t.ok(under.upstream.requests.length <= 1, 'and it is not asked again')
+  })
+
+for (const sick of BROKEN_OFF)
+  for (const version of ['1.1', '1.0'])
+    t.test(`an upstream that ${sick.what} gives an HTTP/${version} client no whole answer`, async (t) => {
+      const under = await startSick(t, sick)
+      const { text, reset } = await exchange(under.gateway.url, `GET /pub/x HTTP/${version}\r\n${HEAD}\r\n`)
+      const whole = isWhole(text) && !reset
+      t.notOk(whole, `nobody takes it for whole: ${JSON.stringify({ text, reset })}`)
+      t.match(text, /^(?:HTTP\/1\.1 (?:200|502) |$)/, 'a reset may overtake what came before')
+      t.same(await errorTypes(under), [sick.errorType])
+    })
+
+/** As a client that knows no more than RFC 9112 section 6.3 would see it. */
+function isWhole(text: string): boolean {
+  const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s)
+  if (/^HTTP\/1\.1 5/.test(head)) return false
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return body.length === Number(length)
+  if (/\r\ntransfer-encoding: chunked/i.test(head)) return body.endsWith('0\r\n\r\n')
+  return head !== ''
+}
+
+t.test(
+  'an upstream whose address swallows connections is 504 by the time a connection may take',
+  async (t) => {
+    const deaf = await startDeafServer()
+    t.teardown(() => deaf.close())
+    const under = await startGatewayUnderTest(t, {
+      policy: POLICY,
+      change: (config) => ({
+        ...config,
+        upstreams: [
+          { ...anUpstream('api', deaf.url), timeoutMs: 60_000, connectTimeoutMs: 200 },
+          anUpstream('auth', deaf.url),
+        ],
+      }),
+    })
+    const { text } = await exchange(under.gateway.url, GET)
+    t.match(text, /^HTTP\/1\.1 504 .*"error":"upstream_timeout"/s)
+    t.same(await errorTypes(under), ['upstream_timeout'])
+  },
+)
+
+t.test('an upstream whose name has no address is 502, and the log says why', async (t) => {
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => ({ ...one, urls: ['http://no-such-host.invalid'] })),
+    }),
+  })
+  const { text } = await exchange(under.gateway.url, GET)
+  t.match(text, /^HTTP\/1\.1 502 .*"error":"upstream_unavailable"/s)
+  t.notMatch(text, /no-such-host/)
+  t.same(await errorTypes(under), ['upstream_dns'])
+})
+
+t.test('an upstream that fails again and again is 503 at once, and back when it is back', async (t) => {
+  let proxy: FaultProxy | undefined
+  const under = await startSick(t, {
+    what: '',
+    status: 502,
+    errorType: '',
+    network: (given) => {
+      proxy = given
+      return given.down()
+    },
+  })
+  const statuses: string[] = []
+  for (let i = 0; i < 7; i++) statuses.push((await exchange(under.gateway.url, GET)).text.slice(9, 12))
+  t.same(statuses, ['502', '502', '502', '502', '502', '503', '503'])
+  const { text } = await exchange(under.gateway.url, GET)
+  t.match(text, /\r\nretry-after: 1\r\n.*"error":"upstream_unavailable"/s)
+  const metrics = async () => (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  const sickMetrics = await metrics()
+  t.match(sickMetrics, 'scopegate_upstream_up{upstream="api"} 0')
+  t.match(sickMetrics, 'scopegate_circuit_state{upstream="api"} 2')
+  t.match(sickMetrics, 'scopegate_upstream_errors_total{upstream="api",reason="connect"} 5')
+  t.match(sickMetrics, 'scopegate_upstream_up{upstream="auth"} 1')
+
+  await proxy?.up()
+  await until('the upstream is tried again', async () =>
+    (await metrics()).includes('circuit_state{upstream="api"} 1'),
+  )
+  t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)
+  t.match(await metrics(), 'scopegate_circuit_state{upstream="api"} 0')
+})
+
+t.test('one address that never answers takes no other with it', async (t) => {
+  const under = await startSick(t, {
+    what: '',
+    status: 504,
+    errorType: '',
+    reply: (socket, { target }) => {
+      if (target !== '/pub/hangs') socket.write(OK_REPLY)
+    },
+  })
+  const hung = Array.from({ length: 50 }, () =>
+    exchange(under.gateway.url, GET.replace('/pub/x', '/pub/hangs')),
+  )
+  await until('they hang', async () => under.upstream.requests.length === 50)
+  t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)
+  for (const { text } of await Promise.all(hung)) t.match(text, /^HTTP\/1\.1 504 /)
+  t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)
+})

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { Circuit } from '../../../gateway/upstreams/circuit.ts'
+
+const RULES = { failures: 3, longestPauseMs: 3_000 }
+
+function opened(): Circuit {
+  const circuit = new Circuit(RULES)
+  for (let at = 1; at <= 3; at++) circuit.failed(at)
+  return circuit
+}
+
+t.test('Circuit opens after so many failures in a row', async (t) => {
+  const circuit = new Circuit(RULES)
+  t.same([circuit.failed(1), circuit.failed(2)], [false, false])
+  t.equal(circuit.takes, true)
+  t.equal(circuit.failed(3), true)
+  t.same([circuit.state, circuit.takes, circuit.pauseMs], ['open', false, 1_000])
+})
+
+t.test('Circuit forgets failures when there is an answer', async (t) => {
+  const circuit = new Circuit(RULES)
+  circuit.failed(1)
+  circuit.failed(2)
+  circuit.answered(3)
+  t.same([circuit.failed(4), circuit.failed(5), circuit.failed(6)], [false, false, true])
+})
+
+t.test('Circuit does not count a failure of a request that others were answered beside', async (t) => {
+  const circuit = new Circuit(RULES)
+  circuit.answered(10)
+  for (let i = 0; i < 100; i++) t.equal(circuit.failed(10 - i), false)
+  t.equal(circuit.state, 'closed')
+})
+
+t.test('Circuit lets one request at a time try a target that may be back', async (t) => {
+  const circuit = opened()
+  circuit.halfOpen(10)
+  t.equal(circuit.takes, true)
+  circuit.began()
+  t.equal(circuit.takes, false)
+  circuit.ended()
+  t.equal(circuit.takes, true, 'a trial that its client left was none')
+  circuit.began()
+  circuit.answered(20)
+  t.same([circuit.state, circuit.takes], ['closed', true])
+})
+
+t.test('Circuit waits longer after each trial that failed, up to a limit', async (t) => {
+  const circuit = opened()
+  for (const [at, pauseMs] of [
+    [10, 2_000],
+    [20, 3_000],
+    [30, 3_000],
+  ] as const) {
+    circuit.halfOpen(at)
+    circuit.began()
+    t.equal(circuit.failed(at), true)
+    t.same([circuit.state, circuit.pauseMs], ['open', pauseMs])
+  }
+  circuit.halfOpen(40)
+  circuit.answered(41)
+  t.equal(circuit.pauseMs, 1_000)
+})
+
+t.test('Circuit does not close again for a failure from before it opened', async (t) => {
+  const circuit = opened()
+  t.equal(circuit.failed(4), false)
+  circuit.halfOpen(10)
+  t.equal(circuit.failed(9), false)
+  t.equal(circuit.state, 'half_open')
+  circuit.answered(11)
+  t.equal(circuit.state, 'closed', 'a late answer is an answer')
+})
