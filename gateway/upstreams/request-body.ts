@@ -33,13 +33,12 @@ export class RequestBody extends Readable {
 
   override _read(): void {
     this.#waiting = true
-    if (this.#started) {
-      this.#source.resume()
-      return
+    if (!this.#started) {
+      this.#started = true
+      this.#source.on('data', this.#onData)
+      this.#source.on('end', this.#onEnd)
     }
-    this.#started = true
-    this.#source.on('data', this.#onData)
-    this.#source.on('end', this.#onEnd)
+    this.#source.resume()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {

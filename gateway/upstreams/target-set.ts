@@ -18,7 +18,7 @@ export class TargetSet {
     const { all } = this
     let best: Target | undefined
     const count = all.length
-    this.#turn = count > 1 ? (this.#turn + 1) % count : 0
+    if (except === undefined && count > 1) this.#turn = (this.#turn + 1) % count
     for (let i = 0; i < count; i++) {
       const target = all[(this.#turn + i) % count] as Target
       if (!target.takes) continue
