@@ -16,7 +16,9 @@ t.test(
     const under = await startGatewayUnderTest(t, {
       change: (config) => ({
         ...config,
-        upstreams: config.upstreams.map((one) => (one.name === 'api' ? { ...one, urls: [upstream.url] } : one)),
+        upstreams: config.upstreams.map((one) =>
+          one.name === 'api' ? { ...one, urls: [upstream.url] } : one,
+        ),
       }),
     })
     t.teardown(() => upstream.close())
