@@ -1,8 +1,10 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import type { Decision } from './decision.ts'
+import { TalliedCounter } from './tallied-counter.ts'
+import { TalliedHistogram } from './tallied-histogram.ts'
 
 /** Counts what happens on one route. Children are bound once; labels never come from callers. */
 export type RouteMeter = {
@@ -54,39 +56,37 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const registers = [registry]
   collectProcessMetrics(registry)
 
-  const requests = new Counter({
+  const requests = new TalliedCounter({
     name: 'scopegate_http_requests_total',
     help: 'Requests answered.',
     labelNames: ['route', 'method', 'code'],
     registers,
   })
-  const durations = new Histogram({
+  const durations = new TalliedHistogram<'route' | 'method' | 'code_class'>({
     name: 'scopegate_http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its answer.',
-    labelNames: ['route', 'method', 'code_class'],
     buckets: HTTP_BUCKETS,
     registers,
   })
-  const decisions = new Counter({
+  const decisions = new TalliedCounter({
     name: 'scopegate_auth_decisions_total',
     help: 'Decisions on API routes.',
     labelNames: ['route', 'decision', 'reason'],
     registers,
   })
-  const upstreamDurations = new Histogram({
+  const upstreamDurations = new TalliedHistogram<'upstream' | 'code_class'>({
     name: 'scopegate_upstream_request_duration_seconds',
     help: 'Time from forwarding a request to the first byte of the answer.',
-    labelNames: ['upstream', 'code_class'],
     buckets: HTTP_BUCKETS,
     registers,
   })
-  const upstreamErrors = new Counter({
+  const upstreamErrors = new TalliedCounter({
     name: 'scopegate_upstream_errors_total',
     help: 'Requests that an upstream did not answer wholly.',
     labelNames: ['upstream', 'reason'],
     registers,
   })
-  const upstreamRetries = new Counter({
+  const upstreamRetries = new TalliedCounter({
     name: 'scopegate_upstream_retries_total',
     help: 'Requests that were sent to an upstream again.',
     labelNames: ['upstream'],
@@ -112,26 +112,28 @@ export function createMetrics(sources: MetricsSources): Metrics {
         this.set({ upstream: name }, CIRCUIT_STATES.indexOf(state))
     },
   })
-  const hits = new Counter({
+  const hits = new TalliedCounter({
     name: 'scopegate_token_cache_hits_total',
     help: 'Tokens whose verdict was known.',
     labelNames: ['kind'],
     registers,
-  }).labels('opaque')
-  const misses = new Counter({
+  }).child({ kind: 'opaque' })
+  const misses = new TalliedCounter({
     name: 'scopegate_token_cache_misses_total',
     help: 'Tokens that the issuer was asked about.',
     labelNames: ['kind'],
     registers,
-  }).labels('opaque')
-  const validations = new Histogram({
+  }).child({ kind: 'opaque' })
+  const validations = new TalliedHistogram<'kind' | 'cache'>({
     name: 'scopegate_token_validation_duration_seconds',
     help: 'Time to know who a token belongs to.',
-    labelNames: ['kind', 'cache'],
     buckets: TOKEN_BUCKETS,
     registers,
   })
-  const validated = { hit: validations.labels('opaque', 'hit'), miss: validations.labels('opaque', 'miss') }
+  const validated = {
+    hit: validations.child({ kind: 'opaque', cache: 'hit' }),
+    miss: validations.child({ kind: 'opaque', cache: 'miss' }),
+  }
   const policyInfo = new Gauge({
     name: 'scopegate_policy_info',
     help: '1 for the policies that are in force.',
@@ -171,13 +173,18 @@ export function createMetrics(sources: MetricsSources): Metrics {
   return {
     registry,
     route(name) {
+      const durationsOf = keep((method: string) =>
+        keep((code_class: string) => durations.child({ route: name, method, code_class })),
+      )
       const finished = keep((method: string) =>
         keep((status: number) => ({
-          requests: requests.labels(name, method, String(status)),
-          durations: durations.labels(name, method, codeClass(status)),
+          requests: requests.child({ route: name, method, code: String(status) }),
+          durations: durationsOf(method)(codeClass(status)),
         })),
       )
-      const decided = keep(({ decision, reason }: Decision) => decisions.labels(name, decision, reason))
+      const decided = keep(({ decision, reason }: Decision) =>
+        decisions.child({ route: name, decision, reason }),
+      )
       return {
         finished(method, status, seconds) {
           const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
@@ -188,9 +195,10 @@ export function createMetrics(sources: MetricsSources): Metrics {
       }
     },
     upstream(name) {
-      const answered = keep((status: number) => upstreamDurations.labels(name, codeClass(status)))
-      const retries = upstreamRetries.labels(name)
-      const failed = keep((reason: UpstreamFailureReason) => upstreamErrors.labels(name, reason))
+      const retries = upstreamRetries.child({ upstream: name })
+      const durationOf = keep((code_class: string) => upstreamDurations.child({ upstream: name, code_class }))
+      const answered = keep((status: number) => durationOf(codeClass(status)))
+      const failed = keep((reason: UpstreamFailureReason) => upstreamErrors.child({ upstream: name, reason }))
       return {
         answered: (status, seconds) => answered(status).observe(seconds),
         failed: (reason) => failed(reason).inc(),

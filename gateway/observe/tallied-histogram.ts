@@ -1,0 +1,93 @@
+import type { Metric, Registry } from 'prom-client'
+
+/** One series of a histogram. */
+export type HistogramChild = { observe(value: number): void }
+
+export type TalliedHistogramConfig = {
+  readonly name: string
+  readonly help: string
+  /** Upper bounds, ascending, without the last, infinite one. */
+  readonly buckets: readonly number[]
+  readonly registers: readonly Registry[]
+}
+
+type Labels = Readonly<Record<string, string>>
+type Value = {
+  readonly metricName: string
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+}
+
+/**
+ * A histogram whose series are plain numbers while requests are served: an observation adds to three of them. Its values
+ * are put together when somebody reads the metrics. It is a metric to a registry of prom-client, which asks one for its
+ * name and for `get()`.
+ */
+export class TalliedHistogram<T extends string> {
+  readonly name: string
+  readonly help: string
+  readonly type = 'histogram'
+  readonly aggregator = 'sum'
+  readonly #bounds: readonly number[]
+  readonly #children = new Map<string, { readonly labels: Labels; readonly child: Tally }>()
+
+  constructor(config: TalliedHistogramConfig) {
+    this.name = config.name
+    this.help = config.help
+    this.#bounds = config.buckets
+    for (const registry of config.registers) registry.registerMetric(this as unknown as Metric)
+  }
+
+  /** The one series with these labels; look it up once. It is shown from its first observation on. */
+  child(labels: Readonly<Record<T, string>>): HistogramChild {
+    const key = JSON.stringify(labels)
+    const child = this.#children.get(key)?.child ?? new Tally(this.#bounds)
+    this.#children.set(key, { labels, child })
+    return child
+  }
+
+  /** What a registry shows. Source: Prometheus text exposition format 0.0.4, histograms: buckets are cumulative. */
+  get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: Value[] }> {
+    const { name, help, type, aggregator } = this
+    const seen = [...this.#children.values()].filter(({ child }) => child.count > 0)
+    const values = seen.flatMap(({ labels, child }) => this.#values(labels, child))
+    return Promise.resolve({ name, help, type, aggregator, values })
+  }
+
+  #values(labels: Labels, { buckets, sum, count }: Tally): Value[] {
+    let below = 0
+    const metricName = `${this.name}_bucket`
+    const cumulative = this.#bounds.map((bound, index): Value => {
+      below += buckets[index] ?? 0
+      return { metricName, labels: { le: bound, ...labels }, value: below }
+    })
+    return [
+      ...cumulative,
+      { metricName, labels: { le: '+Inf', ...labels }, value: count },
+      { metricName: `${this.name}_sum`, labels, value: sum },
+      { metricName: `${this.name}_count`, labels, value: count },
+    ]
+  }
+}
+
+class Tally implements HistogramChild {
+  readonly #bounds: readonly number[]
+  /** Observations in each bucket alone; those above the last bound are in `count` only. */
+  readonly buckets: number[]
+  sum = 0
+  count = 0
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.buckets = bounds.map(() => 0)
+  }
+
+  observe(value: number): void {
+    this.sum += value
+    this.count += 1
+    const bounds = this.#bounds
+    let index = 0
+    while (index < bounds.length && value > (bounds[index] as number)) index += 1
+    if (index < bounds.length) (this.buckets[index] as number) += 1
+  }
+}
