@@ -29,7 +29,7 @@ function formatDecision(entry: Readonly<Record<string, unknown>>): string {
     styleText('dim', String(entry['time'] ?? '').slice(11, 19)),
     styleText(colour, decision.padEnd(9)),
     styleText(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status)),
-    `${String(entry['http.request.method'])} ${String(entry['url.path'])}`,
+    `${String(entry['http.request.method'])} ${String(entry['url.path'] ?? '(no path)')}`,
     styleText(
       'dim',
       `${String(entry['route'] ?? '-')}  ${reason}${who}${missing}  ${String(entry['duration_ms'])} ms`,

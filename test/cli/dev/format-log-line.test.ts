@@ -46,3 +46,13 @@ t.test('formatLogLine() gives one line for each decision of the gateway', async 
   )
   t.equal(plain('demo API', entry), undefined, 'an upstream behind the gateway would show each request twice')
 })
+
+t.test('formatLogLine() has words for a request that was refused before it had a path', async (t) => {
+  const entry = {
+    level: 'info',
+    event: 'access',
+    time: '2026-01-02T03:04:05.678Z',
+    'http.request.method': 'GET',
+  }
+  t.match(plain('gateway', { ...entry, 'http.response.status_code': 400, duration_ms: 1 }), 'GET (no path)')
+})
