@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { closeGently } from '../runtime/gentle-close.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { startOpsServer } from '../runtime/ops-server.ts'
@@ -9,7 +10,6 @@ import type { AuthorizationServerConfig } from './config.ts'
 import { errorPage } from './endpoints/error-page.ts'
 import { createRevocationStream, type RevocationStream } from './endpoints/revocation-stream.ts'
 import { createEngine, type Engine } from './engine/engine.ts'
-import { watchConnections } from './gentle-close.ts'
 import { createHttpServer } from './http-server.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
 import { loadSecrets, type Secrets } from './keys/load-secrets.ts'
@@ -20,6 +20,8 @@ import type { Store } from './store/store.ts'
 
 const SERVICE = 'authorization-server'
 const INTERACTION_SECONDS = 1_800 // half an hour to find a password
+/** Answers that are under way get this long to finish, before their connections are cut. */
+const DRAIN_MS = 20_000
 const SWEEP_EVERY_MS = 60_000
 
 /** A running authorization server. */
@@ -78,8 +80,11 @@ export async function startAuthorizationServer(options: {
       logger,
     })
     closing.push(() => management.close())
-    const closeGently = watchConnections(app.server)
-    closing.push(() => closeGently(() => app.close()))
+    const connections = closeGently(app.server)
+    closing.push(async () => {
+      await connections.finish({ graceMs: DRAIN_MS })
+      await app.close()
+    })
     closing.push(() => revocations.close())
     const url = await listen(app, config)
     return { url, managementUrl: management.url, close }

@@ -75,6 +75,7 @@ function handOver(runtime) {
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   process.on('SIGHUP', () => child.kill('SIGHUP'))
+  process.on('SIGUSR2', () => child.kill('SIGUSR2'))
   child.on('error', (error) => fail(`${runtime} does not run: ${error.message}`))
   child.on('exit', (code) => {
     process.exitCode = code ?? 1

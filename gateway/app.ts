@@ -1,12 +1,14 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import { pino } from 'pino'
+import type { Registry } from 'prom-client'
 import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../oauth/metadata.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import { hasErrors } from '../runtime/diagnostic.ts'
+import { closeGently } from '../runtime/gentle-close.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { startOpsServer } from '../runtime/ops-server.ts'
+import { type ReadinessCheck, startOpsServer } from '../runtime/ops-server.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayConfig } from './config.ts'
 import { assertionKeysDocument } from './documents/assertion-keys.ts'
@@ -36,26 +38,69 @@ export type Gateway = {
   readonly url: string
   readonly managementUrl: string
   /** Readiness turns first; requests are taken until that was noticed; what is under way is answered; then everything ends. */
-  close(): Promise<void>
+  close(options?: StopOptions): Promise<void>
+}
+
+/** The part of a gateway that serves the public port; a worker is one of several. */
+export type Serving = {
+  readonly url: string
+  readonly registry: Registry
+  checks(): readonly ReadinessCheck[]
+  close(options?: StopOptions): Promise<void>
+}
+
+export type StopOptions = {
+  /**
+   * `accepting`: it accepts for the drain delay, until load balancers have noticed. `retiring`: others listen on the
+   * same port, so it stops accepting at once, and lets clients use their connections once more. `now`: nobody has to notice.
+   */
+  readonly how: 'accepting' | 'retiring' | 'now'
 }
 
 /** Tokens that may be asked about at once, those waiting for a connection included. */
 const MAX_INTROSPECTIONS = 1_024
-/** Answers that are under way get this long to finish, before their connections are cut. Milliseconds. */
-const DRAIN_MS = 20_000
 /** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
 const FIRST_DESCRIPTION_MS = 1_000
 
 const tickMs = (): number => performance.now()
+export type GatewayOptions = { readonly config: GatewayConfig; readonly logger: Logger }
 
 /**
- * Starts the gateway: public server and management server.
+ * Starts the gateway in this process: public server and management server.
  * @throws {BootError} for policies that are not valid, or an address that cannot be had.
  */
-export async function startGateway(options: {
-  readonly config: GatewayConfig
-  readonly logger: Logger
-}): Promise<Gateway> {
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, logger } = options
+  const serving = await serve(options)
+  try {
+    const ops = await startOpsServer({
+      ...config.management,
+      service: 'gateway',
+      version: readPackageVersion(),
+      registry: serving.registry,
+      checks: serving.checks,
+      logger,
+    })
+    logger.info({ event: 'listening', url: serving.url, management_url: ops.url }, 'the gateway listens')
+    return {
+      url: serving.url,
+      managementUrl: ops.url,
+      async close(how) {
+        await serving.close(how)
+        await ops.close()
+      },
+    }
+  } catch (error) {
+    await serving.close({ how: 'now' })
+    throw error
+  }
+}
+
+/**
+ * Serves the public port.
+ * @throws {BootError} for policies that are not valid, or an address that cannot be had.
+ */
+export async function serve(options: GatewayOptions): Promise<Serving> {
   const { config, logger } = options
   const policies = readPolicies(config, logger)
   const version = readPackageVersion()
@@ -148,17 +193,32 @@ export async function startGateway(options: {
     newRequestId,
   })
 
+  const connections = closeGently(server.server)
+  async function stop({ how }: StopOptions = { how: 'accepting' }): Promise<void> {
+    draining = true
+    const { delayMs, graceMs } = config.drain
+    const startedMs = performance.now()
+    connections.announce()
+    if (how === 'accepting') await wait(delayMs)
+    const cut = await connections.finish({
+      graceMs: Math.max(0, graceMs - (performance.now() - startedMs)),
+      ...(how === 'retiring' ? { quietMs: delayMs } : {}),
+    })
+    if (cut > 0) logger.warn({ event: 'connections_cut', connections: cut }, 'what was still open was cut')
+    await server.close()
+  }
+
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
-    () => closeServer(server),
     () => accessLog.flush(),
     () => openapi.close(),
     () => assertionKeys.close(),
     () => introspector.close(),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
   ]
-  const closeAll = async (): Promise<void> => {
-    for (const close of closers) await close()
+  const close = async (how?: StopOptions): Promise<void> => {
+    await stop(how)
+    for (const end of closers) await end()
   }
 
   try {
@@ -167,19 +227,6 @@ export async function startGateway(options: {
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
     const url = await listen(server, config)
-    const ops = await startOpsServer({
-      host: config.management.host,
-      port: config.management.port,
-      service: 'gateway',
-      version,
-      registry: metrics.registry,
-      checks: () => [
-        { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
-        { name: 'accepting', ok: !draining },
-      ],
-      logger,
-    })
-    closers.push(() => ops.close())
     if (revocations !== undefined) {
       const subscription = subscribeToRevocations({
         url: revocations,
@@ -193,26 +240,20 @@ export async function startGateway(options: {
       closers.push(() => subscription.close())
     }
     logger.info(
-      {
-        event: 'listening',
-        url,
-        management_url: ops.url,
-        routes: policies.routes.length,
-        policy_hash: policies.hash,
-      },
-      'the gateway listens',
+      { event: 'serving', url, routes: policies.routes.length, policy_hash: policies.hash },
+      'serving',
     )
     return {
       url,
-      managementUrl: ops.url,
-      async close() {
-        draining = true
-        if (config.drainDelayMs > 0) await pause(config.drainDelayMs)
-        await closeAll()
-      },
+      registry: metrics.registry,
+      checks: () => [
+        { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
+        { name: 'accepting', ok: !draining },
+      ],
+      close,
     }
   } catch (error) {
-    await closeAll()
+    await close({ how: 'now' })
     throw error
   }
 }
@@ -261,13 +302,6 @@ function logStream(logger: Logger): (lines: string) => void {
   const stream = (logger as unknown as Record<symbol, { write(text: string): void }>)[pino.symbols.streamSym]
   if (stream === undefined) throw new Error('this logger has no stream')
   return (lines) => stream.write(lines)
-}
-
-/** Event streams may never end by themselves: what is still open after the drain time is cut. */
-async function closeServer(server: ReturnType<typeof createServer>): Promise<void> {
-  const deadline = setTimeout(() => server.server.closeAllConnections(), DRAIN_MS)
-  await server.close()
-  clearTimeout(deadline)
 }
 
 async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
@@ -35,6 +36,14 @@ export type IssuerConfig = {
   readonly revocations: string | undefined
 }
 
+/** How the gateway ends. */
+export type DrainConfig = {
+  /** Not ready any longer, but still accepting: load balancers take that long to notice. */
+  readonly delayMs: number
+  /** From the request to end until whatever is still open is cut; the delay is part of it. */
+  readonly graceMs: number
+}
+
 /** What the gateway runs with: durations and sizes already numbers, paths absolute, secrets read. */
 export type GatewayConfig = {
   /** The public address, without a trailing slash. Never taken from a request. */
@@ -46,6 +55,9 @@ export type GatewayConfig = {
   readonly trustedProxies: readonly string[]
   /** The one header in which they name it. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
+  /** Processes that serve. 1: this one alone. */
+  readonly workers: number
+  readonly drain: DrainConfig
   readonly policiesDir: string
   readonly catalogue: ScopeCatalogue
   readonly upstreams: readonly UpstreamSettings[]
@@ -70,8 +82,6 @@ export type GatewayConfig = {
     readonly targetBytes: number
     readonly tokenBytes: number
   }
-  /** After readiness has turned, requests are taken for this long: whoever sends them has to notice first. Milliseconds. */
-  readonly drainDelayMs: number
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
 }
 
@@ -101,6 +111,9 @@ const Issuer = Type.Object(
   { description: 'who issues tokens' },
 )
 
+/** Far more than any machine of today has use for. */
+const MOST_WORKERS = 256
+
 /** The shape of config/gateway.yaml. */
 export const GatewayFile = Type.Object(
   {
@@ -119,6 +132,27 @@ export const GatewayFile = Type.Object(
       Type.Enum(['x-forwarded-for', 'forwarded'], {
         description: 'the header in which trusted proxies name the client: x-forwarded-for or forwarded',
       }),
+    ),
+    workers: Type.Optional(
+      Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MOST_WORKERS })], {
+        description: 'processes that serve: a number, or auto for one on each CPU',
+      }),
+    ),
+    drain: Type.Optional(
+      Type.Object(
+        {
+          delay: Type.Optional(
+            Type.String({
+              description:
+                'how long requests are taken after readiness has turned; 0s when nobody looks at readiness',
+              pattern: '^([0-9]|[1-5][0-9])s$',
+              'x-is': 'a number of seconds from 0s to 59s',
+            }),
+          ),
+          grace: Type.Optional(TimeoutText('when whatever is still open is cut; the delay is part of it')),
+        },
+        { description: 'how the gateway ends' },
+      ),
     ),
     policies: FilePath('folder of the policy files'),
     scopes: FilePath('the scope catalogue'),
@@ -172,21 +206,6 @@ export const GatewayFile = Type.Object(
           token: Type.Optional(ByteSizeText('longest Authorization header')),
         },
         { description: 'how much a request may hold' },
-      ),
-    ),
-    drain: Type.Optional(
-      Type.Object(
-        {
-          delay: Type.Optional(
-            Type.String({
-              description:
-                'how long requests are taken after readiness has turned; 0s when nobody looks at readiness',
-              pattern: '^([0-9]|[1-5][0-9])s$',
-              'x-is': 'a number of seconds from 0s to 59s',
-            }),
-          ),
-        },
-        { description: 'how the gateway ends' },
       ),
     ),
     log: Type.Optional(
@@ -269,9 +288,9 @@ const DEFAULTS = {
   connectTimeout: '2s',
   idleTimeout: '5m',
   ejection: { failures: 5, for: '30s' },
+  drain: { delay: '5s', grace: '20s' },
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB' },
-  drainDelay: '5s',
   logLevel: 'info',
 } as const
 
@@ -410,6 +429,7 @@ function toConfig(
 ): GatewayConfig {
   const { issuer, introspection, revocations } = issuerOf(file)
   const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
+  const drain = { ...DEFAULTS.drain, ...file.drain }
   const limits = { ...DEFAULTS.limits, ...file.limits }
   return Object.freeze({
     baseUrl: file.baseUrl,
@@ -418,6 +438,8 @@ function toConfig(
     management: file.management,
     trustedProxies: file.trustedProxies ?? [],
     forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
+    workers: file.workers === 'auto' ? availableParallelism() : (file.workers ?? 1),
+    drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
     policiesDir: file.policies,
     catalogue: read.catalogue,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) => ({
@@ -458,7 +480,6 @@ function toConfig(
       targetBytes: bytes(limits.target),
       tokenBytes: bytes(limits.token),
     },
-    drainDelayMs: milliseconds(file.drain?.delay ?? DEFAULTS.drainDelay),
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
   })
 }

@@ -1,24 +1,57 @@
+import cluster from 'node:cluster'
 import { join } from 'node:path'
-import { onTermination } from '../runtime/drain.ts'
+import { type EndReason, onTermination } from '../runtime/drain.ts'
 import { createLogger } from '../runtime/logger.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
-import { startGateway } from './app.ts'
+import { type Gateway, type StopOptions, startGateway } from './app.ts'
 import { readGatewayConfig } from './config.ts'
+import { runWorker } from './workers/run-worker.ts'
+import { supervise } from './workers/supervise.ts'
 
-/** Requests that are under way get this long when the process no longer takes any. Milliseconds. */
-const GRACE_MS = 25_000
+/** Beyond the drain's grace, before a process that does not end is ended. Milliseconds. */
+const LAST_RESORT_MS = 5_000
 
 try {
   const configDir = process.env['SCOPEGATE_CONFIG_DIR'] ?? join(findPackageRoot(), 'config')
   const { config, warnings } = readGatewayConfig({ configDir, env: process.env })
   const logger = createLogger({ level: config.log.level, service: 'gateway' })
-  for (const warning of warnings)
-    logger.warn({ event: 'config_warning', diagnostic: warning.code, place: warning.place }, warning.message)
-  const gateway = await startGateway({ config, logger })
-  onTermination(gateway.close, { logger, graceMs: config.drainDelayMs + GRACE_MS })
-  process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
+  const options = { config, logger }
+
+  if (cluster.isWorker) await runWorker(options)
+  else {
+    for (const { code, place, message } of warnings)
+      logger.warn({ event: 'config_warning', diagnostic: code, place }, message)
+    if (config.workers === 1) {
+      run(await startGateway(options))
+      process.on('SIGUSR2', () =>
+        logger.warn({ event: 'no_workers' }, 'there is one process only (workers: 1): nothing to replace'),
+      )
+    } else {
+      const gateway = await supervise(options)
+      if ('url' in gateway) {
+        run(gateway)
+        process.on('SIGUSR2', () => void gateway.roll())
+      } else {
+        process.exitCode = gateway.code ?? 1
+        process.disconnect?.()
+      }
+    }
+  }
+
+  function run(gateway: Gateway): void {
+    onTermination((reason) => gateway.close({ how: howToStop(reason) }), {
+      logger,
+      graceMs: config.drain.graceMs + LAST_RESORT_MS,
+    })
+    process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
+  }
 } catch (error) {
   process.exitCode = reportBootError(error)
-  process.disconnect?.()
+  if (process.connected) process.disconnect()
+}
+
+/** Load balancers have to notice what a service manager ends, not what somebody ends at a terminal. */
+function howToStop(reason: EndReason): StopOptions['how'] {
+  return reason === 'SIGTERM' ? 'accepting' : 'now'
 }

@@ -37,7 +37,7 @@ const ended = new WeakSet<Socket>()
 export function createServer(options: ServerOptions): FastifyInstance {
   return Fastify({
     logger: false,
-    forceCloseConnections: 'idle',
+    forceCloseConnections: false, // runtime/gentle-close.ts ends them
     serverFactory: () => createHttpServer(options),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
   })

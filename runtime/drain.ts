@@ -3,16 +3,19 @@ import { type Logger, whenWritten } from './logger.ts'
 /** What is still to be logged at the end gets this long. Milliseconds. */
 const LAST_LINES_MS = 250
 
+/** Why a process ends. */
+export type EndReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
+
 /**
  * Calls `stop` once when the process is asked to end: SIGTERM, SIGINT, or the parent that started it going away.
  * Exits 0 when `stop` is done, 1 when it failed or took longer than `graceMs` milliseconds.
  */
 export function onTermination(
-  stop: () => Promise<void>,
+  stop: (reason: EndReason) => Promise<void>,
   options: { readonly logger: Logger; readonly graceMs: number },
 ): void {
   let stopping = false
-  const end = (reason: string): void => {
+  const end = (reason: EndReason): void => {
     if (stopping) return
     stopping = true
     options.logger.info({ event: 'stopping', reason }, 'stopping')
@@ -27,7 +30,7 @@ export function onTermination(
       )
       exit(1)
     }, options.graceMs)
-    stop().then(
+    stop(reason).then(
       () => {
         options.logger.info({ event: 'stopped' }, 'stopped')
         exit(0)

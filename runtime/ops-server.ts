@@ -12,7 +12,7 @@ export type OpsServerOptions = {
   readonly service: string
   readonly version: string
   /** What `/metrics` shows. */
-  readonly registry: Registry
+  readonly registry: Pick<Registry, 'contentType' | 'metrics'>
   /** Asked on every `/readyz`; an empty list is ready. */
   readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
   readonly logger: Logger

@@ -136,18 +136,21 @@ export function createMetrics(sources: MetricsSources): Metrics {
   }
   const policyInfo = new Gauge({
     name: 'scopegate_policy_info',
+    aggregator: 'first', // the same in every worker
     help: '1 for the policies that are in force.',
     labelNames: ['hash'],
     registers,
   })
   const policyRoutes = new Gauge({
     name: 'scopegate_policy_routes',
+    aggregator: 'first', // the same in every worker
     help: 'Routes of each policy.',
     labelNames: ['policy'],
     registers,
   })
   new Gauge({
     name: 'scopegate_build_info',
+    aggregator: 'first', // the same in every worker
     help: '1 for the version that runs.',
     labelNames: ['version', 'node'],
     registers,

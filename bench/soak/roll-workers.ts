@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { BenchError } from '../bench-error.ts'
+import { sumSamples } from '../product/sum-samples.ts'
+import type { SoakGateway } from './start-soak-gateway.ts'
+
+const LOOK_EVERY_MS = 50
+const LIMIT_MS = 60_000
+
+/** `supervisor`: it is told to replace its workers (SIGUSR2). `workers`: each one is told to end (SIGTERM). */
+export type RollKind = 'supervisor' | 'workers'
+
+/**
+ * Restarts every worker of a gateway, and waits until the old ones are gone and new ones serve.
+ * @throws {BenchError} ERR_BENCH_SUBJECT when that takes more than a minute.
+ */
+export async function rollWorkers(gateway: SoakGateway, kind: RollKind): Promise<void> {
+  const { pid } = gateway.process
+  const old = childrenOf(pid)
+  if (kind === 'supervisor') process.kill(pid, 'SIGUSR2')
+  else for (const worker of old) process.kill(worker, 'SIGTERM')
+  const deadlineMs = performance.now() + LIMIT_MS
+  for (;;) {
+    const now = childrenOf(pid)
+    if (old.every((worker) => !now.includes(worker)) && (await servingWorkers(gateway)) === old.length) return
+    if (performance.now() > deadlineMs)
+      throw new BenchError('ERR_BENCH_SUBJECT', 'the workers were not replaced within a minute')
+    await wait(LOOK_EVERY_MS)
+  }
+}
+
+/** Process ids of a process's children (Linux). */
+export function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+async function servingWorkers(gateway: SoakGateway): Promise<number> {
+  const scrape = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  return sumSamples(scrape, 'scopegate_workers')
+}

@@ -1,0 +1,54 @@
+import { fileURLToPath } from 'node:url'
+import type { Cleanup } from '../cleanup.ts'
+import { startProcess, whenReady } from '../start-process.ts'
+import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
+import { type RollKind, rollWorkers } from './roll-workers.ts'
+import { startSoakGateway } from './start-soak-gateway.ts'
+
+export type RestartSoak = {
+  readonly counts: LoadCounts
+  /** How long each roll took. Milliseconds. */
+  readonly rollsMs: readonly number[]
+}
+
+export type RestartSoakOptions = {
+  readonly folder: string
+  readonly cleanup: Cleanup
+  readonly workers: number
+  readonly rolls: readonly RollKind[]
+  /** Requests before, between and after the rolls, at least. */
+  readonly requests: number
+  readonly onRoll?: (number: number, kind: RollKind, counts: LoadCounts) => void
+}
+
+/** Restarts all workers of a gateway again and again while clients send requests on kept-alive connections. */
+export async function soakRestart(options: RestartSoakOptions): Promise<RestartSoak> {
+  const { cleanup, rolls } = options
+  const upstream = startProcess({
+    name: 'upstream',
+    command: [process.execPath, fileURLToPath(new URL('../upstream/node-upstream.ts', import.meta.url))],
+    cores: undefined,
+    cleanup,
+  })
+  const { url } = await whenReady(upstream)
+  const gateway = await startSoakGateway({
+    folder: options.folder,
+    cleanup,
+    upstream: String(url),
+    settings: { workers: options.workers, drain: { delay: '1s' } },
+  })
+  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
+  cleanup.add(load.stop)
+  const share = Math.ceil(options.requests / (rolls.length + 1))
+  const rollsMs: number[] = []
+  await load.reached(share)
+  for (const [at, kind] of rolls.entries()) {
+    const startedMs = performance.now()
+    await rollWorkers(gateway, kind)
+    rollsMs.push(performance.now() - startedMs)
+    options.onRoll?.(at + 1, kind, load.counts)
+    await load.reached(share * (at + 2))
+  }
+  await load.stop()
+  return { counts: load.counts, rollsMs }
+}

@@ -1,0 +1,81 @@
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import type { Cleanup } from '../cleanup.ts'
+import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
+
+export type SoakGateway = {
+  readonly url: string
+  readonly managementUrl: string
+  readonly process: BenchProcess
+}
+
+export type SoakGatewayOptions = {
+  /** Where configuration and policies are written. */
+  readonly folder: string
+  readonly cleanup: Cleanup
+  /** What stands behind `/pub/**`. */
+  readonly upstream: string
+  /** Settings of config/gateway.yaml beyond the addresses. */
+  readonly settings?: Readonly<Record<string, unknown>>
+  /** Node.js options such as `--max-old-space-size=256`. */
+  readonly nodeOptions?: readonly string[]
+  /** A file descriptor for its log; dropped when not given. */
+  readonly stdout?: number
+}
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: soak
+owner: soak
+upstream: api
+routes:
+  - { name: all, match: { methods: [GET, POST, PUT], path: "/pub/**" } }
+`
+
+/**
+ * Starts a gateway with one open route, as a process of its own from its own entry.
+ * @throws {BenchError} ERR_BENCH_START when it does not come up.
+ */
+export async function startSoakGateway(options: SoakGatewayOptions): Promise<SoakGateway> {
+  const { folder, upstream } = options
+  const policies = join(folder, 'policies')
+  mkdirSync(policies, { recursive: true })
+  writeFileSync(join(policies, 'soak.policy.yaml'), POLICY)
+  writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
+  writeFileSync(join(folder, 'upstreams.yaml'), JSON.stringify({ api: { url: upstream, timeout: '10s' } }))
+  copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
+  const nobody = 'http://127.0.0.1:1'
+  const config = {
+    baseUrl: 'http://127.0.0.1:8080',
+    name: 'Soak',
+    listen: { host: '127.0.0.1', port: 0 },
+    management: { host: '127.0.0.1', port: 0 },
+    policies: './policies',
+    scopes: './scopes.yaml',
+    upstreams: './upstreams.yaml',
+    issuers: [
+      {
+        issuer: nobody,
+        introspection: { endpoint: nobody, clientId: 'gateway', clientSecretFile: './secret' },
+      },
+    ],
+    drain: { delay: '0s' },
+    ...options.settings,
+  }
+  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config)) // JSON is YAML
+  const started = startProcess({
+    name: 'gateway',
+    command: [
+      process.execPath,
+      ...(options.nodeOptions ?? []),
+      join(findPackageRoot(), 'gateway', 'main.ts'),
+    ],
+    cores: undefined,
+    cleanup: options.cleanup,
+    env: { SCOPEGATE_CONFIG_DIR: folder },
+    ...(options.stdout === undefined ? {} : { stdout: options.stdout }),
+  })
+  const { url, managementUrl } = await whenReady(started)
+  return { url: String(url), managementUrl: String(managementUrl), process: started }
+}

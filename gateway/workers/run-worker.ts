@@ -1,0 +1,37 @@
+import { type GatewayOptions, type StopOptions, serve } from '../app.ts'
+import { metricsOf } from './add-metrics.ts'
+import type { FromWorker, ToWorker } from './worker-messages.ts'
+
+/**
+ * Serves as one of several workers until the supervisor says to stop. SIGTERM sent to a worker alone makes it ask for a
+ * successor first; Ctrl-C, which a terminal sends to all, is the supervisor's business. When the supervisor is gone the
+ * process ends at once, for it no longer gets connections (node:cluster).
+ * @throws {BootError} as `serve` does.
+ */
+export async function runWorker(options: GatewayOptions): Promise<void> {
+  const serving = await serve(options)
+  let stopping = false
+
+  async function stop(how: StopOptions['how']): Promise<void> {
+    if (stopping) return
+    stopping = true
+    await serving.close({ how })
+    // The counts of the last requests get there before the end.
+    const farewell: FromWorker = { kind: 'farewell', metrics: await metricsOf(serving.registry) }
+    process.send?.(farewell, () => process.exit(0))
+  }
+
+  process.on('message', async (message: ToWorker) => {
+    if (message.kind === 'stop') await stop(message.how)
+    if (message.kind !== 'ask') return
+    const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }
+    tell({ kind: 'state', question: message.question, state })
+  })
+  process.on('SIGINT', () => undefined)
+  process.on('SIGTERM', () => tell({ kind: 'replace', reason: 'SIGTERM' }))
+  tell({ kind: 'ready', url: serving.url })
+}
+
+function tell(message: FromWorker): void {
+  if (process.connected) process.send?.(message)
+}

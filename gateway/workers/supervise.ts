@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { Counter, Gauge, Registry } from 'prom-client'
+import { explainListenError } from '../../runtime/listen-error.ts'
+import type { ReadinessCheck } from '../../runtime/ops-server.ts'
+import { startOpsServer } from '../../runtime/ops-server.ts'
+import { readPackageVersion } from '../../runtime/package-version.ts'
+import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { Gateway, GatewayOptions } from '../app.ts'
+import { addMetrics, keepCounts, metricsOf } from './add-metrics.ts'
+import { forkWorker, type WorkerEnd, type WorkerProcess } from './fork-worker.ts'
+import type { MetricsJson } from './worker-messages.ts'
+import { WorkerPool } from './worker-pool.ts'
+
+/** A gateway whose requests are served by several processes. */
+export type SupervisedGateway = Gateway & {
+  /** Replaces every worker, one after the other; new ones read configuration and policies anew. */
+  roll(): Promise<void>
+}
+
+/**
+ * Runs several workers that share the public port. This process accepts connections and hands them out in turn, so a
+ * worker that leaves takes none with it; it serves the management port for all of them.
+ * @returns the gateway; or how the first worker ended, which has told why itself.
+ * @throws {BootError} when the management address cannot be had.
+ */
+export async function supervise(options: GatewayOptions): Promise<SupervisedGateway | WorkerEnd> {
+  const { config, logger } = options
+  const port = await choosePort(config.listen)
+  const own = createOwnMetrics(() => pool.serving.length)
+  let departed: MetricsJson = []
+  let remembering: Promise<void> = Promise.resolve()
+  let draining = false
+  const pool = new WorkerPool({
+    workers: config.workers,
+    fork: (onReplace) => forkWorker(port, onReplace),
+    logger,
+    graceMs: config.drain.graceMs,
+    onStarted: (reason) => own.started.inc({ reason }),
+    onGone: (metrics) => {
+      remembering = remembering.then(async () => {
+        departed = await keepCounts([departed, metrics])
+      })
+    },
+  })
+
+  async function metrics(): Promise<Registry> {
+    await Promise.all([...pool.living].map((worker) => worker.ask()))
+    await remembering
+    const living = [...pool.living].map((worker) => worker.lastMetrics)
+    return addMetrics([...living, departed, await metricsOf(own.registry)])
+  }
+
+  async function checks(): Promise<readonly ReadinessCheck[]> {
+    const serving = await Promise.all(pool.serving.map(isReady))
+    const ready = serving.filter((one) => one).length
+    return [
+      { name: 'workers', ok: ready > 0, detail: `${ready} of ${config.workers} ready` },
+      { name: 'accepting', ok: !draining },
+    ]
+  }
+
+  const url = await pool.start()
+  if (typeof url !== 'string') return url
+  try {
+    const ops = await startOpsServer({
+      ...config.management,
+      service: 'gateway',
+      version: readPackageVersion(),
+      registry: {
+        contentType: own.registry.contentType,
+        metrics: async () => (await metrics()).metrics(),
+      },
+      checks,
+      logger,
+    })
+    logger.info(
+      { event: 'listening', url, management_url: ops.url, workers: config.workers },
+      'the gateway listens',
+    )
+    return {
+      url,
+      managementUrl: ops.url,
+      roll: () => pool.roll(),
+      async close({ how } = { how: 'accepting' }) {
+        draining = true
+        await pool.stop(how)
+        await ops.close()
+      },
+    }
+  } catch (error) {
+    await pool.stop('now')
+    throw error
+  }
+}
+
+/** Workers that all ended and come back must not get another port; 0 asks for a free one, once. */
+async function choosePort({ host, port }: GatewayOptions['config']['listen']): Promise<number> {
+  if (port !== 0) return port
+  const server = createServer()
+  try {
+    await once(server.listen(0, host), 'listening')
+  } catch (error) {
+    throw explainListenError(error, { service: 'gateway', host, port, setting: 'listen.host' })
+  }
+  const address = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return address.port
+}
+
+async function isReady(worker: WorkerProcess): Promise<boolean> {
+  const state = await worker.ask()
+  return state?.checks.every((check) => check.ok) ?? false
+}
+
+function createOwnMetrics(serving: () => number) {
+  const registry = new Registry()
+  const registers = [registry]
+  collectProcessMetrics(registry)
+  new Gauge({
+    name: 'scopegate_workers',
+    help: 'Workers that take requests.',
+    registers,
+    collect() {
+      this.set(serving())
+    },
+  })
+  const started = new Counter({
+    name: 'scopegate_worker_starts_total',
+    help: 'Workers that were started.',
+    labelNames: ['reason'],
+    registers,
+  })
+  for (const reason of ['start', 'crash', 'roll', 'replace']) started.inc({ reason }, 0)
+  return { registry, started }
+}

@@ -1,0 +1,96 @@
+import type { Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Server as TlsServer } from 'node:tls'
+
+/** Ends a server in steps, so that nobody who is being served notices. */
+export type GentleClose = {
+  /** From now on every answer says that its connection ends with it; the server goes on accepting. */
+  announce(): void
+  /**
+   * Stops accepting, waits for what is under way and closes connections that are idle.
+   * @returns how many connections were cut.
+   */
+  finish(options: FinishOptions): Promise<number>
+}
+
+export type FinishOptions = {
+  /** What is still open then is cut: event streams may never end by themselves. Milliseconds. */
+  readonly graceMs: number
+  /** A connection on which nothing came for so long is idle; at least 200, the default. Milliseconds. */
+  readonly quietMs?: number
+}
+
+const LOOK_EVERY_MS = 25
+/** What a client has sent takes less to get here. Milliseconds. */
+const QUIET_MS = 200
+
+/** What is known about a connection that may be idle. */
+type Watched = { bytesRead: number; sinceMs: number }
+
+/**
+ * Watches a server's connections so that closing it waits for requests and for nothing else. Node's own `close` resets
+ * what is idle at once, also under a request that is on its way, and then waits more than a minute for connections that
+ * never carried a request, which clients open in advance.
+ */
+export function closeGently(server: Server): GentleClose {
+  const open = new Set<Socket>()
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  let announced = false
+
+  function announce(): void {
+    if (announced) return
+    announced = true
+    // Node then writes `Connection: close` into the answer. RFC 9112 section 9.6.
+    for (const event of ['request', 'checkContinue', 'checkExpectation'])
+      server.prependListener(event, (_request, response: ServerResponse) => {
+        response.shouldKeepAlive = false
+      })
+  }
+
+  return {
+    announce,
+    async finish({ graceMs, quietMs = QUIET_MS }) {
+      announce()
+      const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
+      const watched = new Map<Socket, Watched>()
+      const timer = setInterval(() => closeQuiet(open, watched, Math.max(quietMs, QUIET_MS)), LOOK_EVERY_MS)
+      const grace = new AbortController()
+      const timedOut = wait(graceMs, true, { signal: grace.signal }).catch(() => false)
+      const isLate = await Promise.race([closed.then(() => false), timedOut])
+      grace.abort()
+      clearInterval(timer)
+      if (!isLate) return 0
+      const cut = open.size
+      for (const socket of open) socket.destroy()
+      await closed
+      return cut
+    },
+  }
+}
+
+function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, quietMs: number): void {
+  const nowMs = performance.now()
+  for (const socket of open) {
+    const known = watched.get(socket)
+    if (known === undefined || known.bytesRead !== socket.bytesRead || isBusy(socket))
+      watched.set(socket, { bytesRead: socket.bytesRead, sinceMs: nowMs })
+    else if (nowMs - known.sinceMs >= quietMs) closeUnlessSpoken(socket, known.bytesRead)
+  }
+}
+
+/** What has arrived already is read before timers run again: a request among it is answered. */
+function closeUnlessSpoken(socket: Socket, bytesRead: number): void {
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead && !isBusy(socket)) socket.destroy()
+  })
+}
+
+/** An answer is under way, or the connection is no longer one of HTTP but a tunnel. */
+function isBusy(socket: Socket): boolean {
+  const { _httpMessage, parser } = socket as Socket & { _httpMessage?: unknown; parser?: unknown }
+  return (_httpMessage !== undefined && _httpMessage !== null) || parser === null || parser === undefined
+}

@@ -1,0 +1,83 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { sumSamples } from '../../bench/product/sum-samples.ts'
+import { childrenOf } from '../../bench/soak/roll-workers.ts'
+import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { until } from '../fixtures/until.ts'
+
+async function start(t: Test): Promise<SoakGateway> {
+  const cleanup = createCleanup()
+  const folder = t.testdir()
+  t.teardown(() => cleanup.run())
+  const upstream = createServer((_request, response) => response.end('{}'))
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  cleanup.add(() => {
+    upstream.closeAllConnections()
+    upstream.close()
+  })
+  return startSoakGateway({
+    folder,
+    cleanup,
+    upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    settings: { workers: 2 },
+  })
+}
+
+const requests = async (gateway: SoakGateway): Promise<number> =>
+  sumSamples(await scrape(gateway), 'scopegate_http_requests_total')
+
+async function scrape(gateway: SoakGateway): Promise<string> {
+  return (await fetch(`${gateway.managementUrl}/metrics`)).text()
+}
+
+t.test('a worker that is killed is replaced; the other one serves meanwhile', async (t) => {
+  const gateway = await start(t)
+  const { pid } = gateway.process
+  const [victim, other] = childrenOf(pid)
+  t.type(victim, 'number')
+  for (let one = 0; one < 10; one++) t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
+  t.equal(await requests(gateway), 10, 'both workers count in one place')
+
+  process.kill(victim as number, 'SIGKILL')
+  await until('the victim is gone', async () => !childrenOf(pid).includes(victim as number))
+  const ready = await fetch(`${gateway.managementUrl}/readyz?verbose`)
+  t.equal(ready.status, 200, 'one worker is enough to be ready')
+  // A new connection: one to the victim is broken.
+  const answer = await fetch(`${gateway.url}/pub/x`, { headers: { connection: 'close' } }).catch(() =>
+    fetch(`${gateway.url}/pub/x`, { headers: { connection: 'close' } }),
+  )
+  t.equal(answer.status, 200)
+  await until('there are two workers again', async () => {
+    const verbose = await (await fetch(`${gateway.managementUrl}/readyz?verbose`)).text()
+    return verbose.includes('[+] workers: 2 of 2 ready')
+  })
+  t.ok(childrenOf(pid).includes(other as number), 'the other one is still there')
+  t.equal(await requests(gateway), 11, 'what the victim had counted is not lost')
+  t.match(await scrape(gateway), /scopegate_worker_starts_total\{reason="crash"\} 1\n/)
+})
+
+t.test(
+  'workers that crash again and again are not started in a tight loop, and nothing is ready',
+  async (t) => {
+    const gateway = await start(t)
+    const { pid } = gateway.process
+    const starts = async (): Promise<number> =>
+      sumSamples(await scrape(gateway), 'scopegate_worker_starts_total')
+    // Whatever comes up is killed, until readiness has noticed.
+    await until(
+      'readiness turns',
+      async () => {
+        for (const worker of childrenOf(pid)) process.kill(worker, 'SIGKILL')
+        return (await starts()) >= 6 && (await fetch(`${gateway.managementUrl}/readyz`)).status === 503
+      },
+      30_000,
+    )
+    t.ok((await starts()) < 40, 'starts are held back')
+    t.equal((await fetch(`${gateway.managementUrl}/livez`)).status, 200)
+    // When the cause is gone, it recovers by itself.
+    await until('it is ready again', async () => (await fetch(`${gateway.managementUrl}/readyz`)).ok, 30_000)
+    t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
+  },
+)
