@@ -5,6 +5,7 @@ import type { Assert } from './identity/assertions.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/metrics.ts'
 import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
+import { compileRewrite } from './routes/compile-rewrite.ts'
 import { parsePathTemplate } from './routes/path-template.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
 import { findReservedPath } from './routes/reserved-paths.ts'
@@ -88,6 +89,7 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       ...common(options, policy.name, policy.methods, policy.path, upstream),
       policy,
       upstream,
+      rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
       bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,

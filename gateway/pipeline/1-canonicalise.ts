@@ -19,12 +19,12 @@ export type CanonicalRequest = CanonicalTarget & { readonly headers: CleanHeader
  */
 export function canonicalise(
   request: RawRequest,
-  rules: { readonly origin: string; readonly targetLimitBytes: number },
+  rules: { readonly origin: string; readonly limitBytes: number },
 ): CanonicalRequest | Refusal {
   const target = canonicalTarget(request.target, {
     method: request.method,
     origin: rules.origin,
-    limitBytes: rules.targetLimitBytes,
+    limitBytes: rules.limitBytes,
   })
   if ('refused' in target) return target
   const headers = cleanHeaders(request.rawHeaders, request.httpVersion)

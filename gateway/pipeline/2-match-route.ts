@@ -3,7 +3,11 @@ import type { Route, Snapshot } from '../routes/route.ts'
 
 /** What the table says: a route, or the methods of a path that was asked about with OPTIONS. */
 export type Matched =
-  | { readonly kind: 'route'; readonly route: Route }
+  | {
+      readonly kind: 'route'
+      readonly route: Route
+      readonly params: Readonly<Record<string, string>>
+    }
   | { readonly kind: 'options'; readonly allow: readonly string[] }
 
 const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

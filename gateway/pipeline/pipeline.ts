@@ -23,6 +23,7 @@ import { clientAddress, type ForwardedHeader } from './client-address.ts'
 import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
 import { plainAddress } from './plain-address.ts'
 import { decisionOf, refuse } from './refuse.ts'
+import { rewritePath } from './rewrite-path.ts'
 import { endBeforeBody, sendAnswer } from './send-answer.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
@@ -69,6 +70,8 @@ type Served = {
   readonly clientAddress: string
   canonical: CanonicalRequest | undefined
   route: Route | undefined
+  /** What the parameters of the route's path met. */
+  params: Readonly<Record<string, string>>
   caller: Caller | undefined
   decision: Decision | undefined
   refusal: Refusal | undefined
@@ -79,6 +82,7 @@ type Served = {
 const CLIENT_CLOSED_STATUS = 499
 
 const NOTHING: readonly string[] = []
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
  * The life of a request: canonicalise, match, read token, validate, decide, limit, shape, forward, shape. The first
@@ -87,7 +91,10 @@ const NOTHING: readonly string[] = []
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { verdicts, nowMs, tickMs, draining, trustedProxies, forwardedHeader } = options
   const base = new URL(options.baseUrl)
-  const canonicalRules = { origin: base.origin.toLowerCase(), targetLimitBytes: options.limits.targetBytes }
+  const canonicalRules = {
+    origin: base.origin.toLowerCase(),
+    limitBytes: options.limits.targetBytes,
+  }
   const tokenRules = { tokenLimitBytes: options.limits.tokenBytes }
   const fixedHeaders = [
     'x-forwarded-host',
@@ -114,6 +121,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       clientAddress: proxied ? addressBehind(peer, request) : peer,
       canonical: undefined,
       route: undefined,
+      params: NO_PARAMS,
       caller: undefined,
       decision: undefined,
       refusal: undefined,
@@ -149,6 +157,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (matched.kind === 'options') return answerOptions(served, matched.allow)
     const { route } = matched
     served.route = route
+    served.params = matched.params
     switch (route.kind) {
       case 'document':
         return answerDocument(served, route.document(request.headers.accept))
@@ -213,10 +222,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (tooMuch !== undefined) return refuseRequest(served, tooMuch)
     const isApi = route.kind === 'api'
     const { upstream } = route
+    const path =
+      isApi && route.rewrite !== undefined
+        ? rewritePath(route.rewrite, served.params, { method: request.method ?? '', ...canonicalRules })
+        : canonical.path
+    if (typeof path !== 'string') return refuseRequest(served, path)
     served.forwarded = forwardRequest({
       upstream,
       method: request.method ?? '',
-      target: upstream.basePath + canonical.path + canonical.query,
+      target: upstream.basePath + path + canonical.query,
       headers: shapeRequest({
         headers,
         caller: served.caller,

@@ -97,6 +97,18 @@ const RouteEntry = Type.Object(
     ),
     idleTimeout: Type.Optional(IdleTimeout),
     retries: Type.Optional(Retries),
+    rewrite: Type.Optional(
+      Type.Object(
+        {
+          path: Type.String({
+            description:
+              "The path that the upstream is asked for: literal segments, parameters of the route's path, and ** when that has one.",
+            minLength: 1,
+          }),
+        },
+        { ...open, description: 'What is forwarded instead of the path that was matched.' },
+      ),
+    ),
     bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
     upstreamAuth: Type.Optional(UpstreamAuth),
   },

@@ -28,6 +28,8 @@ export type PolicyRoute = {
   readonly anonymous: AnonymousRule
   /** Names an entry of `config/upstreams.yaml`. */
   readonly upstream: string
+  /** Template of the path that the upstream is asked for; undefined: the one that was matched. */
+  readonly rewritePath: string | undefined
   readonly timeoutMs: number | undefined
   /** Longest silence inside an answer. */
   readonly idleTimeoutMs: number | undefined

@@ -2,6 +2,7 @@ import type { OwnDocument } from '../documents/own-document.ts'
 import type { Assert } from '../identity/assertions.ts'
 import type { RouteMeter } from '../observe/metrics.ts'
 import type { Upstream } from '../upstreams/pool.ts'
+import type { Rewrite } from './compile-rewrite.ts'
 import type { PolicyRoute } from './policy-route.ts'
 import type { Match } from './route-table.ts'
 
@@ -20,6 +21,8 @@ export type ApiRoute = Common & {
   readonly kind: 'api'
   readonly policy: PolicyRoute
   readonly upstream: Upstream
+  /** undefined: the upstream is asked for the path that was matched. */
+  readonly rewrite: Rewrite | undefined
   readonly timeoutMs: number
   readonly idleTimeoutMs: number
   readonly bodyLimitBytes: number

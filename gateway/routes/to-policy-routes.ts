@@ -23,6 +23,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
       upstream: file.upstream,
+      rewritePath: route.rewrite?.path,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
       retries: toRetryRule(route.retries ?? file.defaults?.retries),

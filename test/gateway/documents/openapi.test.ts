@@ -18,6 +18,7 @@ function aPolicyRoute(change: Partial<PolicyRoute> = {}): PolicyRoute {
     timeoutMs: undefined,
     idleTimeoutMs: undefined,
     retries: undefined,
+    rewritePath: undefined,
     bodyLimitBytes: undefined,
     upstreamAuth: 'none',
     source: { file: 'courses.policy.yaml', line: 1, column: 1 },

@@ -270,6 +270,38 @@ const CASES: readonly Case[] = [
     expect: [['P202', 4, 11, 'did you mean "learning-platform"?']],
   },
   {
+    it: 'a rewrite with a parameter that the route does not have',
+    text: route(
+      '  - name: x\n    match: { methods: [GET], path: "/x/{courseId}" }\n    rewrite: { path: "/y/{courseID}" }\n',
+    ),
+    expect: [['P203', 8, 22, 'did you mean {courseId}?']],
+  },
+  {
+    it: 'a rewrite with a parameter where there is none',
+    text: route('  - name: x\n    match: { methods: [GET], path: /x }\n    rewrite: { path: "/y/{id}" }\n'),
+    expect: [['P203', 8, 22, 'its path has none']],
+  },
+  {
+    it: 'a rewrite with ** where the route has none',
+    text: route('  - name: x\n    match: { methods: [GET], path: /x }\n    rewrite: { path: /y/** }\n'),
+    expect: [['P203', 8, 22, 'does not end in **']],
+  },
+  {
+    it: 'a rewrite to what no path is',
+    text: route('  - name: x\n    match: { methods: [GET], path: /x }\n    rewrite: { path: /y/../z }\n'),
+    expect: [['P108', 8, 22, 'dot segments']],
+  },
+  {
+    it: 'a rewrite with a query',
+    text: route('  - name: x\n    match: { methods: [GET], path: /x }\n    rewrite: { path: /y?a=b }\n'),
+    expect: [['P108', 8, 22, 'no query']],
+  },
+  {
+    it: 'a rewrite without quotes',
+    text: route('  - name: x\n    match: { methods: [GET], path: /x }\n    rewrite: { path: { id } }\n'),
+    expect: [['P109', 8, 22, 'without quotes']],
+  },
+  {
     it: 'the token endpoint as a route',
     text: route('  - name: x\n    match: { methods: [POST], path: /api/oauth/token }\n'),
     expect: [['P302', 7, 37, '/api/oauth/**']],
