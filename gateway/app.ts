@@ -22,6 +22,7 @@ import { createIntrospector } from './identity/introspect.ts'
 import { subscribeToRevocations } from './identity/revocations.ts'
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
 import { VerdictCache } from './identity/verdict-cache.ts'
+import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
 import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
@@ -105,6 +106,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const policies = readPolicies(config, logger)
   const version = readPackageVersion()
   const cache = new VerdictCache(config.tokenCache)
+  let rateLimiter: RateLimiter | undefined
   let pipeline: Pipeline | undefined
   let draining = false
   const metrics = createMetrics({
@@ -112,6 +114,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     inFlight: () => pipeline?.inFlight ?? 0,
     cacheEntries: () => cache.size,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
+    rateLimitEntries: () => rateLimiter?.size ?? 0,
   })
   metrics.policies(policies.hash, countRoutes(policies))
 
@@ -168,7 +171,15 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     service: 'gateway',
     subject: config.log.subject,
   })
+  rateLimiter = await openRateLimiter({
+    redis: config.redis,
+    logger,
+    tickMs: () => performance.now(),
+    onFallback: metrics.rateLimitFallback,
+  })
+  const limiter = rateLimiter
   pipeline = createPipeline({
+    rateLimiter: limiter,
     snapshot: () => snapshot,
     verdicts,
     baseUrl: config.baseUrl,
@@ -211,6 +222,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
     () => accessLog.flush(),
+    () => limiter.close(),
     () => openapi.close(),
     () => assertionKeys.close(),
     () => introspector.close(),

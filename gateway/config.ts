@@ -18,6 +18,7 @@ import {
   HttpAddress,
   HttpOrigin,
   PortNumber,
+  SecretText,
   TimeoutText,
 } from '../runtime/value-shapes.ts'
 import { readAssertionKeys } from './identity/read-assertion-keys.ts'
@@ -82,6 +83,8 @@ export type GatewayConfig = {
     readonly targetBytes: number
     readonly tokenBytes: number
   }
+  /** Shares rate limits among processes; undefined: each counts for itself. */
+  readonly redis: { readonly url: string } | undefined
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
 }
 
@@ -206,6 +209,12 @@ export const GatewayFile = Type.Object(
           token: Type.Optional(ByteSizeText('longest Authorization header')),
         },
         { description: 'how much a request may hold' },
+      ),
+    ),
+    redis: Type.Optional(
+      Type.Object(
+        { url: SecretText('address of Redis: redis://… or rediss://…') },
+        { description: 'where rate limits are counted for all gateways together' },
       ),
     ),
     log: Type.Optional(
@@ -480,6 +489,7 @@ function toConfig(
       targetBytes: bytes(limits.target),
       tokenBytes: bytes(limits.token),
     },
+    redis: file.redis,
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
   })
 }

@@ -41,6 +41,8 @@ export type Refusal =
       readonly needed: readonly string[]
       readonly missing: readonly string[]
     }
+  /** More requests than the route allows for this caller. */
+  | { readonly refused: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }
   | { readonly refused: 'body_too_large'; readonly limitBytes: number }
   /** The client stopped sending its body. */

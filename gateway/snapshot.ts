@@ -2,6 +2,7 @@ import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { ASSERTION_KEYS_PATH } from './documents/assertion-keys.ts'
 import type { OwnDocument } from './documents/own-document.ts'
 import type { Assert } from './identity/assertions.ts'
+import { compileRateLimit } from './limits/rate-limit.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/metrics.ts'
 import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
@@ -89,6 +90,7 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       ...common(options, policy.name, policy.methods, policy.path, upstream),
       policy,
       upstream,
+      rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
       rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,

@@ -4,6 +4,10 @@ export const DURATION_PATTERN = '^[0-9]{1,7}(ms|s|m|h|d)$'
 /** A duration that a timer can keep: Node's fire at once when they are set to more than 24.8 days. From 1 ms to 99 h. */
 export const TIMEOUT_PATTERN = '^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$'
 
+/** A time in which things are counted. From 1 s to 24 h, in whole seconds. */
+export const WINDOW_PATTERN =
+  '^([1-9][0-9]{0,3}s|[1-7][0-9]{4}s|8[0-5][0-9]{3}s|86[0-3][0-9]{2}s|86400s|[1-9][0-9]{0,2}m|1[0-3][0-9]{2}m|14[0-3][0-9]m|1440m|[1-9]h|1[0-9]h|2[0-4]h)$'
+
 const MS_PER_UNIT: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,

@@ -4,27 +4,35 @@ import type { Logger } from './logger.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
+const SILENCE_MS = 2_000 // a connection that gives no answer at all is given up
 const RECONNECT_MIN_MS = 1_000 // at most one attempt per second and process
 const RECONNECT_MAX_MS = 10_000
 
 /**
  * Connects to one Redis. While the connection is away commands fail at once instead of queueing, and it comes back
  * by itself; commands that were under way are not sent twice.
- * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_UNREACHABLE, ERR_REDIS_REFUSED; none holds the password.
+ * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED, and ERR_REDIS_UNREACHABLE unless it may be away; none holds the
+ * password.
  */
 export async function connectRedis(options: {
   readonly url: string
   readonly logger?: Pick<Logger, 'warn' | 'info'>
+  /** Longest wait for an answer. Milliseconds. */
+  readonly commandTimeoutMs?: number
+  /** The process can do without: it starts, and the connection is made when Redis is there. */
+  readonly mayBeAway?: boolean
 }): Promise<Redis> {
   const where = describeRedisUrl(options.url)
+  const mayBeAway = options.mayBeAway ?? false
   const redis = new Redis(options.url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: COMMAND_TIMEOUT_MS,
+    commandTimeout: options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS,
+    ...(mayBeAway ? { socketTimeout: SILENCE_MS } : {}),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
+    retryStrategy: mayBeAway ? reconnectDelayMs : () => null,
   })
   let lastError: unknown
   redis.on('error', (error: unknown) => {
@@ -34,8 +42,12 @@ export async function connectRedis(options: {
     await redis.connect()
     await redis.ping()
   } catch (error) {
-    redis.disconnect()
-    throw explain(where, lastError ?? error)
+    const failure = explain(where, lastError ?? error)
+    if (!mayBeAway || failure.code !== 'ERR_REDIS_UNREACHABLE') {
+      redis.disconnect()
+      throw failure
+    }
+    options.logger?.warn({ redis: where, code: failure.code }, failure.message)
   }
   reconnectFromNowOn(redis, where, options.logger)
   return redis
@@ -63,8 +75,8 @@ function reconnectFromNowOn(
   where: string,
   logger: Pick<Logger, 'warn' | 'info'> | undefined,
 ): void {
-  redis.options.retryStrategy = (attempt) => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS)
-  let away = false
+  redis.options.retryStrategy = reconnectDelayMs
+  let away = redis.status !== 'ready'
   redis.on('close', () => {
     if (away) return
     away = true
@@ -74,6 +86,10 @@ function reconnectFromNowOn(
     away = false
     logger?.info({ redis: where }, 'redis connection is back')
   })
+}
+
+function reconnectDelayMs(attempt: number): number {
+  return Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS)
 }
 
 function explain(where: string, cause: unknown): BootError {

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { BYTE_SIZE_PATTERN } from './byte-size.ts'
-import { DURATION_PATTERN, TIMEOUT_PATTERN } from './duration.ts'
+import { DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './duration.ts'
 
 /** A duration as text; `parseDurationMs` reads it. */
 export const DurationText = (description: string) =>
@@ -16,6 +16,14 @@ export const TimeoutText = (description: string) =>
     description,
     pattern: TIMEOUT_PATTERN,
     'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
+  })
+
+/** How long things are counted together, in whole seconds. `parseDurationMs` reads it. */
+export const WindowText = (description: string) =>
+  Type.String({
+    description,
+    pattern: WINDOW_PATTERN,
+    'x-is': 'a duration such as 1s, 1m or 1h, from 1s to 24h',
   })
 
 /** A size as text; `parseByteSize` reads it. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../network-of.ts'
+import { networkOf } from '../../runtime/network-of.ts'
 
 /** How many clients one address may register within a window. */
 export type RegistrationRate = { readonly perAddress: number; readonly windowMs: number }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import { networkOf } from '../../runtime/network-of.ts'
 import { normaliseUsername } from '../accounts/normalise-username.ts'
-import { networkOf } from '../network-of.ts'
 
 /** How often somebody may fail within a window. */
 export type SignInLimits = {

@@ -20,6 +20,8 @@ export type AccessEntry = {
   readonly decision: Decision | undefined
   readonly caller: Caller | undefined
   readonly scopesMissing: readonly string[]
+  /** Requests that the caller has left on a route with a rate limit; undefined on others. */
+  readonly rateLimitRemaining: number | undefined
   /** Why there was no answer, or no whole one. */
   readonly errorType: string | undefined
 }
@@ -88,6 +90,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       if (entry.caller !== undefined) held += callerFields(entry.caller)
       if (entry.scopesMissing.length > 0)
         held += `,"auth.scopes_missing":${JSON.stringify(entry.scopesMissing)}`
+      if (entry.rateLimitRemaining !== undefined)
+        held += `,"rate_limit.remaining":${entry.rateLimitRemaining}`
       held += `${field('error.type', entry.errorType)}}\n`
       if (held.length >= FLUSH_AT_CHARACTERS) flush()
       else timer ??= setTimeout(flush, FLUSH_AFTER_MS)

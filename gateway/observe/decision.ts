@@ -9,6 +9,7 @@ export type Decision = {
     | 'expired'
     | 'wrong_audience'
     | 'insufficient_scope'
+    | 'rate_limited'
     | 'unverifiable'
 }
 

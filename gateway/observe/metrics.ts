@@ -1,5 +1,6 @@
 import { Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { FallbackReason } from '../limits/shared-limiter.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import type { Decision } from './decision.ts'
@@ -10,6 +11,7 @@ import { TalliedHistogram } from './tallied-histogram.ts'
 export type RouteMeter = {
   finished(method: string, status: number, seconds: number): void
   decided(decision: Decision): void
+  rateLimited(outcome: 'allowed' | 'limited'): void
 }
 
 export type UpstreamMeter = {
@@ -29,6 +31,8 @@ export type Metrics = {
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
   readonly tokens: TokenMeter
+  /** Counts limits that were kept without Redis, although it is configured. */
+  rateLimitFallback(reason: FallbackReason): void
   /** Replaces what is said about the policies. */
   policies(hash: string, routesOfPolicy: ReadonlyMap<string, number>): void
 }
@@ -38,6 +42,7 @@ export type MetricsSources = {
   readonly inFlight: () => number
   readonly cacheEntries: () => number
   readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
+  readonly rateLimitEntries: () => number
 }
 
 /** Those of the OpenTelemetry conventions for HTTP durations. Seconds. */
@@ -73,6 +78,26 @@ export function createMetrics(sources: MetricsSources): Metrics {
     help: 'Decisions on API routes.',
     labelNames: ['route', 'decision', 'reason'],
     registers,
+  })
+  const rateLimits = new TalliedCounter({
+    name: 'scopegate_rate_limit_total',
+    help: 'Requests on routes with a rate limit.',
+    labelNames: ['route', 'outcome'],
+    registers,
+  })
+  const rateLimitFallbacks = new TalliedCounter({
+    name: 'scopegate_rate_limit_fallback_total',
+    help: 'Requests that this process counted by itself because Redis was away, given up, or failed.',
+    labelNames: ['reason'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_rate_limit_entries',
+    help: 'Callers that are counted in this process.',
+    registers,
+    collect() {
+      this.set(sources.rateLimitEntries())
+    },
   })
   const upstreamDurations = new TalliedHistogram<'upstream' | 'code_class'>({
     name: 'scopegate_upstream_request_duration_seconds',
@@ -173,6 +198,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
     },
   })
 
+  const fallback = keep((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
+
   return {
     registry,
     route(name) {
@@ -188,6 +215,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
       const decided = keep(({ decision, reason }: Decision) =>
         decisions.child({ route: name, decision, reason }),
       )
+      const rateLimited = keep((outcome: 'allowed' | 'limited') => rateLimits.child({ route: name, outcome }))
       return {
         finished(method, status, seconds) {
           const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
@@ -195,6 +223,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
           children.durations.observe(seconds)
         },
         decided: (decision) => decided(decision).inc(),
+        rateLimited: (outcome) => rateLimited(outcome).inc(),
       }
     },
     upstream(name) {
@@ -213,6 +242,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
       miss: () => misses.inc(),
       validated: (cache, seconds) => validated[cache].observe(seconds),
     },
+    rateLimitFallback: (reason) => fallback(reason).inc(),
     policies(hash, routesOfPolicy) {
       policyInfo.reset()
       policyInfo.set({ hash }, 1)

@@ -1,3 +1,7 @@
+import type { Caller } from '../identity/caller.ts'
+import type { RateLimiter } from '../limits/open-rate-limiter.ts'
+import type { RateLimit, RateVerdict } from '../limits/rate-limit.ts'
+import { rateLimitKey } from '../limits/rate-limit-key.ts'
 import type { Refusal } from '../refusal.ts'
 
 /**
@@ -11,4 +15,16 @@ export function limit(
 ): Refusal | undefined {
   if (request.contentLength <= route.bodyLimitBytes) return undefined
   return { refused: 'body_too_large', limitBytes: route.bodyLimitBytes }
+}
+
+/**
+ * Stage 6, on routes that have a rate limit: counts the request for whoever sent it, before its body is read.
+ * @returns the verdict, at once when it is known in this process. Never rejects.
+ */
+export function limitRate(
+  request: { readonly caller: Caller | undefined; readonly clientAddress: string },
+  limit: RateLimit,
+  limiter: Pick<RateLimiter, 'take'>,
+): RateVerdict | Promise<RateVerdict> {
+  return limiter.take(limit, rateLimitKey(limit, request.caller, request.clientAddress))
 }

@@ -7,6 +7,8 @@ export type ShapeResponseRules = {
   readonly added: readonly string[]
   /** Whether this gateway answers preflights for the route, and so speaks for the upstream about origins. */
   readonly ownsCors: boolean
+  /** Whether this gateway tells the caller about its rate limit, and so nobody else does. */
+  readonly ownsRateLimit: boolean
   readonly requestId: string
   /** The client's connection ends after this answer. */
   readonly closes: boolean
@@ -26,6 +28,7 @@ const DROPPED: ReadonlySet<string> = new Set([
   'x-scopegate-error',
 ])
 
+const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy'])
 const CORS_PREFIX = 'access-control-'
 
 /**
@@ -41,6 +44,7 @@ export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponse
     if (DROPPED.has(name) || nominated.has(name)) continue
     // RFC 9110 section 8.6: a length here makes a client wait for content that there is not.
     if (name === 'content-length' && rules.status === 204) continue
+    if (rules.ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (rules.ownsCors && name.startsWith(CORS_PREFIX)) continue
     const value = headers[name]
     if (typeof value === 'string') shaped.push(name, value)

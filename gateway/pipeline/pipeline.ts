@@ -3,6 +3,8 @@ import type { Socket } from 'node:net'
 import type { Representation } from '../documents/own-document.ts'
 import type { Caller } from '../identity/caller.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
+import type { RateLimiter } from '../limits/open-rate-limiter.ts'
+import { formatRateLimit, type RateLimit, type RateVerdict } from '../limits/rate-limit.ts'
 import type { AccessLog } from '../observe/access-log.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS, type Decision } from '../observe/decision.ts'
 import type { RouteMeter, TokenMeter } from '../observe/metrics.ts'
@@ -14,7 +16,7 @@ import { matchRoute } from './2-match-route.ts'
 import { readToken } from './3-read-token.ts'
 import { validateToken } from './4-validate-token.ts'
 import { decide } from './5-decide.ts'
-import { limit } from './6-limit.ts'
+import { limit, limitRate } from './6-limit.ts'
 import { shapeRequest } from './7-shape-request.ts'
 import { forwardRequest } from './8-forward.ts'
 import { shapeResponse } from './9-shape-response.ts'
@@ -31,6 +33,7 @@ export type PipelineOptions = {
   /** Read once per request: each request sees exactly one. */
   readonly snapshot: () => Snapshot
   readonly verdicts: TokenVerdicts
+  readonly rateLimiter: Pick<RateLimiter, 'take'>
   /** The public address, without a trailing slash. */
   readonly baseUrl: string
   readonly resourceMetadata: string
@@ -74,6 +77,10 @@ type Served = {
   params: Readonly<Record<string, string>>
   caller: Caller | undefined
   decision: Decision | undefined
+  /** Where the caller stands, on a route with a rate limit. */
+  rate: RateVerdict | undefined
+  /** What it is told about that: name, value, name, value. */
+  rateHeaders: readonly string[]
   refusal: Refusal | undefined
   forwarded: ForwardResult | undefined
 }
@@ -124,6 +131,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       params: NO_PARAMS,
       caller: undefined,
       decision: undefined,
+      rate: undefined,
+      rateHeaders: NOTHING,
       refusal: undefined,
       forwarded: undefined,
     }
@@ -216,17 +225,57 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
+    const tooMuch = limit(canonical.headers, route)
+    if (tooMuch !== undefined) return refuseRequest(served, tooMuch)
+    if (route.kind !== 'api') return forwardTo(served, route, canonical, canonical.path)
+    const path =
+      route.rewrite === undefined
+        ? canonical.path
+        : rewritePath(route.rewrite, served.params, {
+            method: served.request.method ?? '',
+            ...canonicalRules,
+          })
+    if (typeof path !== 'string') return refuseRequest(served, path)
+    if (route.rateLimit === undefined) return forwardTo(served, route, canonical, path)
+
+    const { rateLimit } = route
+    const verdict = limitRate(served, rateLimit, options.rateLimiter)
+    if (!(verdict instanceof Promise)) {
+      if (isWithinRate(served, rateLimit, verdict)) forwardTo(served, route, canonical, path)
+      return
+    }
+    verdict.then((answer) => {
+      if (served.response.destroyed) return
+      try {
+        if (isWithinRate(served, rateLimit, answer)) forwardTo(served, route, canonical, path)
+      } catch (error) {
+        broke(served, error)
+      }
+    })
+  }
+
+  /** Tells the caller where it stands; one that asked too often hears nothing else. */
+  function isWithinRate(served: Served, rateLimit: RateLimit, verdict: RateVerdict): boolean {
+    served.rate = verdict
+    served.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(verdict)]
+    served.route?.meter.rateLimited(verdict.allowed ? 'allowed' : 'limited')
+    if (verdict.allowed) return true
+    served.decision = undefined
+    const retryAfterSeconds = Math.max(1, Math.ceil(verdict.retryAfterMs / 1_000))
+    refuseRequest(served, { refused: 'rate_limited', retryAfterSeconds })
+    return false
+  }
+
+  function forwardTo(
+    served: Served,
+    route: ApiRoute | AuthorizationServerRoute,
+    canonical: CanonicalRequest,
+    path: string,
+  ) {
     const { request, response, requestId } = served
     const { headers } = canonical
-    const tooMuch = limit(headers, route)
-    if (tooMuch !== undefined) return refuseRequest(served, tooMuch)
     const isApi = route.kind === 'api'
     const { upstream } = route
-    const path =
-      isApi && route.rewrite !== undefined
-        ? rewritePath(route.rewrite, served.params, { method: request.method ?? '', ...canonicalRules })
-        : canonical.path
-    if (typeof path !== 'string') return refuseRequest(served, path)
     served.forwarded = forwardRequest({
       upstream,
       method: request.method ?? '',
@@ -251,7 +300,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         shapeResponse(upstreamHeaders, {
           status,
           requestId,
-          added: isApi ? CORS_HEADERS : NOTHING,
+          added: addedHeaders(served, isApi),
+          ownsRateLimit: served.rate !== undefined,
           ownsCors: isApi,
           closes: endsConnection(served, headers),
         }),
@@ -285,6 +335,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       'x-scopegate-error',
       '1',
       ...answer.headers,
+      ...served.rateHeaders,
       ...(served.route?.kind === 'authorization_server' ? NOTHING : CORS_HEADERS),
     ]
     respond(served, answer.status, headers, answer.body, isSuspicious(refusal))
@@ -368,6 +419,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       userAgent: served.canonical?.headers.userAgent,
       decision,
       caller: served.caller,
+      rateLimitRemaining: served.rate?.remaining,
       scopesMissing: refusal?.refused === 'scope_missing' ? refusal.missing : NOTHING,
       errorType: errorType(served),
     })
@@ -397,6 +449,11 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,128}$/
 function givenRequestId(request: IncomingMessage): string | undefined {
   const value = request.headers['x-request-id']
   return typeof value === 'string' && REQUEST_ID.test(value) ? value : undefined
+}
+
+function addedHeaders(served: Served, isApi: boolean): readonly string[] {
+  if (!isApi) return NOTHING
+  return served.rate === undefined ? CORS_HEADERS : [...CORS_HEADERS, ...served.rateHeaders]
 }
 
 /** Two readers may see different ends of such a request: nothing more is read from its connection. */

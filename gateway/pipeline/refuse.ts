@@ -129,6 +129,13 @@ function toWire(refusal: Refusal, options: RefuseOptions): Wire {
         scope,
       }
     }
+    case 'rate_limited':
+      return {
+        status: 429,
+        error: 'rate_limited',
+        description: `There were too many requests. Try again in ${refusal.retryAfterSeconds === 1 ? '1 second' : `${refusal.retryAfterSeconds} seconds`}.`,
+        retryAfterSeconds: refusal.retryAfterSeconds,
+      }
     case 'overloaded':
       return {
         status: 503,
@@ -239,6 +246,8 @@ export function decisionOf(refusal: Refusal): Decision | undefined {
       return DENIED.unverifiable
     case 'scope_missing':
       return DENIED.insufficientScope
+    case 'rate_limited':
+      return DENIED.rateLimited
     default:
       return undefined
   }
@@ -251,6 +260,7 @@ const DENIED = {
   insufficientScope: { decision: 'deny', reason: 'insufficient_scope' },
   invalidRequest: { decision: 'deny', reason: 'invalid_request' },
   invalidToken: { decision: 'deny', reason: 'invalid_token' },
+  rateLimited: { decision: 'deny', reason: 'rate_limited' },
   unverifiable: { decision: 'deny', reason: 'unverifiable' },
   wrongAudience: { decision: 'deny', reason: 'wrong_audience' },
 } as const satisfies Record<string, Decision>

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { compileShape, type Violation } from '../../runtime/check-shape.ts'
-import { ByteSizeText, TimeoutText } from '../../runtime/value-shapes.ts'
+import { ByteSizeText, TimeoutText, WindowText } from '../../runtime/value-shapes.ts'
 
 /** Keys that start with `x-` are kept and ignored, everywhere. */
 const open = { additionalProperties: false, patternProperties: { '^x-': {} } } as const
@@ -57,6 +57,18 @@ const Retries = Type.Object(
   },
 )
 
+const RateLimit = Type.Object(
+  {
+    requests: Type.Integer({ description: 'So many requests …', minimum: 1, maximum: 1_000_000 }),
+    per: WindowText('… in so long a time, all at once or spread over it.'),
+    by: Type.Enum(['client', 'subject', 'ip', 'route'], {
+      description:
+        'Who is counted: each client, each subject, each address, or everybody together. Without a token it is the address.',
+    }),
+  },
+  { ...open, description: 'How often a caller may ask; more is 429. Each route is counted for itself.' },
+)
+
 const RouteEntry = Type.Object(
   {
     name: Name('What the route is called, e.g. list-courses; once in a file.'),
@@ -97,6 +109,7 @@ const RouteEntry = Type.Object(
     ),
     idleTimeout: Type.Optional(IdleTimeout),
     retries: Type.Optional(Retries),
+    rateLimit: Type.Optional(RateLimit),
     rewrite: Type.Optional(
       Type.Object(
         {
@@ -136,6 +149,7 @@ export const PolicyFileSchema = Type.Object(
           upstreamAuth: Type.Optional(UpstreamAuth),
           idleTimeout: Type.Optional(IdleTimeout),
           retries: Type.Optional(Retries),
+          rateLimit: Type.Optional(RateLimit),
         },
         { ...open, description: 'What every route says unless it says otherwise.' },
       ),

@@ -1,3 +1,4 @@
+import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
 
 /** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
@@ -30,6 +31,8 @@ export type PolicyRoute = {
   readonly upstream: string
   /** Template of the path that the upstream is asked for; undefined: the one that was matched. */
   readonly rewritePath: string | undefined
+  /** How often a caller may ask; undefined: as often as it likes. */
+  readonly rateLimit: RateLimitRule | undefined
   readonly timeoutMs: number | undefined
   /** Longest silence inside an answer. */
   readonly idleTimeoutMs: number | undefined

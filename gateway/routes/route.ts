@@ -1,5 +1,6 @@
 import type { OwnDocument } from '../documents/own-document.ts'
 import type { Assert } from '../identity/assertions.ts'
+import type { RateLimit } from '../limits/rate-limit.ts'
 import type { RouteMeter } from '../observe/metrics.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { Rewrite } from './compile-rewrite.ts'
@@ -21,6 +22,8 @@ export type ApiRoute = Common & {
   readonly kind: 'api'
   readonly policy: PolicyRoute
   readonly upstream: Upstream
+  /** undefined: nobody counts. */
+  readonly rateLimit: RateLimit | undefined
   /** undefined: the upstream is asked for the path that was matched. */
   readonly rewrite: Rewrite | undefined
   readonly timeoutMs: number

@@ -1,6 +1,7 @@
 import { parseByteSize } from '../../runtime/byte-size.ts'
 import { parseDurationMs } from '../../runtime/duration.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
 import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
@@ -23,6 +24,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
       upstream: file.upstream,
+      rateLimit: toRateLimit(route.rateLimit ?? file.defaults?.rateLimit),
       rewritePath: route.rewrite?.path,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
@@ -37,6 +39,12 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
 function toRetryRule(retries: RouteEntry['retries']): RetryRule | undefined {
   if (retries === undefined) return undefined
   return Object.freeze({ attempts: retries.attempts, on: Object.freeze([...retries.on]) })
+}
+
+function toRateLimit(limit: RouteEntry['rateLimit']): RateLimitRule | undefined {
+  if (limit === undefined) return undefined
+  const { requests, per, by } = limit
+  return Object.freeze({ requests, perMs: parseDurationMs(per) ?? 0, by })
 }
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {

@@ -79,7 +79,7 @@ t.test('the base path of the upstream stays in front', async (t) => {
     change: (config) => ({
       ...config,
       upstreams: config.upstreams.map((one) =>
-        one.name === 'api' ? { ...one, url: `${one.url}/base/v1/` } : one,
+        one.name === 'api' ? { ...one, urls: one.urls.map((url) => `${url}/base/v1/`) } : one,
       ),
     }),
   })

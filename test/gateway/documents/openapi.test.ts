@@ -18,6 +18,7 @@ function aPolicyRoute(change: Partial<PolicyRoute> = {}): PolicyRoute {
     timeoutMs: undefined,
     idleTimeoutMs: undefined,
     retries: undefined,
+    rateLimit: undefined,
     rewritePath: undefined,
     bodyLimitBytes: undefined,
     upstreamAuth: 'none',

@@ -270,6 +270,26 @@ const CASES: readonly Case[] = [
     expect: [['P202', 4, 11, 'did you mean "learning-platform"?']],
   },
   {
+    it: 'a rate limit by nobody',
+    text: route(
+      '  - name: x\n    match: { methods: [GET], path: /x }\n    rateLimit: { requests: 6, per: 1m, by: clinet }\n',
+    ),
+    expect: [['P102', 8, 44, 'did you mean "client"?']],
+  },
+  {
+    it: 'rate limits that count nothing, or longer than a day',
+    text: route(
+      '  - name: x\n    match: { methods: [GET], path: /x }\n    rateLimit: { requests: 0, per: 25h, by: ip }\n  - name: y\n    match: { methods: [GET], path: /y }\n    rateLimit: { requests: 1.5, per: 500ms }\n',
+    ),
+    expect: [
+      ['P106', 8, 28, 'requests'],
+      ['P105', 8, 36, 'from 1s to 24h'],
+      ['P103', 11, 5, 'by'],
+      ['P104', 11, 28, 'a whole number'],
+      ['P105', 11, 38, 'from 1s to 24h'],
+    ],
+  },
+  {
     it: 'a rewrite with a parameter that the route does not have',
     text: route(
       '  - name: x\n    match: { methods: [GET], path: "/x/{courseId}" }\n    rewrite: { path: "/y/{courseID}" }\n',

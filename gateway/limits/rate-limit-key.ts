@@ -1,0 +1,21 @@
+import { networkOf } from '../../runtime/network-of.ts'
+import type { Caller } from '../identity/caller.ts'
+import type { RateLimit } from './rate-limit.ts'
+
+/**
+ * Who a request is counted for. Where there is no subject the client is counted, and where there is no client the
+ * address: nobody escapes by sending less. Of IPv6 the /64 counts, since whoever has one address of it has all.
+ */
+export function rateLimitKey(
+  limit: Pick<RateLimit, 'by' | 'keyPrefix'>,
+  caller: Caller | undefined,
+  clientAddress: string,
+): string {
+  const { by, keyPrefix } = limit
+  if (by === 'route') return keyPrefix
+  if (by !== 'ip' && caller !== undefined) {
+    if (by === 'subject' && caller.subject !== undefined) return `${keyPrefix}s:${caller.subject}`
+    if (caller.clientId !== undefined) return `${keyPrefix}c:${caller.clientId}`
+  }
+  return `${keyPrefix}a:${networkOf(clientAddress)}`
+}

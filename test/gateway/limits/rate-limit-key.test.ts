@@ -1,0 +1,48 @@
+import t from 'tap'
+import { compileRateLimit, type RateLimitBy } from '../../../gateway/limits/rate-limit.ts'
+import { rateLimitKey } from '../../../gateway/limits/rate-limit-key.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+
+const keyOf = (
+  by: RateLimitBy,
+  caller: Parameters<typeof aCaller>[0] | undefined,
+  address = '203.0.113.9',
+  route = 'a/b',
+) =>
+  rateLimitKey(
+    compileRateLimit(route, { requests: 1, perMs: 1_000, by }),
+    caller === undefined ? undefined : aCaller(caller),
+    address,
+  )
+
+const ALICE = { subject: 'alice', clientId: 'app' }
+
+t.test('rateLimitKey() counts what the policy names', async (t) => {
+  t.match(keyOf('client', ALICE), / c:app$/)
+  t.match(keyOf('subject', ALICE), / s:alice$/)
+  t.match(keyOf('ip', ALICE), / a:203\.0\.113\.9$/)
+  t.equal(keyOf('route', ALICE), keyOf('route', undefined, '198.51.100.1'))
+})
+
+t.test('rateLimitKey() falls back where something is missing: sending less gains nothing', async (t) => {
+  for (const by of ['client', 'subject'] as const) t.match(keyOf(by, undefined), / a:203\.0\.113\.9$/)
+  t.match(keyOf('subject', { subject: undefined, clientId: 'app' }), / c:app$/)
+  t.match(keyOf('client', { subject: 'alice', clientId: undefined }), / a:203\.0\.113\.9$/)
+})
+
+t.test('rateLimitKey() never mixes kinds, routes or rules', async (t) => {
+  const keys = [
+    keyOf('client', { subject: 'x', clientId: 'x' }),
+    keyOf('subject', { subject: 'x', clientId: 'x' }),
+    keyOf('ip', undefined, 'x'),
+    keyOf('client', { clientId: 's:x' }),
+    keyOf('client', { clientId: 'x' }, 'x', 'a/c'),
+    keyOf('route', undefined),
+  ]
+  t.equal(new Set(keys).size, keys.length)
+})
+
+t.test('rateLimitKey() counts the /64 of an IPv6 address', async (t) => {
+  t.equal(keyOf('ip', undefined, '2001:db8:1:2:3:4:5:6'), keyOf('ip', undefined, '2001:db8:1:2::1'))
+  t.not(keyOf('ip', undefined, '2001:db8:1:2::1'), keyOf('ip', undefined, '2001:db8:1:3::1'))
+})

@@ -1,0 +1,254 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { openRateLimiter } from '../../../gateway/limits/open-rate-limiter.ts'
+import { compileRateLimit, type RateLimitRule } from '../../../gateway/limits/rate-limit.ts'
+import { createLogger } from '../../../runtime/logger.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+import { until } from '../../fixtures/until.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'scopegate-limits-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+let rejections = 0
+process.on('unhandledRejection', () => {
+  rejections += 1
+})
+
+const aLimit = (rule: Partial<RateLimitRule> = {}) =>
+  compileRateLimit('test/route', { requests: 5, perMs: 3_600_000, by: 'client', ...rule })
+
+/** A limiter of one process, and how often it counted for itself. */
+async function aLimiter(t: Test, url: string) {
+  const fallbacks: Record<string, number> = {}
+  let log = ''
+  const limiter = await openRateLimiter({
+    redis: { url },
+    logger: createLogger({ level: 'info', service: 'gateway' }, { write: (line) => (log += line) }),
+    tickMs: () => performance.now(),
+    onFallback: (reason) => {
+      fallbacks[reason] = (fallbacks[reason] ?? 0) + 1
+    },
+  })
+  t.teardown(() => limiter.close())
+  return { limiter, fallbacks, log: () => log }
+}
+
+/** Starts redis-server for one test; `stop` may be called in it. */
+async function aRedis(t: Test, options: { port?: number; password?: string } = {}) {
+  const redis = await startRedis({ folder, ...options })
+  let isRunning = true
+  const stop = async () => {
+    if (isRunning) await redis.stop()
+    isRunning = false
+  }
+  t.teardown(stop)
+  return { ...redis, stop }
+}
+
+t.test('processes that share a Redis give one limit together, however they race', async (t) => {
+  const { url } = await aRedis(t)
+  const one = await aLimiter(t, url)
+  const two = await aLimiter(t, url)
+  const limit = aLimit({ requests: 50 })
+  const verdicts = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? one : two).limiter.take(limit, 'a')),
+  )
+  t.equal(verdicts.filter((verdict) => verdict.allowed).length, 50)
+  t.strictSame(
+    new Set(verdicts.filter((verdict) => verdict.allowed).map((verdict) => verdict.remaining)).size,
+    50,
+    'each was told another remainder',
+  )
+  for (const verdict of verdicts.filter((one) => !one.allowed))
+    t.ok(verdict.retryAfterMs > 0 && verdict.retryAfterMs <= 72_000)
+  t.strictSame([one.fallbacks, two.fallbacks], [{}, {}])
+})
+
+t.test('who was refused is refused here, without another question to Redis', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter } = await aLimiter(t, url)
+  const limit = aLimit({ requests: 1 })
+  const spy = new Redis(url)
+  t.teardown(() => spy.disconnect())
+  await limiter.take(limit, 'a')
+  const calls = async () => /cmdstat_evalsha:calls=(\d+)/.exec(await spy.info('commandstats'))?.[1]
+  const before = await calls()
+  for (let i = 0; i < 100; i++) {
+    const verdict = limiter.take(limit, 'a')
+    if (verdict instanceof Promise) t.fail('it asked')
+    else t.equal(verdict.allowed, false)
+  }
+  t.equal(await calls(), before)
+})
+
+t.test('what stands in Redis is a hash that ends by itself: no client, no subject, no address', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter } = await aLimiter(t, url)
+  await limiter.take(aLimit({ perMs: 60_000 }), 'test/route s:alice@example.com')
+  const spy = new Redis(url)
+  t.teardown(() => spy.disconnect())
+  const keys = await spy.keys('*')
+  t.match(keys, [/^scopegate:rate:[\w-]{27}$/])
+  const ttlMs = await spy.pttl(String(keys[0]))
+  t.ok(ttlMs > 0 && ttlMs <= 12_000, `${ttlMs} ms: until it is earned back`)
+})
+
+t.test('a Redis that forgot the script, or everything, is told again', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter, fallbacks } = await aLimiter(t, url)
+  const spy = new Redis(url)
+  t.teardown(() => spy.disconnect())
+  await limiter.take(aLimit(), 'a')
+  await spy.script('FLUSH')
+  t.match(await limiter.take(aLimit(), 'a'), { allowed: true, remaining: 3 })
+  t.strictSame(fallbacks, {})
+})
+
+t.test('a clock that was set back locks nobody out for longer than the window', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter } = await aLimiter(t, url)
+  const limit = aLimit({ perMs: 60_000 })
+  await limiter.take(limit, 'a')
+  const spy = new Redis(url)
+  t.teardown(() => spy.disconnect())
+  const [key = ''] = await spy.keys('*')
+  await spy.set(key, String(Date.now() * 1_000 + 3_600_000_000))
+  t.match(await limiter.take(limit, 'a'), { allowed: false, retryAfterMs: 12_000 })
+})
+
+t.test('a key that holds something else counts as a failure, not as an answer', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter, fallbacks } = await aLimiter(t, url)
+  const spy = new Redis(url)
+  t.teardown(() => spy.disconnect())
+  await limiter.take(aLimit(), 'a')
+  const [key = ''] = await spy.keys('*')
+  await spy.del(key)
+  await spy.lpush(key, 'x')
+  t.match(await limiter.take(aLimit(), 'a'), { allowed: true, remaining: 3 }, 'counting goes on here')
+  t.strictSame(fallbacks, { failed: 1 })
+})
+
+t.test('when Redis dies counting goes on where it was, and comes back with it', async (t) => {
+  const redis = await aRedis(t)
+  const { limiter, fallbacks, log } = await aLimiter(t, redis.url)
+  const limit = aLimit()
+  for (const remaining of [4, 3, 2]) t.match(await limiter.take(limit, 'a'), { allowed: true, remaining })
+  await redis.stop()
+  const verdicts = []
+  for (let i = 0; i < 4; i++) verdicts.push(await limiter.take(limit, 'a'))
+  t.strictSame(
+    verdicts.map((one) => one.allowed),
+    [true, true, false, false],
+    'five in all: open, but bounded',
+  )
+  t.ok((fallbacks['away'] ?? 0) + (fallbacks['failed'] ?? 0) >= 2)
+  await until('the loss is told', async () => /redis connection lost/.test(log()))
+
+  await aRedis(t, { port: redis.port })
+  await until('Redis counts again', async () => {
+    const before = { ...fallbacks }
+    await limiter.take(limit, `probe-${performance.now()}`)
+    return JSON.stringify(before) === JSON.stringify(fallbacks)
+  })
+  t.match(await limiter.take(limit, 'b'), { allowed: true, remaining: 4 })
+})
+
+t.test('the gateway starts without Redis, and uses it once it is there', async (t) => {
+  const { port, stop } = await aRedis(t)
+  await stop()
+  const { limiter, fallbacks, log } = await aLimiter(t, `redis://:the-password@127.0.0.1:${port}`)
+  t.match(log(), /cannot be reached/)
+  t.notMatch(log(), /the-password/)
+  t.match(limiter.take(aLimit(), 'a'), { allowed: true, remaining: 4 }, 'at once')
+  t.strictSame(fallbacks, { away: 1 })
+  await aRedis(t, { port, password: 'the-password' })
+  await until('Redis counts', async () => limiter.take(aLimit(), `b-${performance.now()}`) instanceof Promise)
+})
+
+t.test('a wrong address or password keeps the gateway from starting', async (t) => {
+  const { port } = await aRedis(t, { password: 'right' })
+  await t.rejects(aLimiter(t, `redis://:wrong-password@127.0.0.1:${port}`), { code: 'ERR_REDIS_REFUSED' })
+  await t.rejects(aLimiter(t, `redis://127.0.0.1:${port}`), { code: 'ERR_REDIS_REFUSED' })
+  await t.rejects(aLimiter(t, 'http://127.0.0.1:1'), { code: 'ERR_REDIS_URL' })
+})
+
+t.test('a paused Redis holds nobody up for longer than the timeout, and then nobody at all', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter, fallbacks, log } = await aLimiter(t, url)
+  const limit = aLimit({ requests: 1_000_000 })
+  await limiter.take(limit, 'a')
+  const spy = new Redis(url)
+  t.teardown(() => spy.disconnect())
+  await spy.client('PAUSE', 1_500)
+  // Whoever came before the breaker opened waited for the timeout; the order of events is what is looked at, not time.
+  const first = await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.take(limit, `first-${i}`)))
+  t.ok(first.every((verdict) => verdict.allowed))
+  t.equal(fallbacks['failed'], 20)
+  for (let i = 0; i < 500; i++)
+    if (limiter.take(limit, `then-${i}`) instanceof Promise)
+      t.fail(`request ${i} waited for a Redis that is given up`)
+  t.equal(fallbacks['open'], 500)
+  t.match(log(), /counted in this process/)
+  await until(
+    'the breaker closes',
+    async () => limiter.take(limit, `later-${performance.now()}`) instanceof Promise,
+  )
+  t.match(log(), /counted in redis again/)
+})
+
+t.test('a Redis that takes connections and says nothing is asked for at most once a second', async (t) => {
+  const { url, port, stop } = await aRedis(t)
+  const { limiter } = await aLimiter(t, url)
+  await stop()
+  let connections = 0
+  const sockets = new Set<import('node:net').Socket>()
+  const silent = createServer((socket) => {
+    connections += 1
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+  })
+  await new Promise<void>((resolve) => silent.listen(port, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  })
+  await until('the loss is noticed', async () => !(limiter.take(aLimit(), 'a') instanceof Promise))
+  const startMs = performance.now()
+  await until('a second attempt', async () => {
+    for (let i = 0; i < 50; i++)
+      if (limiter.take(aLimit({ requests: 1_000_000 }), 'a') instanceof Promise) t.fail('it waited')
+    return connections >= 2
+  })
+  t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
+})
+
+t.test('a Redis that comes and goes is reconnected to at most once a second', async (t) => {
+  const first = await aRedis(t)
+  const { limiter } = await aLimiter(t, first.url)
+  const limit = aLimit({ requests: 1_000_000 })
+  const startMs = performance.now()
+  let stop = first.stop
+  let connections = 0
+  let allowed = 0
+  for (let round = 0; round < 4; round++) {
+    for (let i = 0; i < 100; i++) if ((await limiter.take(limit, `a-${i}`)).allowed) allowed += 1
+    await stop()
+    for (let i = 0; i < 100; i++) if ((await limiter.take(limit, `a-${i}`)).allowed) allowed += 1
+    const next = await aRedis(t, { port: first.port })
+    stop = next.stop
+    const spy = new Redis(first.url)
+    await until('the connection is back', async () => limiter.take(limit, 'probe') instanceof Promise)
+    connections += Number(/total_connections_received:(\d+)/.exec(await spy.info('stats'))?.[1]) - 1
+    spy.disconnect()
+  }
+  t.equal(allowed, 800)
+  t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
+})
+
+t.test('none of this left a rejection that nobody handled', async (t) => {
+  t.equal(rejections, 0)
+})
