@@ -1,8 +1,7 @@
-import { join } from 'node:path'
+import { findConfigDir } from '../runtime/config-dir.ts'
 import { onTermination } from '../runtime/drain.ts'
-import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
+import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
-import { findPackageRoot } from '../runtime/package-root.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
 import { startAuthorizationServer } from './app.ts'
 import { readAuthorizationServerConfig } from './config.ts'
@@ -12,12 +11,12 @@ const GRACE_MS = 25_000 // below the 30 s that Kubernetes waits
 
 try {
   const { config, warnings } = readAuthorizationServerConfig({
-    configDir: process.env['SCOPEGATE_CONFIG_DIR'] ?? join(findPackageRoot(), 'config'),
+    configDir: findConfigDir(process.env),
     env: process.env,
   })
   const logger = createLogger({ level: config.log.level, service: 'authorization-server' })
   routeConsole(logger)
-  if (warnings.length > 0) logger.warn({ event: 'config_warnings' }, formatDiagnostics(warnings))
+  logConfigWarnings(logger, warnings)
   const server = await startAuthorizationServer({ config, logger })
   onTermination(() => server.close(), { logger, graceMs: GRACE_MS })
   logger.info(

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { AuthorizationServerFile } from '../authorization-server/config.ts'
 import { findUnclearAddresses, GatewayFile, UpstreamsFile } from '../gateway/config.ts'
 import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
@@ -59,6 +58,8 @@ export async function check(options: {
     found.push(...findUnclearAddresses(upstreams.value, displayPath(upstreamsFile)))
   const ownVariables = gateway?.warnings ?? []
   if (existsSync(config('authorization-server.yaml'))) {
+    // Only here: the gateway's image holds no authorization server, and no such file either.
+    const { AuthorizationServerFile } = await import('../authorization-server/config.ts')
     const other = attempt(() =>
       readConfig({ file: config('authorization-server.yaml'), schema: AuthorizationServerFile, env }),
     )

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
-import { join } from 'node:path'
+import { findConfigDir } from '../runtime/config-dir.ts'
 import { type EndReason, onTermination } from '../runtime/drain.ts'
+import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
-import { findPackageRoot } from '../runtime/package-root.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
 import { type Gateway, type StopOptions, startGateway } from './app.ts'
 import { readGatewayConfig } from './config.ts'
@@ -13,15 +13,13 @@ import { supervise } from './workers/supervise.ts'
 const LAST_RESORT_MS = 5_000
 
 try {
-  const configDir = process.env['SCOPEGATE_CONFIG_DIR'] ?? join(findPackageRoot(), 'config')
-  const { config, warnings } = readGatewayConfig({ configDir, env: process.env })
+  const { config, warnings } = readGatewayConfig({ configDir: findConfigDir(process.env), env: process.env })
   const logger = createLogger({ level: config.log.level, service: 'gateway' })
   const options = { config, logger }
 
   if (cluster.isWorker) await runWorker(options)
   else {
-    for (const { code, place, message } of warnings)
-      logger.warn({ event: 'config_warning', diagnostic: code, place }, message)
+    logConfigWarnings(logger, warnings)
     if (config.workers === 1) {
       run(await startGateway(options))
       process.on('SIGUSR2', () =>

@@ -173,14 +173,16 @@ function convert(given: string, schema: Schema): unknown {
 }
 
 function unknownVariable(name: string, prefix: string, schema: Schema): Diagnostic {
-  const near = suggest(name, [...variableNames(schema, prefix), ...KNOWN_ELSEWHERE])
+  // The prefix that all share would make strangers look alike.
+  const names = [...variableNames(schema, prefix), ...KNOWN_ELSEWHERE].map((one) => one.slice(PREFIX.length))
+  const near = suggest(name.slice(PREFIX.length), names)
   return diagnostic(
     'C110',
     `${name} sets nothing: there is no such key`,
     wholeFile(`environment variable ${name}`),
     {
       severity: 'warning',
-      hint: near === undefined ? undefined : `did you mean ${near}?`,
+      hint: near === undefined ? undefined : `did you mean ${PREFIX}${near}?`,
     },
   )
 }

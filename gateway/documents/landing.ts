@@ -30,7 +30,7 @@ export function landingDocument(options: { readonly baseUrl: string; readonly na
     'text/html; charset=utf-8',
     `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(name)}</title></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${escapeHtml(name)}</title></head>
 <body><main><h1>${escapeHtml(name)}</h1>
 <p>Base address: <code>${escapeHtml(baseUrl)}</code></p>
 <ul>
