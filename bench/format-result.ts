@@ -5,13 +5,15 @@ import { type Summary, summarise } from './summarise.ts'
 
 const OTHERS_TOLERATED = 0.02 // of the server's processor, over a round
 
-/** The table of a row for a terminal: CPU time per request of every subject, and the ratios taken round by round. */
+/** The table of a row for a terminal: CPU time per request of every subject, and the ratios taken round by round, their median against the target. */
 export function formatResult(result: RowResult): string {
   const width = Math.max(...result.measured.map(({ name }) => name.length), ...result.ratios.map(ratioWidth))
   const lines = result.measured.map((measured) => formatMeasured(measured, width))
   const ratios = result.ratios.map((ratio) => {
     const figures = pairUp(result.measured, ratio.of, ratio.to)
-    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(summarise(figures), 2)}   goal <= ${ratio.goal}`
+    const found = summarise(figures)
+    const verdict = found.median <= ratio.goal ? 'reached' : 'NOT REACHED'
+    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(found, 2)}   target <= ${ratio.goal}: ${verdict}`
   })
   const conditions = Object.entries(result.conditions).map(([name, value]) => `  ${name}: ${value}`)
   return [

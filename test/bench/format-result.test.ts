@@ -29,7 +29,7 @@ t.test('formatResult() shows every subject, the ratio and the conditions', async
   })
   t.match(text, /^A row\n {2}load: wrk 4\.1\.0\n/)
   t.match(text, /^ {2}a +10\.0 +20\.0 +30\.0 +10000 +20 %$/m)
-  t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 {3}goal <= 0\.55$/m)
+  t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 {3}target <= 0\.55: reached$/m)
 })
 
 t.test('formatResult() says so when other programs had the processor', async (t) => {
