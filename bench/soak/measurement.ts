@@ -1,0 +1,42 @@
+/** A number that was measured beside the one it has to reach. */
+export type Measurement = {
+  readonly what: string
+  readonly measured: string
+  /** `none` where a number is only told. */
+  readonly bar: string
+  /** Undefined where there is no bar. */
+  readonly held: boolean | undefined
+}
+
+export const MIB = 1_024 * 1_024
+
+/** Resident memory against a bar. */
+export function measuredRss(what: string, peakBytes: number, barMib: number): Measurement {
+  return {
+    what: `${what}: peak RSS`,
+    measured: `${(peakBytes / MIB).toFixed(0)} MiB`,
+    bar: `<= ${barMib} MiB`,
+    held: peakBytes <= barMib * MIB,
+  }
+}
+
+/** Something that has to be exactly so. */
+export function measuredCount(what: string, measured: number, wanted: number): Measurement {
+  return { what, measured: String(measured), bar: String(wanted), held: measured === wanted }
+}
+
+const VERDICTS = { true: 'held', false: 'NOT HELD', undefined: '' } as const
+
+/** Lines of a table, columns aligned. */
+export function formatMeasurements(rows: readonly Measurement[]): string {
+  const width = (pick: (row: Measurement) => string): number =>
+    Math.max(...rows.map((row) => pick(row).length))
+  const what = width((row) => row.what)
+  const measured = width((row) => row.measured)
+  const bar = width((row) => row.bar)
+  return rows
+    .map((row) =>
+      `${row.what.padEnd(what)}  ${row.measured.padStart(measured)}  bar ${row.bar.padEnd(bar)}  ${VERDICTS[String(row.held) as keyof typeof VERDICTS]}`.trimEnd(),
+    )
+    .join('\n')
+}

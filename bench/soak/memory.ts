@@ -1,0 +1,51 @@
+// npm run soak:memory: large bodies, slow readers, idle connections and slow heads against one gateway process with a heap
+// of 256 MiB. Prints each number beside its bar; exit code 1 when one is not held.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCleanup } from '../cleanup.ts'
+import { measureBigBodies } from './big-bodies.ts'
+import { measureIdleConnections } from './idle-connections.ts'
+import { formatMeasurements, type Measurement } from './measurement.ts'
+import { measureSlowHeads } from './slow-heads.ts'
+import { measureSlowReaders } from './slow-readers.ts'
+import { startBodyUpstream } from './start-body-upstream.ts'
+import { type SoakGateway, startSoakGateway } from './start-soak-gateway.ts'
+
+const GIB = 1_024 ** 3
+
+const PARTS: Readonly<Record<string, (gateway: SoakGateway) => Promise<readonly Measurement[]>>> = {
+  bodies: (gateway) => measureBigBodies(gateway, GIB),
+  readers: (gateway) => measureSlowReaders(gateway, { readers: 200, seconds: 15 }),
+  idle: (gateway) => measureIdleConnections(gateway, 10_000),
+  heads: (gateway) => measureSlowHeads(gateway, 1_000),
+}
+
+const cleanup = createCleanup()
+const folder = mkdtempSync(join(tmpdir(), 'scopegate-soak-'))
+cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
+
+try {
+  const upstream = await startBodyUpstream(cleanup)
+  const rows: Measurement[] = []
+  for (const [name, measure] of Object.entries(PARTS)) {
+    const own = createCleanup() // a fresh process each: no part inherits another's memory
+    cleanup.add(own.run)
+    mkdirSync(join(folder, name))
+    const gateway = await startSoakGateway({
+      folder: join(folder, name),
+      cleanup: own,
+      upstream,
+      settings: { limits: { body: '2GiB' } },
+      nodeOptions: ['--max-old-space-size=256'],
+    })
+    rows.push(...(await measure(gateway)))
+    await own.run()
+  }
+  console.log(formatMeasurements(rows))
+  process.exitCode = rows.every((row) => row.held !== false) ? 0 : 1
+} finally {
+  await cleanup.run()
+}

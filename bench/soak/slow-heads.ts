@@ -1,0 +1,64 @@
+import { connect } from 'node:net'
+import { type Measurement, measuredCount } from './measurement.ts'
+import { readPercentile } from './read-percentile.ts'
+import type { SoakGateway } from './start-soak-gateway.ts'
+
+const BAR_SECONDS = 15
+const DRIP_EVERY_MS = 1_000
+const GIVE_UP_MS = 30_000
+
+/** Attackers that send the head of a request a line at a time and never end it, while others are served. */
+export async function measureSlowHeads(
+  gateway: SoakGateway,
+  attackers: number,
+): Promise<readonly Measurement[]> {
+  const { hostname, port, host } = new URL(gateway.url)
+  const startedMs = performance.now()
+  let closed = 0
+  let lastClosedMs = 0
+  const sockets = Array.from({ length: attackers }, () => {
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      closed += 1
+      lastClosedMs = performance.now() - startedMs
+    })
+    socket.write(`GET /pub/slow HTTP/1.1\r\nhost: ${host}\r\n`)
+    socket.resume()
+    return socket
+  })
+  const dripping = setInterval(() => {
+    for (const socket of sockets) if (socket.writable) socket.write('x-a: b\r\n')
+  }, DRIP_EVERY_MS)
+  const times: number[] = []
+  let failed = 0
+  while (closed < attackers && performance.now() - startedMs < GIVE_UP_MS) {
+    const atMs = performance.now()
+    const ok = await fetch(`${gateway.url}/pub/healthy?bytes=2`).then(
+      async (answer) => (await answer.text()).length === 2 && answer.status === 200,
+      () => false,
+    )
+    times.push(performance.now() - atMs)
+    if (!ok) failed += 1
+  }
+  clearInterval(dripping)
+  const closedInTime = closed
+  for (const socket of sockets) socket.destroy()
+  const what = `${attackers} slow heads`
+  return [
+    measuredCount(`${what}: closed`, closedInTime, attackers),
+    {
+      what: `${what}: the last one closed after`,
+      measured: `${(lastClosedMs / 1_000).toFixed(1)} s`,
+      bar: `<= ${BAR_SECONDS} s`,
+      held: closedInTime === attackers && lastClosedMs <= BAR_SECONDS * 1_000,
+    },
+    measuredCount(`${what}: of ${times.length} healthy requests, failed`, failed, 0),
+    {
+      what: `${what}: p99 of a healthy request`,
+      measured: `${readPercentile(times, 0.99).toFixed(1)} ms`,
+      bar: 'none',
+      held: undefined,
+    },
+  ]
+}

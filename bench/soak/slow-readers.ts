@@ -1,0 +1,42 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Measurement, measuredCount, measuredRss } from './measurement.ts'
+import type { SoakGateway } from './start-soak-gateway.ts'
+import { watchRss } from './watch-rss.ts'
+
+const BAR_MIB = 300
+const BYTES = 100 * 1_000_000
+const READ_EVERY_MS = 500
+
+/** Clients that each ask for 100 MB and take it a piece at a time; they leave after `seconds` seconds. */
+export async function measureSlowReaders(
+  gateway: SoakGateway,
+  options: { readonly readers: number; readonly seconds: number },
+): Promise<readonly Measurement[]> {
+  const { hostname, port, host } = new URL(gateway.url)
+  const rss = watchRss(gateway.process.pid)
+  const begun = new Set<Socket>()
+  const sockets = Array.from({ length: options.readers }, () => {
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => undefined)
+    socket.write(`GET /pub/slow?bytes=${BYTES} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
+    socket.on('data', () => {
+      begun.add(socket)
+      socket.pause()
+    })
+    return socket
+  })
+  const reading = setInterval(() => {
+    for (const socket of sockets) socket.resume()
+  }, READ_EVERY_MS)
+  await wait(options.seconds * 1_000)
+  const kept = sockets.filter((socket) => begun.has(socket) && !socket.closed).length
+  clearInterval(reading)
+  for (const socket of sockets) socket.destroy()
+  rss.stop()
+  const what = `${options.readers} slow readers of 100 MB, ${options.seconds} s`
+  return [
+    measuredRss(what, rss.peakBytes, BAR_MIB),
+    measuredCount(`${what}: still being served`, kept, options.readers),
+  ]
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+
+/** How much memory a process has been using. Bytes. */
+export type RssWatch = {
+  readonly peakBytes: number
+  stop(): void
+}
+
+const LOOK_EVERY_MS = 50
+
+/** Resident memory of a process now (Linux). Bytes. */
+export function readRss(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024
+}
+
+/** Looks at the resident memory of a process again and again until it is told to stop. */
+export function watchRss(pid: number): RssWatch {
+  let peakBytes = readRss(pid)
+  const timer = setInterval(() => {
+    peakBytes = Math.max(peakBytes, readRss(pid))
+  }, LOOK_EVERY_MS)
+  return {
+    get peakBytes() {
+      return peakBytes
+    },
+    stop: () => clearInterval(timer),
+  }
+}

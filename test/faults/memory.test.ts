@@ -1,0 +1,45 @@
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { measureBigBodies } from '../../bench/soak/big-bodies.ts'
+import { measureIdleConnections } from '../../bench/soak/idle-connections.ts'
+import type { Measurement } from '../../bench/soak/measurement.ts'
+import { measureSlowHeads } from '../../bench/soak/slow-heads.ts'
+import { measureSlowReaders } from '../../bench/soak/slow-readers.ts'
+import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
+import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+
+// The long forms, with every bar, are `npm run soak:memory`. Times are told there and not asserted here.
+async function start(t: Test): Promise<SoakGateway> {
+  const cleanup = createCleanup()
+  const folder = t.testdir()
+  t.teardown(() => cleanup.run())
+  return startSoakGateway({
+    folder,
+    cleanup,
+    upstream: await startBodyUpstream(cleanup),
+    settings: { limits: { body: '2GiB' } },
+    nodeOptions: ['--max-old-space-size=256'],
+  })
+}
+
+function hold(t: Test, rows: readonly Measurement[]): void {
+  for (const row of rows)
+    if (row.held !== undefined && !row.bar.endsWith(' s'))
+      t.ok(row.held, `${row.what} is ${row.measured}, ${row.bar} wanted`)
+}
+
+t.test('large bodies pass in both directions without being held', async (t) => {
+  hold(t, await measureBigBodies(await start(t), 128 * 1_024 * 1_024))
+})
+
+t.test('clients that read slowly hold up nothing but themselves', async (t) => {
+  hold(t, await measureSlowReaders(await start(t), { readers: 50, seconds: 3 }))
+})
+
+t.test('idle connections are cheap', async (t) => {
+  hold(t, await measureIdleConnections(await start(t), 1_000))
+})
+
+t.test('heads that never end are closed while others are served', async (t) => {
+  hold(t, await measureSlowHeads(await start(t), 100))
+})
