@@ -12,7 +12,7 @@ export type RateLimiter = {
   close(): void
 }
 
-/** Some 20 MiB of them: who was seen least recently is forgotten first, and starts anew. */
+/** Some 40 MiB of them: who was seen least recently is forgotten first, and starts anew. */
 const MAX_ENTRIES = 100_000
 /** Longest wait for Redis before a request is counted here. Milliseconds. */
 const REDIS_TIMEOUT_MS = 75

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { networkOf } from '../../runtime/network-of.ts'
 import type { Caller } from '../identity/caller.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -14,8 +15,15 @@ export function rateLimitKey(
   const { by, keyPrefix } = limit
   if (by === 'route') return keyPrefix
   if (by !== 'ip' && caller !== undefined) {
-    if (by === 'subject' && caller.subject !== undefined) return `${keyPrefix}s:${caller.subject}`
-    if (caller.clientId !== undefined) return `${keyPrefix}c:${caller.clientId}`
+    if (by === 'subject' && caller.subject !== undefined) return `${keyPrefix}s:${shortened(caller.subject)}`
+    if (caller.clientId !== undefined) return `${keyPrefix}c:${shortened(caller.clientId)}`
   }
   return `${keyPrefix}a:${networkOf(clientAddress)}`
+}
+
+/** So many keys are kept that a long name must not make one large. */
+const MAX_NAME_LENGTH = 100
+
+function shortened(name: string): string {
+  return name.length <= MAX_NAME_LENGTH ? name : `#${hash('sha256', name, 'base64url')}`
 }

@@ -46,3 +46,9 @@ t.test('rateLimitKey() counts the /64 of an IPv6 address', async (t) => {
   t.equal(keyOf('ip', undefined, '2001:db8:1:2:3:4:5:6'), keyOf('ip', undefined, '2001:db8:1:2::1'))
   t.not(keyOf('ip', undefined, '2001:db8:1:2::1'), keyOf('ip', undefined, '2001:db8:1:3::1'))
 })
+
+t.test('rateLimitKey() stays short for a long name, and tells long names apart', async (t) => {
+  const long = 'x'.repeat(60_000)
+  t.ok(keyOf('subject', { subject: long }).length < 200)
+  t.not(keyOf('subject', { subject: `${long}1` }), keyOf('subject', { subject: `${long}2` }))
+})
