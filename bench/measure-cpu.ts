@@ -4,24 +4,27 @@ import { BenchError } from './bench-error.ts'
 const MICROS_PER_TICK = 10_000 // /proc counts in USER_HZ, which is 100 on every architecture that Node.js runs on
 
 /**
- * CPU time that a process (all its threads, ended ones too) has used since it began, user and system, in microseconds.
+ * CPU time that a server has used since it began, user and system, in microseconds: its process with all its threads, and
+ * the processes that it started, such as workers, those that have ended included.
  * @throws {BenchError} ERR_BENCH_SUBJECT when there is no such process any more.
  */
 export function measureCpuMicros(pid: number): number {
-  return parseCpuTicks(readStat(pid)) * MICROS_PER_TICK
-}
-
-function readStat(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return sumCpuTicks(pid) * MICROS_PER_TICK
   } catch (cause) {
     throw new BenchError('ERR_BENCH_SUBJECT', `the server under test (process ${pid}) has ended`, { cause })
   }
 }
 
-/** utime + stime of a /proc/PID/stat line: fields 14 and 15 of proc_pid_stat(5). */
+/** utime, stime, cutime and cstime of a /proc/PID/stat line: fields 14 to 17 of proc_pid_stat(5). */
 export function parseCpuTicks(stat: string): number {
   // Field 2 is the program's name in brackets and may hold spaces and brackets itself, so counting begins after the last one.
   const fromState = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return Number(fromState[11]) + Number(fromState[12])
+  return fromState.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
+}
+
+function sumCpuTicks(pid: number): number {
+  const own = parseCpuTicks(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  return children.reduce((sum, child) => sum + sumCpuTicks(Number(child)), own)
 }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import t from 'tap'
 import { BenchError } from '../../bench/bench-error.ts'
 import { measureCpuMicros, parseCpuTicks } from '../../bench/measure-cpu.ts'
@@ -10,14 +11,27 @@ t.test('measureCpuMicros() says so when the process has ended', async (t) => {
   )
 })
 
-t.test('parseCpuTicks() adds utime and stime, whatever the program is called', async (t) => {
-  const fields = 'S 1 4242 4242 0 -1 4194560 100 0 0 0 321 45 7 8 20 0 11 0 100 0 0'
-  t.equal(parseCpuTicks(`4242 (node) ${fields}`), 366)
-  t.equal(parseCpuTicks(`4242 (a) b (c) ${fields}`), 366)
-})
+t.test(
+  'parseCpuTicks() adds own time and that of ended children, whatever the program is called',
+  async (t) => {
+    const fields = 'S 1 4242 4242 0 -1 4194560 100 0 0 0 321 45 7 8 20 0 11 0 100 0 0'
+    t.equal(parseCpuTicks(`4242 (node) ${fields}`), 381)
+    t.equal(parseCpuTicks(`4242 (a) b (c) ${fields}`), 381)
+  },
+)
 
 t.test('measureCpuMicros() grows while this process works', async (t) => {
   const before = measureCpuMicros(process.pid)
   while (measureCpuMicros(process.pid) === before);
   t.ok(measureCpuMicros(process.pid) > before)
+})
+
+t.test('measureCpuMicros() counts what a process that this one started uses', async (t) => {
+  const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
+  t.teardown(() => child.kill('SIGKILL'))
+  const ofChild = 100_000
+  while (measureCpuMicros(child.pid ?? 0) < ofChild);
+  const { user, system } = process.cpuUsage()
+  const ROUNDING = 40_000 // every figure of /proc is cut to 10 ms
+  t.ok(measureCpuMicros(process.pid) >= user + system + ofChild - ROUNDING)
 })
