@@ -202,6 +202,10 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     headersLimitBytes: config.limits.headersBytes,
     handle: pipeline.handle,
     newRequestId,
+    connectionsLimit: Math.ceil(config.limits.connections / config.workers),
+    onRefused: metrics.connectionRefused,
+    onAcceptError: (error) =>
+      logger.error({ event: 'accept_failed', err: error }, 'no connection could be accepted'),
   })
 
   const connections = closeGently(server.server)

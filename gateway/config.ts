@@ -82,6 +82,8 @@ export type GatewayConfig = {
     readonly headersBytes: number
     readonly targetBytes: number
     readonly tokenBytes: number
+    /** Client connections at once, all workers together. */
+    readonly connections: number
   }
   /** Shares rate limits among processes; undefined: each counts for itself. */
   readonly redis: { readonly url: string } | undefined
@@ -207,6 +209,9 @@ export const GatewayFile = Type.Object(
           headers: Type.Optional(ByteSizeText('largest request head')),
           target: Type.Optional(ByteSizeText('longest path with query')),
           token: Type.Optional(ByteSizeText('longest Authorization header')),
+          connections: Type.Optional(
+            Type.Integer({ description: 'client connections at once', minimum: 1, maximum: 1_000_000 }),
+          ),
         },
         { description: 'how much a request may hold' },
       ),
@@ -299,7 +304,7 @@ const DEFAULTS = {
   ejection: { failures: 5, for: '30s' },
   drain: { delay: '5s', grace: '20s' },
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
-  limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB' },
+  limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },
   logLevel: 'info',
 } as const
 
@@ -488,6 +493,7 @@ function toConfig(
       headersBytes: bytes(limits.headers),
       targetBytes: bytes(limits.target),
       tokenBytes: bytes(limits.token),
+      connections: limits.connections,
     },
     redis: file.redis,
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },

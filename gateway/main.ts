@@ -4,6 +4,7 @@ import { type EndReason, onTermination } from '../runtime/drain.ts'
 import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
+import { surviveExceptions } from '../runtime/survive-exceptions.ts'
 import { type Gateway, type StopOptions, startGateway } from './app.ts'
 import { readGatewayConfig } from './config.ts'
 import { runWorker } from './workers/run-worker.ts'
@@ -17,7 +18,7 @@ try {
   const logger = createLogger({ level: config.log.level, service: 'gateway' })
   const options = { config, logger }
 
-  if (cluster.isWorker) await runWorker(options)
+  if (cluster.isWorker) surviveExceptions(logger, await runWorker(options))
   else {
     logConfigWarnings(logger, warnings)
     if (config.workers === 1) {
@@ -38,6 +39,7 @@ try {
   }
 
   function run(gateway: Gateway): void {
+    surviveExceptions(logger)
     onTermination((reason) => gateway.close({ how: howToStop(reason) }), {
       logger,
       graceMs: config.drain.graceMs + LAST_RESORT_MS,

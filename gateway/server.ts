@@ -15,6 +15,11 @@ export type ServerOptions = {
   readonly headersLimitBytes: number
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   readonly newRequestId: () => string
+  /** Connections beyond these are closed unread. */
+  readonly connectionsLimit: number
+  readonly onRefused: () => void
+  /** The system gives no connection, e.g. EMFILE; the server goes on. */
+  readonly onAcceptError: (error: Error) => void
 }
 
 /** A head that takes longer is an attack or a broken client. Milliseconds. */
@@ -54,6 +59,13 @@ function createHttpServer(options: ServerOptions): Server {
     insecureHTTPParser: false,
     requireHostHeader: false, // checked in stage 1, which answers with a body
     noDelay: true,
+  })
+  server.maxConnections = options.connectionsLimit
+  // A worker's share is its own: no other one is asked. Missing in the types of Node 24.
+  Object.assign(server, { dropMaxConnection: true })
+  server.on('drop', options.onRefused)
+  server.on('error', (error) => {
+    if (server.listening) options.onAcceptError(error)
   })
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     inTurn(request, response, options.handle)

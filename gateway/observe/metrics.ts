@@ -1,4 +1,4 @@
-import { Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
@@ -33,6 +33,8 @@ export type Metrics = {
   readonly tokens: TokenMeter
   /** Counts limits that were kept without Redis, although it is configured. */
   rateLimitFallback(reason: FallbackReason): void
+  /** Counts a connection that was closed because there were too many. */
+  readonly connectionRefused: () => void
   /** Replaces what is said about the policies. */
   policies(hash: string, routesOfPolicy: ReadonlyMap<string, number>): void
 }
@@ -200,8 +202,15 @@ export function createMetrics(sources: MetricsSources): Metrics {
 
   const fallback = keep((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
 
+  const connectionsRefused = new Counter({
+    name: 'scopegate_connections_refused_total',
+    help: 'Connections closed because there were too many.',
+    registers,
+  })
+
   return {
     registry,
+    connectionRefused: () => connectionsRefused.inc(),
     route(name) {
       const durationsOf = keep((method: string) =>
         keep((code_class: string) => durations.child({ route: name, method, code_class })),

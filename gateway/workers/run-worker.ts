@@ -6,9 +6,10 @@ import type { FromWorker, ToWorker } from './worker-messages.ts'
  * Serves as one of several workers until the supervisor says to stop. SIGTERM sent to a worker alone makes it ask for a
  * successor first; Ctrl-C, which a terminal sends to all, is the supervisor's business. When the supervisor is gone the
  * process ends at once, for it no longer gets connections (node:cluster).
+ * @returns asks for a successor.
  * @throws {BootError} as `serve` does.
  */
-export async function runWorker(options: GatewayOptions): Promise<void> {
+export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
   const serving = await serve(options)
   let stopping = false
 
@@ -30,6 +31,7 @@ export async function runWorker(options: GatewayOptions): Promise<void> {
   process.on('SIGINT', () => undefined)
   process.on('SIGTERM', () => tell({ kind: 'replace', reason: 'SIGTERM' }))
   tell({ kind: 'ready', url: serving.url })
+  return (reason) => tell({ kind: 'replace', reason })
 }
 
 function tell(message: FromWorker): void {
