@@ -10,6 +10,8 @@ const ID_BYTES = 10
 export function createRequestIds(nowMs: () => number): () => string {
   let pool = ''
   let at = 0
+  let lastMs = -1
+  let prefix = ''
   return () => {
     if (at + ID_BYTES * 2 > pool.length) {
       pool = randomBytes(POOL_BYTES).toString('hex')
@@ -17,9 +19,14 @@ export function createRequestIds(nowMs: () => number): () => string {
     }
     const random = pool.slice(at, at + ID_BYTES * 2)
     at += ID_BYTES * 2
-    const time = nowMs().toString(16).padStart(12, '0')
+    const timeMs = nowMs()
+    if (timeMs !== lastMs) {
+      lastMs = timeMs
+      const time = timeMs.toString(16).padStart(12, '0')
+      prefix = `${time.slice(0, 8)}-${time.slice(8, 12)}-7`
+    }
     // Version 7, and the variant's two bits 10 in front of the second random part.
     const variant = '89ab'[Number.parseInt(random[3] as string, 16) & 3]
-    return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
+    return `${prefix}${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
   }
 }

@@ -137,7 +137,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       forwarded: undefined,
     }
     inFlight += 1
-    response.once('close', () => finished(served))
+    response.on('close', () => finished(served))
     try {
       run(served)
     } catch (error) {

@@ -84,7 +84,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   start(): void {
     const { upstream, response } = this.#request
-    response.once('close', () => this.#clientClosed())
+    // A response closes once; `once` would make a second function of it, and take it off again.
+    response.on('close', () => this.#clientClosed())
     upstream.retryBudget.earn()
     const target = upstream.targets.choose()
     if (target === undefined) this.#ejected()
