@@ -8,7 +8,7 @@ export type Options = {
   readonly warmUpSeconds: number
 }
 
-const DEFAULTS: Options = { rounds: 10, roundSeconds: 2, warmUpSeconds: 4 }
+const DEFAULTS: Options = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
 
 /**
  * Reads the command line: `--rounds N --seconds N`, whole numbers from 1.
