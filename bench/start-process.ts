@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { BenchError } from './bench-error.ts'
 import type { Cleanup } from './cleanup.ts'
 
-const START_TIMEOUT_MS = 20_000
+const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 5_000
 const STDERR_KEPT_CHARACTERS = 4_000
 

@@ -158,9 +158,10 @@ function fold(text: string): string {
 /** Text stays text where the schema wants text; what cannot be converted stays as it is, and the schema refuses it. */
 function convert(given: string, schema: Schema): unknown {
   const types = new Set(branches(schema).map((one) => one.type))
-  if (types.has('string')) return given
+  // Before text: a key that takes a number or a word, such as `auto`, is given a number by its digits.
   if ((types.has('integer') || types.has('number')) && /^-?[0-9]{1,15}(\.[0-9]+)?$/.test(given))
     return Number(given)
+  if (types.has('string')) return given
   if (types.has('boolean') && (given === 'true' || given === 'false')) return given === 'true'
   if (!types.has('array') && !types.has('object')) return given
   if (types.has('array') && !given.trimStart().startsWith('['))

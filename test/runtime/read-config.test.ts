@@ -269,3 +269,13 @@ t.test('readConfig() freezes all of what it returns', async (t) => {
       Object.isFrozen(value.issuers[0]),
   )
 })
+
+t.test('readConfig() takes digits for a number where a key has a number or a word', async (t) => {
+  const file = join(t.testdir({ 'gateway.yaml': 'workers: auto\n' }), 'gateway.yaml')
+  const schema = Type.Object({ workers: Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1 })]) })
+  const workers = (given: string) =>
+    readConfig({ file, schema, env: { SCOPEGATE_WORKERS: given } }).value.workers
+  t.equal(workers('1'), 1)
+  t.equal(workers('auto'), 'auto')
+  t.throws(() => workers('0'), ConfigError)
+})
