@@ -19,7 +19,7 @@ import { protectedResourceDocument } from './documents/protected-resource.ts'
 import { openAssertionKeys } from './identity/assertion-keys.ts'
 import { createAssertions } from './identity/assertions.ts'
 import { createIntrospector } from './identity/introspect.ts'
-import { subscribeToRevocations } from './identity/revocations.ts'
+import { type RevocationsSubscription, subscribeToRevocations } from './identity/revocations.ts'
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
 import { VerdictCache } from './identity/verdict-cache.ts'
 import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
@@ -33,6 +33,7 @@ import { buildRouteTable } from './routes/route-table.ts'
 import { createServer } from './server.ts'
 import { buildSnapshot } from './snapshot.ts'
 import { createUpstream, type Upstream } from './upstreams/pool.ts'
+import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** A gateway that listens. */
 export type Gateway = {
@@ -108,6 +109,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const cache = new VerdictCache(config.tokenCache)
   let rateLimiter: RateLimiter | undefined
   let pipeline: Pipeline | undefined
+  let subscription: RevocationsSubscription | undefined
   let draining = false
   const metrics = createMetrics({
     version,
@@ -115,6 +117,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     cacheEntries: () => cache.size,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
     rateLimitEntries: () => rateLimiter?.size ?? 0,
+    websocketSessions: () => sessions.size,
   })
   metrics.policies(policies.hash, countRoutes(policies))
 
@@ -133,6 +136,14 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     nowMs: Date.now,
     maxFlights: MAX_INTROSPECTIONS,
     observe: metrics.tokens,
+  })
+
+  const sessions = createWebsocketSessions({
+    ...config.websockets,
+    recheckMs: config.tokenCache.maxTtlMs,
+    verdictOf: verdicts.verdictOf,
+    pushed: () => subscription?.connected === true,
+    nowMs: Date.now,
   })
 
   const openapi = createOpenapiDocument({
@@ -196,11 +207,13 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     forwardedHeader: config.forwardedHeader,
     nowMs: Date.now,
     tickMs,
+    sessions,
     draining: () => draining,
   })
   const server = createServer({
     headersLimitBytes: config.limits.headersBytes,
     handle: pipeline.handle,
+    hasWebsockets: () => snapshot.hasWebsockets,
     newRequestId,
     connectionsLimit: Math.ceil(config.limits.connections / config.workers),
     onRefused: metrics.connectionRefused,
@@ -215,16 +228,21 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     const startedMs = performance.now()
     connections.announce()
     if (how === 'accepting') await wait(delayMs)
+    // What would go on for ever ends now: its clients come again, elsewhere.
+    pipeline?.endStreams()
+    const sessionsOver = sessions.drain()
     const cut = await connections.finish({
       graceMs: Math.max(0, graceMs - (performance.now() - startedMs)),
       ...(how === 'retiring' ? { quietMs: delayMs } : {}),
     })
     if (cut > 0) logger.warn({ event: 'connections_cut', connections: cut }, 'what was still open was cut')
+    await sessionsOver
     await server.close()
   }
 
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
+    () => sessions.close(),
     () => accessLog.flush(),
     () => limiter.close(),
     () => openapi.close(),
@@ -244,16 +262,22 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     ])
     const url = await listen(server, config)
     if (revocations !== undefined) {
-      const subscription = subscribeToRevocations({
+      subscription = subscribeToRevocations({
         url: revocations,
         clientId: introspection.clientId,
         clientSecret: introspection.clientSecret,
-        onRevoked: verdicts.revoke,
-        onConnected: verdicts.clear,
+        onRevoked: (grant) => {
+          verdicts.revoke(grant)
+          sessions.revoke(grant)
+        },
+        onConnected: () => {
+          verdicts.clear()
+          sessions.recheck()
+        },
         logger,
         random: Math.random,
       })
-      closers.push(() => subscription.close())
+      closers.push(() => subscription?.close())
     }
     logger.info(
       { event: 'serving', url, routes: policies.routes.length, policy_hash: policies.hash },

@@ -87,6 +87,7 @@ export type GatewayConfig = {
   }
   /** Shares rate limits among processes; undefined: each counts for itself. */
   readonly redis: { readonly url: string } | undefined
+  readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
 }
 
@@ -222,6 +223,23 @@ export const GatewayFile = Type.Object(
         { description: 'where rate limits are counted for all gateways together' },
       ),
     ),
+    websockets: Type.Optional(
+      Type.Object(
+        {
+          sessions: Type.Optional(
+            Type.Integer({ description: 'open sessions of a process', minimum: 0, maximum: 1_000_000 }),
+          ),
+          sessionsPerCaller: Type.Optional(
+            Type.Integer({
+              description: 'open sessions of one subject or, without a token, of one address',
+              minimum: 0,
+              maximum: 1_000_000,
+            }),
+          ),
+        },
+        { description: 'how many WebSocket sessions there may be' },
+      ),
+    ),
     log: Type.Optional(
       Type.Object(
         {
@@ -305,6 +323,7 @@ const DEFAULTS = {
   drain: { delay: '5s', grace: '20s' },
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },
+  websockets: { sessions: 10_000, sessionsPerCaller: 100 },
   logLevel: 'info',
 } as const
 
@@ -496,6 +515,10 @@ function toConfig(
       connections: limits.connections,
     },
     redis: file.redis,
+    websockets: {
+      maxSessions: file.websockets?.sessions ?? DEFAULTS.websockets.sessions,
+      maxSessionsPerCaller: file.websockets?.sessionsPerCaller ?? DEFAULTS.websockets.sessionsPerCaller,
+    },
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
   })
 }

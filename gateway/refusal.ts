@@ -44,6 +44,12 @@ export type Refusal =
   /** More requests than the route allows for this caller. */
   | { readonly refused: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }
+  /** This caller has as many WebSocket sessions as one may have. */
+  | {
+      readonly refused: 'sessions_exhausted'
+      readonly limit: number
+      readonly retryAfterSeconds: number
+    }
   | { readonly refused: 'body_too_large'; readonly limitBytes: number }
   /** The client stopped sending its body. */
   | { readonly refused: 'body_timed_out' }

@@ -10,10 +10,14 @@ import { inTurn } from './in-turn.ts'
 import { refuse } from './pipeline/refuse.ts'
 import { isLingering, isReadingAway } from './pipeline/send-answer.ts'
 import type { Refusal } from './refusal.ts'
+import { type Tunnel, takeUpgrade } from './take-upgrade.ts'
+import { asksForWebsocket } from './upstreams/websocket/handshake.ts'
 
 export type ServerOptions = {
   readonly headersLimitBytes: number
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  readonly handle: (request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel) => void
+  /** Whether there is anything that may become a WebSocket. */
+  readonly hasWebsockets: () => boolean
   readonly newRequestId: () => string
   /** Connections beyond these are closed unread. */
   readonly connectionsLimit: number
@@ -59,6 +63,8 @@ function createHttpServer(options: ServerOptions): Server {
     insecureHTTPParser: false,
     requireHostHeader: false, // checked in stage 1, which answers with a body
     noDelay: true,
+    // Whatever else is offered is not taken: such a request is one like any other.
+    shouldUpgradeCallback: (request) => options.hasWebsockets() && asksForWebsocket(request),
   })
   server.maxConnections = options.connectionsLimit
   // A worker's share is its own: no other one is asked. Missing in the types of Node 24.
@@ -73,7 +79,11 @@ function createHttpServer(options: ServerOptions): Server {
   // A client that waits for a go-ahead gets it when its request is forwarded, or an answer instead.
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
-  // Nothing here is a tunnel. RFC 9110 section 9.3.6.
+  server.on('upgrade', (request, socket, head) => {
+    const { response, tunnel } = takeUpgrade(request, socket, head)
+    options.handle(request, response, tunnel)
+  })
+  // Nothing here is a tunnel to anywhere. RFC 9110 section 9.3.6.
   server.on('connect', (_request, socket) =>
     sendRaw(
       socket as Socket,

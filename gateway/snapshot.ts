@@ -44,6 +44,7 @@ export function buildSnapshot(options: SnapshotOptions): Snapshot {
   return Object.freeze({
     routes: Object.freeze(routes),
     policyHash: options.policyHash,
+    hasWebsockets: options.policyRoutes.some((route) => route.websocket),
     match: (method: string, path: string) => {
       const match = table.match(method, path)
       // A policy for everything below `/` is not one for what is Scopegate's own.
@@ -97,6 +98,7 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
       forwardsCredentials: policy.upstreamAuth === 'forward',
       assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
+      websocket: policy.websocket,
       isWide: mayCoverReserved(policy.path),
     }
   })

@@ -22,6 +22,10 @@ export type AccessEntry = {
   readonly scopesMissing: readonly string[]
   /** Requests that the caller has left on a route with a rate limit; undefined on others. */
   readonly rateLimitRemaining: number | undefined
+  /** Of a WebSocket, when it is over. Bytes are those of frames. */
+  readonly session:
+    | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
+    | undefined
   /** Why there was no answer, or no whole one. */
   readonly errorType: string | undefined
 }
@@ -89,6 +93,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       if (entry.decision !== undefined)
         held += `,"auth.decision":"${entry.decision.decision}","auth.reason":"${entry.decision.reason}"`
       if (entry.caller !== undefined) held += callerFields(entry.caller)
+      if (entry.session !== undefined)
+        held += `,"websocket.close_code":${entry.session.code},"websocket.bytes_from_client":${entry.session.fromClient},"websocket.bytes_from_upstream":${entry.session.fromUpstream}`
       if (entry.scopesMissing.length > 0)
         held += `,"auth.scopes_missing":${JSON.stringify(entry.scopesMissing)}`
       if (entry.rateLimitRemaining !== undefined)

@@ -12,6 +12,8 @@ export type RouteMeter = {
   finished(method: string, status: number, seconds: number): void
   decided(decision: Decision): void
   rateLimited(outcome: 'allowed' | 'limited'): void
+  /** A WebSocket session ended with this close code. */
+  sessionEnded(code: number): void
 }
 
 export type UpstreamMeter = {
@@ -45,6 +47,7 @@ export type MetricsSources = {
   readonly cacheEntries: () => number
   readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
   readonly rateLimitEntries: () => number
+  readonly websocketSessions: () => number
 }
 
 /** Those of the OpenTelemetry conventions for HTTP durations. Seconds. */
@@ -99,6 +102,20 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
     collect() {
       this.set(sources.rateLimitEntries())
+    },
+  })
+  const sessionsClosed = new Counter({
+    name: 'scopegate_websocket_sessions_closed_total',
+    help: 'WebSocket sessions that ended, by close code.',
+    labelNames: ['route', 'code'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_websocket_sessions',
+    help: 'WebSocket sessions that are open.',
+    registers,
+    collect() {
+      this.set(sources.websocketSessions())
     },
   })
   const upstreamDurations = new TalliedHistogram<'upstream' | 'code_class'>({
@@ -233,6 +250,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
         },
         decided: (decision) => decided(decision).inc(),
         rateLimited: (outcome) => rateLimited(outcome).inc(),
+        sessionEnded: (code) => sessionsClosed.inc({ route: name, code: closeCodeLabel(code) }),
       }
     },
     upstream(name) {
@@ -271,6 +289,11 @@ function keep<K, V>(make: (key: K) => V): (key: K) => V {
     made.set(key, value)
     return value
   }
+}
+
+/** Applications choose codes from 3000 on as they like; a label comes from a closed list. */
+function closeCodeLabel(code: number): string {
+  return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'
 }
 
 function codeClass(status: number): string {

@@ -1,5 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Representation } from '../documents/own-document.ts'
 import type { Caller } from '../identity/caller.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
@@ -10,7 +11,11 @@ import { ALLOWED, ALLOWED_ANONYMOUS, type Decision } from '../observe/decision.t
 import type { RouteMeter, TokenMeter } from '../observe/metrics.ts'
 import type { Refusal } from '../refusal.ts'
 import type { ApiRoute, AuthorizationServerRoute, Route, Snapshot } from '../routes/route.ts'
-import type { ForwardResult } from '../upstreams/forward.ts'
+import type { Tunnel } from '../take-upgrade.ts'
+import type { EndableAnswer, ForwardResult } from '../upstreams/forward.ts'
+import { acceptsWebsocket, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
+import { type SessionEnd, WebsocketSession } from '../upstreams/websocket/session.ts'
+import type { SessionPlace, WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 import { type CanonicalRequest, canonicalise } from './1-canonicalise.ts'
 import { matchRoute } from './2-match-route.ts'
 import { readToken } from './3-read-token.ts'
@@ -53,14 +58,18 @@ export type PipelineOptions = {
   readonly nowMs: () => number
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
+  /** Open WebSockets. */
+  readonly sessions: WebsocketSessions
   /** While true, connections end with the answer that is being given. */
   readonly draining: () => boolean
 }
 
 export type Pipeline = {
-  /** Answers a request. Never throws. */
-  handle(request: IncomingMessage, response: ServerResponse): void
+  /** Answers a request. `tunnel` is its connection when it asks for a WebSocket. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel): void
   readonly inFlight: number
+  /** Ends the answers that would go on for ever: event streams. Their clients connect again, elsewhere. */
+  endStreams(): void
 }
 
 /** What is known about a request so far; the access log reads it when the response is closed. */
@@ -71,6 +80,9 @@ type Served = {
   readonly timeMs: number
   readonly startedMs: number
   readonly clientAddress: string
+  /** The connection, when the client asks to turn it into a WebSocket. */
+  readonly tunnel: Tunnel | undefined
+  token: string | undefined
   canonical: CanonicalRequest | undefined
   route: Route | undefined
   /** What the parameters of the route's path met. */
@@ -115,7 +127,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const ending = new WeakSet<Socket>()
   let inFlight = 0
 
-  function handle(request: IncomingMessage, response: ServerResponse): void {
+  const eventStreams = new Set<EndableAnswer>()
+
+  function handle(request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel): void {
     if (ending.has(request.socket)) return
     const peer = plainAddress(request.socket.remoteAddress)
     const proxied = trustedProxies?.has(peer) === true
@@ -126,6 +140,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       timeMs: nowMs(),
       startedMs: tickMs(),
       clientAddress: proxied ? addressBehind(peer, request) : peer,
+      tunnel,
+      token: undefined,
       canonical: undefined,
       route: undefined,
       params: NO_PARAMS,
@@ -187,6 +203,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if ('refused' in credentials) return refuseRequest(served, credentials)
     if (credentials.kind === 'anonymous') return decideApi(served, route, canonical)
 
+    served.token = credentials.token
     const caller = validateToken(credentials.token, {
       verdicts,
       onFailure: (error) => options.report('introspection_failed', served.requestId, error),
@@ -276,6 +293,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { headers } = canonical
     const isApi = route.kind === 'api'
     const { upstream } = route
+    let onUpgrade: ((answer: IncomingHttpHeaders, socket: Duplex) => void) | undefined
+    if (isApi && route.websocket && served.tunnel !== undefined) {
+      const { tunnel } = served
+      const place = enterSession(served, tunnel)
+      if ('refused' in place) return refuseRequest(served, place)
+      response.once('close', place.leave)
+      onUpgrade = (answer, socket) => openSession({ served, route, tunnel, place, answer, socket })
+    }
     served.forwarded = forwardRequest({
       upstream,
       method: request.method ?? '',
@@ -295,6 +320,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       idleTimeoutMs: route.idleTimeoutMs,
       retries: isApi ? route.policy.retries : undefined,
       expectsContinue: headers.body !== 'none' && expectsContinue(request),
+      onUpgrade,
+      eventStreams,
       response,
       shape: (status, upstreamHeaders) =>
         shapeResponse(upstreamHeaders, {
@@ -310,6 +337,59 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       onFailure: (error) => options.report('upstream_failed', requestId, error),
       tickMs,
     })
+  }
+
+  function enterSession({ request, caller, clientAddress }: Served, tunnel: Tunnel) {
+    if (tunnel.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
+    const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
+    return options.sessions.enter(who === undefined ? `address ${clientAddress}` : `subject ${who}`)
+  }
+
+  /** The upstream agrees: only now is the client told, and what it sends passed on. */
+  function openSession(opening: {
+    readonly served: Served
+    readonly route: ApiRoute
+    readonly tunnel: Tunnel
+    readonly place: SessionPlace
+    readonly answer: IncomingHttpHeaders
+    readonly socket: Duplex
+  }): void {
+    const { served, route, tunnel, place, answer, socket } = opening
+    const { request, response, requestId, token, caller } = served
+    if (!acceptsWebsocket(answer, request.headers['sec-websocket-key'] ?? '') || tunnel.early) {
+      socket.on('error', () => undefined).destroy()
+      refuseRequest(served, tunnel.early ? NO_HANDSHAKE : { refused: 'upstream_broken' })
+      return
+    }
+    response.off('close', place.leave)
+    response.removeAllListeners('close')
+    const client = tunnel.take()
+    const headers = shapeResponse(answer, {
+      requestId,
+      added: served.rateHeaders,
+      ownsRateLimit: served.rate !== undefined,
+      ownsCors: true,
+      closes: false,
+      status: 101,
+    })
+    client.write(formatSwitch(headers), 'latin1')
+    inFlight -= 1
+    count(served, 101)
+    const session = new WebsocketSession({
+      client,
+      upstream: socket,
+      messageLimitBytes: route.bodyLimitBytes,
+      idleTimeoutMs: route.idleTimeoutMs,
+      onEnd: (end) => {
+        place.leave()
+        route.meter.sessionEnded(end.code)
+        log(served, 101, end)
+      },
+    })
+    const mayStay = (now: Caller): boolean =>
+      decide({ nowSeconds: nowMs() / 1_000, audience: options.baseUrl }, now, route.policy) === undefined
+    const identity = caller === undefined || token === undefined ? undefined : { token, caller, mayStay }
+    place.opened({ session, identity })
   }
 
   function refuseRequest(served: Served, refusal: Refusal): void {
@@ -398,21 +478,28 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function finished(served: Served): void {
     inFlight -= 1
-    const { request, response, route, refusal, forwarded, decision } = served
+    const { response } = served
     const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_STATUS
-    const durationMs = tickMs() - served.startedMs
-    const method = request.method ?? ''
+    count(served, status)
+    log(served, status, undefined)
+  }
+
+  function count({ request, route, decision, startedMs }: Served, status: number): void {
     const meter = route?.meter ?? options.unmatchedMeter
-    meter.finished(method, status, durationMs / 1_000)
+    meter.finished(request.method ?? '', status, (tickMs() - startedMs) / 1_000)
     if (decision !== undefined) meter.decided(decision)
+  }
+
+  function log(served: Served, status: number, session: SessionEnd | undefined): void {
+    const { request, route, refusal, forwarded, decision } = served
     options.accessLog.add({
       timeMs: served.timeMs,
       requestId: served.requestId,
-      method,
+      method: request.method ?? '',
       path: served.canonical?.path,
       routeFields: route?.logFields ?? '',
       status,
-      durationMs,
+      durationMs: tickMs() - served.startedMs,
       upstreamStatus: forwarded?.status ?? 0,
       upstreamMs: forwarded?.durationMs ?? 0,
       clientAddress: served.clientAddress,
@@ -421,12 +508,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       caller: served.caller,
       rateLimitRemaining: served.rate?.remaining,
       scopesMissing: refusal?.refused === 'scope_missing' ? refusal.missing : NOTHING,
-      errorType: errorType(served),
+      session,
+      errorType: session === undefined ? errorType(served) : undefined,
     })
   }
 
   return {
     handle,
+    endStreams() {
+      for (const stream of [...eventStreams]) stream.endStream()
+    },
     get inFlight() {
       return inFlight
     },
@@ -454,6 +545,19 @@ function givenRequestId(request: IncomingMessage): string | undefined {
 function addedHeaders(served: Served, isApi: boolean): readonly string[] {
   if (!isApi) return NOTHING
   return served.rate === undefined ? CORS_HEADERS : [...CORS_HEADERS, ...served.rateHeaders]
+}
+
+const NO_HANDSHAKE: Refusal = {
+  refused: 'request_malformed',
+  detail: 'This is not the beginning of a WebSocket: RFC 6455 section 4.1.',
+}
+
+/** RFC 9110 section 15.2.2. A 101 has no body, whatever an upstream says. */
+function formatSwitch(headers: readonly string[]): string {
+  let head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n'
+  for (let at = 0; at + 1 < headers.length; at += 2)
+    if (headers[at] !== 'content-length') head += `${headers[at]}: ${headers[at + 1]}\r\n`
+  return `${head}\r\n`
 }
 
 /** Two readers may see different ends of such a request: nothing more is read from its connection. */

@@ -143,6 +143,13 @@ function toWire(refusal: Refusal, options: RefuseOptions): Wire {
         description: 'The gateway has too much to do. Try again in a moment.',
         retryAfterSeconds: refusal.retryAfterSeconds,
       }
+    case 'sessions_exhausted':
+      return {
+        status: 429,
+        error: 'rate_limited',
+        description: `There are ${refusal.limit} open WebSocket sessions of this caller already.`,
+        retryAfterSeconds: refusal.retryAfterSeconds,
+      }
     case 'body_too_large':
       return {
         status: 413,

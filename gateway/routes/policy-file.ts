@@ -123,6 +123,12 @@ const RouteEntry = Type.Object(
       ),
     ),
     bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
+    websocket: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether a GET may become a WebSocket. Its bodyLimit is that of a message, its timeout that of the handshake.',
+      }),
+    ),
     upstreamAuth: Type.Optional(UpstreamAuth),
   },
   { ...open, description: 'One route.' },

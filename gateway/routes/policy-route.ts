@@ -39,6 +39,8 @@ export type PolicyRoute = {
   /** undefined: a request is sent once. */
   readonly retries: RetryRule | undefined
   readonly bodyLimitBytes: number | undefined
+  /** Whether a GET may become a WebSocket. */
+  readonly websocket: boolean
   /** How the upstream learns who calls, beyond the plain headers. */
   readonly upstreamAuth: UpstreamAuth
   /** Where the route stands: the line of its first key. */

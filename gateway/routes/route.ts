@@ -31,6 +31,8 @@ export type ApiRoute = Common & {
   readonly bodyLimitBytes: number
   /** Whether `Authorization` and `Cookie` reach the upstream. */
   readonly forwardsCredentials: boolean
+  /** Whether a GET may become a WebSocket. */
+  readonly websocket: boolean
   /** Signs who calls, where the policy asks for it. */
   readonly assert: Assert | undefined
   /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
@@ -56,6 +58,8 @@ export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute
 export type Snapshot = {
   readonly match: (method: string, path: string) => Match<Route>
   readonly routes: readonly Route[]
+  /** Whether there is a route that may become a WebSocket. */
+  readonly hasWebsockets: boolean
   /** Identifies the policies it was built from. */
   readonly policyHash: string
 }

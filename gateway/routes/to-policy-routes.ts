@@ -30,6 +30,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
       retries: toRetryRule(route.retries ?? file.defaults?.retries),
       bodyLimitBytes: route.bodyLimit === undefined ? undefined : parseByteSize(route.bodyLimit),
+      websocket: route.websocket ?? false,
       upstreamAuth: route.upstreamAuth ?? file.defaults?.upstreamAuth ?? 'none',
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Refusal } from '../refusal.ts'
 import type { Upstream } from './pool.ts'
@@ -25,6 +26,10 @@ export type ForwardRequest = {
   readonly idleTimeoutMs: number
   /** undefined: the request is sent once, whatever happens. */
   readonly retries: RetryRule | undefined
+  /** Asks for a WebSocket, and takes the connection when the upstream agrees; any other answer is one like all. */
+  readonly onUpgrade: ((headers: IncomingHttpHeaders, socket: Duplex) => void) | undefined
+  /** Where answers that go on for ever are kept, so that a drain can end them. */
+  readonly eventStreams: Set<EndableAnswer>
   readonly response: ServerResponse
   /** Turns the upstream's headers into the client's. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
@@ -37,6 +42,9 @@ export type ForwardRequest = {
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
 }
+
+/** An answer that may be ended between two events without harm. */
+export type EndableAnswer = { endStream(): void }
 
 /** What became of a forwarded request, for logs and metrics. */
 export type ForwardResult = {
@@ -94,7 +102,16 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #send(target: Target): void {
     if (this.#over) return
-    const { method, target: path, headers, body, bodyLimitBytes, idleTimeoutMs, tickMs } = this.#request
+    const {
+      method,
+      target: path,
+      headers,
+      body,
+      bodyLimitBytes,
+      idleTimeoutMs,
+      onUpgrade,
+      tickMs,
+    } = this.#request
     this.#target = target
     this.#attempts += 1
     this.#attemptStartedMs = tickMs()
@@ -114,6 +131,7 @@ class Exchange implements Dispatcher.DispatchHandler {
           headers,
           body: this.#body ?? null,
           bodyTimeout: idleTimeoutMs,
+          upgrade: onUpgrade === undefined ? null : 'websocket',
         },
         this,
       )
@@ -154,7 +172,36 @@ class Exchange implements Dispatcher.DispatchHandler {
     const length = headers['content-length']
     this.#remaining = length === undefined ? -1 : Number(length)
     // Events may be a long time coming: their headers do not wait for them. A small answer is one write all the same.
-    if (this.#remaining === -1) setImmediate(flushHead, this)
+    if (this.#remaining !== -1) return
+    setImmediate(flushHead, this)
+    if (isEventStream(headers['content-type'])) this.#request.eventStreams.add(this)
+  }
+
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    socket: Duplex,
+  ): void {
+    if (this.#over) {
+      socket.destroy()
+      return
+    }
+    const { upstream, tickMs, onUpgrade } = this.#request
+    this.result.status = status
+    this.result.durationMs = tickMs() - this.#startedMs
+    upstream.meter.answered(status, this.result.durationMs / 1_000)
+    this.#target?.answered(tickMs())
+    this.#finish()
+    onUpgrade?.(headers, socket)
+  }
+
+  /** A client of an event stream connects again by itself, and an event that is not whole is not one to it. */
+  endStream(): void {
+    if (this.#over) return
+    this.#finish()
+    this.#controller?.abort(new Error('the gateway drains'))
+    this.#request.response.end()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -290,6 +337,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #finish(): void {
     this.#over = true
+    if (this.#remaining === -1) this.#request.eventStreams.delete(this)
     clearTimeout(this.#deadline)
     this.#leaveTarget()
   }
@@ -309,6 +357,11 @@ const TEXT_BYTES = 16 * 1024
 function endWith(response: ServerResponse, chunk: Buffer): void {
   if (chunk.length <= TEXT_BYTES) response.end(chunk.toString('latin1'), 'latin1')
   else response.end(chunk)
+}
+
+/** HTML Living Standard, section 9.2.4. */
+function isEventStream(contentType: string | string[] | undefined): boolean {
+  return typeof contentType === 'string' && /^text\/event-stream\s*(?:;|$)/i.test(contentType)
 }
 
 function onDeadline(exchange: Exchange): void {

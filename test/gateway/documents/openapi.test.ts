@@ -21,6 +21,7 @@ function aPolicyRoute(change: Partial<PolicyRoute> = {}): PolicyRoute {
     rateLimit: undefined,
     rewritePath: undefined,
     bodyLimitBytes: undefined,
+    websocket: false,
     upstreamAuth: 'none',
     source: { file: 'courses.policy.yaml', line: 1, column: 1 },
     ...change,

@@ -1,0 +1,153 @@
+import type { Caller } from '../../identity/caller.ts'
+import type { TokenVerdicts } from '../../identity/token-verdicts.ts'
+import type { Refusal } from '../../refusal.ts'
+import type { WebsocketSession } from './session.ts'
+
+/** A session and what it depends on. */
+export type OpenSession = {
+  readonly session: WebsocketSession
+  /** undefined: nobody; such a session depends on no token. */
+  readonly identity:
+    | {
+        readonly token: string
+        readonly caller: Caller
+        /** Whether a caller may still do what this one was allowed. */
+        readonly mayStay: (caller: Caller) => boolean
+      }
+    | undefined
+}
+
+export type WebsocketSessionsOptions = {
+  readonly maxSessions: number
+  readonly maxSessionsPerCaller: number
+  /** Without pushed revocations tokens are asked about again this often. Milliseconds. */
+  readonly recheckMs: number
+  readonly verdictOf: TokenVerdicts['verdictOf']
+  /** Whether revocations are pushed right now. */
+  readonly pushed: () => boolean
+  readonly nowMs: () => number
+}
+
+/** A place among the sessions; given back when it is not used, or when the session is over. */
+export type SessionPlace = {
+  /** The session is open: from now on it ends with its token. */
+  opened(open: OpenSession): void
+  leave(): void
+}
+
+/** Every open WebSocket session of this process. */
+export type WebsocketSessions = {
+  readonly size: number
+  /** @returns a place, or why there is none. `caller` names who is counted. */
+  enter(caller: string): SessionPlace | Refusal
+  /** Closes the sessions of a revoked grant, with code 1008. */
+  revoke(grant: string): void
+  /** Asks about every token again: revocations may have been missed. */
+  recheck(): void
+  /** Closes all of them with code 1001, and every one that is opened later. Resolves when the last one is over. */
+  drain(): Promise<void>
+  close(): void
+}
+
+/** RFC 6455 section 7.4.1: the session breaks a policy. */
+const POLICY_VIOLATION = 1008
+const GOING_AWAY = 1001
+const RETRY_AFTER_SECONDS = 5
+/** Timers take no more. Milliseconds. */
+const LONGEST_TIMER_MS = 2_147_483_647
+
+/** Keeps the sessions: how many, whose, and until when. */
+export function createWebsocketSessions(options: WebsocketSessionsOptions): WebsocketSessions {
+  const { maxSessions, maxSessionsPerCaller, verdictOf, nowMs } = options
+  const sessions = new Map<OpenSession, NodeJS.Timeout | undefined>()
+  const ofCaller = new Map<string, number>()
+  let places = 0
+  let draining = false
+  const drained = Promise.withResolvers<void>()
+
+  function enter(caller: string): SessionPlace | Refusal {
+    const held = ofCaller.get(caller) ?? 0
+    if (places >= maxSessions) return { refused: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
+    if (held >= maxSessionsPerCaller)
+      return {
+        refused: 'sessions_exhausted',
+        limit: maxSessionsPerCaller,
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      }
+    places += 1
+    ofCaller.set(caller, held + 1)
+    let opened: OpenSession | undefined
+    let left = false
+    return {
+      opened(open) {
+        opened = open
+        sessions.set(open, undefined)
+        expireLater(open)
+        if (draining) open.session.close(GOING_AWAY, 'going away')
+      },
+      leave() {
+        if (left) return
+        left = true
+        places -= 1
+        const others = (ofCaller.get(caller) ?? 1) - 1
+        if (others === 0) ofCaller.delete(caller)
+        else ofCaller.set(caller, others)
+        if (opened === undefined) return
+        clearTimeout(sessions.get(opened))
+        sessions.delete(opened)
+        if (draining && sessions.size === 0) drained.resolve()
+      },
+    }
+  }
+
+  function expireLater(open: OpenSession): void {
+    if (open.identity === undefined) return
+    const leftMs = open.identity.caller.expiresAtSeconds * 1_000 - nowMs()
+    if (leftMs <= 0) {
+      open.session.close(POLICY_VIOLATION, 'token expired')
+      return
+    }
+    sessions.set(
+      open,
+      setTimeout(() => expireLater(open), Math.min(leftMs, LONGEST_TIMER_MS)),
+    )
+  }
+
+  async function recheckOne({ session, identity }: OpenSession): Promise<void> {
+    if (identity === undefined) return
+    try {
+      const verdict = await verdictOf(identity.token)
+      if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
+      else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
+    } catch {
+      // Nobody can say right now. The session was allowed, and ends with its token at the latest.
+    }
+  }
+
+  function recheck(): void {
+    for (const open of sessions.keys()) void recheckOne(open)
+  }
+
+  const timer = setInterval(() => {
+    if (!options.pushed()) recheck()
+  }, options.recheckMs).unref()
+
+  return {
+    get size() {
+      return sessions.size
+    },
+    enter,
+    revoke(grant) {
+      for (const { session, identity } of sessions.keys())
+        if (identity?.caller.grant === grant) session.close(POLICY_VIOLATION, 'token revoked')
+    },
+    recheck,
+    drain() {
+      draining = true
+      for (const { session } of sessions.keys()) session.close(GOING_AWAY, 'going away')
+      if (sessions.size === 0) drained.resolve()
+      return drained.promise
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,386 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'undici'
+import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { until } from '../fixtures/until.ts'
+import { startWebsocketUpstream, type WebsocketUpstream } from '../fixtures/websocket-upstream.ts'
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: live
+upstream: live
+defaults: { anonymous: allow, timeout: 1s, upstreamAuth: assertion }
+routes:
+  - { name: open, match: { methods: [GET], path: /live/open }, websocket: true }
+  - { name: scoped, match: { methods: [GET], path: /live/scoped }, websocket: true, anonymous: challenge, scopes: { all: [courses:read] } }
+  - { name: small, match: { methods: [GET], path: /live/small }, websocket: true, bodyLimit: 1KiB }
+  - { name: plain, match: { methods: [GET], path: /live/plain } }
+`
+
+type Under = GatewayUnderTest & { readonly live: WebsocketUpstream }
+
+async function start(
+  t: Test,
+  limits: { readonly maxSessions?: number; readonly maxSessionsPerCaller?: number } = {},
+): Promise<Under> {
+  const live = await startWebsocketUpstream()
+  t.teardown(() => live.close())
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      upstreams: [
+        ...config.upstreams,
+        { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', url: live.url },
+      ],
+      websockets: { maxSessions: 1_000, maxSessionsPerCaller: 100, ...limits },
+      issuer: {
+        ...config.issuer,
+        revocations: config.issuer.introspection.endpoint.replace(
+          '/api/oauth/introspect',
+          '/internal/revocations',
+        ),
+      },
+    }),
+  })
+  await under.issuer.subscribed()
+  return { ...under, live }
+}
+
+type Client = {
+  readonly socket: WebSocket
+  readonly messages: unknown[]
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>
+}
+
+async function open(under: Under, path: string, token?: string, protocols?: string[]): Promise<Client> {
+  const socket = new WebSocket(`${under.gateway.url.replace('http', 'ws')}${path}`, {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    protocols: protocols ?? [],
+  })
+  socket.binaryType = 'arraybuffer'
+  const messages: unknown[] = []
+  socket.addEventListener('message', ({ data }) => messages.push(data))
+  const closed = new Promise<{ code: number; reason: string }>((resolve) =>
+    socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason })),
+  )
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener('open', () => resolve())
+    socket.addEventListener('error', () => reject(new Error('the WebSocket did not open')))
+  })
+  return { socket, messages, closed }
+}
+
+/** The bytes of a handshake; `change` replaces header lines. */
+function handshake(path: string, headers: readonly string[] = []): string {
+  return [
+    `GET ${path} HTTP/1.1`,
+    'host: api.test',
+    'connection: Upgrade',
+    'upgrade: websocket',
+    'sec-websocket-version: 13',
+    'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+    ...headers,
+    '\r\n',
+  ].join('\r\n')
+}
+
+function sessionLines(under: Under) {
+  return under.log().filter((line) => 'websocket.close_code' in line)
+}
+
+t.test('only who may gets a WebSocket, and the upstream hears of nobody else', async (t) => {
+  const under = await start(t)
+  under.issuer.store('poor', { scope: 'posts:read' })
+  const refused = {
+    'no token': [[], '401'],
+    'a bad token': [['authorization: Bearer junk'], '401'],
+    'a token without the scope': [['authorization: Bearer poor'], '403'],
+  } as const
+  for (const [name, [headers, status]] of Object.entries(refused)) {
+    const answer = await under.raw(handshake('/live/scoped', headers))
+    t.match(answer, new RegExp(`^HTTP/1.1 ${status} `), name)
+    t.match(answer, /\r\nwww-authenticate: Bearer /i, name)
+    t.match(answer, /\r\nconnection: close\r\n/i, name)
+  }
+  t.match(await under.raw(handshake('/live/none')), /^HTTP\/1.1 404 /)
+  t.equal(under.live.handshakes.length, 0)
+})
+
+t.test('a route that says nothing of WebSockets gets a plain request', async (t) => {
+  const under = await start(t)
+  const answer = await under.raw(handshake('/live/plain'))
+  t.match(answer, /^HTTP\/1.1 200 /)
+  t.match(answer, /plain$/)
+  t.equal(under.live.handshakes.length, 0)
+})
+
+t.test('what is sent before the answer is not passed on', async (t) => {
+  const under = await start(t)
+  const smuggled = 'GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n'
+  const answer = await under.raw(handshake('/live/open') + smuggled)
+  t.match(answer, /^HTTP\/1.1 400 /)
+  t.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1)
+  t.equal(under.live.handshakes.length, 0)
+  t.match(
+    await under.raw(handshake('/live/open').replace('dGhlIHNhbXBsZSBub25jZQ==', 'short')),
+    /^HTTP\/1.1 400 /,
+  )
+  const pipelined = await under.raw(
+    `GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n${handshake('/live/open')}`,
+  )
+  t.match(pipelined, /^HTTP\/1.1 200 /)
+  t.notMatch(pipelined, ' 101 ')
+})
+
+t.test('messages pass both ways, text and binary, large and empty', async (t) => {
+  const under = await start(t)
+  under.issuer.store('good', { scope: 'courses:read' })
+  const { socket, messages, closed } = await open(under, '/live/scoped', 'good', ['chat', 'other'])
+  t.equal(socket.protocol, 'chat')
+  const [seen] = under.live.handshakes
+  t.match(seen?.headers, { 'x-auth-subject': 'user-1', 'x-auth-assertion': /^ey/, upgrade: 'websocket' })
+  t.equal(seen?.headers.authorization, undefined)
+  t.equal(seen?.headers['x-forwarded-host'], new URL(BASE_URL).host)
+  const large = Buffer.alloc(700_000, 'x')
+  for (const message of ['hello', '', 'ü'.repeat(40_000)]) socket.send(message)
+  socket.send(large)
+  await until('four came back', async () => messages.length === 4)
+  t.same(messages.slice(0, 3), ['hello', '', 'ü'.repeat(40_000)])
+  t.ok(large.equals(Buffer.from(messages[3] as ArrayBuffer)))
+  socket.close(4001, 'done')
+  t.same(await closed, { code: 4001, reason: 'done' }, 'the upstream answers with the same code')
+  await until('logged', async () => sessionLines(under).length === 1)
+  t.same(under.live.closes, [4001])
+  const [line] = sessionLines(under)
+  t.match(line, {
+    'http.response.status_code': 101,
+    'websocket.close_code': 4001,
+    route: 'live/scoped',
+    'upstream.status': 101,
+    'auth.decision': 'allow',
+  })
+  t.equal(line?.['error.type'], undefined)
+  const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  t.match(metrics, /scopegate_websocket_sessions 0/)
+  t.match(metrics, /scopegate_websocket_sessions_closed_total\{route="live\/scoped",code="4xxx"\} 1/)
+  t.match(metrics, /scopegate_http_requests_in_flight 0/)
+})
+
+t.test('pings and pongs pass', async (t) => {
+  const under = await start(t)
+  let pong = ''
+  under.live.onSession((socket) => {
+    socket.on('pong', (data) => {
+      pong = data.toString()
+    })
+    socket.ping('are you there')
+  })
+  const { socket } = await open(under, '/live/open')
+  await until('pong', async () => pong === 'are you there')
+  socket.close()
+})
+
+t.test('a token that expires closes the session with 1008, both sides', async (t) => {
+  const under = await start(t)
+  under.issuer.store('short', { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
+  const client = await open(under, '/live/scoped', 'short')
+  client.socket.send('still good')
+  await until('echo', async () => client.messages.length === 1)
+  t.same(await client.closed, { code: 1008, reason: 'token expired' })
+  await until('upstream told', async () => under.live.closes.length === 1)
+  t.same(under.live.closes, [1008])
+  await until('logged', async () => sessionLines(under).length === 1)
+  t.equal(sessionLines(under)[0]?.['websocket.close_code'], 1008)
+})
+
+t.test('a revocation closes the sessions of its grant with 1008, and no others', async (t) => {
+  const under = await start(t)
+  under.issuer.store('one', { scope: 'courses:read', grant: 'g1' })
+  under.issuer.store('two', { scope: 'courses:read', grant: 'g2' })
+  const one = await open(under, '/live/scoped', 'one')
+  const two = await open(under, '/live/scoped', 'two')
+  under.issuer.revoke('one')
+  t.same(await one.closed, { code: 1008, reason: 'token revoked' })
+  two.socket.send('here')
+  await until('the other lives', async () => two.messages.length === 1)
+  two.socket.close()
+})
+
+t.test('a revocation that was missed is noticed when the channel is back', async (t) => {
+  const under = await start(t)
+  under.issuer.store('one', { scope: 'courses:read' })
+  const one = await open(under, '/live/scoped', 'one')
+  under.issuer.revoke('one', { push: false })
+  under.issuer.dropSubscribers()
+  t.same(await one.closed, { code: 1008, reason: 'token revoked' })
+})
+
+t.test('an upstream that dies closes the session with 1011', async (t) => {
+  const under = await start(t)
+  const client = await open(under, '/live/open')
+  under.live.kill()
+  t.same(await client.closed, { code: 1011, reason: 'upstream gone' })
+  await until('logged', async () => sessionLines(under).length === 1)
+  t.equal(sessionLines(under)[0]?.['websocket.close_code'], 1006)
+})
+
+t.test('an upstream that dies within a message ends the connection without a Close', async (t) => {
+  const under = await start(t)
+  under.live.onHandshake((socket, request) => {
+    void acceptRaw(socket, request.headers['sec-websocket-key'] ?? '', Buffer.from([0x81, 0x05, 0x68]))
+  })
+  const client = await open(under, '/live/open')
+  t.match(await client.closed, { code: 1006 })
+  t.same(client.messages, [])
+})
+
+t.test('a client that dies is told to the upstream', async (t) => {
+  const under = await start(t)
+  const { port, hostname } = new URL(under.gateway.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(handshake('/live/open'))
+  const [head] = await once(socket, 'data')
+  t.match(String(head), /^HTTP\/1.1 101 /)
+  socket.resetAndDestroy()
+  await until('told', async () => under.live.closes.length === 1)
+  t.same(under.live.closes, [1001])
+})
+
+t.test('an upstream that does not agree is answered for, and one that lies is a 502', async (t) => {
+  const under = await start(t)
+  under.live.onHandshake((socket) =>
+    socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope'),
+  )
+  const refused = await under.raw(handshake('/live/open'))
+  t.match(refused, /^HTTP\/1.1 403 /)
+  t.match(refused, /nope$/)
+  under.live.onHandshake((socket) =>
+    socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: wrong\r\n\r\n',
+    ),
+  )
+  t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 502 /)
+  under.live.onHandshake(() => undefined)
+  t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 504 /)
+})
+
+t.test('frames that break the rules are not passed on', async (t) => {
+  const under = await start(t)
+  const bad: Record<string, readonly [bytes: readonly number[], code: number]> = {
+    'a client that does not mask': [[0x81, 0x01, 0x61], 1002],
+    'an opcode that means nothing': [[0x83, 0x80, 0, 0, 0, 0], 1002],
+    'a ping in fragments': [[0x09, 0x80, 0, 0, 0, 0], 1002],
+    'a ping that is too long': [[0x89, 0xfe, 0x00, 0x7e], 1002],
+    'a continuation of nothing': [[0x80, 0x80, 0, 0, 0, 0], 1002],
+    'a new message inside another': [[0x01, 0x80, 0, 0, 0, 0, 0x81, 0x80, 0, 0, 0, 0], 1002],
+    'a length beyond all bounds': [
+      [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0],
+      1009,
+    ],
+  }
+  for (const [name, [bytes, code]] of Object.entries(bad)) {
+    const received: Buffer[] = []
+    const { port, hostname } = new URL(under.gateway.url)
+    const socket = connect(Number(port), hostname)
+    socket.on('data', (chunk) => received.push(chunk))
+    socket.write(handshake('/live/open'))
+    await until('open', async () => Buffer.concat(received).includes('\r\n\r\n'))
+    socket.write(Buffer.from(bytes))
+    const close = Buffer.from([0x88, 0, code >> 8, code & 0xff])
+    await until(`${name}: closed`, async () => {
+      const all = Buffer.concat(received)
+      const frame = all.subarray(all.indexOf('\r\n\r\n') + 4)
+      return frame.length > 4 && frame[0] === 0x88 && frame.subarray(2, 4).equals(close.subarray(2))
+    })
+    socket.destroy()
+    t.pass(name)
+  }
+  await until('all closed', async () => under.live.closes.length === Object.keys(bad).length)
+  t.ok(
+    under.live.closes.every((code) => code === 1002 || code === 1009),
+    String(under.live.closes),
+  )
+})
+
+t.test('a message above the limit of its route closes with 1009', async (t) => {
+  const under = await start(t)
+  const client = await open(under, '/live/small')
+  client.socket.send('x'.repeat(1_000))
+  await until('echo', async () => client.messages.length === 1)
+  client.socket.send(Buffer.from(Array.from({ length: 4_096 }, () => Math.floor(Math.random() * 256))))
+  t.same(await client.closed, { code: 1009, reason: 'message too big' })
+})
+
+t.test('a client that reads slowly slows the upstream down, and loses nothing', async (t) => {
+  const under = await start(t)
+  const total = 32 * 1024 * 1024
+  const piece = Buffer.alloc(64 * 1024, 1)
+  let highest = 0
+  under.live.onSession((socket) => {
+    for (let sent = 0; sent < total; sent += piece.length) socket.send(piece)
+    highest = socket.bufferedAmount
+  })
+  const { port, hostname } = new URL(under.gateway.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(handshake('/live/open'))
+  await once(socket, 'readable')
+  // Nothing is read: what is not in a kernel's buffers stays at the upstream.
+  await until('settled', async () => {
+    const [upstream] = under.live.sockets
+    const before = upstream?.bufferedAmount ?? 0
+    await new Promise((resolve) => setImmediate(resolve))
+    return before > 0 && upstream?.bufferedAmount === before
+  })
+  t.ok(highest > 0)
+  t.ok(
+    (under.live.sockets[0]?.bufferedAmount ?? 0) > total / 4,
+    `${under.live.sockets[0]?.bufferedAmount} bytes wait`,
+  )
+  let bytes = 0
+  socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+  })
+  await until('all of it', async () => bytes >= total, 30_000)
+  socket.destroy()
+})
+
+t.test('there are as many sessions as there may be, and no more', async (t) => {
+  const under = await start(t, { maxSessions: 3, maxSessionsPerCaller: 2 })
+  under.issuer.store('good', { scope: 'courses:read' })
+  const first = await open(under, '/live/open')
+  await open(under, '/live/open')
+  const tooMany = await under.raw(handshake('/live/open'))
+  t.match(tooMany, /^HTTP\/1.1 429 /)
+  t.match(tooMany, /\r\nretry-after: 5\r\n/i)
+  await open(under, '/live/scoped', 'good')
+  t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 503 /)
+  t.equal(under.live.handshakes.length, 3)
+  first.socket.close()
+  await first.closed
+  await until('a place is free', async () => sessionLines(under).length === 1)
+  await open(under, '/live/open')
+  under.live.onHandshake((socket) => socket.destroy())
+  for (let attempt = 0; attempt < 3; attempt += 1) await under.raw(handshake('/live/open'))
+})
+
+t.test('a drain closes every session with 1001', async (t) => {
+  const under = await start(t)
+  const clients = await Promise.all(Array.from({ length: 20 }, () => open(under, '/live/open')))
+  await under.gateway.close()
+  for (const { closed } of clients) t.same(await closed, { code: 1001, reason: 'going away' })
+  await until('upstream told', async () => under.live.closes.length === clients.length)
+  t.ok(under.live.closes.every((code) => code === 1001))
+  t.equal(sessionLines(under).length, clients.length)
+})
+
+/** Agrees to a handshake by hand, says something, and is gone. */
+async function acceptRaw(socket: import('node:stream').Duplex, key: string, bytes: Buffer): Promise<void> {
+  const { hash } = await import('node:crypto')
+  const accept = hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`,
+  )
+  socket.end(bytes)
+}
