@@ -14,6 +14,7 @@ import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
 import { checkReferences } from './check-references.ts'
 import { checkRewrites } from './check-rewrites.ts'
+import { checkWebsockets } from './check-websockets.ts'
 import { findConflicts, findSameNames, type Named } from './conflicts.ts'
 import { checkPolicyFile, type PolicyFile } from './policy-file.ts'
 import type { PolicyRoute } from './policy-route.ts'
@@ -88,7 +89,7 @@ function checkDocument(
   const names = findSameNames('P304', 'route', routeNames(document))
   // Where the syntax already complained, the shape has nothing to add.
   const told = new Set(document.diagnostics.map((one) => `${one.place.line}:${one.place.column}`))
-  const rest = [...shape, ...references, ...diagnostics, ...checkRewrites(document), ...names]
+  const rest = [...shape, ...references, ...diagnostics, ...checkRewrites(document), ...names, ...checkWebsockets(document)]
   return { claims, diagnostics: rest.filter((one) => !told.has(`${one.place.line}:${one.place.column}`)) }
 }
 

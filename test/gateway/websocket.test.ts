@@ -32,7 +32,7 @@ async function start(
       ...config,
       upstreams: [
         ...config.upstreams,
-        { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', url: live.url },
+        { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', urls: [live.url] },
       ],
       websockets: { maxSessions: 1_000, maxSessionsPerCaller: 100, ...limits },
       issuer: {

@@ -35,6 +35,11 @@ const route = (lines: string) => `${HEAD}routes:\n${lines}`
 
 const CASES: readonly Case[] = [
   {
+    it: 'a WebSocket that no GET can begin',
+    text: `${HEAD}routes:\n  - name: r\n    match: { methods: [POST], path: /r }\n    websocket: true\n`,
+    expect: [['P306', 8, undefined, 'add GET']],
+  },
+  {
     it: 'a billion laughs',
     text: `${HEAD}x-a: &a [lol, lol]\nx-b: &b [*a, *a]\nroutes: []\n`,
     expect: [
