@@ -65,7 +65,12 @@ const MAX_INTROSPECTIONS = 1_024
 const FIRST_DESCRIPTION_MS = 1_000
 
 const tickMs = (): number => performance.now()
-export type GatewayOptions = { readonly config: GatewayConfig; readonly logger: Logger }
+export type GatewayOptions = {
+  readonly config: GatewayConfig
+  readonly logger: Logger
+  /** In a worker, without a key file: what all workers sign assertions with. PEM. */
+  readonly assertionKey?: string | undefined
+}
 
 /**
  * Starts the gateway in this process: public server and management server.
@@ -156,7 +161,12 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     upstreams: [...upstreams.values()],
     logger,
   })
-  const assertionKeys = openAssertionKeys({ ...config.assertion, nowMs: Date.now, logger })
+  const assertionKeys = openAssertionKeys({
+    ...config.assertion,
+    sharedKey: options.assertionKey,
+    nowMs: Date.now,
+    logger,
+  })
   const snapshot = buildSnapshot({
     policyRoutes: policies.routes,
     policyHash: policies.hash,

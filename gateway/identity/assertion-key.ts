@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto'
 
 /** A key that signs assertions, with everything about it that is fixed. */
 export type AssertionKey = {
@@ -35,9 +35,16 @@ export function toAssertionKey(privateKey: KeyObject): AssertionKey | undefined 
   })
 }
 
-/** Makes a fresh ES256 key. It lives in this process only. */
-export function generateAssertionKey(): AssertionKey {
-  const key = toAssertionKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
+/** Makes a fresh private key, in PEM: what several processes are to sign with has to be told. */
+export function generatePrivateKey(): string {
+  return String(
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  )
+}
+
+/** Makes an ES256 key of a private key in PEM; a fresh one without it. It lives in memory only. */
+export function generateAssertionKey(pem = generatePrivateKey()): AssertionKey {
+  const key = toAssertionKey(createPrivateKey(pem))
   if (key === undefined) throw new Error('a P-256 key was expected')
   return key
 }

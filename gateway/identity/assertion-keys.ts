@@ -17,22 +17,25 @@ export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
 
 /**
  * Opens the keys that sign assertions, and rotates them: those of `keyFile` when the file changes, generated ones every
- * day. Generated keys live in this process only, so several processes need a file that all of them read.
+ * day, unless workers share one. Generated keys live in memory, so several replicas need a file that all of them read.
  * @throws {ConfigError} C306 when the file is of no use at the start; later the keys in force stay, and the log says why.
  */
 export function openAssertionKeys(options: {
   readonly keyFile: string | undefined
+  /** A generated key that other processes sign with too, in PEM: it stays as long as they do. */
+  readonly sharedKey: string | undefined
   readonly ttlSeconds: number
   readonly nowMs: () => number
   readonly logger: Logger
 }): AssertionKeys {
-  const { keyFile, nowMs, logger } = options
+  const { keyFile, sharedKey, nowMs, logger } = options
   const ring = createAssertionKeyRing({
-    keys: keyFile === undefined ? [generateAssertionKey()] : readAssertionKeys(keyFile),
+    keys: keyFile === undefined ? [generateAssertionKey(sharedKey)] : readAssertionKeys(keyFile),
     leadMs: LEAD_MS,
     assertionLifeMs: options.ttlSeconds * 1_000 + SKEW_MS,
   })
   if (keyFile === undefined) {
+    if (sharedKey !== undefined) return { ring, close: () => undefined }
     const rotate = (): void => ring.replace([generateAssertionKey()], nowMs())
     const timer = setInterval(rotate, GENERATED_LIFE_MS).unref()
     return { ring, close: () => clearInterval(timer) }

@@ -20,9 +20,10 @@ export type WorkerEnd = { readonly code: number | undefined; readonly signal: st
 
 const ANSWER_WITHIN_MS = 1_000
 
-/** Starts a worker: this program again, in a process that shares the listening port `port`. */
+/** Starts a worker: this program again, in a process that shares the listening port `port`, and signs with the same key as the others. */
 export function forkWorker(
   port: number,
+  assertionKey: string | undefined,
   onReplace: (worker: WorkerProcess, reason: string) => void,
 ): WorkerProcess {
   // In a checkout the sources run as they are; in the installed package they were compiled.
@@ -30,6 +31,8 @@ export function forkWorker(
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
   const forked = cluster.fork({ SCOPEGATE_LISTEN__PORT: port })
+  const begin: ToWorker = { kind: 'begin', assertionKey }
+  forked.send(begin, () => undefined)
   const waiting = new Map<number, (state: WorkerState | undefined) => void>()
   let questions = 0
   let lastMetrics: MetricsJson = []

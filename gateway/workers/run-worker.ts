@@ -10,7 +10,8 @@ import type { FromWorker, ToWorker } from './worker-messages.ts'
  * @throws {BootError} as `serve` does.
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
-  const serving = await serve(options)
+  const assertionKey = await begin()
+  const serving = await serve({ ...options, assertionKey })
   let stopping = false
 
   async function stop(how: StopOptions['how']): Promise<void> {
@@ -32,6 +33,18 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   process.on('SIGTERM', () => tell({ kind: 'replace', reason: 'SIGTERM' }))
   tell({ kind: 'ready', url: serving.url })
   return (reason) => tell({ kind: 'replace', reason })
+}
+
+/** Waits for the supervisor's first words. */
+function begin(): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const listen = (message: ToWorker): void => {
+      if (message.kind !== 'begin') return
+      process.off('message', listen)
+      resolve(message.assertionKey)
+    }
+    process.on('message', listen)
+  })
 }
 
 function tell(message: FromWorker): void {

@@ -7,6 +7,7 @@ import { startOpsServer } from '../../runtime/ops-server.ts'
 import { readPackageVersion } from '../../runtime/package-version.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { Gateway, GatewayOptions } from '../app.ts'
+import { generatePrivateKey } from '../identity/assertion-key.ts'
 import { addMetrics, keepCounts, metricsOf } from './add-metrics.ts'
 import { forkWorker, type WorkerEnd, type WorkerProcess } from './fork-worker.ts'
 import type { MetricsJson } from './worker-messages.ts'
@@ -27,13 +28,15 @@ export type SupervisedGateway = Gateway & {
 export async function supervise(options: GatewayOptions): Promise<SupervisedGateway | WorkerEnd> {
   const { config, logger } = options
   const port = await choosePort(config.listen)
+  // Upstreams ask any worker for the keys: what one has signed, the others must know.
+  const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
   const own = createOwnMetrics(() => pool.serving.length)
   let departed: MetricsJson = []
   let remembering: Promise<void> = Promise.resolve()
   let draining = false
   const pool = new WorkerPool({
     workers: config.workers,
-    fork: (onReplace) => forkWorker(port, onReplace),
+    fork: (onReplace) => forkWorker(port, assertionKey, onReplace),
     logger,
     graceMs: config.drain.graceMs,
     onStarted: (reason) => own.started.inc({ reason }),

@@ -10,6 +10,8 @@ export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly
 
 /** From the supervisor to a worker. */
 export type ToWorker =
+  /** The first that it is told: the key that all workers sign assertions with, in PEM; undefined: that of the key file. */
+  | { readonly kind: 'begin'; readonly assertionKey: string | undefined }
   | { readonly kind: 'ask'; readonly question: number }
   | { readonly kind: 'stop'; readonly how: StopOptions['how'] }
 

@@ -81,3 +81,22 @@ t.test(
     t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
   },
 )
+
+t.test('workers sign assertions with one key, also those that come later', async (t) => {
+  const gateway = await start(t)
+  const { pid } = gateway.process
+  const keys = async (): Promise<string> =>
+    (
+      await fetch(`${gateway.url}/.well-known/scopegate/jwks.json`, { headers: { connection: 'close' } })
+    ).text()
+  const first = await keys()
+  t.match(first, '"kid"')
+  for (let one = 0; one < 4; one++) t.equal(await keys(), first, 'whichever worker answers')
+  const victims = childrenOf(pid)
+  for (const victim of victims) process.kill(victim, 'SIGKILL')
+  await until('two others', async () => {
+    const now = childrenOf(pid)
+    return now.length === 2 && now.every((one) => !victims.includes(one))
+  })
+  t.equal(await until('an answer', () => keys().catch(() => undefined)), first)
+})
