@@ -89,7 +89,14 @@ function checkDocument(
   const names = findSameNames('P304', 'route', routeNames(document))
   // Where the syntax already complained, the shape has nothing to add.
   const told = new Set(document.diagnostics.map((one) => `${one.place.line}:${one.place.column}`))
-  const rest = [...shape, ...references, ...diagnostics, ...checkRewrites(document), ...names, ...checkWebsockets(document)]
+  const rest = [
+    ...shape,
+    ...references,
+    ...diagnostics,
+    ...checkRewrites(document),
+    ...names,
+    ...checkWebsockets(document),
+  ]
   return { claims, diagnostics: rest.filter((one) => !told.has(`${one.place.line}:${one.place.column}`)) }
 }
 
