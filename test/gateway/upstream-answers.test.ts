@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { until } from '../fixtures/until.ts'
+
+const HEAD = 'Host: api.test\r\nConnection: close\r\n'
+const GET = `GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+
+t.test('interim answers reach the client, in order and without what is between two hops', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  upstream.reply(
+    `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\nx-auth-subject: eve\r\n\r\n${OK}`,
+  )
+  const answer = await raw(GET)
+  t.same(answer.match(/^HTTP\/1\.1 \d+|^link: .*$/gim), [
+    'HTTP/1.1 102',
+    'HTTP/1.1 103',
+    'Link: </a.css>; rel=preload',
+    'HTTP/1.1 200',
+  ])
+  t.notMatch(answer, /eve/)
+})
+
+t.test('a hint that is none is dropped, and so are interim answers that nobody knows', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  upstream.reply(
+    `HTTP/1.1 103 Early Hints\r\nlink: this is no link\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\nHTTP/1.1 104 What\r\n\r\n${OK}`,
+  )
+  t.match(await raw(GET), /^HTTP\/1\.1 200 (?:(?!HTTP).)*$/s)
+})
+
+t.test('an HTTP/1.0 client gets no interim answer and no chunks', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  upstream.reply(
+    'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+  )
+  const answer = await raw('GET /pub/x HTTP/1.0\r\n\r\n')
+  t.match(answer, /^HTTP\/1\.1 200 (?:(?!transfer-encoding|HTTP).)*\r\n\r\nok$/is)
+})
+
+t.test('trailers are dropped, both ways', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  upstream.reply(
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-checked\r\n\r\n2\r\nok\r\n0\r\nx-checked: yes\r\nset-cookie: a=b\r\n\r\n',
+  )
+  const answer = await raw(
+    `POST /pub/x HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\nTrailer: x-auth-subject\r\n\r\n2\r\nhi\r\n0\r\nx-auth-subject: eve\r\n\r\n`,
+  )
+  t.match(answer, /^HTTP\/1\.1 200 .*2\r\nok\r\n0\r\n\r\n$/s)
+  t.notMatch(answer, /x-checked|a=b/)
+  t.equal(upstream.requests[0]?.body, 'hi')
+  t.notMatch(upstream.bytes, /eve|trailer/i)
+})
+
+t.test('an answer that comes before the body has been sent reaches the client whole', async (t) => {
+  const { gateway, upstream } = await startGatewayUnderTest(t)
+  upstream.onHead((socket) => {
+    socket.pause()
+    socket.end('HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig', () =>
+      socket.destroy(),
+    )
+  })
+  for (let i = 0; i < 20; i++) {
+    const { port } = new URL(gateway.url)
+    const client = connect(Number(port), '127.0.0.1')
+    let answer = ''
+    client.on('data', (chunk) => (answer += chunk.toString()))
+    // The connection ends under what it still sends; the answer is there by then.
+    client.on('error', () => undefined)
+    client.write(`POST /pub/x HTTP/1.1\r\n${HEAD}Content-Length: 900000\r\n\r\n`)
+    const sending = setInterval(() => client.writable && client.write(Buffer.alloc(50_000)), 1)
+    await new Promise((resolve) => client.once('close', resolve))
+    clearInterval(sending)
+    t.match(answer, /^HTTP\/1\.1 413 .*connection: close\r\n.*\r\n\r\nbig$/is)
+  }
+})
+
+t.test('bytes that nobody asked for are never the next answer', async (t) => {
+  const { gateway, upstream } = await startGatewayUnderTest(t)
+  const POISON = 'HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON'
+  let ended: Promise<unknown> | undefined
+  upstream.reply((socket, { target }) => {
+    const nonce = target.slice('/pub/'.length)
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${nonce.length}\r\n\r\n${nonce}`)
+    if (nonce.endsWith('0')) ended = new Promise((resolve) => socket.once('close', resolve))
+    // Right behind the answer, or when the connection is idle.
+    if (nonce.endsWith('0')) setTimeout(() => socket.write(POISON), 2)
+    else socket.write(POISON)
+  })
+  const mismatches: string[] = []
+  for (let i = 0; i < 1_000; i++) {
+    const response = await fetch(`${gateway.url}/pub/${i}`)
+    const text = await response.text()
+    if (text !== String(i)) mismatches.push(`${i}: ${text}`)
+    await ended
+    ended = undefined
+  }
+  t.same(mismatches, [])
+})
+
+t.test('an event stream outlives the time that an answer may take to begin', async (t) => {
+  const { gateway, upstream } = await startGatewayUnderTest(t)
+  const events: Socket[] = []
+  upstream.reply((socket) => {
+    events.push(socket)
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 0\n\n')
+  })
+  const response = await fetch(`${gateway.url}/api/impatient`)
+  const reader = response.body?.getReader()
+  for (let i = 1; i <= 5; i++) {
+    t.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), `data: ${i - 1}\n\n`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    events[0]?.write(`data: ${i}\n\n`)
+  }
+  await reader?.cancel()
+})
+
+t.test('a client that takes nothing is cut off, and so is its request at the upstream', async (t) => {
+  const { gateway, upstream, log } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => ({ ...one, idleTimeoutMs: 200 })),
+    }),
+  })
+  const closed = new Promise<void>((resolve) =>
+    upstream.reply((socket) => {
+      socket.on('close', () => resolve())
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${1e9}\r\n\r\n`)
+      const more = () => {
+        while (socket.writable && socket.write(Buffer.alloc(64 * 1024)));
+      }
+      socket.on('drain', more)
+      more()
+    }),
+  )
+  const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+  client.on('error', () => undefined)
+  client.pause()
+  client.write(GET)
+  await closed
+  client.destroy()
+  await until('the access line', async () => log().some((line) => line['event'] === 'access'))
+})
+
+t.test('a name that moves takes the requests with it', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => ({
+        ...one,
+        urls: one.urls.map((url) => url.replace('127.0.0.1', 'localhost')),
+      })),
+    }),
+  })
+  upstream.reply(OK)
+  t.match(await raw(GET), /^HTTP\/1\.1 200 /)
+  t.match(upstream.seen('host')[0], /^localhost:/)
+})
+
+t.test('an answer to the body is given while the body is still coming', async (t) => {
+  const { gateway, upstream } = await startGatewayUnderTest(t)
+  upstream.onHead((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
+    socket.on('data', (chunk) => {
+      if (chunk.includes('ping')) socket.write('4\r\npong\r\n')
+      if (chunk.includes('\r\n0\r\n\r\n')) socket.write('0\r\n\r\n')
+    })
+  })
+  const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+  let answer = ''
+  client.on('data', (chunk) => (answer += chunk.toString()))
+  client.write(`POST /pub/x HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n4\r\nwait\r\n`)
+  await until('the head of the answer', async () => answer.startsWith('HTTP/1.1 200 '))
+  client.write('4\r\nping\r\n')
+  await until('the echo', async () => answer.includes('pong'))
+  client.write('0\r\n\r\n')
+  await once(client, 'close')
+  t.match(answer, /4\r\npong\r\n0\r\n\r\n$/)
+})

@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { Pool } from 'undici'
+import { createConnector } from '../../../gateway/upstreams/connect.ts'
+
+/** Another thread, so that it can answer and reset while this one does nothing. */
+const EARLY_ANSWERER = `
+const { parentPort, workerData } = require('node:worker_threads')
+const flag = new Int32Array(workerData.flag)
+require('node:net').createServer((socket) => {
+  socket.on('error', () => undefined)
+  socket.once('data', () => {
+    socket.pause()
+    parentPort.postMessage('the body has begun')
+    Atomics.wait(flag, 0, 0)
+    socket.write(workerData.answer, () => {
+      socket.once('close', () => { Atomics.store(flag, 1, 1); Atomics.notify(flag, 1) })
+      socket.resetAndDestroy()
+    })
+  })
+}).listen(0, '127.0.0.1', function () { parentPort.postMessage(this.address().port) })`
+
+type Outcome = { status: number; body: string; error: string | undefined }
+
+/** An answer and a reset arrive while a body is sent, and the next write finds the connection broken. */
+async function sendInto(answer: string): Promise<Outcome> {
+  const flag = new SharedArrayBuffer(8)
+  const view = new Int32Array(flag)
+  const worker = new Worker(EARLY_ANSWERER, { eval: true, workerData: { flag, answer } })
+  const [port] = await once(worker, 'message')
+  const pool = new Pool(`http://127.0.0.1:${port}`, {
+    connect: createConnector({ timeoutMs: 2_000, lookup: undefined }),
+  })
+  const body = new PassThrough()
+  const outcome: Outcome = { status: 0, body: '', error: undefined }
+  const over = new Promise<void>((resolve) => {
+    pool.dispatch(
+      { method: 'POST', path: '/', body, headers: ['content-length', '1000000'] },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: (_controller, status) => {
+          outcome.status = status
+        },
+        onResponseData: (_controller, chunk) => {
+          outcome.body += chunk.toString()
+        },
+        onResponseEnd: () => resolve(),
+        onResponseError: (_controller, error) => {
+          outcome.error = 'code' in error ? String(error.code) : error.message
+          resolve()
+        },
+      },
+    )
+  })
+  body.write(Buffer.alloc(1_000))
+  await once(worker, 'message')
+  // From here to the writes nothing is read: the answer waits in the system, with the reset behind it.
+  Atomics.store(view, 0, 1)
+  Atomics.notify(view, 0)
+  Atomics.wait(view, 1, 0, 10_000)
+  body.write(Buffer.alloc(1_000))
+  body.write(Buffer.alloc(1_000))
+  await over
+  await pool.destroy()
+  await worker.terminate()
+  return outcome
+}
+
+t.test('createConnector() reads an answer whose sender reset the connection under a body', async (t) => {
+  const outcome = await sendInto(
+    'HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig',
+  )
+  t.same(outcome, { status: 413, body: 'big', error: undefined })
+})
+
+t.test('createConnector() takes no answer without a length for whole when a reset ended it', async (t) => {
+  const outcome = await sendInto('HTTP/1.1 413 Content Too Large\r\nconnection: close\r\n\r\nhal')
+  t.match(outcome, { status: 413, body: 'hal', error: /RESET|EPIPE|ECONNRESET/ })
+})
