@@ -6,7 +6,7 @@ import { createLogger } from '../runtime/logger.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
 import { surviveExceptions } from '../runtime/survive-exceptions.ts'
 import { type Gateway, type StopOptions, startGateway } from './app.ts'
-import { readGatewayConfig } from './config.ts'
+import { readGatewayConfig } from './config/read-gateway-config.ts'
 import { runWorker } from './workers/run-worker.ts'
 import { supervise } from './workers/supervise.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { AuthorizationServerFile } from '../../authorization-server/config.ts'
-import { GatewayFile } from '../../gateway/config.ts'
+import { GatewayFile } from '../../gateway/config/gateway-file.ts'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { readConfig } from '../../runtime/read-config.ts'
 

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { GatewayFile, UpstreamsFile } from '../../gateway/config.ts'
+import { GatewayFile } from '../../gateway/config/gateway-file.ts'
+import { UpstreamsFile } from '../../gateway/config/upstreams-file.ts'
 import { loadPolicies } from '../../gateway/routes/load-policies.ts'
 import { compileShape } from '../../runtime/check-shape.ts'
 

@@ -1,9 +1,9 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import { readGatewayConfig } from '../../gateway/config.ts'
+import { readGatewayConfig } from '../../../gateway/config/read-gateway-config.ts'
 
-const SHIPPED = resolve(import.meta.dirname, '../../config')
+const SHIPPED = resolve(import.meta.dirname, '../../../config')
 
 function aConfigDir(t: Pick<Test, 'testdir'>, change: { readonly [file: string]: string } = {}): string {
   const dir = t.testdir({ secret: 'the secret\n' })

@@ -1,0 +1,20 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { DEFAULTS } from './defaults.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import { milliseconds } from './in-numbers.ts'
+
+/** Who gets hold of an assertion can use it until it ends: it is short, and not so short that it ends on its way. */
+export function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const ttlMs = milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl)
+  if (ttlMs >= 5_000 && ttlMs <= 60_000 && ttlMs % 1_000 === 0) return []
+  return [
+    diagnostic(
+      'C305',
+      'assertion.ttl: an assertion is good for 5s to 60s, in whole seconds',
+      wholeFile(shownAs),
+      {
+        hint: 'leave it out for 60s',
+      },
+    ),
+  ]
+}

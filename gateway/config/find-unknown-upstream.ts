@@ -1,0 +1,18 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import type { UpstreamsFile } from './upstreams-file.ts'
+
+/** The bundled authorization server is one of the upstreams: C303 when it is not. */
+export function findUnknownUpstream(
+  file: GatewayFile,
+  upstreams: UpstreamsFile,
+  shownAs: string,
+): readonly Diagnostic[] {
+  const name = file.authorizationServer?.upstream
+  if (name === undefined || Object.hasOwn(upstreams, name)) return []
+  return [
+    diagnostic('C303', `authorizationServer.upstream: there is no upstream "${name}"`, wholeFile(shownAs), {
+      hint: `config/upstreams.yaml has ${Object.keys(upstreams).join(', ')}`,
+    }),
+  ]
+}

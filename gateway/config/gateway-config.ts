@@ -1,0 +1,69 @@
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { UpstreamSettings } from '../upstreams/pool.ts'
+
+/** Who issues tokens, and how the gateway asks about them. */
+export type IssuerConfig = {
+  readonly issuer: string
+  readonly introspection: {
+    readonly endpoint: string
+    readonly clientId: string
+    readonly clientSecret: string
+    readonly timeoutMs: number
+  }
+  /** Where revocations are pushed from; undefined: they are noticed when a cached verdict ends. */
+  readonly revocations: string | undefined
+}
+
+/** How the gateway ends. */
+export type DrainConfig = {
+  /** Not ready any longer, but still accepting: load balancers take that long to notice. */
+  readonly delayMs: number
+  /** From the request to end until whatever is still open is cut; the delay is part of it. */
+  readonly graceMs: number
+}
+
+/** What the gateway runs with: durations and sizes already numbers, paths absolute, secrets read. */
+export type GatewayConfig = {
+  /** The public address, without a trailing slash. Never taken from a request. */
+  readonly baseUrl: string
+  readonly name: string
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly management: { readonly host: string; readonly port: number }
+  /** Peers that are believed about the client's address: blocks of addresses. */
+  readonly trustedProxies: readonly string[]
+  /** The one header in which they name it. */
+  readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
+  /** Processes that serve. 1: this one alone. */
+  readonly workers: number
+  readonly drain: DrainConfig
+  readonly policiesDir: string
+  readonly catalogue: ScopeCatalogue
+  readonly upstreams: readonly UpstreamSettings[]
+  readonly issuer: IssuerConfig
+  /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */
+  readonly authorizationServer: { readonly upstream: string } | undefined
+  /** How upstreams are told who calls where a policy says `upstreamAuth: assertion`. */
+  readonly assertion: {
+    /** Private keys in PEM; undefined: generated, in this process only. */
+    readonly keyFile: string | undefined
+    readonly ttlSeconds: number
+  }
+  readonly tokenCache: {
+    readonly maxEntries: number
+    readonly maxTtlMs: number
+    readonly negativeTtlMs: number
+  }
+  readonly limits: {
+    /** Where no route says otherwise. */
+    readonly bodyBytes: number
+    readonly headersBytes: number
+    readonly targetBytes: number
+    readonly tokenBytes: number
+    /** Client connections at once, all workers together. */
+    readonly connections: number
+  }
+  /** Shares rate limits among processes; undefined: each counts for itself. */
+  readonly redis: { readonly url: string } | undefined
+  readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
+  readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
+}

@@ -1,0 +1,190 @@
+import Type from 'typebox'
+import {
+  AddressBlock,
+  ByteSizeText,
+  DurationText,
+  FilePath,
+  HttpAddress,
+  HttpOrigin,
+  PortNumber,
+  SecretText,
+  TimeoutText,
+} from '../../runtime/value-shapes.ts'
+
+const Address = (description: string) =>
+  Type.Object(
+    {
+      host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
+      port: PortNumber('port to listen on; 0 asks the system for a free one'),
+    },
+    { description },
+  )
+
+const Issuer = Type.Object(
+  {
+    issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
+    introspection: Type.Object(
+      {
+        endpoint: HttpAddress('its introspection endpoint, reached directly'),
+        clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
+        clientSecretFile: FilePath("file with the gateway's client_secret"),
+        timeout: Type.Optional(TimeoutText('how long an answer may take')),
+      },
+      { description: 'how the gateway asks about tokens' },
+    ),
+    revocations: Type.Optional(HttpAddress('stream that tells about revoked tokens')),
+  },
+  { description: 'who issues tokens' },
+)
+
+/** Far more than any machine of today has use for. */
+const MOST_WORKERS = 256
+
+/** The shape of config/gateway.yaml. */
+export const GatewayFile = Type.Object(
+  {
+    baseUrl: HttpOrigin('the public address; it is the resource that tokens are for'),
+    name: Type.String({ description: 'what the API calls itself', minLength: 1, maxLength: 100 }),
+    listen: Address('where the gateway listens'),
+    management: Address('where /livez, /readyz and /metrics listen'),
+    trustedProxies: Type.Optional(
+      Type.Array(AddressBlock('a proxy in front, e.g. 10.0.0.0/8 or 192.0.2.7'), {
+        description: 'proxies that are believed about the client address and the request id',
+        maxItems: 1_000,
+        uniqueItems: true,
+      }),
+    ),
+    forwardedHeader: Type.Optional(
+      Type.Enum(['x-forwarded-for', 'forwarded'], {
+        description: 'the header in which trusted proxies name the client: x-forwarded-for or forwarded',
+      }),
+    ),
+    workers: Type.Optional(
+      Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MOST_WORKERS })], {
+        description: 'processes that serve: a number, or auto for one on each CPU',
+      }),
+    ),
+    drain: Type.Optional(
+      Type.Object(
+        {
+          delay: Type.Optional(
+            Type.String({
+              description:
+                'how long requests are taken after readiness has turned; 0s when nobody looks at readiness',
+              pattern: '^([0-9]|[1-5][0-9])s$',
+              'x-is': 'a number of seconds from 0s to 59s',
+            }),
+          ),
+          grace: Type.Optional(TimeoutText('when whatever is still open is cut; the delay is part of it')),
+        },
+        { description: 'how the gateway ends' },
+      ),
+    ),
+    policies: FilePath('folder of the policy files'),
+    scopes: FilePath('the scope catalogue'),
+    upstreams: FilePath('where the upstreams are'),
+    issuers: Type.Array(Issuer, {
+      description: 'who issues the tokens; one in this release',
+      minItems: 1,
+      maxItems: 1,
+    }),
+    authorizationServer: Type.Optional(
+      Type.Object(
+        {
+          upstream: Type.String({
+            description: 'upstream of the authorization server',
+            minLength: 1,
+            maxLength: 64,
+          }),
+        },
+        { description: 'the bundled authorization server' },
+      ),
+    ),
+    assertion: Type.Optional(
+      Type.Object(
+        {
+          keyFile: Type.Optional(
+            FilePath('file with the private keys that sign; without it one is generated at start'),
+          ),
+          ttl: Type.Optional(DurationText('how long an assertion is good: 5s to 60s')),
+        },
+        { description: 'the JWT that tells upstreams who calls' },
+      ),
+    ),
+    tokenCache: Type.Optional(
+      Type.Object(
+        {
+          maxEntries: Type.Optional(
+            Type.Integer({ description: 'tokens to remember', minimum: 1, maximum: 10_000_000 }),
+          ),
+          maxTtl: Type.Optional(DurationText('how long a good token is remembered')),
+          negativeTtl: Type.Optional(DurationText('how long a bad token is remembered')),
+        },
+        { description: 'what is remembered about tokens' },
+      ),
+    ),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          body: Type.Optional(ByteSizeText('largest request body')),
+          headers: Type.Optional(ByteSizeText('largest request head')),
+          target: Type.Optional(ByteSizeText('longest path with query')),
+          token: Type.Optional(ByteSizeText('longest Authorization header')),
+          connections: Type.Optional(
+            Type.Integer({ description: 'client connections at once', minimum: 1, maximum: 1_000_000 }),
+          ),
+        },
+        { description: 'how much a request may hold' },
+      ),
+    ),
+    redis: Type.Optional(
+      Type.Object(
+        { url: SecretText('address of Redis: redis://… or rediss://…') },
+        { description: 'where rate limits are counted for all gateways together' },
+      ),
+    ),
+    websockets: Type.Optional(
+      Type.Object(
+        {
+          sessions: Type.Optional(
+            Type.Integer({ description: 'open sessions of a process', minimum: 0, maximum: 1_000_000 }),
+          ),
+          sessionsPerCaller: Type.Optional(
+            Type.Integer({
+              description: 'open sessions of one subject or, without a token, of one address',
+              minimum: 0,
+              maximum: 1_000_000,
+            }),
+          ),
+        },
+        { description: 'how many WebSocket sessions there may be' },
+      ),
+    ),
+    log: Type.Optional(
+      Type.Object(
+        {
+          level: Type.Optional(
+            Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+              description: 'trace, debug, info, warn, error, fatal or silent',
+            }),
+          ),
+          subject: Type.Optional(
+            Type.Enum(['hashed', 'plain'], { description: 'how subjects are shown: hashed or plain' }),
+          ),
+        },
+        { description: 'the log on standard output' },
+      ),
+    ),
+  },
+  { description: 'config/gateway.yaml' },
+)
+
+/** What config/gateway.yaml says, in its own words. */
+export type GatewayFile = Type.Static<typeof GatewayFile>
+
+/** Who issues tokens; the schema asks for exactly one. */
+export function issuerOf(file: GatewayFile): GatewayFile['issuers'][number] {
+  const [issuer] = file.issuers
+  if (issuer === undefined) throw new Error('the schema asks for one issuer')
+  return issuer
+}

@@ -1,0 +1,21 @@
+import { ConfigError } from '../../runtime/config-error.ts'
+import { diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { displayPath } from '../../runtime/display-path.ts'
+import { readTextFile } from '../../runtime/read-text-file.ts'
+
+/**
+ * Reads the secret with which the gateway asks about tokens, without the space around it.
+ * @throws {ConfigError} C302 when there is none.
+ */
+export function readClientSecret(file: string): string {
+  const shownAs = displayPath(file)
+  const read = readTextFile(file, { shownAs, letter: 'C' })
+  const secret = 'problem' in read ? '' : read.text.trim()
+  if (secret !== '') return secret
+  const why = 'problem' in read ? read.problem.message : 'the file is empty'
+  throw new ConfigError([
+    diagnostic('C302', `there is no client secret for the gateway: ${why}`, wholeFile(shownAs), {
+      hint: 'put the client_secret there that the authorization server knows (issuers[0].introspection.clientSecretFile)',
+    }),
+  ])
+}

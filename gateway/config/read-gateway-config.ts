@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import { ConfigError } from '../../runtime/config-error.ts'
+import type { Diagnostic } from '../../runtime/diagnostic.ts'
+import { displayPath } from '../../runtime/display-path.ts'
+import { readConfig } from '../../runtime/read-config.ts'
+import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
+import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
+import { findAssertionTtl } from './find-assertion-ttl.ts'
+import { findUnclearAddresses } from './find-unclear-addresses.ts'
+import { findUnknownUpstream } from './find-unknown-upstream.ts'
+import type { GatewayConfig } from './gateway-config.ts'
+import { GatewayFile, issuerOf } from './gateway-file.ts'
+import { readClientSecret } from './read-client-secret.ts'
+import { toGatewayConfig } from './to-gateway-config.ts'
+import { UpstreamsFile } from './upstreams-file.ts'
+
+/** Sections of the environment that belong to the files which config/gateway.yaml names. */
+const UPSTREAMS_SECTION = 'UPSTREAMS'
+
+/**
+ * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
+ * @returns the configuration, and warnings that stop nothing.
+ * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C308
+ * of what they mean together.
+ */
+export function readGatewayConfig(options: {
+  readonly configDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}): { readonly config: GatewayConfig; readonly warnings: readonly Diagnostic[] } {
+  const file = join(options.configDir, 'gateway.yaml')
+  const gateway = readConfig({
+    file,
+    schema: GatewayFile,
+    env: options.env,
+    otherSections: [UPSTREAMS_SECTION],
+  })
+  const { value } = gateway
+  const problems: Diagnostic[] = []
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.diagnostics)
+      return undefined
+    }
+  }
+  const catalogue = attempt(() => readScopeCatalogue({ file: value.scopes }))
+  const upstreams = attempt(() =>
+    readConfig({
+      file: value.upstreams,
+      schema: UpstreamsFile,
+      env: options.env,
+      section: UPSTREAMS_SECTION,
+    }),
+  )
+  const clientSecret = attempt(() => readClientSecret(issuerOf(value).introspection.clientSecretFile))
+  if (upstreams !== undefined) {
+    problems.push(...findUnclearAddresses(upstreams.value, displayPath(value.upstreams)))
+    problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
+  }
+  problems.push(...findAssertionTtl(value, displayPath(file)))
+  attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
+  if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
+    throw new ConfigError(problems)
+  return {
+    config: toGatewayConfig(value, { catalogue, upstreams: upstreams.value, clientSecret }),
+    warnings: [...gateway.warnings, ...upstreams.warnings],
+  }
+}

@@ -1,0 +1,69 @@
+import { availableParallelism } from 'node:os'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { DEFAULTS } from './defaults.ts'
+import type { GatewayConfig } from './gateway-config.ts'
+import { type GatewayFile, issuerOf } from './gateway-file.ts'
+import { bytes, milliseconds } from './in-numbers.ts'
+import { toUpstreamSettings } from './to-upstream-settings.ts'
+import type { UpstreamsFile } from './upstreams-file.ts'
+
+/** Turns files that were found right into what the gateway runs with: defaults filled in, units converted, frozen. */
+export function toGatewayConfig(
+  file: GatewayFile,
+  read: {
+    readonly catalogue: ScopeCatalogue
+    readonly upstreams: UpstreamsFile
+    readonly clientSecret: string
+  },
+): GatewayConfig {
+  const { issuer, introspection, revocations } = issuerOf(file)
+  const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
+  const drain = { ...DEFAULTS.drain, ...file.drain }
+  const limits = { ...DEFAULTS.limits, ...file.limits }
+  return Object.freeze({
+    baseUrl: file.baseUrl,
+    name: file.name,
+    listen: file.listen,
+    management: file.management,
+    trustedProxies: file.trustedProxies ?? [],
+    forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
+    workers: file.workers === 'auto' ? availableParallelism() : (file.workers ?? 1),
+    drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
+    policiesDir: file.policies,
+    catalogue: read.catalogue,
+    upstreams: Object.entries(read.upstreams).map(([name, upstream]) => toUpstreamSettings(name, upstream)),
+    issuer: {
+      issuer,
+      introspection: {
+        endpoint: introspection.endpoint,
+        clientId: introspection.clientId,
+        clientSecret: read.clientSecret,
+        timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspectionTimeout),
+      },
+      revocations,
+    },
+    authorizationServer: file.authorizationServer,
+    assertion: {
+      keyFile: file.assertion?.keyFile,
+      ttlSeconds: milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl) / 1_000,
+    },
+    tokenCache: {
+      maxEntries: tokenCache.maxEntries,
+      maxTtlMs: milliseconds(tokenCache.maxTtl),
+      negativeTtlMs: milliseconds(tokenCache.negativeTtl),
+    },
+    limits: {
+      bodyBytes: bytes(limits.body),
+      headersBytes: bytes(limits.headers),
+      targetBytes: bytes(limits.target),
+      tokenBytes: bytes(limits.token),
+      connections: limits.connections,
+    },
+    redis: file.redis,
+    websockets: {
+      maxSessions: file.websockets?.sessions ?? DEFAULTS.websockets.sessions,
+      maxSessionsPerCaller: file.websockets?.sessionsPerCaller ?? DEFAULTS.websockets.sessionsPerCaller,
+    },
+    log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
+  })
+}
