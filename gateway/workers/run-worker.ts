@@ -1,4 +1,6 @@
-import { type GatewayOptions, type StopOptions, serve } from '../app.ts'
+import type { GatewayOptions } from '../gateway-options.ts'
+import { serve } from '../serve.ts'
+import type { StopOptions } from '../stop-serving.ts'
 import { metricsOf } from './add-metrics.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 

@@ -1,6 +1,6 @@
 import type { MetricObject, MetricValue } from 'prom-client'
 import type { ReadinessCheck } from '../../runtime/ops-server.ts'
-import type { StopOptions } from '../app.ts'
+import type { StopOptions } from '../stop-serving.ts'
 
 /** The series of one process, as prom-client gives them. */
 export type MetricsJson = readonly (MetricObject & { readonly values: readonly MetricValue<string>[] })[]

@@ -1,5 +1,5 @@
 import type { Logger } from '../../runtime/logger.ts'
-import type { StopOptions } from '../app.ts'
+import type { StopOptions } from '../stop-serving.ts'
 import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
 import { restartDelayMs } from './restart-delay.ts'
 import type { MetricsJson } from './worker-messages.ts'

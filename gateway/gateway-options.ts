@@ -1,0 +1,10 @@
+import type { Logger } from '../runtime/logger.ts'
+import type { GatewayConfig } from './config/gateway-config.ts'
+
+/** What a gateway is started with, in one process or in each of its workers. */
+export type GatewayOptions = {
+  readonly config: GatewayConfig
+  readonly logger: Logger
+  /** In a worker, without a key file: what all workers sign assertions with. PEM. */
+  readonly assertionKey?: string | undefined
+}

@@ -1,0 +1,203 @@
+import type { Registry } from 'prom-client'
+import { ENDPOINTS } from '../oauth/endpoints.ts'
+import { protectedResourceMetadataUrl } from '../oauth/metadata.ts'
+import { closeGently } from '../runtime/gentle-close.ts'
+import { explainListenError } from '../runtime/listen-error.ts'
+import type { ReadinessCheck } from '../runtime/ops-server.ts'
+import { readPackageVersion } from '../runtime/package-version.ts'
+import type { GatewayConfig } from './config/gateway-config.ts'
+import type { GatewayOptions } from './gateway-options.ts'
+import { createIntrospector } from './identity/introspect.ts'
+import { type RevocationsSubscription, subscribeToRevocations } from './identity/revocations.ts'
+import { createTokenVerdicts } from './identity/token-verdicts.ts'
+import { VerdictCache } from './identity/verdict-cache.ts'
+import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
+import { createAccessLog } from './observe/access-log.ts'
+import { logStream } from './observe/log-stream.ts'
+import { createMetrics } from './observe/metrics.ts'
+import { createRequestIds } from './observe/request-id.ts'
+import { openSnapshot } from './open-snapshot.ts'
+import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
+import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
+import { countRoutes, readPolicies } from './read-policies.ts'
+import { createServer } from './server.ts'
+import { type StopOptions, stopServing } from './stop-serving.ts'
+import { createUpstream, type Upstream } from './upstreams/pool.ts'
+import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
+
+/** The part of a gateway that serves the public port; a worker is one of several. */
+export type Serving = {
+  readonly url: string
+  readonly registry: Registry
+  checks(): readonly ReadinessCheck[]
+  close(options?: StopOptions): Promise<void>
+}
+
+/** Tokens that may be asked about at once, those waiting for a connection included. */
+const MAX_INTROSPECTIONS = 1_024
+/** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
+const FIRST_DESCRIPTION_MS = 1_000
+
+const tickMs = (): number => performance.now()
+
+/**
+ * Serves the public port: opens everything that requests need, in the order in which one thing needs another.
+ * @throws {BootError} for policies that are not valid, or an address that cannot be had.
+ */
+export async function serve(options: GatewayOptions): Promise<Serving> {
+  const { config, logger } = options
+  const policies = readPolicies(config, logger)
+  const version = readPackageVersion()
+  const cache = new VerdictCache(config.tokenCache)
+  let rateLimiter: RateLimiter | undefined
+  let pipeline: Pipeline | undefined
+  let subscription: RevocationsSubscription | undefined
+  let draining = false
+  const metrics = createMetrics({
+    version,
+    inFlight: () => pipeline?.inFlight ?? 0,
+    cacheEntries: () => cache.size,
+    upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
+    rateLimitEntries: () => rateLimiter?.size ?? 0,
+    websocketSessions: () => sessions.size,
+  })
+  metrics.policies(policies.hash, countRoutes(policies))
+
+  const upstreams = new Map<string, Upstream>(
+    config.upstreams.map((settings) => [
+      settings.name,
+      createUpstream(settings, { meter: metrics.upstream(settings.name), tickMs }),
+    ]),
+  )
+  const { issuer, introspection, revocations } = config.issuer
+  const introspector = createIntrospector({ issuer, ...introspection, nowSeconds: () => Date.now() / 1_000 })
+  const verdicts = createTokenVerdicts({
+    issuerId: `${issuer} ${introspection.endpoint} ${introspection.clientId}`,
+    cache,
+    introspect: introspector.introspect,
+    nowMs: Date.now,
+    maxFlights: MAX_INTROSPECTIONS,
+    observe: metrics.tokens,
+  })
+  const sessions = createWebsocketSessions({
+    ...config.websockets,
+    recheckMs: config.tokenCache.maxTtlMs,
+    verdictOf: verdicts.verdictOf,
+    pushed: () => subscription?.connected === true,
+    nowMs: Date.now,
+  })
+  const { snapshot, ...documents } = openSnapshot({ ...options, policies, upstreams, metrics, version })
+
+  const newRequestId = createRequestIds(Date.now)
+  const accessLog = createAccessLog({
+    write: logger.isLevelEnabled('info') ? logStream(logger) : () => undefined,
+    service: 'gateway',
+    subject: config.log.subject,
+  })
+  rateLimiter = await openRateLimiter({
+    redis: config.redis,
+    logger,
+    tickMs: () => performance.now(),
+    onFallback: metrics.rateLimitFallback,
+  })
+  const limiter = rateLimiter
+  pipeline = createPipeline({
+    rateLimiter: limiter,
+    snapshot: () => snapshot,
+    verdicts,
+    baseUrl: config.baseUrl,
+    resourceMetadata: protectedResourceMetadataUrl(config.baseUrl),
+    tokenEndpoint:
+      config.authorizationServer === undefined ? undefined : `${config.baseUrl}${ENDPOINTS.token}`,
+    limits: config.limits,
+    tokenMeter: metrics.tokens,
+    unmatchedMeter: metrics.route('-'),
+    accessLog,
+    report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
+    newRequestId,
+    trustedProxies: compileTrustedProxies(config.trustedProxies),
+    forwardedHeader: config.forwardedHeader,
+    nowMs: Date.now,
+    tickMs,
+    sessions,
+    draining: () => draining,
+  })
+  const { handle, endStreams } = pipeline
+  const server = createServer({
+    headersLimitBytes: config.limits.headersBytes,
+    handle,
+    hasWebsockets: () => snapshot.hasWebsockets,
+    newRequestId,
+    connectionsLimit: Math.ceil(config.limits.connections / config.workers),
+    onRefused: metrics.connectionRefused,
+    onAcceptError: (error) =>
+      logger.error({ event: 'accept_failed', err: error }, 'no connection could be accepted'),
+  })
+  const connections = closeGently(server.server)
+
+  // What was opened, in the order in which it ends.
+  const closers: (() => Promise<void> | void)[] = [
+    () => sessions.close(),
+    () => accessLog.flush(),
+    () => limiter.close(),
+    () => documents.close(),
+    () => introspector.close(),
+    ...[...upstreams.values()].map((upstream) => () => upstream.close()),
+  ]
+  const close = async (how: StopOptions = { how: 'accepting' }): Promise<void> => {
+    draining = true
+    await stopServing(how, { drain: config.drain, connections, endStreams, sessions, server, logger })
+    for (const end of closers) await end()
+  }
+
+  try {
+    await Promise.race([
+      documents.refresh(),
+      new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
+    ])
+    const url = await listen(server, config)
+    if (revocations !== undefined) {
+      subscription = subscribeToRevocations({
+        url: revocations,
+        clientId: introspection.clientId,
+        clientSecret: introspection.clientSecret,
+        onRevoked: (grant) => {
+          verdicts.revoke(grant)
+          sessions.revoke(grant)
+        },
+        onConnected: () => {
+          verdicts.clear()
+          sessions.recheck()
+        },
+        logger,
+        random: Math.random,
+      })
+      closers.push(() => subscription?.close())
+    }
+    logger.info(
+      { event: 'serving', url, routes: policies.routes.length, policy_hash: policies.hash },
+      'serving',
+    )
+    return {
+      url,
+      registry: metrics.registry,
+      checks: () => [
+        { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
+        { name: 'accepting', ok: !draining },
+      ],
+      close,
+    }
+  } catch (error) {
+    await close({ how: 'now' })
+    throw error
+  }
+}
+
+async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {
+  const { host, port } = config.listen
+  try {
+    return await server.listen({ host, port })
+  } catch (error) {
+    throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })
+  }
+}
