@@ -6,16 +6,11 @@ import { ConfigError } from '../runtime/config-error.ts'
 import { type Diagnostic, diagnostic, wholeFile } from '../runtime/diagnostic.ts'
 import { displayPath } from '../runtime/display-path.ts'
 import { parseDurationMs } from '../runtime/duration.ts'
+import { ListenAddress } from '../runtime/listen-address.ts'
+import { ManagementAddress } from '../runtime/management-address.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
-import {
-  ByteSizeText,
-  DurationText,
-  FilePath,
-  HttpOrigin,
-  PortNumber,
-  SecretText,
-} from '../runtime/value-shapes.ts'
+import { ByteSizeText, DurationText, FilePath, HttpOrigin, SecretText } from '../runtime/value-shapes.ts'
 
 /** A client that the operator vouches for, with fixed callbacks. Source: seed-interface section 5.4. */
 export type Integration = {
@@ -33,7 +28,7 @@ export type AuthorizationServerConfig = {
   /** The service's name on the pages. */
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
-  readonly management: { readonly host: string; readonly port: number }
+  readonly management: ManagementAddress
   readonly catalogue: ScopeCatalogue
   /** SQLite file and generated keys live here. */
   readonly dataDir: string
@@ -68,15 +63,6 @@ export type AuthorizationServerConfig = {
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
 }
-
-const Address = (description: string) =>
-  Type.Object(
-    {
-      host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
-      port: PortNumber('port to listen on; 0 asks the system for a free one'),
-    },
-    { description },
-  )
 
 /** What holds when the file says nothing. */
 const DEFAULTS = {
@@ -157,8 +143,8 @@ export const AuthorizationServerFile = Type.Object(
   {
     issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),
     name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
-    listen: Address('where the service listens'),
-    management: Address('where /livez, /readyz and /metrics listen'),
+    listen: ListenAddress('where the service listens'),
+    management: ManagementAddress,
     scopes: FilePath('the scope catalogue'),
     dataDir: FilePath('folder of the SQLite file and the generated keys'),
     store: Type.Object(

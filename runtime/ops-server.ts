@@ -2,6 +2,7 @@ import Fastify from 'fastify'
 import type { Registry } from 'prom-client'
 import { explainListenError } from './listen-error.ts'
 import type { Logger } from './logger.ts'
+import { createOwnHost } from './own-host.ts'
 
 /** One thing that readiness depends on. */
 export type ReadinessCheck = { readonly name: string; readonly ok: boolean; readonly detail?: string }
@@ -9,6 +10,8 @@ export type ReadinessCheck = { readonly name: string; readonly ok: boolean; read
 export type OpsServerOptions = {
   readonly host: string
   readonly port: number
+  /** What it may be called, beside its address and `localhost`. */
+  readonly names?: readonly string[] | undefined
   readonly service: string
   readonly version: string
   /** What `/metrics` shows. */
@@ -22,7 +25,7 @@ export type OpsServer = { readonly url: string; close(): Promise<void> }
 
 /**
  * Serves the management port: `/livez` (the event loop turns), `/readyz` (200 or 503; `?verbose` lists the checks),
- * `/metrics` (Prometheus text) and `/version`. It only reads, and listens apart from the public port.
+ * `/metrics` (Prometheus text) and `/version`. It only reads, listens apart from the public port, and answers to its own names only.
  * @throws {BootError} when the address cannot be had.
  */
 export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
@@ -31,6 +34,14 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     requestTimeout: 10_000,
     connectionTimeout: 30_000,
     forceCloseConnections: true,
+  })
+
+  const isOwnHost = createOwnHost({ host: options.host, names: options.names })
+  app.addHook('onRequest', async (request, reply) => {
+    // Browsers always send one; HTTP/1.0 probes need not.
+    const { host } = request.headers
+    if (host === undefined || isOwnHost(host)) return
+    return reply.code(421).send(NOT_OURS)
   })
 
   app.setNotFoundHandler((_request, reply) =>
@@ -72,6 +83,13 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
       setting: 'management.port',
     })
   }
+}
+
+/** RFC 9110 section 15.5.20. */
+const NOT_OURS = {
+  error: 'misdirected_request',
+  error_description:
+    'The management port answers to IP addresses, to localhost, and to names listed in management.names.',
 }
 
 function formatCheck(check: ReadinessCheck): string {

@@ -1,4 +1,5 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ManagementAddress } from '../../runtime/management-address.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
 /** Who issues tokens, and how the gateway asks about them. */
@@ -28,7 +29,7 @@ export type GatewayConfig = {
   readonly baseUrl: string
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
-  readonly management: { readonly host: string; readonly port: number }
+  readonly management: ManagementAddress
   /** Peers that are believed about the client's address: blocks of addresses. */
   readonly trustedProxies: readonly string[]
   /** The one header in which they name it. */

@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { ListenAddress } from '../../runtime/listen-address.ts'
+import { ManagementAddress } from '../../runtime/management-address.ts'
 import {
   AddressBlock,
   ByteSizeText,
@@ -6,19 +8,9 @@ import {
   FilePath,
   HttpAddress,
   HttpOrigin,
-  PortNumber,
   SecretText,
   TimeoutText,
 } from '../../runtime/value-shapes.ts'
-
-const Address = (description: string) =>
-  Type.Object(
-    {
-      host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
-      port: PortNumber('port to listen on; 0 asks the system for a free one'),
-    },
-    { description },
-  )
 
 const Issuer = Type.Object(
   {
@@ -45,8 +37,8 @@ export const GatewayFile = Type.Object(
   {
     baseUrl: HttpOrigin('the public address; it is the resource that tokens are for'),
     name: Type.String({ description: 'what the API calls itself', minLength: 1, maxLength: 100 }),
-    listen: Address('where the gateway listens'),
-    management: Address('where /livez, /readyz and /metrics listen'),
+    listen: ListenAddress('where the gateway listens'),
+    management: ManagementAddress,
     trustedProxies: Type.Optional(
       Type.Array(AddressBlock('a proxy in front, e.g. 10.0.0.0/8 or 192.0.2.7'), {
         description: 'proxies that are believed about the client address and the request id',

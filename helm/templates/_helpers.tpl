@@ -29,6 +29,12 @@
 {{- end }}
 {{- end }}
 
+{{/* What a Service is called within the cluster, as a JSON list. Takes (dict "root" $ "name" name). */}}
+{{- define "scopegate.serviceNames" -}}
+{{- $namespace := include "scopegate.namespace" .root -}}
+{{- list .name (printf "%s.%s" .name $namespace) (printf "%s.%s.svc" .name $namespace) (printf "%s.%s.svc.cluster.local" .name $namespace) | toJson }}
+{{- end }}
+
 {{/* Takes (dict "root" $ "component" name). */}}
 {{- define "scopegate.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "scopegate.name" .root }}

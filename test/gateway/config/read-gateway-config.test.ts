@@ -103,3 +103,16 @@ t.test('readGatewayConfig() trusts no proxy unless told to', async (t) => {
   )
   t.match(config, { trustedProxies: ['10.0.0.0/8', 'fd00::/8'], forwardedHeader: 'forwarded' })
 })
+
+t.test('readGatewayConfig() takes names of the management port, and nothing else for one', async (t) => {
+  const { config } = readGatewayConfig(
+    withSecret(aConfigDir(t), { SCOPEGATE_MANAGEMENT__NAMES: 'gw-scopegate, gw-scopegate.gateways.svc' }),
+  )
+  t.same(config.management.names, ['gw-scopegate', 'gw-scopegate.gateways.svc'])
+  for (const name of ['gw:9090', '*', '*.svc', 'http://gw', '.', 'gw.'])
+    t.throws(
+      () => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_MANAGEMENT__NAMES: name })),
+      { message: /C105[\s\S]*SCOPEGATE_MANAGEMENT__NAMES/ },
+      name,
+    )
+})

@@ -1,0 +1,29 @@
+import Type from 'typebox'
+import { LISTEN_KEYS } from './listen-address.ts'
+
+const HostName = Type.String({
+  description: 'a name that it answers to',
+  maxLength: 253,
+  pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
+  'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
+})
+
+/** Where a service's management port listens, and what it is called. */
+export const ManagementAddress = Type.Object(
+  {
+    ...LISTEN_KEYS,
+    names: Type.Optional(
+      Type.Array(HostName, {
+        description: 'names that it answers to, beside its addresses and localhost',
+        maxItems: 100,
+        uniqueItems: true,
+      }),
+    ),
+  },
+  { description: 'where /livez, /readyz and /metrics listen' },
+)
+export type ManagementAddress = {
+  readonly host: string
+  readonly port: number
+  readonly names?: readonly string[] | undefined
+}
