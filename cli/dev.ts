@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { BootError } from '../runtime/boot-error.ts'
+import { makeFolder } from '../runtime/make-folder.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
 import { formatBanner } from './dev/banner.ts'
 import { DEVELOPMENT_DATA_FOLDER } from './dev/data-folder.ts'
@@ -103,7 +104,7 @@ function readPort(text: string | undefined): number {
 function prepareDataFolder(dataDir: string): string {
   const secretFile = join(dataDir, 'gateway-client-secret')
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeFolder(dataDir)
     if (!existsSync(secretFile))
       writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
     return secretFile

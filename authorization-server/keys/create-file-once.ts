@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { chmod, link, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { BootError } from '../../runtime/boot-error.ts'
+import { makeFolder } from '../../runtime/make-folder.ts'
 
 const OWNER_ONLY = 0o600
 
@@ -15,7 +16,7 @@ export async function createFileOnce(file: string, make: () => Promise<string>):
   if (existing !== undefined) return existing
   const draft = `${file}.${process.pid}-${randomBytes(6).toString('hex')}`
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file))
     const handle = await open(draft, 'wx', OWNER_ONLY)
     try {
       await handle.writeFile(await make())

@@ -1,13 +1,13 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BootError } from '../../runtime/boot-error.ts'
+import { makeFolder } from '../../runtime/make-folder.ts'
 import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
 
 const BUSY_TIMEOUT_MS = 5_000 // longer than any other process holds the write lock
 const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // a whole check of a larger file would slow the start by seconds
 const OWNER_ONLY_FILE = 0o600
-const OWNER_ONLY_FOLDER = 0o700
 
 /**
  * Opens the database file, creating folder (0700) and file (0600) when they are missing, and migrates it.
@@ -52,17 +52,6 @@ function tryToNarrow(file: string): void {
     chmodSync(file, OWNER_ONLY_FILE)
   } catch {
     // A volume that belongs to somebody else, e.g. one mounted with a group: its owner decides.
-  }
-}
-
-/** One level after the other: Node's own recursive mkdir never returns where a parent exists but takes no children. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return
-  makeFolder(dirname(folder))
-  try {
-    mkdirSync(folder, OWNER_ONLY_FOLDER)
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error // another process was faster
   }
 }
 

@@ -72,10 +72,13 @@ t.test('scopegate dev says what to do about a port that is taken and about one t
 })
 
 t.test('scopegate dev says what to do about a data folder that it cannot write to', async (t) => {
-  const folder = join(t.testdir({ file: 'not a folder' }), 'file')
-  const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'dev', '--data', folder], {
-    encoding: 'utf8',
-  })
-  t.equal(status, 1)
-  t.match(stderr, /^scopegate dev: cannot write to the data folder .*scopegate dev --data DIR\n$/s)
+  const file = join(t.testdir({ file: 'not a folder' }), 'file')
+  for (const folder of process.platform === 'linux' ? [file, '/proc/scopegate'] : [file]) {
+    const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'dev', '--data', folder], {
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
+    t.equal(status, 1, folder)
+    t.match(stderr, /^scopegate dev: cannot write to the data folder .*scopegate dev --data DIR\n$/s)
+  }
 })
