@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findUnclearAddresses } from '../gateway/config/find-unclear-addresses.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
-import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
 import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
@@ -73,7 +74,12 @@ export async function check(options: {
   }
   const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
   const names = upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value))
-  const policies = loadPolicies({ dir, catalogue, upstreams: names })
+  const policies = loadPolicies({
+    dir,
+    catalogue,
+    upstreams: names,
+    authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
+  })
   found.push(...policies.diagnostics, ...noteAnonymousRoutes(policies.routes))
 
   if (found.length > 0) options.out.write(`${formatDiagnostics(found, { colour: options.colour })}\n\n`)
@@ -87,6 +93,18 @@ export async function check(options: {
     `${summarise(policies.routes, catalogue)}${warnings > 0 ? `; ${count(warnings, 'warning')}` : ''}\n`,
   )
   return EXIT_OK
+}
+
+function authorizationServersOf(
+  gateway: GatewayFile | undefined,
+  upstreams: UpstreamsFile | undefined,
+): ReadonlySet<string> | undefined {
+  if (gateway === undefined || upstreams === undefined) return undefined
+  const named = Object.entries(upstreams).map(([name, entry]) => ({ name, urls: addressesOf(entry) }))
+  return authorizationServersAmong(named, {
+    named: gateway.authorizationServer?.upstream,
+    endpoints: gateway.issuers.map(({ introspection }) => introspection.endpoint),
+  })
 }
 
 function summarise(routes: readonly PolicyRoute[], catalogue: ScopeCatalogue | undefined): string {

@@ -2,6 +2,7 @@ import { ConfigError } from '../runtime/config-error.ts'
 import { hasErrors } from '../runtime/diagnostic.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
+import { authorizationServersAmong } from './routes/authorization-servers.ts'
 import { type LoadedPolicies, loadPolicies } from './routes/load-policies.ts'
 
 /**
@@ -13,6 +14,10 @@ export function readPolicies(config: GatewayConfig, logger: Logger): LoadedPolic
     dir: config.policiesDir,
     catalogue: config.catalogue,
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
+    authorizationServers: authorizationServersAmong(config.upstreams, {
+      named: config.authorizationServer?.upstream,
+      endpoints: [config.issuer.introspection.endpoint],
+    }),
   })
   if (hasErrors(policies.diagnostics)) throw new ConfigError(policies.diagnostics)
   for (const warning of policies.diagnostics)

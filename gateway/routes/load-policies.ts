@@ -12,6 +12,7 @@ import {
 import { displayPath } from '../../runtime/display-path.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
+import { checkInternalPaths } from './check-internal-paths.ts'
 import { checkReferences } from './check-references.ts'
 import { checkRewrites } from './check-rewrites.ts'
 import { checkWebsockets } from './check-websockets.ts'
@@ -22,6 +23,7 @@ import { type Claim, readClaims } from './read-claims.ts'
 import { toPolicyRoutes } from './to-policy-routes.ts'
 
 const SUFFIX = '.policy.yaml'
+const NONE: ReadonlySet<string> = new Set()
 
 /** The policies of a folder. With an error among the diagnostics there are no routes at all: nothing is half applied. */
 export type LoadedPolicies = {
@@ -41,6 +43,8 @@ export function loadPolicies(options: {
   readonly dir: string
   readonly catalogue?: ScopeCatalogue | undefined
   readonly upstreams?: ReadonlySet<string> | undefined
+  /** Those of the upstreams that lead to the authorization server. */
+  readonly authorizationServers?: ReadonlySet<string> | undefined
 }): LoadedPolicies {
   const found = findPolicyFiles(options.dir)
   const diagnostics: Diagnostic[] = [...found.diagnostics]
@@ -81,6 +85,7 @@ function checkDocument(
   options: {
     readonly catalogue?: ScopeCatalogue | undefined
     readonly upstreams?: ReadonlySet<string> | undefined
+    readonly authorizationServers?: ReadonlySet<string> | undefined
   },
 ): { claims: readonly Claim[]; diagnostics: readonly Diagnostic[] } {
   const shape = checkPolicyFile(document.value, document.placeOf)
@@ -94,6 +99,7 @@ function checkDocument(
     ...references,
     ...diagnostics,
     ...checkRewrites(document),
+    ...checkInternalPaths(document, options.authorizationServers ?? NONE),
     ...names,
     ...checkWebsockets(document),
   ]

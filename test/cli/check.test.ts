@@ -53,6 +53,25 @@ t.test(
   },
 )
 
+t.test(
+  'check() refuses a way to what the authorization server keeps for gateways, under whatever name it is reached',
+  async (t) => {
+    const policy = (name: string, upstream: string) =>
+      `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: ${upstream}\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n    rewrite: { path: /internal/revocations }\n`
+    const dir = aCopy(t, {
+      'config/upstreams.yaml':
+        'learning-platform: { url: http://127.0.0.1:8082 }\nauthorization-server: { url: http://127.0.0.1:8081 }\nother: { urls: [http://127.0.0.1:8081/] }\n',
+      'policies/a.policy.yaml': policy('a', 'authorization-server'),
+      'policies/b.policy.yaml': policy('b', 'other'),
+      'policies/c.policy.yaml': policy('c', 'learning-platform'),
+    })
+    const { exitCode, text } = await run(dir)
+    t.equal(exitCode, 3)
+    t.same(text.match(/[abc]\.policy\.yaml:\d+:\d+/g), ['a.policy.yaml:8:22', 'b.policy.yaml:8:22'])
+    t.match(text, 'error[P307]')
+  },
+)
+
 t.test('check() reads another folder of policies when told', async (t) => {
   const other = t.testdir({})
   const { exitCode, text } = await run(ROOT, { policiesDir: other })

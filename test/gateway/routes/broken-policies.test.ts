@@ -13,6 +13,7 @@ function load(t: Test, files: Record<string, string>): readonly Diagnostic[] {
     dir,
     catalogue: aCatalogue(['courses:read', 'courses:write', 'orders:read']),
     upstreams: UPSTREAMS,
+    authorizationServers: new Set(['authorization-server']),
   })
   t.strictSame(loaded.routes, [], 'nothing is half applied')
   for (const one of loaded.diagnostics) t.notMatch(one.message, /\bat .*:\d+:\d+\)|node_modules/, 'no stack')
@@ -345,6 +346,23 @@ const CASES: readonly Case[] = [
     it: 'a document of the gateway',
     text: route('  - name: x\n    match: { methods: [GET], path: /auth.md }\n'),
     expect: [['P302', 7, 36, '/auth.md']],
+  },
+  ...['/internal/revocations', '/Internal/x', '/{id}/revocations', '/**'].map(
+    (path): Case => ({
+      it: `a rewrite onto ${path} of the authorization server`,
+      text: route(
+        `  - name: x\n    match: { methods: [GET], path: "/x/{id}/**" }\n    rewrite: { path: "${path}" }\n`,
+      ).replace('learning-platform', 'authorization-server'),
+      expect: [['P307', 8, 22, 'other than internal']],
+    }),
+  ),
+  {
+    it: 'a path of the authorization server that any first segment may be in',
+    text: route('  - name: x\n    match: { methods: [GET], path: "/{any}/revocations" }\n').replace(
+      'learning-platform',
+      'authorization-server',
+    ),
+    expect: [['P307', 7, 36, 'other than internal']],
   },
   {
     it: 'a route name twice',
