@@ -84,7 +84,7 @@ Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`r
 | 403 \`insufficient_scope\` | API | authorize again with the scopes in \`scope\` |
 | 403 \`access_denied\` | API | the service itself says no: do not repeat it |
 | 404 \`not_found\`, 405 \`method_not_allowed\` | API | look into /openapi.json |
-| 413 \`payload_too_large\` | API | send less |
+| 413 \`payload_too_large\` | API | send less |${tooManyRow(options)}
 | 502, 503 \`upstream_unavailable\`, 504 \`upstream_timeout\` | API | wait for \`Retry-After\`, else 1, 2, 4 seconds; repeat only what may be repeated |`,
 
     `## Limits
@@ -166,6 +166,14 @@ Every refresh gives a new refresh token: keep it, the old one is used up. Using 
 curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_id=$CLIENT_ID"
 \`\`\``,
   ]
+}
+
+/** Who may hear 429: registration of the bundled server, routes with a limit, and those with WebSockets, which are counted. */
+function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
+  const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)
+  const where = [...(bundledAuthorizationServer ? ['registration'] : []), ...(limits ? ['API'] : [])]
+  if (where.length === 0) return ''
+  return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait as many seconds as \`Retry-After\` says |`
 }
 
 /** RFC 8414 section 3.1: the well-known part stands between host and path of the issuer. */

@@ -43,14 +43,14 @@ export function adoptComponents(
   return adopted
 }
 
-const RESERVED: Readonly<Record<string, string>> = {
-  schemas: 'GatewayError',
-  headers: 'WWW-Authenticate',
-  responses: 'Unauthorized',
+const RESERVED: Readonly<Record<string, readonly string[]>> = {
+  schemas: ['GatewayError'],
+  headers: ['WWW-Authenticate', 'Retry-After', 'RateLimit', 'RateLimit-Policy'],
+  responses: ['Unauthorized', 'TooManyRequests'],
 }
 
 function isReserved(section: string, name: string): boolean {
-  return RESERVED[section] === name
+  return Object.hasOwn(RESERVED, section) && RESERVED[section]?.includes(name) === true
 }
 
 function rewriteReferences(value: unknown, renamed: ReadonlyMap<string, string>): unknown {

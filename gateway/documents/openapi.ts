@@ -87,6 +87,7 @@ function secured(operation: JsonObject, route: PolicyRoute): JsonObject {
     '401': { $ref: '#/components/responses/Unauthorized' },
   }
   if (route.scopes !== undefined) responses['403'] = forbidden(route)
+  if (route.rateLimit !== undefined) responses['429'] = { $ref: '#/components/responses/TooManyRequests' }
   return { ...rest, security: securityOf(route), responses }
 }
 
@@ -161,6 +162,7 @@ function ownComponents(
           error_description: { type: 'string' },
           request_id: { type: 'string' },
           scope: { type: 'string', description: 'The scopes that are needed, on insufficient_scope.' },
+          retry_after: { type: 'integer', description: 'Seconds, as in Retry-After.' },
         },
       },
     }),
@@ -169,8 +171,31 @@ function ownComponents(
         description: 'A Bearer challenge. RFC 6750 section 3, RFC 9728 section 5.1.',
         schema: { type: 'string' },
       },
+      'Retry-After': {
+        description: 'Seconds until it is worth to try again. RFC 9110 section 10.2.3.',
+        schema: { type: 'integer' },
+      },
+      RateLimit: {
+        description:
+          'What is left, and when all of it is there again. draft-ietf-httpapi-ratelimit-headers-10.',
+        schema: { type: 'string' },
+      },
+      'RateLimit-Policy': {
+        description: 'How often a caller may ask. draft-ietf-httpapi-ratelimit-headers-10.',
+        schema: { type: 'string' },
+      },
     }),
     responses: merged('responses', {
+      TooManyRequests: {
+        description: 'There were too many requests of this caller: rate_limited.',
+        headers: Object.fromEntries(
+          ['Retry-After', 'RateLimit', 'RateLimit-Policy'].map((name) => [
+            name,
+            { $ref: `#/components/headers/${name}` },
+          ]),
+        ),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
+      },
       Unauthorized: {
         description: 'The access token is missing where one is needed, or it is not valid.',
         headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },

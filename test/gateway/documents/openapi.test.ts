@@ -3,30 +3,8 @@ import { buildOpenapi, type OpenapiOptions } from '../../../gateway/documents/op
 import type { PolicyRoute } from '../../../gateway/routes/policy-route.ts'
 import { buildRouteTable } from '../../../gateway/routes/route-table.ts'
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
 import type { LooseJson } from '../../fixtures/loose-json.ts'
-
-function aPolicyRoute(change: Partial<PolicyRoute> = {}): PolicyRoute {
-  return {
-    name: 'courses/read-course',
-    policy: 'courses',
-    owner: undefined,
-    methods: ['GET'],
-    path: '/api/courses/{id}',
-    scopes: { all: ['courses:read'], any: [] },
-    anonymous: 'allow',
-    upstream: 'api',
-    timeoutMs: undefined,
-    idleTimeoutMs: undefined,
-    retries: undefined,
-    rateLimit: undefined,
-    rewritePath: undefined,
-    bodyLimitBytes: undefined,
-    websocket: false,
-    upstreamAuth: 'none',
-    source: { file: 'courses.policy.yaml', line: 1, column: 1 },
-    ...change,
-  }
-}
 
 function build(routes: readonly PolicyRoute[], sources: OpenapiOptions['sources']): LooseJson {
   const document: unknown = buildOpenapi({
@@ -88,6 +66,35 @@ t.test('buildOpenapi() believes policies, not upstreams, about who may', async (
   t.same(Object.keys(operation.responses), ['401', '403'])
   t.same(Object.keys(document.components.securitySchemes), ['oauth2'])
   t.notMatch(JSON.stringify(document), /10\.0\.0\.1|theirs/)
+})
+
+t.test('buildOpenapi() tells of 429 where a route has a rate limit, and nowhere else', async (t) => {
+  const limited = aPolicyRoute({
+    name: 'a/limited',
+    path: '/a',
+    rateLimit: { requests: 6, perMs: 60_000, by: 'client' },
+  })
+  const theirs = { responses: { 429: { description: 'theirs' } } }
+  const document = build(
+    [limited, aPolicyRoute()],
+    [
+      {
+        upstream: 'api',
+        document: {
+          paths: { '/a': { get: theirs } },
+          components: { responses: { TooManyRequests: { description: 'theirs' } } },
+        },
+      },
+    ],
+  )
+  t.same(document.paths['/a'].get.responses['429'], { $ref: '#/components/responses/TooManyRequests' })
+  t.same(Object.keys(document.components.responses.TooManyRequests.headers), [
+    'Retry-After',
+    'RateLimit',
+    'RateLimit-Policy',
+  ])
+  t.equal(document.components.responses['api.TooManyRequests'].description, 'theirs')
+  t.same(Object.keys(document.paths['/api/courses/{id}'].get.responses), ['401', '403', 'default'])
 })
 
 t.test('buildOpenapi() keeps components of two upstreams apart', async (t) => {
