@@ -32,7 +32,7 @@ const HEAD_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 60_000
 /** Longer than the 60 s of common load balancers, so that they close an idle connection first. Milliseconds. */
 const IDLE_TIMEOUT_MS = 72_000
-const TIMEOUT_CHECK_MS = 2_000
+const TIMEOUT_CHECK_MS = 500
 /** A client that was told that its connection ends has this long to end its side of it. Milliseconds. */
 const LAST_WORDS_MS = 2_000
 

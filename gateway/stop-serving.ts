@@ -33,14 +33,32 @@ export async function stopServing(
   const startedMs = performance.now()
   connections.announce()
   if (how === 'accepting') await wait(delayMs)
-  // What would go on for ever ends now: its clients come again, elsewhere.
-  endStreams()
-  const sessionsOver = sessions.drain()
+  const leftMs = (): number => Math.max(0, graceMs - (performance.now() - startedMs))
+  const left = new AbortController()
+  const streamsOver = wait(how === 'now' ? 0 : streamsMayStayMs(leftMs()), undefined, {
+    signal: left.signal,
+  }).then(
+    () => {
+      // What would go on for ever ends now: its clients come again, elsewhere.
+      endStreams()
+      return sessions.drain()
+    },
+    () => undefined, // all of them have ended by themselves
+  )
   const cut = await connections.finish({
-    graceMs: Math.max(0, graceMs - (performance.now() - startedMs)),
+    graceMs: leftMs(),
     ...(how === 'retiring' ? { quietMs: delayMs } : {}),
   })
   if (cut > 0) logger.warn({ event: 'connections_cut', connections: cut }, 'what was still open was cut')
-  await sessionsOver
+  left.abort()
+  await streamsOver
   await server.close()
+}
+
+/** Before the end of the grace: both sides of a WebSocket get time to say goodbye. Milliseconds. */
+const GOODBYE_MS = 4_000
+
+/** Event streams and WebSockets stay while the grace allows: many end by themselves meanwhile. Milliseconds. */
+function streamsMayStayMs(graceMs: number): number {
+  return Math.max(graceMs - GOODBYE_MS, graceMs / 2)
 }

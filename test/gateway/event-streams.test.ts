@@ -102,16 +102,19 @@ t.test('a token that expires lets a stream go on that it has opened', async (t) 
   client.socket.destroy()
 })
 
-t.test('a drain ends streams in good order, so that their clients connect elsewhere', async (t) => {
-  const under = await startGatewayUnderTest(t)
-  const { sockets } = startStreams(under)
-  const clients = await Promise.all(Array.from({ length: 10 }, () => openRaw(under, '/pub/events')))
-  for (const socket of sockets) socket.write(chunk('data: one\n\n'))
-  await until('all', async () => clients.every(({ text }) => text().includes('data: one')))
-  await under.gateway.close()
-  for (const { ended, text } of clients) {
-    await ended
-    t.match(text(), /data: one\n\n\r\n0\r\n\r\n$/)
-  }
-  await until('the upstream is let go', async () => sockets.every((socket) => socket.destroyed))
-})
+t.test(
+  'the end of a gateway ends streams in good order, so that their clients connect elsewhere',
+  async (t) => {
+    const under = await startGatewayUnderTest(t)
+    const { sockets } = startStreams(under)
+    const clients = await Promise.all(Array.from({ length: 10 }, () => openRaw(under, '/pub/events')))
+    for (const socket of sockets) socket.write(chunk('data: one\n\n'))
+    await until('all', async () => clients.every(({ text }) => text().includes('data: one')))
+    await under.gateway.close({ how: 'now' })
+    for (const { ended, text } of clients) {
+      await ended
+      t.match(text(), /data: one\n\n\r\n0\r\n\r\n$/)
+    }
+    await until('the upstream is let go', async () => sockets.every((socket) => socket.destroyed))
+  },
+)

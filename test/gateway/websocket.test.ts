@@ -365,10 +365,10 @@ t.test('there are as many sessions as there may be, and no more', async (t) => {
   for (let attempt = 0; attempt < 3; attempt += 1) await under.raw(handshake('/live/open'))
 })
 
-t.test('a drain closes every session with 1001', async (t) => {
+t.test('an end without a drain closes every session with 1001', async (t) => {
   const under = await start(t)
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(under, '/live/open')))
-  await under.gateway.close()
+  await under.gateway.close({ how: 'now' })
   for (const { closed } of clients) t.same(await closed, { code: 1001, reason: 'going away' })
   await until('upstream told', async () => under.live.closes.length === clients.length)
   t.ok(under.live.closes.every((code) => code === 1001))

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { until } from '../fixtures/until.ts'
+import { openWebsocket, type WebsocketClient } from '../fixtures/websocket-client.ts'
+import {
+  startWebsocketUpstream,
+  type UpstreamSocket,
+  type WebsocketUpstream,
+} from '../fixtures/websocket-upstream.ts'
+
+const STREAMS = 50
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: live
+routes:
+  - { name: events, match: { methods: [GET], path: /events } }
+  - { name: live, match: { methods: [GET], path: /live }, websocket: true }
+`
+
+type EventClient = { readonly text: () => string; readonly socket: Socket; readonly ended: Promise<unknown> }
+type Streams = {
+  readonly under: GatewayUnderTest
+  readonly live: WebsocketUpstream
+  readonly websockets: readonly WebsocketClient[]
+  readonly eventClients: readonly EventClient[]
+  readonly eventSources: readonly ServerResponse[]
+}
+
+/** A gateway through which fifty event streams and fifty WebSockets are open. */
+async function startStreams(t: Test, graceMs: number, token?: { exp: number }): Promise<Streams> {
+  const live = await startWebsocketUpstream()
+  t.teardown(() => live.close())
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      drain: { delayMs: 0, graceMs },
+      upstreams: [...config.upstreams, anUpstream('live', live.url)],
+    }),
+  })
+  if (token !== undefined) under.issuer.store('token', { scope: 'courses:read', ...token })
+  const eventSources: ServerResponse[] = []
+  live.onRequest((response) => {
+    eventSources.push(response)
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  })
+  const many = Array.from({ length: STREAMS })
+  const websockets = await Promise.all(
+    many.map(() => openWebsocket(`${under.gateway.url}/live`, token === undefined ? undefined : 'token')),
+  )
+  const eventClients = await Promise.all(many.map(() => openEvents(under.gateway.url)))
+  return { under, live, websockets, eventClients, eventSources }
+}
+
+async function openEvents(url: string): Promise<EventClient> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  let text = ''
+  socket.on('data', (data) => (text += data.toString('latin1')))
+  const ended = new Promise((resolve) => socket.once('close', resolve).on('error', () => undefined))
+  socket.write('GET /events HTTP/1.1\r\nhost: api.test\r\n\r\n')
+  await until('the head', async () => text.includes('\r\n\r\n'))
+  return { socket, text: () => text, ended }
+}
+
+/** Says something on every stream and waits until it has come everywhere. */
+async function useAll({ websockets, eventClients, eventSources }: Streams, word: string): Promise<void> {
+  for (const { socket } of websockets) socket.send(word)
+  const event = `data: ${word}\n\n`
+  for (const source of eventSources) source.write(event)
+  await until(
+    `${word} on every stream`,
+    async () =>
+      websockets.every(({ messages }) => messages.includes(word)) &&
+      eventClients.every(({ text }) => text().includes(event)),
+  )
+}
+
+t.test('a hundred streams stay while a drain allows it, and then end properly', async (t) => {
+  const streams = await startStreams(t, 10_000)
+  const { under, live, websockets, eventClients, eventSources } = streams
+  await useAll(streams, 'before')
+  const closing = under.gateway.close()
+  t.equal((await fetch(`${under.gateway.managementUrl}/readyz`)).status, 503)
+  for (const word of ['first', 'second', 'third']) await useAll(streams, word)
+  t.pass('every stream is live while the gateway drains')
+  await t.rejects(fetch(`${under.gateway.url}/events`), 'no new one is taken')
+  await closing
+  for (const { closed } of websockets) t.same(await closed, { code: 1001, reason: 'going away' })
+  for (const { ended, text } of eventClients) {
+    await ended
+    t.match(text(), /data: third\n\n\r\n0\r\n\r\n$/, 'a whole answer')
+  }
+  await until('the upstreams are told', async () => live.closes.length === STREAMS)
+  t.ok(live.closes.every((code) => code === 1001))
+  await until('and let go', async () => eventSources.every((source) => source.destroyed))
+})
+
+t.test('a drain waits no longer than its streams do', async (t) => {
+  const streams = await startStreams(t, 3_600_000) // far beyond what this test may take
+  const closing = streams.under.gateway.close()
+  await useAll(streams, 'last')
+  for (const source of streams.eventSources) source.end()
+  for (const { socket } of streams.websockets) socket.close(1000)
+  await closing
+  for (const { closed } of streams.websockets) t.match(await closed, { code: 1000 })
+})
+
+t.test('who ends the gateway at a terminal does not wait for streams', async (t) => {
+  const streams = await startStreams(t, 3_600_000)
+  await streams.under.gateway.close({ how: 'now' })
+  for (const { closed } of streams.websockets) t.match(await closed, { code: 1001 })
+})
+
+t.test('fifty sessions end with their token, by code 1008; event streams go on', async (t) => {
+  const streams = await startStreams(t, 10_000, { exp: Math.floor(Date.now() / 1_000) + 4 })
+  await useAll(streams, 'before')
+  for (const { closed } of streams.websockets) t.same(await closed, { code: 1008, reason: 'token expired' })
+  await until('the upstream is told', async () => streams.live.closes.length === STREAMS)
+  t.ok(streams.live.closes.every((code) => code === 1008))
+  await useAll({ ...streams, websockets: [] }, 'after')
+})
+
+t.test('an upstream that dies ends fifty sessions with 1011, and event streams by a reset', async (t) => {
+  const streams = await startStreams(t, 10_000)
+  await useAll(streams, 'before')
+  streams.live.kill() // the connections of event streams are among them
+  for (const { closed } of streams.websockets) t.same(await closed, { code: 1011, reason: 'upstream gone' })
+  for (const { ended, text } of streams.eventClients) {
+    await ended
+    t.notMatch(text(), /\r\n0\r\n\r\n$/, 'not a whole answer')
+  }
+  t.equal((await fetch(`${streams.under.gateway.url}/nothing`)).status, 404, 'the gateway serves')
+})
+
+t.test(
+  'a ws client that stops reading holds the upstream back, and gets everything afterwards',
+  async (t) => {
+    const { under, live } = await startStreams(t, 10_000)
+    const opened = new Promise<UpstreamSocket>((resolve) => live.onSession(resolve))
+    const client = await openWebsocket(`${under.gateway.url}/live`)
+    const source = await opened
+    const total = 48 * 1_024 * 1_024
+    const piece = randomBytes(256 * 1_024) // compression makes it no smaller
+    let received = 0
+    client.socket.on('message', (data) => (received += data.length))
+    client.socket.pause()
+    for (let sent = 0; sent < total; sent += piece.length) source.send(piece)
+    let held = -1
+    await until('nothing moves any more', async () => {
+      const same = held === source.bufferedAmount
+      held = source.bufferedAmount
+      return same
+    })
+    t.ok(held > total / 4, `${held} bytes stay at the upstream`)
+    client.socket.resume()
+    await until('all of it', async () => received === total, 30_000)
+  },
+)
