@@ -57,7 +57,11 @@ export async function startAuthorizationServer(options: {
       clientId: config.gatewayClient.id,
       clientSecret: secrets.gatewaySecret,
     })
-    const metrics = createMetrics({ version: readPackageVersion(), listeners: revocations.listeners })
+    const metrics = createMetrics({
+      version: readPackageVersion(),
+      listeners: revocations.listeners,
+      logger,
+    })
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
     const engine = buildEngine({ config, secrets, store, accounts, metrics, logger, revocations })
     const app = createHttpServer({

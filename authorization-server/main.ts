@@ -3,6 +3,7 @@ import { onTermination } from '../runtime/drain.ts'
 import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
+import { surviveExceptions } from '../runtime/survive-exceptions.ts'
 import { startAuthorizationServer } from './app.ts'
 import { readAuthorizationServerConfig } from './config.ts'
 import { routeConsole } from './route-console.ts'
@@ -15,6 +16,7 @@ try {
     env: process.env,
   })
   const logger = createLogger({ level: config.log.level, service: 'authorization-server' })
+  surviveExceptions(logger)
   routeConsole(logger)
   logConfigWarnings(logger, warnings)
   const server = await startAuthorizationServer({ config, logger })

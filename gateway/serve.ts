@@ -3,6 +3,7 @@ import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../oauth/metadata.ts'
 import { closeGently } from '../runtime/gentle-close.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
+import { writeLines } from '../runtime/logger.ts'
 import type { ReadinessCheck } from '../runtime/ops-server.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
@@ -13,7 +14,6 @@ import { createTokenVerdicts } from './identity/token-verdicts.ts'
 import { VerdictCache } from './identity/verdict-cache.ts'
 import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
 import { createAccessLog } from './observe/access-log.ts'
-import { logStream } from './observe/log-stream.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { openSnapshot } from './open-snapshot.ts'
@@ -55,6 +55,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   let draining = false
   const metrics = createMetrics({
     version,
+    logger,
     inFlight: () => pipeline?.inFlight ?? 0,
     cacheEntries: () => cache.size,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
@@ -90,7 +91,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
 
   const newRequestId = createRequestIds(Date.now)
   const accessLog = createAccessLog({
-    write: logger.isLevelEnabled('info') ? logStream(logger) : () => undefined,
+    write: logger.isLevelEnabled('info') ? writeLines(logger) : () => undefined,
     service: 'gateway',
     subject: config.log.subject,
   })

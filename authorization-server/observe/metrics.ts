@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client'
+import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 
 /** Everything the authorization server counts. No label holds anything that a caller chose. */
@@ -17,10 +18,12 @@ const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
 export function createMetrics(options: {
   readonly version: string
   readonly listeners: () => number
+  /** Of whose lines those are counted that were never written. */
+  readonly logger: Logger
 }): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectProcessMetrics(registry)
+  collectProcessMetrics(registry, options.logger)
   new Gauge({
     name: 'scopegate_build_info',
     help: 'Version of Scopegate; always 1.',

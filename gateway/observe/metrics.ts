@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client'
+import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
@@ -37,12 +38,16 @@ export type Metrics = {
   rateLimitFallback(reason: FallbackReason): void
   /** Counts a connection that was closed because there were too many. */
   readonly connectionRefused: () => void
+  /** Counts an exception that one request ended with. */
+  readonly requestBroke: () => void
   /** Replaces what is said about the policies. */
   policies(hash: string, routesOfPolicy: ReadonlyMap<string, number>): void
 }
 
 export type MetricsSources = {
   readonly version: string
+  /** Of whose lines those are counted that were never written. */
+  readonly logger: Logger
   readonly inFlight: () => number
   readonly cacheEntries: () => number
   readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
@@ -64,7 +69,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectProcessMetrics(registry)
+  const { requestBroke } = collectProcessMetrics(registry, sources.logger)
 
   const requests = new TalliedCounter({
     name: 'scopegate_http_requests_total',
@@ -227,6 +232,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
 
   return {
     registry,
+    requestBroke,
     connectionRefused: () => connectionsRefused.inc(),
     route(name) {
       const durationsOf = keep((method: string) =>

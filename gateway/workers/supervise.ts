@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { explainListenError } from '../../runtime/listen-error.ts'
+import type { Logger } from '../../runtime/logger.ts'
 import type { ReadinessCheck } from '../../runtime/ops-server.ts'
 import { startOpsServer } from '../../runtime/ops-server.ts'
 import { readPackageVersion } from '../../runtime/package-version.ts'
@@ -31,7 +32,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const port = await choosePort(config.listen)
   // Upstreams ask any worker for the keys: what one has signed, the others must know.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
-  const own = createOwnMetrics(() => pool.serving.length)
+  const own = createOwnMetrics(logger, () => pool.serving.length)
   let departed: MetricsJson = []
   let remembering: Promise<void> = Promise.resolve()
   let draining = false
@@ -117,10 +118,10 @@ async function isReady(worker: WorkerProcess): Promise<boolean> {
   return state?.checks.every((check) => check.ok) ?? false
 }
 
-function createOwnMetrics(serving: () => number) {
+function createOwnMetrics(logger: Logger, serving: () => number) {
   const registry = new Registry()
   const registers = [registry]
-  collectProcessMetrics(registry)
+  collectProcessMetrics(registry, logger)
   new Gauge({
     name: 'scopegate_workers',
     help: 'Workers that take requests.',
