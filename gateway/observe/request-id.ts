@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 
 const POOL_BYTES = 4_096
 const ID_BYTES = 10
@@ -29,4 +30,12 @@ export function createRequestIds(nowMs: () => number): () => string {
     const variant = '89ab'[Number.parseInt(random[3] as string, 16) & 3]
     return `${prefix}${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
   }
+}
+
+const GIVEN_ID = /^[A-Za-z0-9_-]{1,128}$/
+
+/** The id that a trusted proxy gave the request; undefined when there is none, or none that fits into a log line. */
+export function givenRequestId(request: IncomingMessage): string | undefined {
+  const value = request.headers['x-request-id']
+  return typeof value === 'string' && GIVEN_ID.test(value) ? value : undefined
 }

@@ -1,6 +1,7 @@
 import type { Refusal } from '../refusal.ts'
-import { type CanonicalTarget, canonicalTarget } from './canonical-target.ts'
-import { type CleanHeaders, cleanHeaders } from './clean-headers.ts'
+import type { CanonicalRequest } from './canonical-request.ts'
+import { canonicalTarget } from './canonical-target.ts'
+import { cleanHeaders } from './clean-headers.ts'
 
 /** A request as it arrived, before anything was believed. */
 export type RawRequest = {
@@ -9,9 +10,6 @@ export type RawRequest = {
   readonly rawHeaders: readonly string[]
   readonly httpVersion: string
 }
-
-/** The request that every later stage sees. */
-export type CanonicalRequest = CanonicalTarget & { readonly headers: CleanHeaders }
 
 /**
  * Stage 1: one path, clean headers, or 400 and 414. What reaches an upstream is exactly what is decided on here.

@@ -1,15 +1,17 @@
+import type { IncomingMessage } from 'node:http'
 import { type ForwardRequest, type ForwardResult, forward } from '../upstreams/forward.ts'
-
-export type ForwardStageRequest = ForwardRequest & {
-  /** The client waits for a go-ahead before it sends its body. */
-  readonly expectsContinue: boolean
-}
 
 /**
  * Stage 8: the request goes to its upstream. Only now is a client that asked told to send its body
  * (RFC 9110 section 10.1.1); the upstream never sees the expectation.
  */
-export function forwardRequest(request: ForwardStageRequest): ForwardResult {
-  if (request.expectsContinue && request.body !== undefined) request.response.writeContinue()
+export function forwardRequest(request: ForwardRequest): ForwardResult {
+  const { body, response } = request
+  if (body !== undefined && expectsContinue(body)) response.writeContinue()
   return forward(request)
+}
+
+/** HTTP/1.0 knows no interim answers. */
+function expectsContinue({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue'
 }

@@ -1,0 +1,37 @@
+import type { AccessEntry } from '../observe/access-log.ts'
+import type { Served } from './served.ts'
+
+const NO_SCOPES: readonly string[] = []
+
+/**
+ * What the access log says about a request that is over, or about the WebSocket session that came of it.
+ * `nowMs` is of the clock that `startedMs` is of.
+ */
+export function accessEntry(served: Served, status: number, nowMs: number): AccessEntry {
+  const { request, route, refusal, forwarded, decision, session } = served
+  return {
+    timeMs: served.timeMs,
+    requestId: served.requestId,
+    method: request.method ?? '',
+    path: served.canonical?.path,
+    routeFields: route?.logFields ?? '',
+    status,
+    durationMs: nowMs - served.startedMs,
+    upstreamStatus: forwarded?.status ?? 0,
+    upstreamMs: forwarded?.durationMs ?? 0,
+    clientAddress: served.clientAddress,
+    userAgent: served.canonical?.headers.userAgent,
+    decision,
+    caller: served.caller,
+    rateLimitRemaining: served.rate?.remaining,
+    scopesMissing: refusal?.refused === 'scope_missing' ? refusal.missing : NO_SCOPES,
+    session,
+    errorType: session === undefined ? errorType(served) : undefined,
+  }
+}
+
+function errorType(served: Served): string | undefined {
+  if (served.forwarded?.failure !== undefined) return `upstream_${served.forwarded.failure}`
+  if (served.refusal !== undefined) return served.refusal.refused
+  return served.response.writableFinished ? undefined : 'client_closed'
+}

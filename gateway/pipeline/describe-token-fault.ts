@@ -1,0 +1,31 @@
+import type { TokenFault } from '../refusal.ts'
+
+/** Why a token opens nothing, for its holder: says what to do next, not only what is wrong. */
+export function describeTokenFault(fault: TokenFault, tokenEndpoint: string | undefined): string {
+  const refresh =
+    tokenEndpoint === undefined ? 'Get a new one from its issuer.' : `Refresh it at ${tokenEndpoint}.`
+  switch (fault.reason) {
+    case 'malformed':
+      return 'The access token is malformed. Send it as: Authorization: Bearer <access token>.'
+    case 'unsupported_scheme':
+      return 'This API takes access tokens only: Authorization: Bearer <access token>.'
+    case 'inactive':
+      return `The access token is unknown, expired or revoked. ${refresh}`
+    case 'expired':
+      return `The access token expired ${ago(fault.secondsAgo)} ago. ${refresh}`
+    case 'wrong_issuer':
+      return 'The access token comes from an issuer that this API does not trust.'
+    case 'wrong_audience':
+      return 'The access token is meant for another resource. Ask for one whose resource is this API.'
+    case 'sender_constrained':
+      return 'The access token is bound to a key; it cannot be sent as a Bearer token.'
+    case 'claims_missing':
+      return 'The access token lacks claims that this API needs.'
+  }
+}
+
+function ago(seconds: number): string {
+  if (seconds < 60) return seconds === 1 ? '1 second' : `${seconds} seconds`
+  const minutes = Math.floor(seconds / 60)
+  return minutes === 1 ? '1 minute' : `${minutes} minutes`
+}

@@ -1,0 +1,79 @@
+import type { Representation } from '../documents/own-document.ts'
+import type { Refusal } from '../refusal.ts'
+import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
+import { refuse } from './refuse.ts'
+import type { OwnAnswer } from './send-answer.ts'
+import type { Served } from './served.ts'
+import type { RefuseOptions } from './to-wire.ts'
+
+const NOTHING: readonly string[] = []
+
+/** What a client hears that is refused. */
+export function refusalAnswer(
+  served: Served,
+  refusal: Refusal,
+  { resourceMetadata, tokenEndpoint }: Omit<RefuseOptions, 'requestId'>,
+): OwnAnswer {
+  const { requestId } = served
+  const { status, headers, body } = refuse(refusal, { requestId, resourceMetadata, tokenEndpoint })
+  return {
+    status,
+    headers: [
+      'content-type',
+      'application/json',
+      'content-length',
+      String(Buffer.byteLength(body)),
+      'cache-control',
+      'no-store',
+      'x-content-type-options',
+      'nosniff',
+      'x-request-id',
+      requestId,
+      'x-scopegate-error',
+      '1',
+      ...headers,
+      ...served.rateHeaders,
+      ...(served.route?.kind === 'authorization_server' ? NOTHING : CORS_HEADERS),
+    ],
+    body,
+  }
+}
+
+/** Answers OPTIONS, which nobody needs a token for: what a browser asks before it lets a page call. */
+export function optionsAnswer({ requestId }: Served, allow: readonly string[]): OwnAnswer {
+  const methods = allow.join(', ')
+  return {
+    status: 204,
+    headers: [
+      'allow',
+      methods,
+      'access-control-allow-methods',
+      methods,
+      'x-request-id',
+      requestId,
+      ...PREFLIGHT_HEADERS,
+      ...CORS_HEADERS,
+    ],
+    body: undefined,
+  }
+}
+
+/** Answers with a document of the gateway's own, or says that the client has it already. */
+export function documentAnswer({ request, requestId }: Served, document: Representation): OwnAnswer {
+  const always = ['x-request-id', requestId, ...CORS_HEADERS]
+  const known = request.headers['if-none-match']
+  if (known === undefined || !namesEtag(known, document.etag))
+    return { status: 200, headers: [...document.headers, ...always], body: document.body }
+  const kept = document.headers.flatMap((part, at, all) =>
+    at % 2 === 0 && !part.startsWith('content-') ? [part, all[at + 1] as string] : [],
+  )
+  return { status: 304, headers: [...kept, ...always], body: undefined }
+}
+
+/** RFC 9110 section 13.1.2: weak comparison. */
+function namesEtag(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((one) => {
+    const tag = one.trim()
+    return tag === '*' || tag === etag || tag === `W/${etag}`
+  })
+}

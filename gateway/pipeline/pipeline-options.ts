@@ -1,0 +1,39 @@
+import type { TokenVerdicts } from '../identity/token-verdicts.ts'
+import type { RateLimiter } from '../limits/open-rate-limiter.ts'
+import type { AccessLog } from '../observe/access-log.ts'
+import type { RouteMeter, TokenMeter } from '../observe/metrics.ts'
+import type { Snapshot } from '../routes/route.ts'
+import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
+import type { ForwardedHeader } from './client-address.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
+
+/** Everything a request meets on its way that is not the request itself: I/O, clocks and rules. */
+export type PipelineOptions = {
+  /** Read once per request: each request sees exactly one. */
+  readonly snapshot: () => Snapshot
+  readonly verdicts: TokenVerdicts
+  readonly rateLimiter: Pick<RateLimiter, 'take'>
+  /** The public address, without a trailing slash. */
+  readonly baseUrl: string
+  readonly resourceMetadata: string
+  readonly tokenEndpoint: string | undefined
+  readonly limits: { readonly targetBytes: number; readonly tokenBytes: number }
+  readonly tokenMeter: TokenMeter
+  /** Counts what meets no route. */
+  readonly unmatchedMeter: RouteMeter
+  readonly accessLog: AccessLog
+  /** The exact reason of something that the client hears about in general words only. */
+  readonly report: (event: string, requestId: string, error: unknown) => void
+  readonly newRequestId: () => string
+  /** Peers that are believed about the client's address and the request's id; undefined: none. */
+  readonly trustedProxies: TrustedProxies | undefined
+  readonly forwardedHeader: ForwardedHeader
+  /** Wall clock. Milliseconds since the epoch. */
+  readonly nowMs: () => number
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+  /** Open WebSockets. */
+  readonly sessions: WebsocketSessions
+  /** While true, connections end with the answer that is being given. */
+  readonly draining: () => boolean
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { givenRequestId } from '../observe/request-id.ts'
+import type { Tunnel } from '../take-upgrade.ts'
+import { clientAddress } from './client-address.ts'
+import type { PipelineOptions } from './pipeline-options.ts'
+import { plainAddress } from './plain-address.ts'
+import type { Served } from './served.ts'
+
+const NO_HEADERS: readonly string[] = []
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+
+/** Notes when a request came, from whom, and by which id it is known; of all that, proxies in front are believed if trusted. */
+export function createReceiver(
+  options: Pick<PipelineOptions, 'trustedProxies' | 'forwardedHeader' | 'newRequestId' | 'nowMs' | 'tickMs'>,
+): (request: IncomingMessage, response: ServerResponse, tunnel: Tunnel | undefined) => Served {
+  const { trustedProxies, forwardedHeader, newRequestId, nowMs, tickMs } = options
+
+  function addressBehind(peer: string, request: IncomingMessage): string {
+    const value = request.headers[forwardedHeader]
+    if (typeof value !== 'string' || trustedProxies === undefined) return peer
+    return clientAddress(peer, value, { header: forwardedHeader, trusted: trustedProxies })
+  }
+
+  return (request, response, tunnel) => {
+    const peer = plainAddress(request.socket.remoteAddress)
+    const proxied = trustedProxies?.has(peer) === true
+    return {
+      request,
+      response,
+      requestId: (proxied ? givenRequestId(request) : undefined) ?? newRequestId(),
+      timeMs: nowMs(),
+      startedMs: tickMs(),
+      clientAddress: proxied ? addressBehind(peer, request) : peer,
+      tunnel,
+      token: undefined,
+      canonical: undefined,
+      route: undefined,
+      params: NO_PARAMS,
+      caller: undefined,
+      decision: undefined,
+      rate: undefined,
+      rateHeaders: NO_HEADERS,
+      refusal: undefined,
+      forwarded: undefined,
+      session: undefined,
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../identity/caller.ts'
+import type { RateVerdict } from '../limits/rate-limit.ts'
+import type { Decision } from '../observe/decision.ts'
+import type { Refusal } from '../refusal.ts'
+import type { Route } from '../routes/route.ts'
+import type { Tunnel } from '../take-upgrade.ts'
+import type { ForwardResult } from '../upstreams/forward.ts'
+import type { SessionEnd } from '../upstreams/websocket/session.ts'
+import type { CanonicalRequest } from './canonical-request.ts'
+
+/** What is known about a request so far; the access log reads it when the response is closed. */
+export type Served = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+  readonly timeMs: number
+  readonly startedMs: number
+  readonly clientAddress: string
+  /** The connection, when the client asks to turn it into a WebSocket. */
+  readonly tunnel: Tunnel | undefined
+  token: string | undefined
+  canonical: CanonicalRequest | undefined
+  route: Route | undefined
+  /** What the parameters of the route's path met. */
+  params: Readonly<Record<string, string>>
+  caller: Caller | undefined
+  decision: Decision | undefined
+  /** Where the caller stands, on a route with a rate limit. */
+  rate: RateVerdict | undefined
+  /** What it is told about that: name, value, name, value. */
+  rateHeaders: readonly string[]
+  refusal: Refusal | undefined
+  forwarded: ForwardResult | undefined
+  /** How the WebSocket session ended that came of it. */
+  session: SessionEnd | undefined
+}

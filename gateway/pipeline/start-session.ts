@@ -1,0 +1,73 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Refusal } from '../refusal.ts'
+import type { ApiRoute } from '../routes/route.ts'
+import type { Tunnel } from '../take-upgrade.ts'
+import { acceptsWebsocket, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
+import { type SessionEnd, WebsocketSession } from '../upstreams/websocket/session.ts'
+import type { SessionPlace, WebsocketSessions } from '../upstreams/websocket/sessions.ts'
+import type { Served } from './served.ts'
+
+/** Both ends of what is to be a WebSocket, when the upstream has agreed. */
+export type WebsocketOpening = {
+  readonly tunnel: Tunnel
+  readonly place: SessionPlace
+  /** The headers of the upstream's 101. */
+  readonly answer: IncomingHttpHeaders
+  /** The connection to the upstream. */
+  readonly socket: Duplex
+}
+
+const NO_HANDSHAKE: Refusal = {
+  refused: 'request_malformed',
+  detail: 'This is not the beginning of a WebSocket: RFC 6455 section 4.1.',
+}
+
+/** Takes a place among the sessions of this caller or, without a token, of this address. */
+export function enterSession(
+  { request, caller, clientAddress }: Served,
+  tunnel: Tunnel,
+  sessions: Pick<WebsocketSessions, 'enter'>,
+): SessionPlace | Refusal {
+  if (tunnel.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
+  const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
+  return sessions.enter(who === undefined ? `address ${clientAddress}` : `subject ${who}`)
+}
+
+/** Ends the upstream's side of a handshake that did not come to its end. @returns why; undefined for one that did. */
+export function refuseHandshake(
+  request: IncomingMessage,
+  { answer, tunnel, socket }: WebsocketOpening,
+): Refusal | undefined {
+  if (acceptsWebsocket(answer, request.headers['sec-websocket-key'] ?? '') && !tunnel.early) return undefined
+  socket.on('error', () => undefined).destroy()
+  return tunnel.early ? NO_HANDSHAKE : { refused: 'upstream_broken' }
+}
+
+/** Tells the client that its connection is a WebSocket now, and joins both ends. */
+export function startSession(
+  { tunnel, socket }: WebsocketOpening,
+  options: {
+    readonly headers: readonly string[]
+    readonly route: ApiRoute
+    readonly onEnd: (end: SessionEnd) => void
+  },
+): WebsocketSession {
+  const client = tunnel.take()
+  client.write(formatSwitch(options.headers), 'latin1')
+  return new WebsocketSession({
+    client,
+    upstream: socket,
+    messageLimitBytes: options.route.bodyLimitBytes,
+    idleTimeoutMs: options.route.idleTimeoutMs,
+    onEnd: options.onEnd,
+  })
+}
+
+/** RFC 9110 section 15.2.2. A 101 has no body, whatever an upstream says. */
+function formatSwitch(headers: readonly string[]): string {
+  let head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n'
+  for (let at = 0; at + 1 < headers.length; at += 2)
+    if (headers[at] !== 'content-length') head += `${headers[at]}: ${headers[at + 1]}\r\n`
+  return `${head}\r\n`
+}
