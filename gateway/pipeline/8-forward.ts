@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { type ForwardRequest, type ForwardResult, forward } from '../upstreams/forward.ts'
+import { forward } from '../upstreams/forward.ts'
+import type { ForwardRequest, ForwardResult } from '../upstreams/forward-request.ts'
 
 /**
  * Stage 8: the request goes to its upstream. Only now is a client that asked told to send its body

@@ -5,7 +5,7 @@ import type { Decision } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
 import type { Route } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
-import type { ForwardResult } from '../upstreams/forward.ts'
+import type { ForwardResult } from '../upstreams/forward-request.ts'
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
 

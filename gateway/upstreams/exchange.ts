@@ -1,0 +1,305 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { Refusal } from '../refusal.ts'
+import { endWith } from './end-with.ts'
+import type { ForwardRequest, ForwardResult } from './forward-request.ts'
+import { isEventStream } from './is-event-stream.ts'
+import { MAX_INTERIM_ANSWERS, relayInterim } from './relay-interim.ts'
+import { RequestBody } from './request-body.ts'
+import { resetClient } from './reset-client.ts'
+import { mayRetry, type RetryCause } from './retry-rule.ts'
+import type { Target } from './target.ts'
+import { upstreamFailure } from './upstream-failure.ts'
+
+/** One request and its answer, over as many attempts as its policy allows. It is its own handler: one object a request. */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined }
+  readonly #request: ForwardRequest
+  readonly #startedMs: number
+  readonly #deadline: NodeJS.Timeout
+  #body: RequestBody | undefined
+  #target: Target | undefined
+  #attempts = 0
+  #attemptStartedMs = 0
+  #interimAnswers = 0
+  #stallWatched = false
+  #discarding = false
+  #controller: Dispatcher.DispatchController | undefined
+  #over = false
+  #remaining = -1
+  #sending = false
+
+  constructor(request: ForwardRequest) {
+    this.#request = request
+    this.#startedMs = request.tickMs()
+    this.#deadline = setTimeout(onDeadline, request.timeoutMs, this)
+  }
+
+  start(): void {
+    const { upstream, response } = this.#request
+    // A response closes once; `once` would make a second function of it, and take it off again.
+    response.on('close', () => this.#clientClosed())
+    upstream.retryBudget.earn()
+    const target = upstream.targets.choose()
+    if (target === undefined) this.#ejected()
+    else this.#send(target)
+  }
+
+  #send(target: Target): void {
+    if (this.#over) return
+    const {
+      method,
+      target: path,
+      headers,
+      body,
+      bodyLimitBytes,
+      idleTimeoutMs,
+      onUpgrade,
+      tickMs,
+    } = this.#request
+    this.#target = target
+    this.#attempts += 1
+    this.#attemptStartedMs = tickMs()
+    this.#controller = undefined
+    target.began()
+    if (body !== undefined)
+      this.#body = new RequestBody(body, {
+        limitBytes: bodyLimitBytes,
+        onOverflow: () => this.#abandon({ refused: 'body_too_large', limitBytes: bodyLimitBytes }),
+        onProgress: () => this.#deadline.refresh(),
+      })
+    try {
+      target.pool.dispatch(
+        {
+          method: method as Dispatcher.HttpMethod,
+          path,
+          headers,
+          body: this.#body ?? null,
+          bodyTimeout: idleTimeoutMs,
+          upgrade: onUpgrade === undefined ? null : 'websocket',
+        },
+        this,
+      )
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#over) controller.abort(new Error('abandoned'))
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (this.#over) return
+    if (status < 200) {
+      this.#interim(status, headers)
+      return
+    }
+    const coding = headers['transfer-encoding']
+    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
+      this.#failed(new TypeError('the answer is in a transfer coding other than chunked'))
+      return
+    }
+    const { response, shape, upstream, tickMs } = this.#request
+    const nowMs = tickMs()
+    this.result.status = status
+    this.result.durationMs = nowMs - this.#startedMs
+    upstream.meter.answered(status, (nowMs - this.#attemptStartedMs) / 1_000)
+    this.#target?.answered(nowMs)
+    if (status === 503 && this.#retry(503)) return
+    clearTimeout(this.#deadline)
+    response.writeHead(status, shape(status, headers) as string[])
+    const length = headers['content-length']
+    this.#remaining = length === undefined ? -1 : Number(length)
+    // Events may be a long time coming: their headers do not wait for them. A small answer is one write all the same.
+    if (this.#remaining !== -1) return
+    setImmediate(flushHead, this)
+    if (isEventStream(headers['content-type'])) this.#request.eventStreams.add(this)
+  }
+
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    socket: Duplex,
+  ): void {
+    if (this.#over) {
+      socket.destroy()
+      return
+    }
+    const { upstream, tickMs, onUpgrade } = this.#request
+    this.result.status = status
+    this.result.durationMs = tickMs() - this.#startedMs
+    upstream.meter.answered(status, this.result.durationMs / 1_000)
+    this.#target?.answered(tickMs())
+    this.#finish()
+    onUpgrade?.(headers, socket)
+  }
+
+  /** A client of an event stream connects again by itself, and an event that is not whole is not one to it. */
+  endStream(): void {
+    if (this.#over) return
+    this.#finish()
+    this.#controller?.abort(new Error('the gateway drains'))
+    this.#request.response.end()
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#over) return
+    const { response } = this.#request
+    this.#sending = true
+    if (chunk.length === this.#remaining) {
+      this.#remaining = 0
+      this.#end(chunk)
+      return
+    }
+    if (this.#remaining !== -1) this.#remaining -= chunk.length
+    if (response.write(chunk)) return
+    controller.pause()
+    this.#watchStall()
+    response.once('drain', () => controller.resume())
+  }
+
+  onResponseEnd(): void {
+    if (!this.#over) this.#end(undefined)
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (!this.#discarding) this.#failed(error)
+  }
+
+  flushHead(): void {
+    const { response } = this.#request
+    if (!this.#over && !this.#sending) response.flushHeaders()
+  }
+
+  timedOut(): void {
+    if (this.#body?.waitsForClient === true) {
+      this.#abandon({ refused: 'body_timed_out' })
+      return
+    }
+    this.result.failure = 'timeout'
+    this.#request.upstream.meter.failed('timeout')
+    this.#target?.failed(this.#attemptStartedMs)
+    this.#abandon({ refused: 'upstream_timed_out' })
+  }
+
+  #failed(error: unknown): void {
+    if (this.#over) return
+    const { reason, refusal, retryCause } = upstreamFailure(error)
+    this.#request.upstream.meter.failed(reason)
+    this.#request.onFailure(error)
+    if (refusal.refused !== 'request_malformed') this.#target?.failed(this.#attemptStartedMs)
+    if (retryCause !== undefined && this.#retry(retryCause)) return
+    this.result.failure = reason
+    this.#abandon(refusal)
+  }
+
+  /** Nothing was sent: every target failed too often of late. */
+  #ejected(): void {
+    this.result.failure = 'ejected'
+    this.#request.upstream.meter.failed('ejected')
+    this.#abandon(EJECTED)
+  }
+
+  /** @returns whether the request is on its way again. */
+  #retry(cause: RetryCause): boolean {
+    const { retries, method, upstream, response } = this.#request
+    const body = this.#body
+    const allowed = mayRetry(retries, {
+      cause,
+      method,
+      attempts: this.#attempts,
+      bodyBytes: body?.bytes ?? 0,
+      answerBegan: response.headersSent || this.#interimAnswers > 0,
+    })
+    if (!allowed) return false
+    const next = upstream.targets.choose(this.#target)
+    if (next === undefined || !upstream.retryBudget.spend()) return false
+    upstream.meter.retried()
+    // The rest of an answer that nobody gets, and the connection that it comes on, go with it.
+    this.#discarding = true
+    this.#controller?.abort(new Error('sent again'))
+    body?.destroy()
+    this.#discarding = false
+    this.#leaveTarget()
+    // Not from within the HTTP client's parser, which may be what called.
+    queueMicrotask(() => this.#send(next))
+    return true
+  }
+
+  #interim(status: number, headers: IncomingHttpHeaders): void {
+    this.#interimAnswers += 1
+    if (this.#interimAnswers > MAX_INTERIM_ANSWERS)
+      this.#failed(new RangeError('the upstream sends nothing but interim answers'))
+    else relayInterim(this.#request.response, status, headers)
+  }
+
+  #end(last: Buffer | undefined): void {
+    this.#finish()
+    const { response, body, endEarly } = this.#request
+    if (body === undefined || body.complete) {
+      if (last === undefined) response.end()
+      else endWith(response, last)
+      return
+    }
+    if (last !== undefined) response.write(last)
+    this.#body?.destroy()
+    endEarly(body, response)
+  }
+
+  /** From the first time that a client does not keep up: whoever takes nothing for too long has left. */
+  #watchStall(): void {
+    if (this.#stallWatched) return
+    this.#stallWatched = true
+    const { response, idleTimeoutMs } = this.#request
+    response.setTimeout(idleTimeoutMs, () => resetClient(response))
+  }
+
+  /** Ends the upstream's side and tells the client: by an answer, or by a reset when one was under way. */
+  #abandon(refusal: Refusal): void {
+    if (this.#over) return
+    this.#finish()
+    // First let go of the client's body: whoever answers may have to read the rest of it.
+    this.#body?.destroy()
+    this.#controller?.abort(new Error('abandoned'))
+    const { response, refuse } = this.#request
+    if (response.headersSent) resetClient(response)
+    else refuse(refusal)
+  }
+
+  #clientClosed(): void {
+    if (this.#over) return
+    this.#finish()
+    this.#controller?.abort(new Error('the client is gone'))
+    this.#body?.destroy()
+  }
+
+  #finish(): void {
+    this.#over = true
+    if (this.#remaining === -1) this.#request.eventStreams.delete(this)
+    clearTimeout(this.#deadline)
+    this.#leaveTarget()
+  }
+
+  #leaveTarget(): void {
+    this.#target?.ended()
+    this.#target = undefined
+  }
+}
+
+const EJECTED: Refusal = { refused: 'upstream_ejected', retryAfterSeconds: 1 }
+
+function onDeadline(exchange: Exchange): void {
+  exchange.timedOut()
+}
+
+function flushHead(exchange: Exchange): void {
+  exchange.flushHead()
+}
