@@ -1,3 +1,5 @@
+import type { Confirmation } from './confirmation.ts'
+
 /**
  * Who is calling, as an issuer vouched for it: claims only, never a decision.
  * One object lives as long as the cached verdict, so what a request needs of it is computed once.
@@ -14,8 +16,14 @@ export type Caller = {
   readonly issuer: string
   /** The last second at which the token may be used. Seconds since the epoch. */
   readonly expiresAtSeconds: number
+  /** The first second at which the token may be used, the clocks' tolerance taken off. Seconds since the epoch. */
+  readonly notBeforeSeconds: number | undefined
   /** Hash of the grant that the token came from; revocations are pushed by it. */
   readonly grant: string | undefined
+  /** Hash of issuer and `jti`: names this one token. RFC 7519 section 4.1.7. */
+  readonly tokenId: string | undefined
+  /** What the token is bound to; undefined for one that whoever holds it may send. */
+  readonly confirmation: Confirmation | undefined
   /** The identity headers for the upstream: name, value, name, value. */
   readonly identityHeaders: readonly string[]
 }

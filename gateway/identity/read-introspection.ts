@@ -1,4 +1,6 @@
+import { readConfirmation } from './confirmation.ts'
 import { IntrospectionError } from './introspection-error.ts'
+import { isHeaderSafe, makeCaller } from './make-caller.ts'
 import type { GrantedScopes } from './scope-sets.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -10,9 +12,6 @@ export type ReadIntrospectionOptions = {
 
 /** Clocks of issuer and gateway may differ by this much before `nbf` is believed over `active`. Seconds. */
 const NOT_BEFORE_SKEW_SECONDS = 60
-
-// What a header field value may hold: visible ASCII, spaces inside. RFC 9110 section 5.5.
-const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?$/
 
 const INACTIVE: Verdict = { active: false, fault: { reason: 'inactive' } }
 
@@ -42,7 +41,9 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   }
   if (claims.get('iss') !== options.issuer) return { active: false, fault: { reason: 'wrong_issuer' } }
   const tokenType = claims.get('token_type')
-  if (claims.has('cnf') || (tokenType !== undefined && String(tokenType).toLowerCase() !== 'bearer'))
+  const confirmation = readConfirmation(claims.get('cnf'))
+  // No proof of possession is read yet, so a bound token is of no use here.
+  if (confirmation !== undefined || (tokenType !== undefined && String(tokenType).toLowerCase() !== 'bearer'))
     return { active: false, fault: { reason: 'sender_constrained' } }
 
   const subject = headerSafe(claims, 'sub')
@@ -54,15 +55,17 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
 
   return {
     active: true,
-    caller: Object.freeze({
+    caller: makeCaller({
       subject,
       clientId,
-      scopes: granted.set,
-      audience: readAudience(claims.get('aud')),
+      granted,
+      audience: claims.get('aud'),
       issuer: options.issuer,
       expiresAtSeconds,
+      notBeforeSeconds: typeof notBefore === 'number' ? notBefore - NOT_BEFORE_SKEW_SECONDS : undefined,
+      tokenId: claims.get('jti'),
       grant: typeof grant === 'string' ? grant : undefined,
-      identityHeaders: identityHeaders(subject, clientId, granted.text),
+      confirmation,
     }),
   }
 }
@@ -70,29 +73,8 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
 function headerSafe(claims: ReadonlyMap<string, unknown>, name: string): string | undefined {
   const value = claims.get(name)
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || !HEADER_SAFE.test(value))
-    throw unusable(`"${name}" cannot be told to an upstream`)
+  if (!isHeaderSafe(value)) throw unusable(`"${name}" cannot be told to an upstream`)
   return value
-}
-
-/** A string or an array of strings; anything else names no resource. One trailing slash does not matter. */
-function readAudience(audience: unknown): readonly string[] {
-  const members = Array.isArray(audience) ? audience : [audience]
-  return members
-    .filter((member) => typeof member === 'string')
-    .map((member) => (member.endsWith('/') ? member.slice(0, -1) : member))
-}
-
-function identityHeaders(
-  subject: string | undefined,
-  clientId: string | undefined,
-  scope: string,
-): readonly string[] {
-  const headers: string[] = []
-  if (subject !== undefined) headers.push('x-auth-subject', subject)
-  if (clientId !== undefined) headers.push('x-auth-client-id', clientId)
-  headers.push('x-auth-scope', scope)
-  return headers
 }
 
 function unusable(why: string): IntrospectionError {

@@ -1,0 +1,30 @@
+/**
+ * What a token is bound to: only who holds that key may send it.
+ * `dpop`: the SHA-256 thumbprint of a public key, RFC 9449 section 6.1. `mtls`: that of a client certificate, RFC 8705
+ * section 3.1. Both base64url.
+ */
+export type Confirmation = { readonly kind: 'dpop' | 'mtls'; readonly thumbprint: string }
+
+const SHA256_BASE64URL = /^[\w-]{43}$/
+
+const KINDS: ReadonlyMap<string, Confirmation['kind']> = new Map([
+  ['jkt', 'dpop'],
+  ['x5t#S256', 'mtls'],
+])
+
+/**
+ * Reads the claim `cnf`. A binding that is not understood cannot be checked, so the token is of no use here.
+ * Source: RFC 7800 section 3.1: one key.
+ * @returns undefined without the claim, `unknown` when it names another binding, or more than one.
+ */
+export function readConfirmation(cnf: unknown): Confirmation | 'unknown' | undefined {
+  if (cnf === undefined) return undefined
+  if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
+  const [member, ...others] = Object.entries(cnf)
+  if (member === undefined || others.length > 0) return 'unknown'
+  const [name, thumbprint] = member
+  const kind = KINDS.get(name)
+  if (kind === undefined || typeof thumbprint !== 'string' || !SHA256_BASE64URL.test(thumbprint))
+    return 'unknown'
+  return { kind, thumbprint }
+}
