@@ -1,7 +1,7 @@
 import type { OwnDocument } from '../documents/own-document.ts'
 import type { Assert } from '../identity/assertions.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
-import type { RouteMeter } from '../observe/metrics.ts'
+import type { RouteMeter } from '../observe/route-meter.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { Rewrite } from './compile-rewrite.ts'
 import type { PolicyRoute } from './policy-route.ts'

@@ -1,4 +1,4 @@
-import type { UpstreamMeter } from '../observe/metrics.ts'
+import type { UpstreamMeter } from '../observe/upstream-meter.ts'
 import type { CircuitRules } from './circuit.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { Target } from './target.ts'

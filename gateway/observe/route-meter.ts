@@ -1,0 +1,80 @@
+import { Counter, type Registry } from 'prom-client'
+import type { Decision } from './decision.ts'
+import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
+import { keep } from './keep.ts'
+import { TalliedCounter } from './tallied-counter.ts'
+import { TalliedHistogram } from './tallied-histogram.ts'
+
+/** Counts what happens on one route. Children are bound once; labels never come from callers. */
+export type RouteMeter = {
+  finished(method: string, status: number, seconds: number): void
+  decided(decision: Decision): void
+  rateLimited(outcome: 'allowed' | 'limited'): void
+  /** A WebSocket session ended with this close code. */
+  sessionEnded(code: number): void
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** Registers the metrics of routes. @returns the meter of a route, by its name. */
+export function createRouteMeters(registers: [Registry]): (route: string) => RouteMeter {
+  const requests = new TalliedCounter({
+    name: 'scopegate_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['route', 'method', 'code'],
+    registers,
+  })
+  const durations = new TalliedHistogram<'route' | 'method' | 'code_class'>({
+    name: 'scopegate_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const decisions = new TalliedCounter({
+    name: 'scopegate_auth_decisions_total',
+    help: 'Decisions on API routes.',
+    labelNames: ['route', 'decision', 'reason'],
+    registers,
+  })
+  const rateLimits = new TalliedCounter({
+    name: 'scopegate_rate_limit_total',
+    help: 'Requests on routes with a rate limit.',
+    labelNames: ['route', 'outcome'],
+    registers,
+  })
+  const sessionsClosed = new Counter({
+    name: 'scopegate_websocket_sessions_closed_total',
+    help: 'WebSocket sessions that ended, by close code.',
+    labelNames: ['route', 'code'],
+    registers,
+  })
+
+  return (route) => {
+    const durationsOf = keep((method: string) =>
+      keep((code_class: string) => durations.child({ route, method, code_class })),
+    )
+    const finished = keep((method: string) =>
+      keep((status: number) => ({
+        requests: requests.child({ route, method, code: String(status) }),
+        durations: durationsOf(method)(codeClass(status)),
+      })),
+    )
+    const decided = keep(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
+    const rateLimited = keep((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
+    return {
+      finished(method, status, seconds) {
+        const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
+        children.requests.inc()
+        children.durations.observe(seconds)
+      },
+      decided: (decision) => decided(decision).inc(),
+      rateLimited: (outcome) => rateLimited(outcome).inc(),
+      sessionEnded: (code) => sessionsClosed.inc({ route, code: closeCodeLabel(code) }),
+    }
+  }
+}
+
+/** Applications choose codes from 3000 on as they like; a label comes from a closed list. */
+function closeCodeLabel(code: number): string {
+  return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'
+}
