@@ -1,0 +1,162 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DEFAULTS } from '../../../gateway/config/defaults.ts'
+import { canonicalTarget } from '../../../gateway/pipeline/canonical-target.ts'
+import { decisionOf, refuse } from '../../../gateway/pipeline/refuse.ts'
+import type { Refusal, TokenFault } from '../../../gateway/refusal.ts'
+import { findPackageRoot } from '../../../runtime/package-root.ts'
+
+// docs/request-path.md is a promise to clients and operators: whatever the code can say stands there, and nothing else does.
+const root = findPackageRoot()
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const page = read('docs/request-path.md')
+
+type Row = readonly [one: string, two: string, three: string, four: string, five: string]
+
+/** The rows of the table whose head begins with `first`: their first five cells. */
+function tableOf(first: string): readonly Row[] {
+  const lines = page.split('\n')
+  const head = lines.findIndex((line) => line.startsWith(`| ${first} `))
+  const end = lines.findIndex((line, at) => at > head && !line.startsWith('|'))
+  return lines.slice(head + 2, end).map((line) => {
+    const [, one = '', two = '', three = '', four = '', five = ''] = line
+      .split('|')
+      .map((cell) => cell.trim())
+    return [one, two, three, four, five]
+  })
+}
+
+const bare = (cell: string): string => cell.replaceAll('`', '')
+
+/** One refusal of each kind; the compiler finds one that is missing. */
+const REFUSALS: { readonly [Kind in Refusal['refused']]: Extract<Refusal, { refused: Kind }> } = {
+  request_malformed: { refused: 'request_malformed', detail: 'detail' },
+  target_too_long: { refused: 'target_too_long', limitBytes: 1 },
+  headers_too_large: { refused: 'headers_too_large', limitBytes: 1 },
+  request_timed_out: { refused: 'request_timed_out' },
+  body_timed_out: { refused: 'body_timed_out' },
+  route_unknown: { refused: 'route_unknown' },
+  method_not_allowed: { refused: 'method_not_allowed', allow: ['GET'] },
+  credentials_ambiguous: { refused: 'credentials_ambiguous', detail: 'detail' },
+  token_missing: { refused: 'token_missing', anonymous: 'challenge', needed: ['a'] },
+  token_invalid: { refused: 'token_invalid', fault: { reason: 'inactive' } },
+  token_unverifiable: { refused: 'token_unverifiable', retryAfterSeconds: 1 },
+  scope_missing: { refused: 'scope_missing', needed: ['a'], missing: ['a'] },
+  rate_limited: { refused: 'rate_limited', retryAfterSeconds: 1 },
+  overloaded: { refused: 'overloaded', retryAfterSeconds: 1 },
+  sessions_exhausted: { refused: 'sessions_exhausted', limit: 1, retryAfterSeconds: 1 },
+  body_too_large: { refused: 'body_too_large', limitBytes: 1 },
+  upstream_unreachable: { refused: 'upstream_unreachable' },
+  upstream_broken: { refused: 'upstream_broken' },
+  upstream_timed_out: { refused: 'upstream_timed_out' },
+  upstream_ejected: { refused: 'upstream_ejected', retryAfterSeconds: 1 },
+  internal_error: { refused: 'internal_error' },
+}
+
+const FAULTS: { readonly [Reason in TokenFault['reason']]: Extract<TokenFault, { reason: Reason }> } = {
+  malformed: { reason: 'malformed' },
+  unsupported_scheme: { reason: 'unsupported_scheme' },
+  inactive: { reason: 'inactive' },
+  expired: { reason: 'expired', secondsAgo: 1 },
+  wrong_issuer: { reason: 'wrong_issuer' },
+  wrong_audience: { reason: 'wrong_audience' },
+  sender_constrained: { reason: 'sender_constrained' },
+  claims_missing: { reason: 'claims_missing' },
+}
+
+function answerTo(refusal: Refusal) {
+  const answer = refuse(refusal, { requestId: 'id', resourceMetadata: 'https://m', tokenEndpoint: undefined })
+  const headers = new Map<string, string>()
+  for (let at = 0; at + 1 < answer.headers.length; at += 2)
+    headers.set(answer.headers[at] ?? '', answer.headers[at + 1] ?? '')
+  return { status: answer.status, body: JSON.parse(answer.body), headers }
+}
+
+const told = (refusal: Refusal): string => {
+  const decision = decisionOf(refusal)
+  return decision === undefined ? '' : `${decision.decision} ${decision.reason}`
+}
+
+t.test('every refusal has one row in docs/request-path.md, and every row is a refusal', async (t) => {
+  const rows = tableOf('refusal').map(([name]) => bare(name))
+  const inSource = [...read('gateway/refusal.ts').matchAll(/readonly refused: '(\w+)'/g)].map(
+    ([, one]) => one,
+  )
+  t.same(rows.toSorted(), inSource.toSorted())
+  t.same(rows.toSorted(), Object.keys(REFUSALS).toSorted(), 'and one here')
+})
+
+t.test('each row says the status, the error code, the headers and the decision', async (t) => {
+  for (const [name, status, error, headers, decision] of tableOf('refusal')) {
+    const refusal = REFUSALS[bare(name) as keyof typeof REFUSALS]
+    const answer = answerTo(refusal)
+    t.equal(String(answer.status), status, name)
+    t.equal(answer.body.error, bare(error), name)
+    t.equal(told(refusal), bare(decision), name)
+    const challenge = answer.headers.get('www-authenticate')
+    const code = challenge === undefined ? undefined : (/\berror="(\w+)"/.exec(challenge)?.[1] ?? '')
+    const shown = [
+      ...(code === undefined ? [] : [`→ ${code}`.trim()]),
+      ...[...answer.headers.keys()].filter((header) => header !== 'www-authenticate'),
+    ]
+    t.equal(shown.join(', '), bare(headers), name)
+    if (challenge !== undefined) t.match(challenge, 'resource_metadata="https://m"')
+  }
+  const bareChallenge = answerTo({ refused: 'token_missing', anonymous: 'deny', needed: ['a'] })
+  t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` tells nothing')
+})
+
+t.test('every reason of an invalid token has one row, with its decision', async (t) => {
+  const rows = tableOf('reason')
+  const inSource = [...read('gateway/refusal.ts').matchAll(/readonly reason: '(\w+)'/g)].map(([, one]) => one)
+  t.same(rows.map(([name]) => bare(name)).toSorted(), inSource.toSorted())
+  for (const [name, decision] of rows) {
+    const fault = FAULTS[bare(name) as keyof typeof FAULTS]
+    t.equal(told({ refused: 'token_invalid', fault }), bare(decision), name)
+    t.equal(answerTo({ refused: 'token_invalid', fault }).body.error, 'invalid_token', name)
+  }
+})
+
+t.test('every spelling of a target becomes what its row says', async (t) => {
+  const rows = tableOf('spelling')
+  t.ok(rows.length > 15)
+  for (const [spelling, becomes] of rows) {
+    const rules = { method: 'GET', origin: 'http://api.example', limitBytes: 8192 }
+    const target = canonicalTarget(bare(spelling), rules)
+    t.equal('refused' in target ? '400' : target.path + target.query, bare(becomes), spelling)
+  }
+})
+
+t.test('every default stands in the table of times and limits', async (t) => {
+  const { limits, websockets, tokenCache, drain } = DEFAULTS
+  const expected: Readonly<Record<string, string | number>> = {
+    ...keysOf('limits', limits),
+    ...keysOf('websockets', websockets),
+    ...keysOf('tokenCache', tokenCache),
+    'drain.grace': drain.grace,
+    'introspection.timeout': DEFAULTS.introspectionTimeout,
+    connectTimeout: DEFAULTS.connectTimeout,
+    timeout: DEFAULTS.upstreamTimeout,
+    idleTimeout: DEFAULTS.idleTimeout,
+  }
+  const shown = Object.fromEntries(
+    tableOf('key')
+      .filter(([key]) => key.startsWith('`'))
+      .map(([key, value]) => [/`([^`]+)`/.exec(key)?.[1], bare(value)]),
+  )
+  t.same(shown, Object.fromEntries(Object.entries(expected).map(([key, value]) => [key, String(value)])))
+})
+
+function keysOf(section: string, values: object): Record<string, string | number> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${section}.${key}`, value]))
+}
+
+t.test('what the page names exists', async (t) => {
+  for (const [, file = ''] of page.matchAll(/`((?:gateway|docs|policies)\/[\w./-]+\.\w+)`/g))
+    t.ok(existsSync(join(root, file)), file)
+  const stages = [...page.matchAll(/^## (\d [a-z ]+)$/gm)].map(([, title = '']) => title)
+  t.equal(stages.length, 9)
+  for (const stage of stages)
+    t.ok(existsSync(join(root, `gateway/pipeline/${stage.replaceAll(' ', '-')}.ts`)), stage)
+})
