@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../fixtures/spawn-plainly.ts'
@@ -54,6 +54,19 @@ t.test('the package that npm packs gives a working scopegate command in an empty
       [],
     )
     t.match(readFileSync(join(empty, 'node_modules', 'scopegate', 'LICENSE'), 'utf8'), 'Apache License')
+  })
+
+  await t.test('every link of its pages leads to something that is in it', async (t) => {
+    const packed = join(empty, 'node_modules', 'scopegate')
+    const pages = readdirSync(packed, { recursive: true })
+      .map(String)
+      .filter((file) => file.endsWith('.md'))
+    t.ok(pages.includes('README.md') && pages.length > 10, pages.join(' '))
+    for (const page of pages) {
+      const links = readFileSync(join(packed, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)
+      for (const [, link = ''] of links)
+        t.ok(existsSync(join(packed, dirname(page), link)), `${page}: ${link}`)
+    }
   })
 
   await t.test('npx scopegate --help names its verbs', async (t) => {
