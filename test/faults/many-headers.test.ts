@@ -1,0 +1,36 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+
+const lines = (count: number): string => `Host: api.test\r\nConnection: close\r\n${'a:b\r\n'.repeat(count)}`
+
+// Some releases of Node kept a thousand header lines and forgot the rest without a word: a token behind them was no token.
+t.test('more header lines than Node keeps are refused, not forgotten', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  for (const [target, last] of [
+    ['GET /api/courses', 'Authorization: Bearer nobody\r\n\r\n'],
+    ['POST /pub/x', 'Content-Length: 5\r\n\r\nhello'],
+  ] as const) {
+    const answer = await raw(`${target} HTTP/1.1\r\n${lines(1_500)}${last}`)
+    t.match(answer, /^HTTP\/1\.1 431 /, target)
+    t.match(answer, /"error":"invalid_request"/)
+  }
+  t.equal(upstream.bytes, '')
+})
+
+t.test('what stands behind nine hundred header lines is looked at like anything else', async (t) => {
+  const { raw, upstream, issuer } = await startGatewayUnderTest(t)
+  issuer.store('good', { scope: 'courses:read' })
+  const bad = await raw(`GET /api/courses HTTP/1.1\r\n${lines(900)}Authorization: Bearer nobody\r\n\r\n`)
+  t.match(bad, /^HTTP\/1\.1 401 [\s\S]*www-authenticate: Bearer error="invalid_token"/)
+  const two = await raw(
+    `GET /api/courses HTTP/1.1\r\nAuthorization: Bearer good\r\n${lines(900)}Authorization: Bearer nobody\r\n\r\n`,
+  )
+  t.match(two, /^HTTP\/1\.1 400 /)
+  t.equal(upstream.bytes, '')
+  t.match(
+    await raw(`POST /pub/x HTTP/1.1\r\n${lines(900)}Content-Length: 5\r\n\r\nhello`),
+    /^HTTP\/1\.1 200 /,
+  )
+  t.match(upstream.bytes, /\r\n\r\nhello$/)
+  t.equal(upstream.seen('a').length, 900)
+})
