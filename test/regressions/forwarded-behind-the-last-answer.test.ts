@@ -1,0 +1,45 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+
+const HOST = 'Host: api.test\r\n'
+const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n`
+
+// A client that waits for a go-ahead and gets an answer instead loses its connection with it, because nobody knows whether
+// its body follows. Node reads what is left of the segment all the same. It ends the connection between two chunks of the
+// second request, so that the third one found a connection without an unanswered request, was forwarded, and its answer
+// went nowhere.
+for (const [what, first, status] of [
+  ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
+  [
+    'a refusal',
+    `POST /api/challenged HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 0\r\n\r\n`,
+    401,
+  ],
+  [
+    'an answer that the client wants to be the last',
+    `GET /nothing HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`,
+    404,
+  ],
+  ['an answer to HTTP/1.0', `GET /nothing HTTP/1.0\r\n${HOST}\r\n`, 404],
+] as const)
+  for (const third of [
+    `POST /pub/third HTTP/1.0\r\n${HOST}Connection: keep-alive\r\nContent-Length: 7\r\n\r\n1234567`,
+    `PUT /pub/third HTTP/1.1\r\n${HOST}Content-Length: 7\r\n\r\n1234567`,
+    `GET /pub/third HTTP/1.1\r\n${HOST}\r\n`,
+  ])
+    t.test(`nothing is forwarded behind ${what}: ${third.slice(0, 24)}`, async (t) => {
+      const under = await startGatewayUnderTest(t)
+      const answer = await under.raw(first + CHUNKED + third)
+      t.same(answer.match(/^HTTP\/1\.1 \d+/gm), [`HTTP/1.1 ${status}`])
+      t.match(answer, /\r\nconnection: close\r\n/i)
+      t.match(
+        await under.raw(`GET /pub/after HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`),
+        /^HTTP\/1\.1 200 /,
+      )
+      t.same(
+        under.upstream.requests.map(({ target }) => target),
+        ['/pub/after'],
+      )
+      await under.gateway.close()
+      t.notMatch(under.logText(), /pub\/(?:second|third)/, 'nor begun')
+    })
