@@ -80,6 +80,8 @@ function createHttpServer(options: ServerOptions): Server {
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   server.on('upgrade', (request, socket, head) => {
+    // Behind the last answer of its connection, as in in-turn.ts.
+    if (!request.socket.writable) return
     const { response, tunnel } = takeUpgrade(request, socket, head)
     options.handle(request, response, tunnel)
   })

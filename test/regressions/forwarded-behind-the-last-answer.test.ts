@@ -1,6 +1,16 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { anonymous: allow, timeout: 2s }
+routes:
+  - { name: open, match: { methods: [GET, POST, PUT], path: "/pub/**" } }
+  - { name: live, match: { methods: [GET], path: /live }, websocket: true }
+  - { name: challenged, match: { methods: [POST], path: /api/challenged }, anonymous: challenge, scopes: { all: [orders:read] } }
+`
 const HOST = 'Host: api.test\r\n'
 const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n`
 
@@ -26,9 +36,10 @@ for (const [what, first, status] of [
     `POST /pub/third HTTP/1.0\r\n${HOST}Connection: keep-alive\r\nContent-Length: 7\r\n\r\n1234567`,
     `PUT /pub/third HTTP/1.1\r\n${HOST}Content-Length: 7\r\n\r\n1234567`,
     `GET /pub/third HTTP/1.1\r\n${HOST}\r\n`,
+    `GET /live HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
   ])
-    t.test(`nothing is forwarded behind ${what}: ${third.slice(0, 24)}`, async (t) => {
-      const under = await startGatewayUnderTest(t)
+    t.test(`nothing is forwarded behind ${what}: ${third.slice(0, 24).trim()}`, async (t) => {
+      const under = await startGatewayUnderTest(t, { policy: POLICY })
       const answer = await under.raw(first + CHUNKED + third)
       t.same(answer.match(/^HTTP\/1\.1 \d+/gm), [`HTTP/1.1 ${status}`])
       t.match(answer, /\r\nconnection: close\r\n/i)
@@ -41,5 +52,5 @@ for (const [what, first, status] of [
         ['/pub/after'],
       )
       await under.gateway.close()
-      t.notMatch(under.logText(), /pub\/(?:second|third)/, 'nor begun')
+      t.notMatch(under.logText(), /pub\/(?:second|third)|\/live"/, 'nor begun')
     })
