@@ -1,13 +1,16 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { type Measurement, measuredCount, measuredRss } from './measurement.ts'
-import { readPercentile } from './read-percentile.ts'
+import { measuredProbe, startProbe } from './probe.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 import { watchRss } from './watch-rss.ts'
 
 const BAR_MIB = 350
 const AT_ONCE = 100
-const PROBES = 500
+const PROBED_MS = 5_000
+/** Of a request beside the idle connections, on a machine that does nothing else. Milliseconds. */
+const BAR_P99_MS = 5
 
 /** Opens kept-alive connections, one request on each, and leaves them idle while others are served. */
 export async function measureIdleConnections(
@@ -28,12 +31,9 @@ export async function measureIdleConnections(
   for (let opened = 0; opened < connections; opened += AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, connections - opened) }, open))
   const seconds = (performance.now() - startedMs) / 1_000
-  const times: number[] = []
-  for (let probe = 0; probe < PROBES; probe++) {
-    const atMs = performance.now()
-    await (await fetch(`${gateway.url}/pub/probe?bytes=2`)).text()
-    times.push(performance.now() - atMs)
-  }
+  const probe = startProbe(`${gateway.url}/pub/probe?bytes=2`)
+  await wait(PROBED_MS)
+  const probed = await probe.stop()
   rss.stop()
   const kept = sockets.filter((socket) => !socket.closed && !socket.readableEnded).length
   for (const socket of sockets) socket.destroy()
@@ -47,11 +47,6 @@ export async function measureIdleConnections(
       bar: '<= 15 s',
       held: seconds <= 15,
     },
-    {
-      what: `${what}: p99 of a request beside them`,
-      measured: `${readPercentile(times, 0.99).toFixed(1)} ms`,
-      bar: 'none',
-      held: undefined,
-    },
+    ...measuredProbe(what, probed, BAR_P99_MS),
   ]
 }

@@ -1,7 +1,8 @@
 // npm run soak:memory: large bodies, slow readers, idle connections and slow heads against one gateway process with a heap
-// of 256 MiB. Prints each number beside its bar; exit code 1 when one is not held.
+// of 256 MiB. Prints each number beside its bar; exit code 1 when one is not held. Names after `--` choose among bodies,
+// readers, idle and heads.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'
 import { measureBigBodies } from './big-bodies.ts'
@@ -16,7 +17,7 @@ const GIB = 1_024 ** 3
 
 const PARTS: Readonly<Record<string, (gateway: SoakGateway) => Promise<readonly Measurement[]>>> = {
   bodies: (gateway) => measureBigBodies(gateway, GIB),
-  readers: (gateway) => measureSlowReaders(gateway, { readers: 200, seconds: 15 }),
+  readers: (gateway) => measureSlowReaders(gateway, { readers: 200, seconds: 60 }),
   idle: (gateway) => measureIdleConnections(gateway, 10_000),
   heads: (gateway) => measureSlowHeads(gateway, 1_000),
 }
@@ -30,7 +31,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 try {
   const upstream = await startBodyUpstream(cleanup)
   const rows: Measurement[] = []
+  const chosen = process.argv.slice(2)
   for (const [name, measure] of Object.entries(PARTS)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue
+    console.log(`${name}: load average ${loadavg()[0]?.toFixed(1)} before it`)
     const own = createCleanup() // a fresh process each: no part inherits another's memory
     cleanup.add(own.run)
     mkdirSync(join(folder, name))

@@ -1,11 +1,13 @@
 import { connect } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { type Measurement, measuredCount } from './measurement.ts'
-import { readPercentile } from './read-percentile.ts'
+import { measuredProbe, startProbe } from './probe.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
 const BAR_SECONDS = 15
 const DRIP_EVERY_MS = 1_000
 const GIVE_UP_MS = 30_000
+const LOOK_EVERY_MS = 25
 
 /** Attackers that send the head of a request a line at a time and never end it, while others are served. */
 export async function measureSlowHeads(
@@ -30,17 +32,9 @@ export async function measureSlowHeads(
   const dripping = setInterval(() => {
     for (const socket of sockets) if (socket.writable) socket.write('x-a: b\r\n')
   }, DRIP_EVERY_MS)
-  const times: number[] = []
-  let failed = 0
-  while (closed < attackers && performance.now() - startedMs < GIVE_UP_MS) {
-    const atMs = performance.now()
-    const ok = await fetch(`${gateway.url}/pub/healthy?bytes=2`).then(
-      async (answer) => (await answer.text()).length === 2 && answer.status === 200,
-      () => false,
-    )
-    times.push(performance.now() - atMs)
-    if (!ok) failed += 1
-  }
+  const probe = startProbe(`${gateway.url}/pub/healthy?bytes=2`)
+  while (closed < attackers && performance.now() - startedMs < GIVE_UP_MS) await wait(LOOK_EVERY_MS)
+  const probed = await probe.stop()
   clearInterval(dripping)
   const closedInTime = closed
   for (const socket of sockets) socket.destroy()
@@ -53,12 +47,6 @@ export async function measureSlowHeads(
       bar: `<= ${BAR_SECONDS} s`,
       held: closedInTime === attackers && lastClosedMs <= BAR_SECONDS * 1_000,
     },
-    measuredCount(`${what}: of ${times.length} healthy requests, failed`, failed, 0),
-    {
-      what: `${what}: p99 of a healthy request`,
-      measured: `${readPercentile(times, 0.99).toFixed(1)} ms`,
-      bar: 'none',
-      held: undefined,
-    },
+    ...measuredProbe(what, probed),
   ]
 }

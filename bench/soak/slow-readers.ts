@@ -17,13 +17,13 @@ export async function measureSlowReaders(
 ): Promise<readonly Measurement[]> {
   const { hostname, port, host } = new URL(gateway.url)
   const rss = watchRss(gateway.process.pid)
-  const begun = new Set<Socket>()
+  const begun = new Map<Socket, number>()
   const sockets = Array.from({ length: options.readers }, () => {
     const socket = connect(Number(port), hostname)
     socket.on('error', () => undefined)
     socket.write(`GET /pub/slow?bytes=${BYTES} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
-    socket.on('data', () => {
-      begun.add(socket)
+    socket.on('data', (bytes) => {
+      begun.set(socket, (begun.get(socket) ?? 0) + bytes.length)
       socket.pause()
     })
     return socket
@@ -36,6 +36,7 @@ export async function measureSlowReaders(
     await wait(BEGIN_CHECK_MS)
   await wait(options.seconds * 1_000)
   const kept = sockets.filter((socket) => begun.has(socket) && !socket.closed).length
+  const taken = Math.max(...begun.values())
   clearInterval(reading)
   for (const socket of sockets) socket.destroy()
   rss.stop()
@@ -43,5 +44,11 @@ export async function measureSlowReaders(
   return [
     measuredRss(what, rss.peakBytes, BAR_MIB),
     measuredCount(`${what}: still being served`, kept, options.readers),
+    {
+      what: `${what}: the fastest has taken`,
+      measured: `${(taken / 1e6).toFixed(1)} MB`,
+      bar: `< ${BYTES / 1e6} MB`,
+      held: taken > 0 && taken < BYTES,
+    },
   ]
 }
