@@ -1,13 +1,13 @@
 // npm run soak:memory: large bodies, slow readers, idle connections and slow heads against one gateway process with a heap
 // of 256 MiB. Prints each number beside its bar; exit code 1 when one is not held. Names after `--` choose among bodies,
 // readers, idle and heads.
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { loadavg, tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'
 import { measureBigBodies } from './big-bodies.ts'
 import { measureIdleConnections } from './idle-connections.ts'
-import { formatMeasurements, type Measurement } from './measurement.ts'
+import type { Measurement } from './measurement.ts'
+import { runSoak } from './run-soak.ts'
 import { measureSlowHeads } from './slow-heads.ts'
 import { measureSlowReaders } from './slow-readers.ts'
 import { startBodyUpstream } from './start-body-upstream.ts'
@@ -22,19 +22,12 @@ const PARTS: Readonly<Record<string, (gateway: SoakGateway) => Promise<readonly 
   heads: (gateway) => measureSlowHeads(gateway, 1_000),
 }
 
-const cleanup = createCleanup()
-const folder = mkdtempSync(join(tmpdir(), 'scopegate-soak-'))
-cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
-
-try {
+await runSoak(async ({ folder, cleanup }) => {
   const upstream = await startBodyUpstream(cleanup)
-  const rows: Measurement[] = []
   const chosen = process.argv.slice(2)
+  const rows: Measurement[] = []
   for (const [name, measure] of Object.entries(PARTS)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue
-    console.log(`${name}: load average ${loadavg()[0]?.toFixed(1)} before it`)
     const own = createCleanup() // a fresh process each: no part inherits another's memory
     cleanup.add(own.run)
     mkdirSync(join(folder, name))
@@ -48,8 +41,5 @@ try {
     rows.push(...(await measure(gateway)))
     await own.run()
   }
-  console.log(formatMeasurements(rows))
-  process.exitCode = rows.every((row) => row.held !== false) ? 0 : 1
-} finally {
-  await cleanup.run()
-}
+  return rows
+})

@@ -1,21 +1,12 @@
 // npm run soak:restart: three rolling restarts of all workers under keep-alive load. Bar: no request fails.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createCleanup } from '../cleanup.ts'
+import { type Measurement, measuredCount } from './measurement.ts'
+import { runSoak } from './run-soak.ts'
 import { soakRestart } from './soak-restart.ts'
 
 const REQUESTS = 60_000
 const WORKERS = 2
 
-const cleanup = createCleanup()
-const folder = mkdtempSync(join(tmpdir(), 'scopegate-soak-'))
-cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
-
-try {
-  const startedMs = performance.now()
+await runSoak(async ({ folder, cleanup }) => {
   const { counts, rollsMs } = await soakRestart({
     folder,
     cleanup,
@@ -27,19 +18,33 @@ try {
         `roll ${number} (${kind === 'supervisor' ? 'SIGUSR2 to the supervisor' : 'SIGTERM to each worker'}): ${so.answered} answered, ${sum(so.failed)} failed so far`,
       ),
   })
-  const failed = sum(counts.failed)
-  const seconds = (performance.now() - startedMs) / 1_000
-  console.log(
-    `${WORKERS} workers, ${rollsMs.length} rolling restarts (${rollsMs.map((ms) => `${(ms / 1_000).toFixed(1)} s`).join(', ')})`,
+  const failures = [...counts.failed].map(
+    ([what, count]): Measurement => ({
+      what: `failed: ${what}`,
+      measured: String(count),
+      bar: '0',
+      held: false,
+    }),
   )
-  console.log(
-    `requests ${counts.answered + failed}   answered ${counts.answered}   failed ${failed}   connections ${counts.opened}   in ${seconds.toFixed(1)} s`,
-  )
-  for (const [what, count] of counts.failed) console.log(`  ${what}: ${count}`)
-  console.log(failed === 0 ? 'bar: 0 failed: held' : 'bar: 0 failed: NOT held')
-  process.exitCode = failed === 0 ? 0 : 1
-} finally {
-  await cleanup.run()
+  return [
+    told(
+      `rolling restarts of ${WORKERS} workers`,
+      rollsMs.map((ms) => `${(ms / 1_000).toFixed(1)} s`).join(', '),
+    ),
+    {
+      what: 'requests answered',
+      measured: String(counts.answered),
+      bar: `>= ${REQUESTS}`,
+      held: counts.answered >= REQUESTS,
+    },
+    measuredCount('requests failed', sum(counts.failed), 0),
+    ...failures,
+    told('connections', String(counts.opened)),
+  ]
+})
+
+function told(what: string, measured: string): Measurement {
+  return { what, measured, bar: 'none', held: undefined }
 }
 
 function sum(failed: ReadonlyMap<string, number>): number {

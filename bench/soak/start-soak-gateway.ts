@@ -16,6 +16,8 @@ export type SoakGatewayOptions = {
   readonly cleanup: Cleanup
   /** What stands behind `/pub/**`. */
   readonly upstream: string
+  /** What it gives the upstream until an answer begins, `10s` when not given. */
+  readonly timeout?: string
   /** Settings of config/gateway.yaml beyond the addresses. */
   readonly settings?: Readonly<Record<string, unknown>>
   /** Node.js options such as `--max-old-space-size=256`. */
@@ -43,7 +45,10 @@ export async function startSoakGateway(options: SoakGatewayOptions): Promise<Soa
   mkdirSync(policies, { recursive: true })
   writeFileSync(join(policies, 'soak.policy.yaml'), POLICY)
   writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
-  writeFileSync(join(folder, 'upstreams.yaml'), JSON.stringify({ api: { url: upstream, timeout: '10s' } }))
+  writeFileSync(
+    join(folder, 'upstreams.yaml'),
+    JSON.stringify({ api: { url: upstream, timeout: options.timeout ?? '10s' } }),
+  )
   copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
   const nobody = 'http://127.0.0.1:1'
   const config = {

@@ -1,0 +1,88 @@
+import { Agent, get } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Measurement, measuredCount } from './measurement.ts'
+import { measuredProbe, type ProbeResult, startProbe } from './probe.ts'
+import { readPercentile } from './read-percentile.ts'
+import type { HangingUpstream } from './start-hanging-upstream.ts'
+import type { SoakGateway } from './start-soak-gateway.ts'
+
+export type HungCallsOptions = {
+  readonly gateway: SoakGateway
+  readonly upstream: HangingUpstream
+  readonly calls: number
+  /** What the gateway gives an upstream. Milliseconds. */
+  readonly timeoutMs: number
+}
+
+const LATE_BAR_MS = 250
+const RISE_BAR = 1.1
+/** The healthy route is asked for so long at a time; less than the timeout. */
+const PROBED_MS = 3_000
+const LIMIT_MS = 5_000
+const LOOK_EVERY_MS = 25
+
+/** Calls that no upstream ever answers, beside a route that is well; that route alone, before and after, for comparison. */
+export async function measureHungCalls(options: HungCallsOptions): Promise<readonly Measurement[]> {
+  const { gateway, upstream, calls, timeoutMs } = options
+  const before = await probeFor(gateway)
+  // The connections are there already: what is timed is the gateway's deadline and not how fast connections are made.
+  const agent = new Agent({ keepAlive: true })
+  const many = (path: string) => Array.from({ length: calls }, () => ask(`${gateway.url}${path}`, agent))
+  await Promise.all(many('/pub/healthy'))
+  const asked = many('/pub/hang')
+  await until(() => upstream.taken === calls)
+  const beside = await probeFor(gateway)
+  const answers = await Promise.all(asked)
+  agent.destroy()
+  await until(() => upstream.held === 0)
+  const after = await probeFor(gateway)
+  const alone = {
+    times: [...before.times, ...after.times],
+    failures: [...before.failures, ...after.failures],
+  }
+  const lateMs = Math.max(...answers.map(({ ms }) => ms)) - timeoutMs
+  const rise = readPercentile(beside.times, 0.99) / readPercentile(alone.times, 0.99)
+  const what = `${calls} hung calls`
+  return [
+    measuredCount(`${what}: reached the upstream`, upstream.taken, calls),
+    measuredCount(`${what}: answered 504`, answers.filter(({ status }) => status === 504).length, calls),
+    measuredCount(`${what}: connections to the upstream that are left`, upstream.held, 0),
+    {
+      what: `${what}: the latest came after its timeout by`,
+      measured: `${lateMs.toFixed(0)} ms`,
+      bar: `<= ${LATE_BAR_MS} ms`,
+      held: lateMs <= LATE_BAR_MS,
+    },
+    ...measuredProbe('without them', alone),
+    ...measuredProbe('beside them', beside),
+    {
+      what: 'p99 beside them, as a multiple',
+      measured: `${rise.toFixed(2)} s/s`,
+      bar: `<= ${RISE_BAR} s/s`,
+      held: rise <= RISE_BAR,
+    },
+  ]
+}
+
+async function probeFor(gateway: SoakGateway): Promise<ProbeResult> {
+  const probe = startProbe(`${gateway.url}/pub/healthy`)
+  await wait(PROBED_MS)
+  return probe.stop()
+}
+
+/** What has not come then never comes, and is told by the counts. */
+async function until(hasCome: () => boolean): Promise<void> {
+  for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += LOOK_EVERY_MS) await wait(LOOK_EVERY_MS)
+}
+
+/** Milliseconds until the answer was there; status 0 where there was none. */
+function ask(url: string, agent: Agent): Promise<{ status: number; ms: number }> {
+  const startedMs = performance.now()
+  return new Promise((resolve) => {
+    const end = (status: number): void => resolve({ status, ms: performance.now() - startedMs })
+    get(url, { agent }, (response) => {
+      const status = response.statusCode ?? 0
+      response.resume().on('end', () => end(status))
+    }).on('error', () => end(0))
+  })
+}

@@ -1,0 +1,19 @@
+// npm run soak:hung: 500 calls that no upstream ever answers, beside a route that is well.
+import { measureHungCalls } from './hung-calls.ts'
+import { runSoak } from './run-soak.ts'
+import { startHangingUpstream } from './start-hanging-upstream.ts'
+import { startSoakGateway } from './start-soak-gateway.ts'
+
+const CALLS = 500
+const TIMEOUT_SECONDS = 6
+
+await runSoak(async ({ folder, cleanup }) => {
+  const upstream = await startHangingUpstream(cleanup)
+  const gateway = await startSoakGateway({
+    folder,
+    cleanup,
+    upstream: upstream.url,
+    timeout: `${TIMEOUT_SECONDS}s`,
+  })
+  return measureHungCalls({ gateway, upstream, calls: CALLS, timeoutMs: TIMEOUT_SECONDS * 1_000 })
+})

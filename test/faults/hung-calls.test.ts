@@ -1,0 +1,21 @@
+import t from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { measureHungCalls } from '../../bench/soak/hung-calls.ts'
+import { startHangingUpstream } from '../../bench/soak/start-hanging-upstream.ts'
+import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+
+// With times, `npm run soak:hung`.
+t.test(
+  '500 calls that are never answered end with 504, let go of their connections and hold up nobody',
+  async (t) => {
+    const cleanup = createCleanup()
+    const folder = t.testdir()
+    t.teardown(() => cleanup.run())
+    const upstream = await startHangingUpstream(cleanup)
+    const gateway = await startSoakGateway({ folder, cleanup, upstream: upstream.url, timeout: '4s' })
+    const rows = await measureHungCalls({ gateway, upstream, calls: 500, timeoutMs: 4_000 })
+    for (const { what, measured, bar, held } of rows)
+      if (held !== undefined && !bar.endsWith('s')) t.ok(held, `${what}: ${measured}, ${bar} wanted`)
+    t.equal(upstream.taken, 500)
+  },
+)
