@@ -18,6 +18,8 @@ export type SoakGatewayOptions = {
   readonly upstream: string
   /** What it gives the upstream until an answer begins, `10s` when not given. */
   readonly timeout?: string
+  /** What the policy says of the route beyond methods and path. */
+  readonly route?: Readonly<Record<string, unknown>>
   /** Settings of config/gateway.yaml beyond the addresses. */
   readonly settings?: Readonly<Record<string, unknown>>
   /** Node.js options such as `--max-old-space-size=256`. */
@@ -26,14 +28,8 @@ export type SoakGatewayOptions = {
   readonly stdout?: number
 }
 
-const POLICY = `apiVersion: scopegate/v1
-kind: Policy
-name: soak
-owner: soak
-upstream: api
-routes:
-  - { name: all, match: { methods: [GET, POST, PUT], path: "/pub/**" } }
-`
+const ROUTE = { name: 'all', match: { methods: ['GET', 'POST', 'PUT'], path: '/pub/**' } }
+const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
 
 /**
  * Starts a gateway with one open route, as a process of its own from its own entry.
@@ -43,7 +39,8 @@ export async function startSoakGateway(options: SoakGatewayOptions): Promise<Soa
   const { folder, upstream } = options
   const policies = join(folder, 'policies')
   mkdirSync(policies, { recursive: true })
-  writeFileSync(join(policies, 'soak.policy.yaml'), POLICY)
+  const routes = [{ ...ROUTE, ...options.route }]
+  writeFileSync(join(policies, 'soak.policy.yaml'), JSON.stringify({ ...POLICY, routes })) // JSON is YAML
   writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
   writeFileSync(
     join(folder, 'upstreams.yaml'),
@@ -68,7 +65,7 @@ export async function startSoakGateway(options: SoakGatewayOptions): Promise<Soa
     drain: { delay: '0s' },
     ...options.settings,
   }
-  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config)) // JSON is YAML
+  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))
   const started = startProcess({
     name: 'gateway',
     command: [

@@ -1,0 +1,76 @@
+import { Agent, request } from 'node:http'
+import { type Measurement, measuredCount } from './measurement.ts'
+import type { CountingUpstream } from './start-counting-upstream.ts'
+
+export type PostsOnceOptions = {
+  /** Address of the gateway. */
+  readonly url: string
+  readonly upstream: CountingUpstream
+  readonly calls: number
+  readonly atOnce: number
+  /** Called before each call, e.g. to break something else. */
+  readonly beforeCall?: () => void
+}
+
+const BODY = JSON.stringify({ amount: 1 })
+
+/**
+ * Sends POSTs, each once, while something is wrong between gateway and upstream. However a call ends, it must not have
+ * been executed twice; one that was answered was executed.
+ */
+export async function measurePostsOnce(options: PostsOnceOptions): Promise<readonly Measurement[]> {
+  const { url, upstream, calls, atOnce, beforeCall } = options
+  const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+  const outcomes = new Map<string, string>()
+  let next = 0
+  async function converse(): Promise<void> {
+    while (next < calls) {
+      const call = `call-${next++}`
+      beforeCall?.()
+      outcomes.set(call, await post(url, call, agent))
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, converse))
+  agent.destroy()
+  const executions = [...outcomes.keys()].map((call) => upstream.executed.get(call) ?? 0)
+  const answered = [...outcomes].filter(([, outcome]) => outcome === '201')
+  return [
+    measuredCount('POSTs executed more than once', executions.filter((times) => times > 1).length, 0),
+    measuredCount(
+      'POSTs answered 201 and not executed',
+      answered.filter(([call]) => upstream.executed.get(call) !== 1).length,
+      0,
+    ),
+    measuredCount('answers of 500', [...outcomes.values()].filter((outcome) => outcome === '500').length, 0),
+    ...tally(outcomes.values()),
+  ]
+}
+
+/** @returns the status, or why there was no whole answer. */
+function post(url: string, call: string, agent: Agent): Promise<string> {
+  return new Promise((resolve) => {
+    const headers = { 'x-call': call, 'content-type': 'application/json', 'content-length': BODY.length }
+    const outgoing = request(`${url}/pub/orders`, { method: 'POST', agent, headers }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+      response.on('error', () => resolve('broken off'))
+      response.on('end', () => {
+        const isOwn = response.statusCode !== 201 || text.includes(`"${call}"`)
+        resolve(isOwn ? String(response.statusCode) : "somebody else's answer")
+      })
+    })
+    outgoing.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    outgoing.end(BODY)
+  })
+}
+
+function tally(outcomes: Iterable<string>): readonly Measurement[] {
+  const counts = new Map<string, number>()
+  for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+  return [...counts].map(([outcome, count]) => ({
+    what: `calls that ended with ${outcome}`,
+    measured: String(count),
+    bar: 'none',
+    held: undefined,
+  }))
+}
