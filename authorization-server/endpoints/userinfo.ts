@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatChallenge } from '../../oauth/challenge.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
+import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Account } from '../accounts/accounts.ts'
 import type { TokenOwner } from '../engine/engine.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
@@ -70,29 +71,12 @@ function noToken(issuer: string): OAuthRefusal {
 
 function invalidToken(issuer: string): OAuthRefusal {
   const description = 'The access token is malformed, expired, revoked or not for this API. Refresh it.'
-  return {
-    status: 401,
-    error: 'invalid_token',
-    description,
-    challenge: formatChallenge({
-      error: 'invalid_token',
-      errorDescription: description,
-      resourceMetadata: protectedResourceMetadataUrl(issuer),
-    }),
-  }
+  return refuseToken('invalid_token', description, { resourceMetadata: protectedResourceMetadataUrl(issuer) })
 }
 
 function openidMissing(issuer: string): OAuthRefusal {
-  const description = 'The access token lacks the scope openid.'
-  return {
-    status: 403,
-    error: 'insufficient_scope',
-    description,
-    challenge: formatChallenge({
-      error: 'insufficient_scope',
-      errorDescription: description,
-      scope: 'openid',
-      resourceMetadata: protectedResourceMetadataUrl(issuer),
-    }),
-  }
+  return refuseToken('insufficient_scope', 'The access token lacks the scope openid.', {
+    scope: 'openid',
+    resourceMetadata: protectedResourceMetadataUrl(issuer),
+  })
 }

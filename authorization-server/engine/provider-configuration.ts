@@ -9,6 +9,7 @@ import {
 } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { hashGrantId } from './hash-grant-id.ts'
@@ -26,14 +27,7 @@ export type StaticClient = {
 export type ProviderConfigurationOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
-  readonly lifetimes: {
-    readonly codeSeconds: number
-    readonly accessTokenSeconds: number
-    readonly refreshTokenSeconds: number
-    readonly refreshTokenMaxSeconds: number
-    readonly sessionSeconds: number
-    readonly interactionSeconds: number
-  }
+  readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
   readonly gatewayClientId: string

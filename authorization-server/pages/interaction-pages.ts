@@ -15,10 +15,10 @@ import { displayText } from './display-text.ts'
 import { explainFailure } from './explain-failure.ts'
 import { createFormTokens } from './form-token.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
-import { sendErrorPage, sendOnward, sendPage } from './page-reply.ts'
+import { type PageReply, sendErrorPage, sendOnward, sendPage } from './page-reply.ts'
 import { type Form, readForm } from './read-form.ts'
 import { readRedirectTarget } from './redirect-target.ts'
-import { renderPage } from './render-page.ts'
+import { type Page, renderPage } from './render-page.ts'
 
 export type InteractionPagesOptions = {
   readonly interactions: Interactions
@@ -51,27 +51,41 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   const throttle = createSignInThrottle(limits.signIn, options.nowMs)
   const hashing = createWorkGate(limits.passwordHashes)
 
+  /** What both pages hold, and how they are sent: with a token that ties the form to this browser and interaction. */
+  const begin = (request: PageRequest, interaction: Interaction) => {
+    const cookie = tokens.readCookie(request.headers.cookie)
+    return {
+      shared: {
+        clientName: displayText(interaction.client.name),
+        serviceName,
+        formToken: tokens.issue(interaction.uid, cookie.value),
+        path: pathOf(interaction),
+      },
+      send: (
+        reply: FastifyReply,
+        page: Pick<Page, 'title' | 'heading' | 'body'>,
+        shown: Pick<PageReply, 'status' | 'formTargets'>,
+      ) =>
+        sendPage(reply, {
+          ...shown,
+          markup: renderPage({ ...page, serviceName, requestId: request.id }),
+          setCookie: cookie.setCookie,
+        }),
+    }
+  }
+
   const showSignIn = (
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
     state: { readonly username: string; readonly failed: boolean },
   ): FastifyReply => {
-    const cookie = tokens.readCookie(request.headers.cookie)
-    const page = signInPage({
-      ...state,
-      clientName: displayText(interaction.client.name),
-      serviceName,
-      formToken: tokens.issue(interaction.uid, cookie.value),
-      path: pathOf(interaction),
-    })
+    const { shared, send } = begin(request, interaction)
     const { policySource } = readRedirectTarget(interaction.redirectUri)
-    return sendPage(reply, {
+    return send(reply, signInPage({ ...state, ...shared }), {
       status: state.failed ? 400 : 200,
-      markup: renderPage({ ...page, serviceName, requestId: request.id }),
       // The password must not go elsewhere. Cancel leads to the client; where CSP cannot name it, nothing is named.
       formTargets: policySource === undefined ? undefined : ["'self'", policySource],
-      setCookie: cookie.setCookie,
     })
   }
 
@@ -81,24 +95,19 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     interaction: Interaction,
     state: { readonly account: Account; readonly nothingChosen: boolean },
   ): FastifyReply => {
-    const cookie = tokens.readCookie(request.headers.cookie)
+    const { shared, send } = begin(request, interaction)
     const page = consentPage({
       ...state,
-      clientName: displayText(interaction.client.name),
+      ...shared,
       verified: interaction.client.verified,
-      serviceName,
       target: readRedirectTarget(interaction.redirectUri),
       groups: groupScopes(interaction.scopes, catalogue),
-      formToken: tokens.issue(interaction.uid, cookie.value),
-      path: pathOf(interaction),
     })
-    return sendPage(reply, {
+    return send(reply, page, {
       status: state.nothingChosen ? 400 : 200,
-      markup: renderPage({ ...page, serviceName, requestId: request.id }),
       // Chromium holds every redirect after a form against form-action, also those that the client makes from its
       // callback to a page of its own elsewhere: naming targets here would strand the person after Allow.
       formTargets: undefined,
-      setCookie: cookie.setCookie,
     })
   }
 

@@ -2,16 +2,17 @@ import type { FastifyReply } from 'fastify'
 import { pageHeaders } from './page-headers.ts'
 import { type PageError, renderErrorPage } from './render-error-page.ts'
 
+/** A page that is ready to be sent. */
+export type PageReply = {
+  readonly status: number
+  readonly markup: string
+  /** Where its forms may lead, as CSP sources; undefined: anywhere. */
+  readonly formTargets: readonly string[] | undefined
+  readonly setCookie?: string | undefined
+}
+
 /** Sends a page with its headers. */
-export function sendPage(
-  reply: FastifyReply,
-  page: {
-    readonly status: number
-    readonly markup: string
-    readonly formTargets: readonly string[] | undefined
-    readonly setCookie?: string | undefined
-  },
-): FastifyReply {
+export function sendPage(reply: FastifyReply, page: PageReply): FastifyReply {
   if (page.setCookie !== undefined) {
     // The engine writes its cookies on the raw response; Fastify's own header would replace them.
     const present = reply.raw.getHeader('set-cookie') ?? []

@@ -1,5 +1,6 @@
 import { formatChallenge } from '../../oauth/challenge.ts'
 import type { GatewayErrorCode } from '../../oauth/error-body.ts'
+import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Refusal } from '../refusal.ts'
 import { describeTokenFault } from './describe-token-fault.ts'
 
@@ -80,17 +81,17 @@ export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
       return { status: 405, error: 'method_not_allowed', description, allow }
     }
     case 'credentials_ambiguous':
-      return challenged(400, 'invalid_request', refusal.detail, { resourceMetadata })
+      return refuseToken('invalid_request', refusal.detail, { resourceMetadata })
     case 'token_missing':
       return tokenMissing(refusal.anonymous, refusal.needed, resourceMetadata)
     case 'token_invalid': {
       const description = describeTokenFault(refusal.fault, options.tokenEndpoint)
-      return challenged(401, 'invalid_token', description, { resourceMetadata })
+      return refuseToken('invalid_token', description, { resourceMetadata })
     }
     case 'scope_missing': {
       const scope = refusal.needed.join(' ')
       const description = `The access token lacks ${refusal.missing.join(' ')}. Ask for a token with: ${scope}.`
-      return challenged(403, 'insufficient_scope', description, { scope, resourceMetadata })
+      return refuseToken('insufficient_scope', description, { scope, resourceMetadata })
     }
     case 'token_unverifiable':
       return later(503, 'upstream_unavailable', refusal, 'The access token cannot be checked right now.')
@@ -123,18 +124,6 @@ function later(
   why: string,
 ): Wire {
   return { status, error, description: `${why} Try again in a moment.`, retryAfterSeconds }
-}
-
-/** RFC 6750 section 3.1: the challenge says the same as the body. */
-function challenged(
-  status: number,
-  error: 'invalid_request' | 'invalid_token' | 'insufficient_scope',
-  description: string,
-  { scope, resourceMetadata }: { readonly scope?: string; readonly resourceMetadata: string },
-): Wire {
-  const said = scope === undefined ? {} : { scope }
-  const challenge = formatChallenge({ error, errorDescription: description, resourceMetadata, ...said })
-  return { status, error, description, challenge, ...said }
 }
 
 /** RFC 6750 section 3.1: without credentials, a challenge has no error code. */

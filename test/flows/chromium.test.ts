@@ -1,28 +1,12 @@
-import { existsSync } from 'node:fs'
-import { chromium } from 'playwright-core'
 import t from 'tap'
+import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { listenAsLoopbackClient } from '../fixtures/loopback-client.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-const EXECUTABLES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const ARGUMENTS = [
-  '--no-sandbox', // the tests may run as root in a container
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-
-const executablePath = EXECUTABLES.find((file) => existsSync(file))
-if (executablePath === undefined) throw new Error('Chromium is missing; `npm test` installs it')
-
 const scopegate = await startScopegate(t)
-const chrome = await chromium.launch({ executablePath, args: ARGUMENTS })
-t.teardown(() => chrome.close())
+const chrome = await launchChromium(t)
 
 for (const javaScriptEnabled of [true, false]) {
   const mode = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript'

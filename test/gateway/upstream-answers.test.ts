@@ -102,17 +102,22 @@ t.test('bytes that nobody asked for are never the next answer', async (t) => {
 
 t.test('an event stream outlives the time that an answer may take to begin', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
-  const events: Socket[] = []
+  const stream = Promise.withResolvers<Socket>()
   upstream.reply((socket) => {
-    events.push(socket)
+    stream.resolve(socket)
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 0\n\n')
   })
   const response = await fetch(`${gateway.url}/api/impatient`)
   const reader = response.body?.getReader()
-  for (let i = 1; i <= 5; i++) {
-    t.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), `data: ${i - 1}\n\n`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    events[0]?.write(`data: ${i}\n\n`)
+  const read = async () => Buffer.from((await reader?.read())?.value ?? []).toString()
+  t.equal(await read(), 'data: 0\n\n')
+  upstream.reply(() => undefined)
+  const socket = await stream.promise
+  for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
+    // A request that began later has had all the time that there is.
+    t.equal((await fetch(`${gateway.url}/api/impatient`)).status, 504)
+    socket.write(event)
+    t.equal(await read(), event)
   }
   await reader?.cancel()
 })

@@ -49,6 +49,11 @@ t.test('a value of the wrong kind is refused', async (t) => {
   }
 })
 
+/** Somebody else issues the tokens; each adds what the one before it lacks. */
+const ELSEWHERE = ['authorizationServer.enabled=false']
+const ASKED_THERE = [...ELSEWHERE, 'gateway.introspection.endpoint=https://x/introspect']
+const ISSUED_THERE = [...ASKED_THERE, 'gateway.issuer=https://x']
+
 const REFUSALS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
   {
     set: ['replicaCount=2'],
@@ -59,28 +64,19 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
     says: "The authorization server would run with 3 replicas, each with signing keys of its own: an ID token signed by one is refused by the others' keys. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.",
   },
   {
-    set: ['authorizationServer.enabled=false'],
+    set: ELSEWHERE,
     says: 'authorizationServer.enabled is false, so the gateway has to ask somebody else about tokens. Set gateway.issuer and gateway.introspection.endpoint to those of your issuer.',
   },
   {
-    set: ['authorizationServer.enabled=false', 'gateway.introspection.endpoint=https://x/introspect'],
+    set: ASKED_THERE,
     says: 'authorizationServer.enabled is false, so somebody else issues the tokens. Set gateway.issuer to the address that stands in their `iss`.',
   },
   {
-    set: [
-      'authorizationServer.enabled=false',
-      'gateway.introspection.endpoint=https://x/introspect',
-      'gateway.issuer=https://x',
-    ],
+    set: ISSUED_THERE,
     says: "authorizationServer.enabled is false, so the gateway's client secret is your issuer's to give. Put it into a Secret and set gateway.clientSecret.existingSecret.",
   },
   {
-    set: [
-      'authorizationServer.enabled=false',
-      'gateway.introspection.endpoint=https://x/introspect',
-      'gateway.issuer=https://x',
-      'gateway.clientSecret.existingSecret=own',
-    ],
+    set: [...ISSUED_THERE, 'gateway.clientSecret.existingSecret=own'],
     says: 'authorizationServer.enabled is false and there are no policies, so there is nothing to serve. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
   },
   {

@@ -1,30 +1,16 @@
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { launchChromium } from '../../fixtures/launch-chromium.ts'
 import { listenAsLoopbackClient } from '../../fixtures/loopback-client.ts'
 import { makePkce, registerClient } from '../../fixtures/register-client.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
 
-const EXECUTABLES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const ARGUMENTS = [
-  '--no-sandbox', // the tests may run as root in a container
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 const SCOPES = 'openid profile email courses:read courses:write'
 
-const executablePath = EXECUTABLES.find((file) => existsSync(file))
-if (executablePath === undefined) throw new Error('Chromium is missing; `npm test` installs it')
-
 const server = await startServer(t)
-const chrome = await chromium.launch({ executablePath, args: ARGUMENTS })
-t.teardown(() => chrome.close())
+const chrome = await launchChromium(t)
 
 t.test('a form whose cookie is gone is refused', async (t) => {
   const { page, context } = await begin(t)
