@@ -7,7 +7,8 @@ export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 
 const IPV4_WITH_PORT = /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/
 const BRACKETED = /^\[([^[\]]{2,45})\](?::\d{1,5})?$/
-const FOR = /^for *= *(?:"([^"\\]*)"|([^"\\]*))$/i
+// A value without quotes begins with what is no space: else spaces could be read two ways, and long runs of them in n² steps.
+const FOR = /^for *= *(?:"([^"\\]*)"|([^" \\][^"\\]*)?)$/i
 
 /**
  * Who sent a request that a trusted proxy passed on. Proxies append, so the list is read from the right: each trusted

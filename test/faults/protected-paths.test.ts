@@ -84,6 +84,7 @@ const HEADERS: readonly string[] = [
   'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n',
   'Expect: 100-continue\r\n',
   'Range: bytes=0-0\r\nIf-None-Match: *\r\n',
+  'User-Agent: kube-probe/1.30\r\n',
 ]
 /** Credentials that are none; these take the place of a token. */
 // biome-ignore format: a table

@@ -1,0 +1,88 @@
+import t from 'tap'
+import { readToken } from '../../gateway/pipeline/3-read-token.ts'
+import { canonicalTarget } from '../../gateway/pipeline/canonical-target.ts'
+import { cleanHeaders } from '../../gateway/pipeline/clean-headers.ts'
+import { clientAddress } from '../../gateway/pipeline/client-address.ts'
+import { compileTrustedProxies } from '../../gateway/pipeline/trusted-proxies.ts'
+
+// Eight times what a request may hold. What reads it in n² steps takes many seconds, what reads it in n takes milliseconds: the bar
+// is far from both.
+const LENGTH = 128 * 1024
+const BAR_MS = 1_000
+
+const times = (text: string): string => text.repeat(Math.ceil(LENGTH / text.length))
+
+function within(run: () => unknown): number {
+  const startedMs = performance.now()
+  run()
+  return performance.now() - startedMs
+}
+
+/** Pieces that a pattern may read in two ways, and an end that none of them fits. */
+const PIECES = [
+  'a',
+  '/',
+  '/.',
+  '/..',
+  '/a',
+  '/;',
+  '%',
+  '%2',
+  '%41',
+  '%2e',
+  '%c3',
+  '=',
+  ' ',
+  ',',
+  ';',
+  '"',
+  '.',
+  '-',
+  '\\',
+  '&',
+  '+',
+]
+const ENDS = ['', '"', '#', '\u0000', '%', '\\', ' x']
+
+t.test('a target of any length is read in one go', async (t) => {
+  const rules = { method: 'GET', origin: 'http://api.test', limitBytes: Number.POSITIVE_INFINITY }
+  for (const piece of PIECES)
+    for (const end of ENDS)
+      for (const start of ['/', '/a?', 'http://api.test/']) {
+        const target = start + times(piece) + end
+        const ms = within(() => canonicalTarget(target, rules))
+        if (ms > BAR_MS) t.fail(`${start} ${piece} ${end}: ${ms} ms`)
+      }
+  t.pass()
+})
+
+t.test('so is every header that the gateway reads itself', async (t) => {
+  const trusted = compileTrustedProxies(['10.0.0.0/8'])
+  if (trusted === undefined) throw new Error('there is a block')
+  for (const piece of [
+    ...PIECES,
+    '10.0.0.1,',
+    'for=10.0.0.1,',
+    'for=10.0.0.1;',
+    'for=',
+    'for= ',
+    'for ',
+    'bearer ',
+  ])
+    for (const end of ENDS)
+      for (const start of ['', 'for=', 'for = "', 'Bearer ', 'a']) {
+        const value = start + times(piece) + end
+        const ms = within(() => {
+          for (const header of ['forwarded', 'x-forwarded-for'] as const)
+            clientAddress('10.0.0.1', value, { header, trusted })
+          readToken(
+            { authorization: value, authorizationCount: 1, query: `?${value}` },
+            { tokenLimitBytes: Number.POSITIVE_INFINITY },
+          )
+          for (const name of ['Host', 'Connection', 'Content-Length', 'Transfer-Encoding', value])
+            cleanHeaders([name, value], '1.1')
+        })
+        if (ms > BAR_MS) t.fail(`${start} ${piece} ${end}: ${ms} ms`)
+      }
+  t.pass()
+})
