@@ -1,0 +1,30 @@
+import type { IssuerKey } from './issuer-key.ts'
+import { fits } from './read-jwk.ts'
+
+/**
+ * Finds the key that a token names: by `kid`, and only among keys that its algorithm works with. A token that names none
+ * is good with an issuer that has one such key only.
+ * Source: RFC 7515 section 4.1.4, RFC 8725 section 3.1.
+ * @returns the key; `unknown` when the issuer may have it by now; `unfit` when asking again would not help.
+ */
+export function findKey(
+  keys: readonly IssuerKey[],
+  wanted: { readonly keyId: string | undefined; readonly algorithm: string },
+): IssuerKey | 'unknown' | 'unfit' {
+  const { keyId, algorithm } = wanted
+  const named = keyId === undefined ? keys : keys.filter((key) => key.kid === keyId)
+  const [key, ...others] = named.filter(
+    (one) => fits(algorithm, one.kind) && (one.algorithm === undefined || isOne(one.algorithm, algorithm)),
+  )
+  if (key === undefined) return keyId !== undefined && named.length > 0 ? 'unfit' : 'unknown'
+  return others.length === 0 ? key : 'unfit'
+}
+
+/** RFC 9864 section 2.2: `Ed25519` is what `EdDSA` means with such a key. */
+function isOne(ofKey: string, ofToken: string): boolean {
+  return (
+    ofKey === ofToken ||
+    (ofKey === 'EdDSA' && ofToken === 'Ed25519') ||
+    (ofKey === 'Ed25519' && ofToken === 'EdDSA')
+  )
+}

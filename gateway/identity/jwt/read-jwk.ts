@@ -1,0 +1,108 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { ALGORITHMS, type KeyKind } from './algorithms.ts'
+import { isRocaModulus } from './is-roca-modulus.ts'
+import type { DropReason, IssuerKey } from './issuer-key.ts'
+
+/** RFC 7518 section 6: what must never be in a published set, whatever else is. */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
+/** RFC 7518 section 3.3. Bits. */
+const RSA_MIN_BITS = 2_048
+/** A larger one makes every check of a signature expensive. Bits. */
+const RSA_MAX_BITS = 8_192
+/** FIPS 186-5 section 5.4 asks for more than 2^16; the upper bound keeps a check cheap. */
+const EXPONENT_MIN = 65_537n
+const EXPONENT_MAX = 0xffff_ffffn
+
+/**
+ * Reads one key of a published set, by rules that make a key of another purpose, or a weak one, no key at all.
+ * Source: RFC 7517 section 4, RFC 7518 section 6, RFC 8725 sections 3.1 and 3.5.
+ * @returns the key, or why it is not used. No key material is in the reason.
+ */
+export function readJwk(
+  jwk: ReadonlyMap<string, unknown>,
+  allowed: ReadonlySet<string>,
+): IssuerKey | DropReason {
+  if (jwk.get('kty') === 'oct') return 'symmetric'
+  if (PRIVATE_MEMBERS.some((name) => jwk.has(name))) return 'private_members'
+  const kind = kindOf(jwk)
+  if (kind === undefined) return 'unsupported'
+  if (!isForSignatures(jwk)) return 'not_for_signatures'
+  const kid = jwk.get('kid')
+  if (kid !== undefined && typeof kid !== 'string') return 'invalid'
+
+  const algorithm = jwk.get('alg')
+  if (algorithm !== undefined) {
+    if (typeof algorithm !== 'string' || !ALGORITHMS.has(algorithm)) return 'unsupported'
+    if (!fits(algorithm, kind)) return 'algorithm_mismatch'
+    if (!allowed.has(algorithm)) return 'algorithm_not_allowed'
+  } else if (![...allowed].some((name) => fits(name, kind))) return 'algorithm_not_allowed'
+
+  const members = publicMembers(jwk, kind)
+  const key = members === undefined ? undefined : toKey(members)
+  if (members === undefined || key === undefined) return 'invalid'
+  const fault = kind.kty === 'RSA' ? rsaFault(members) : undefined
+  if (fault !== undefined) return fault
+  const publicJwk = {
+    ...members,
+    ...(kid === undefined ? {} : { kid }),
+    ...(algorithm === undefined ? {} : { alg: algorithm }),
+  }
+  return Object.freeze({ kid, algorithm, kind, key, publicJwk: Object.freeze(publicJwk) })
+}
+
+/** Whether an algorithm works with keys of a kind. */
+export function fits(algorithm: string, kind: KeyKind): boolean {
+  const needed = ALGORITHMS.get(algorithm)
+  return needed !== undefined && needed.kty === kind.kty && needed.curve === kind.curve
+}
+
+function kindOf(jwk: ReadonlyMap<string, unknown>): KeyKind | undefined {
+  const kty = jwk.get('kty')
+  const curve = kty === 'RSA' ? undefined : jwk.get('crv')
+  return [...ALGORITHMS.values()].find((kind) => kind.kty === kty && kind.curve === curve)
+}
+
+/** RFC 7517 sections 4.2 and 4.3. */
+function isForSignatures(jwk: ReadonlyMap<string, unknown>): boolean {
+  const use = jwk.get('use')
+  const operations = jwk.get('key_ops')
+  if (use !== undefined && use !== 'sig') return false
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
+}
+
+function publicMembers(
+  jwk: ReadonlyMap<string, unknown>,
+  kind: KeyKind,
+): Readonly<Record<string, string>> | undefined {
+  const names = kind.kty === 'RSA' ? ['n', 'e'] : kind.kty === 'EC' ? ['crv', 'x', 'y'] : ['crv', 'x']
+  const members: Record<string, string> = { kty: kind.kty }
+  for (const name of names) {
+    const value = jwk.get(name)
+    if (typeof value !== 'string' || value === '') return undefined
+    members[name] = value
+  }
+  return members
+}
+
+function toKey(jwk: Readonly<Record<string, string>>): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' })
+  } catch {
+    return undefined // a point that is not on its curve, a number that is none
+  }
+}
+
+function rsaFault(members: Readonly<Record<string, string>>): DropReason | undefined {
+  const modulus = toNumber(members['n'] ?? '')
+  const exponent = toNumber(members['e'] ?? '')
+  const bits = modulus.toString(2).length
+  if (bits < RSA_MIN_BITS) return 'rsa_too_small'
+  if (bits > RSA_MAX_BITS) return 'rsa_too_large'
+  if (exponent < EXPONENT_MIN || exponent > EXPONENT_MAX || exponent % 2n === 0n) return 'rsa_exponent'
+  if (modulus % 2n === 0n || isRocaModulus(modulus)) return 'rsa_weak'
+  return undefined
+}
+
+function toNumber(base64url: string): bigint {
+  return BigInt(`0x0${Buffer.from(base64url, 'base64url').toString('hex')}`)
+}
