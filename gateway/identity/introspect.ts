@@ -1,6 +1,7 @@
 import { Pool } from 'undici'
 import { IntrospectionError } from './introspection-error.ts'
 import { readIntrospection } from './read-introspection.ts'
+import { readLimited } from './read-limited.ts'
 import { createScopeSets } from './scope-sets.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -76,17 +77,9 @@ async function ask(
       body: question.body,
       signal,
     })
-    const chunks: Buffer[] = []
-    let bytes = 0
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      if (bytes > RESPONSE_LIMIT_BYTES)
-        throw new IntrospectionError(
-          'ERR_INTROSPECTION_RESPONSE',
-          'The issuer answered with more than 64 KiB.',
-        )
-      chunks.push(chunk)
-    }
+    const text = await readLimited(body, RESPONSE_LIMIT_BYTES)
+    if (text === undefined)
+      throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer answered with more than 64 KiB.')
     if (statusCode === 401 || statusCode === 403)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_CREDENTIALS',
@@ -97,7 +90,7 @@ async function ask(
         'ERR_INTROSPECTION_STATUS',
         `The issuer answered with status ${statusCode}.`,
       )
-    return Buffer.concat(chunks, bytes).toString('utf8')
+    return text
   } catch (error) {
     if (error instanceof IntrospectionError) throw error
     if (signal.aborted)

@@ -1,3 +1,5 @@
+import { UnverifiableError } from './unverifiable-error.ts'
+
 /** Why nobody can say whether a token is good. */
 export type IntrospectionErrorCode =
   /** No complete answer within the deadline. */
@@ -14,7 +16,7 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_OVERLOAD'
 
 /** An issuer that gave no answer. The message holds no token. */
-export class IntrospectionError extends Error {
+export class IntrospectionError extends UnverifiableError {
   readonly code: IntrospectionErrorCode
 
   constructor(code: IntrospectionErrorCode, message: string, options: { cause?: unknown } = {}) {

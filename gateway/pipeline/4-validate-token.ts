@@ -1,13 +1,13 @@
 import type { Caller } from '../identity/caller.ts'
-import { IntrospectionError } from '../identity/introspection-error.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
+import { UnverifiableError } from '../identity/unverifiable-error.ts'
 import type { Verdict } from '../identity/verdict.ts'
 import type { Refusal } from '../refusal.ts'
 
 export type ValidateTokenOptions = {
   readonly verdicts: TokenVerdicts
   /** Told why nobody could say; the caller learns only that. */
-  readonly onFailure: (error: IntrospectionError) => void
+  readonly onFailure: (error: UnverifiableError) => void
 }
 
 /** An issuer that restarts is back within this. Seconds. */
@@ -32,7 +32,7 @@ async function awaitVerdict(
   try {
     return readVerdict(await verdict)
   } catch (error) {
-    if (!(error instanceof IntrospectionError)) throw error
+    if (!(error instanceof UnverifiableError)) throw error
     options.onFailure(error)
     return { refused: 'token_unverifiable', retryAfterSeconds: RETRY_AFTER_SECONDS }
   }

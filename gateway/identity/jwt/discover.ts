@@ -1,0 +1,73 @@
+import type { FetchDocument } from './fetch-document.ts'
+import { isProtectedAddress } from './is-protected-address.ts'
+import { IssuerKeysError } from './issuer-keys-error.ts'
+
+/** Metadata is a few KiB; what is larger is none. */
+const METADATA_LIMIT_BYTES = 256 * 1024
+
+/**
+ * Finds out where an issuer publishes its keys: OAuth metadata first, then that of OpenID Connect. Metadata that names
+ * another issuer, even one that differs in a slash, is not this issuer's.
+ * Source: RFC 8414 sections 3 and 3.3, OpenID Connect Discovery 1.0 section 4.
+ * Cost: one or two HTTP requests; the second only when the issuer answers the first one without metadata.
+ * @throws {IssuerKeysError} ERR_ISSUER_KEYS_METADATA, and those of fetchDocument.
+ */
+export async function discoverKeysAddress(
+  issuer: string,
+  options: { readonly fetchDocument: FetchDocument; readonly timeoutMs: number },
+): Promise<string> {
+  let failure: unknown
+  for (const address of metadataAddresses(issuer)) {
+    try {
+      const document = await options.fetchDocument(address, {
+        limitBytes: METADATA_LIMIT_BYTES,
+        timeoutMs: options.timeoutMs,
+      })
+      return readKeysAddress(document, { issuer, address })
+    } catch (error) {
+      // An issuer that is away is away at its other address too.
+      if (!(error instanceof IssuerKeysError) || !ANSWERED.has(error.code)) throw error
+      failure ??= error
+    }
+  }
+  throw failure
+}
+
+const ANSWERED: ReadonlySet<string> = new Set([
+  'ERR_ISSUER_KEYS_STATUS',
+  'ERR_ISSUER_KEYS_RESPONSE',
+  'ERR_ISSUER_KEYS_METADATA',
+])
+
+/** RFC 8414 section 3.1 puts the well-known part before the issuer's path, OpenID Connect behind it. */
+export function metadataAddresses(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+function readKeysAddress(
+  document: unknown,
+  expected: { readonly issuer: string; readonly address: string },
+): string {
+  const { issuer, address } = expected
+  const metadata = new Map<string, unknown>(
+    typeof document === 'object' && document !== null ? Object.entries(document) : [],
+  )
+  if (metadata.get('issuer') !== issuer)
+    throw new IssuerKeysError(
+      'ERR_ISSUER_KEYS_METADATA',
+      `${address} is the metadata of another issuer than ${issuer}: "issuer" must be identical.`,
+    )
+  const keys = metadata.get('jwks_uri')
+  // Keys must not travel less safely than the metadata that names them.
+  if (typeof keys !== 'string' || !isProtectedAddress(keys))
+    throw new IssuerKeysError(
+      'ERR_ISSUER_KEYS_METADATA',
+      `${address} names no "jwks_uri" with https, or with http on this machine.`,
+    )
+  return keys
+}

@@ -1,0 +1,75 @@
+import { readFile, stat } from 'node:fs/promises'
+import { discoverKeysAddress } from './discover.ts'
+import type { FetchDocument } from './fetch-document.ts'
+import { IssuerKeysError } from './issuer-keys-error.ts'
+import { type KeySet, readJwks } from './read-jwks.ts'
+
+/** Where an issuer's keys come from. */
+export type KeysPlace =
+  /** By the issuer's own metadata. */
+  | { readonly by: 'discovery' }
+  | { readonly by: 'uri'; readonly uri: string }
+  /** A file that the operator looks after. */
+  | { readonly by: 'file'; readonly file: string }
+
+/**
+ * Loads the keys of an issuer from where they are published.
+ * @throws {IssuerKeysError} by the promise.
+ */
+export type LoadKeys = () => Promise<KeySet>
+
+/** A key is half a KiB; what is larger is no key set. */
+const KEYS_LIMIT_BYTES = 512 * 1024
+/** An address that failed so often in a row is looked up again: the issuer may have moved its keys. */
+const FAILURES_BEFORE_DISCOVERY = 3
+
+/** Makes what loads an issuer's keys. The address that discovery found is kept for as long as it works. */
+export function createKeySource(options: {
+  readonly issuer: string
+  readonly place: KeysPlace
+  readonly algorithms: ReadonlySet<string>
+  readonly fetchDocument: FetchDocument
+  readonly timeoutMs: number
+}): LoadKeys {
+  const { issuer, place, algorithms, fetchDocument, timeoutMs } = options
+  let found: string | undefined
+  let failures = 0
+
+  const toKeySet = (document: unknown, code: 'ERR_ISSUER_KEYS_RESPONSE' | 'ERR_ISSUER_KEYS_FILE'): KeySet => {
+    const keys = readJwks(document, algorithms)
+    if (keys === undefined)
+      throw new IssuerKeysError(code, `What ${issuer} gives as its keys is no key set (RFC 7517).`)
+    return keys
+  }
+
+  if (place.by === 'file') return async () => toKeySet(await readKeysFile(place.file), 'ERR_ISSUER_KEYS_FILE')
+
+  return async () => {
+    if (place.by === 'discovery' && (found === undefined || failures >= FAILURES_BEFORE_DISCOVERY)) {
+      failures = 0
+      found = await discoverKeysAddress(issuer, { fetchDocument, timeoutMs })
+    }
+    const address = place.by === 'uri' ? place.uri : (found ?? '')
+    try {
+      const document = await fetchDocument(address, { limitBytes: KEYS_LIMIT_BYTES, timeoutMs })
+      const keys = toKeySet(document, 'ERR_ISSUER_KEYS_RESPONSE')
+      failures = 0
+      return keys
+    } catch (error) {
+      failures += 1
+      throw error
+    }
+  }
+}
+
+async function readKeysFile(file: string): Promise<unknown> {
+  try {
+    const { size } = await stat(file)
+    if (size > KEYS_LIMIT_BYTES) throw new Error(`more than ${KEYS_LIMIT_BYTES} bytes`)
+    return JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no JSON, or too large'
+    // The parser's message quotes the text: the cause is not kept.
+    throw new IssuerKeysError('ERR_ISSUER_KEYS_FILE', `The keys in ${file} cannot be read: ${code}.`)
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Reads a body up to a limit; what is larger is dropped with its connection. Bytes.
+ * @returns the text, or undefined when there is more of it.
+ */
+export async function readLimited(
+  body: AsyncIterable<Buffer>,
+  limitBytes: number,
+): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > limitBytes) return undefined // leaving the loop destroys the body
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, bytes).toString('utf8')
+}
