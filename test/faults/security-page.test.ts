@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+
+// SECURITY.md says what holds and where that is tried: a claim whose test is gone is no claim.
+const root = findPackageRoot()
+const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
+const rows = [...page.matchAll(/^\| (\d+) \|.*\| ([^|]+) \|$/gm)].map(([, number, tried = '']) => ({
+  number: Number(number),
+  files: [...tried.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file),
+}))
+
+const between = (first: number, last: number): readonly number[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => first + at)
+
+t.test('SECURITY.md has one row for each class, in order', async (t) => {
+  t.same(
+    rows.map(({ number }) => number),
+    [...between(1, 38), ...between(75, 81)],
+  )
+})
+
+t.test('each row names the tests that try it, and every path on the page exists', async (t) => {
+  for (const { number, files } of rows) {
+    t.ok(files.length > 0, `class ${number}`)
+    for (const file of files) t.match(file, /^test\/.+\.test\.ts$/, `class ${number}`)
+  }
+  for (const [, path = ''] of page.matchAll(/[`(]((?:test|docs)\/[\w./-]+)[`)]/g))
+    t.ok(existsSync(join(root, path)), path)
+})
