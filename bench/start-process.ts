@@ -6,6 +6,7 @@ const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 5_000
 const STDERR_KEPT_CHARACTERS = 4_000
 
+/** A program to start, and on which processors. */
 export type StartOptions = {
   readonly name: string
   /** Program and arguments. */

@@ -14,6 +14,10 @@ import { startAll } from './dev/start-all.ts'
 import { type Child, startChild } from './dev/start-child.ts'
 import { whenToldToEnd } from './dev/when-told-to-end.ts'
 
+/**
+ * Folders in place of the usual ones: `config` and `policies` of the package, and `.scopegate` for the data. Paths
+ * may be relative.
+ */
 export type DevOptions = {
   readonly config?: string | undefined
   readonly policies?: string | undefined

@@ -13,6 +13,10 @@ import type { Refusal } from './refusal.ts'
 import { type Tunnel, takeUpgrade } from './take-upgrade.ts'
 import { asksForWebsocket } from './upstreams/websocket/handshake.ts'
 
+/**
+ * What the public server passes requests to, and what it refuses before that. `headersLimitBytes` is for a whole
+ * head.
+ */
 export type ServerOptions = {
   readonly headersLimitBytes: number
   readonly handle: (request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel) => void

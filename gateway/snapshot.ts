@@ -14,6 +14,7 @@ import type { Route, Snapshot } from './routes/route.ts'
 import { buildRouteTable } from './routes/route-table.ts'
 import type { Upstream } from './upstreams/pool.ts'
 
+/** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
   readonly policyHash: string

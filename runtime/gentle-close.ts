@@ -14,6 +14,7 @@ export type GentleClose = {
   finish(options: FinishOptions): Promise<number>
 }
 
+/** How long others may take until they are cut. */
 export type FinishOptions = {
   /** What is still open then is cut: event streams may never end by themselves. Milliseconds. */
   readonly graceMs: number

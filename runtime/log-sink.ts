@@ -4,6 +4,7 @@ export type WriteBytes = (
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
 ) => void
 
+/** Where lines go, and how many may wait on their way. */
 export type LogSinkOptions = {
   readonly write: WriteBytes
   /** So many characters wait for a slow reader; what comes beyond them is dropped. */

@@ -22,6 +22,7 @@ export const ManagementAddress = Type.Object(
   },
   { description: 'where /livez, /readyz and /metrics listen' },
 )
+/** A management port; `names` are those it answers to beside its addresses and `localhost`. */
 export type ManagementAddress = {
   readonly host: string
   readonly port: number

@@ -7,6 +7,7 @@ import { createOwnHost } from './own-host.ts'
 /** One thing that readiness depends on. */
 export type ReadinessCheck = { readonly name: string; readonly ok: boolean; readonly detail?: string }
 
+/** What the management server shows, and where. Port 0 asks the system for a free one. */
 export type OpsServerOptions = {
   readonly host: string
   readonly port: number
@@ -21,6 +22,7 @@ export type OpsServerOptions = {
   readonly logger: Logger
 }
 
+/** A management server that listens. */
 export type OpsServer = { readonly url: string; close(): Promise<void> }
 
 /**

@@ -10,6 +10,7 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ]
 
+/** What is counted of a process by those who see it happen. */
 export type ProcessMetrics = {
   /** Counts an exception that one request ended with. */
   readonly requestBroke: () => void

@@ -2,10 +2,10 @@ import { argon2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /** What a password hash costs: memory in KiB, passes over it, lanes. */
-export type PasswordCost = { readonly memoryKib: number; readonly passes: number; readonly lanes: number }
+type PasswordCost = { readonly memoryKib: number; readonly passes: number; readonly lanes: number }
 
 /** OWASP password storage cheat sheet, argon2id, the 19 MiB row: some 70 ms of one core. */
-export const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
+const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
 
 const HASH_BYTES = 32
 const VERSION = 19 // 0x13, the only version node:crypto writes

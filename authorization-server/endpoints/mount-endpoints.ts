@@ -12,6 +12,7 @@ import { readForm } from './read-form.ts'
 import { readJsonObject } from './read-json-object.ts'
 import type { RefreshGate } from './refresh-gate.ts'
 
+/** What the OAuth endpoints need. `count` is told of each answer: `ok`, or the error code. */
 export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string

@@ -8,6 +8,7 @@ export type RefreshLease = {
   release(): void
 }
 
+/** Lets one request at a time use a refresh token. */
 export type RefreshGate = {
   /** @returns the lease, or undefined when another request holds the token right now. */
   enter(refreshToken: string, clientId: string): RefreshLease | undefined

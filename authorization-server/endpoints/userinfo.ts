@@ -7,6 +7,10 @@ import type { Account } from '../accounts/accounts.ts'
 import type { TokenOwner } from '../engine/engine.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
+/**
+ * What userinfo needs. `findTokenOwner` gives undefined for a token that is not good; `count` is told `ok` or the
+ * error code.
+ */
 export type UserinfoOptions = {
   readonly issuer: string
   readonly findTokenOwner: (accessToken: string) => Promise<TokenOwner | undefined>

@@ -46,6 +46,10 @@ export type Engine = {
   revokeGrant(grantId: string): Promise<void>
 }
 
+/**
+ * What the engine runs with. A registered client that nobody used goes after `unusedClientSeconds`; `onEvent` is told
+ * what logs and metrics want to know.
+ */
 export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'renderError' | 'findAccount'> & {
   readonly store: Store
   readonly unusedClientSeconds: number

@@ -2,6 +2,7 @@ import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 
+/** Where the engine keeps what it knows, and who hears when a grant ends. */
 export type ProviderAdapterOptions = {
   readonly store: Store
   /** Registered clients that nobody used go after this long. */

@@ -24,6 +24,7 @@ export type StaticClient = {
   readonly clientSecret: string | undefined
 }
 
+/** What the engine's configuration is made from. Lifetimes are in seconds. */
 export type ProviderConfigurationOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue

@@ -8,6 +8,7 @@ import type { EngineEvent } from './engine-events.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
 
+/** Where what the pages show about an interaction comes from. */
 export type ProviderInteractionsOptions = {
   readonly provider: Provider
   readonly issuer: URL

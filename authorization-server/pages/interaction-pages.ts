@@ -20,6 +20,10 @@ import { type Form, readForm } from './read-form.ts'
 import { readRedirectTarget } from './redirect-target.ts'
 import { type Page, renderPage } from './render-page.ts'
 
+/**
+ * What the pages need. `limits` is `INTERACTION_LIMITS` when left out; `nowMs` is the wall clock, in milliseconds
+ * since the epoch.
+ */
 export type InteractionPagesOptions = {
   readonly interactions: Interactions
   readonly accounts: Pick<Accounts, 'verify' | 'find'>

@@ -20,6 +20,7 @@ export type RegistrationRefusal = {
   readonly description: string
 }
 
+/** What a client may ask for when it registers itself. */
 export type RegistrationRules = {
   /** Hosts of the redirect URIs that anybody may register. */
   readonly loopbackHosts: readonly string[]

@@ -11,6 +11,7 @@ import type { Subject } from '../subject.ts'
 import { waitForPort } from '../wait-for-port.ts'
 import type { PeerOptions } from './peer-options.ts'
 
+/** How the tokens of this comparison are signed. */
 export type Algorithm = 'RS256' | 'ES256'
 
 const TOKEN_LIFETIME_SECONDS = 3_600

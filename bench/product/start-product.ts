@@ -18,6 +18,7 @@ export type Product = {
   readonly logFile: string
 }
 
+/** Where Scopegate runs for a benchmark, and before what. `cores` undefined leaves its processors to the system. */
 export type ProductOptions = {
   readonly cores: Cores | undefined
   readonly folder: string

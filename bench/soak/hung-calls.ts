@@ -6,6 +6,7 @@ import { readPercentile } from './read-percentile.ts'
 import type { HangingUpstream } from './start-hanging-upstream.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
+/** How many calls hang at an upstream, and for how long. */
 export type HungCallsOptions = {
   readonly gateway: SoakGateway
   readonly upstream: HangingUpstream

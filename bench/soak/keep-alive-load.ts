@@ -9,6 +9,7 @@ export type LoadCounts = {
   opened: number
 }
 
+/** A load that goes on until it is stopped. */
 export type KeepAliveLoad = {
   readonly counts: LoadCounts
   /** Resolves when so many requests were answered in all, or failed. */
@@ -17,6 +18,7 @@ export type KeepAliveLoad = {
   stop(): Promise<void>
 }
 
+/** Where a load goes, and by what sorts of connections. */
 export type KeepAliveLoadOptions = {
   readonly url: string
   /** Connections that send one request after the other. */

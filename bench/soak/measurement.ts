@@ -8,7 +8,7 @@ export type Measurement = {
   readonly held: boolean | undefined
 }
 
-export const MIB = 1_024 * 1_024
+const MIB = 1_024 * 1_024
 
 /** Resident memory against a bar. */
 export function measuredRss(what: string, peakBytes: number, barMib: number): Measurement {

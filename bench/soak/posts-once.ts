@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http'
 import { type Measurement, measuredCount } from './measurement.ts'
 import type { CountingUpstream } from './start-counting-upstream.ts'
 
+/** How many POSTs are sent, and where their executions are counted. */
 export type PostsOnceOptions = {
   /** Address of the gateway. */
   readonly url: string

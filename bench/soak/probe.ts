@@ -11,6 +11,7 @@ export type ProbeResult = {
   readonly failures: readonly string[]
 }
 
+/** A client that behaves well, until it is stopped. */
 export type Probe = { stop(): Promise<ProbeResult> }
 
 /** Begins to ask for an address, one request after the other. In a thread of its own: the measuring side's load is not measured. */

@@ -5,12 +5,14 @@ import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { type RollKind, rollWorkers } from './roll-workers.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 
+/** What became of the requests. */
 export type RestartSoak = {
   readonly counts: LoadCounts
   /** How long each roll took. Milliseconds. */
   readonly rollsMs: readonly number[]
 }
 
+/** How often the workers are replaced, and how much is asked of them meanwhile. */
 export type RestartSoakOptions = {
   readonly folder: string
   readonly cleanup: Cleanup

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 
+/** An upstream that takes requests and never answers. */
 export type HangingUpstream = {
   readonly url: string
   /** Requests that were taken and not answered, so far. */

@@ -4,12 +4,14 @@ import { findPackageRoot } from '../../runtime/package-root.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 
+/** A gateway in a process of its own. */
 export type SoakGateway = {
   readonly url: string
   readonly managementUrl: string
   readonly process: BenchProcess
 }
 
+/** How a gateway differs from the plain one of a soak test. */
 export type SoakGatewayOptions = {
   /** Where configuration and policies are written. */
   readonly folder: string

@@ -9,7 +9,7 @@ export type RssWatch = {
 const LOOK_EVERY_MS = 50
 
 /** Resident memory of a process now (Linux). Bytes. */
-export function readRss(pid: number): number {
+function readRss(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024
 }

@@ -4,6 +4,7 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { PolicyRoute } from '../routes/policy-route.ts'
 import { type Representation, representation } from './own-document.ts'
 
+/** What `/auth.md` is written from. Addresses have no trailing slash. */
 export type AuthWalkthroughOptions = {
   readonly baseUrl: string
   readonly name: string
@@ -28,6 +29,7 @@ export function authWalkthroughDocument(options: AuthWalkthroughOptions): Repres
   return representation('text/markdown; charset=utf-8', authWalkthrough(options))
 }
 
+/** The text of `/auth.md`, in Markdown. */
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const { baseUrl, name, issuer } = options
   const example = exampleRoute(options.routes)

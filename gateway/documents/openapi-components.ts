@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
+/** A JSON object whose values nobody has looked at yet. */
 export type JsonObject = { readonly [key: string]: unknown }
 
 /** Reads a value that should be a JSON object; anything else counts as an empty one. */

@@ -5,12 +5,14 @@ import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi
 import { readObject } from './openapi-components.ts'
 import { type OwnDocument, type Representation, representation } from './own-document.ts'
 
+/** What `/openapi.json` is written from, and whom it is completed by. */
 export type OpenapiDocumentOptions = Omit<OpenapiOptions, 'sources'> & {
   /** Upstreams; those that describe themselves are asked. */
   readonly upstreams: readonly Upstream[]
   readonly logger: Logger
 }
 
+/** The document as it is right now, and what keeps it so. */
 export type OpenapiDocument = {
   readonly document: OwnDocument
   /** Asks the upstreams once and rewrites the document. Never fails: what was known of an upstream stays known. */

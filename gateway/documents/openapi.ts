@@ -8,6 +8,7 @@ import { adoptComponents, type JsonObject, readObject } from './openapi-componen
 /** What one upstream says about itself. */
 export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
 
+/** What the description of the whole API is put together from. `baseUrl` has no trailing slash. */
 export type OpenapiOptions = {
   readonly baseUrl: string
   readonly name: string

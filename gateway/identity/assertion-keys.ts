@@ -13,6 +13,7 @@ const GENERATED_LIFE_MS = 86_400_000
 /** A mounted secret that changed is noticed within this. Milliseconds. */
 const LOOK_EVERY_MS = 5_000
 
+/** The keys that sign right now; `close` ends their rotation. */
 export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
 
 /**

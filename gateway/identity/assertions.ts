@@ -6,7 +6,7 @@ import type { Caller } from './caller.ts'
 export type Assert = (caller: Caller, nowMs: number) => string
 
 /** RFC 8725 section 3.11: an explicit type, so that no other token of the same issuer passes for an assertion. */
-export const ASSERTION_TYPE = 'scopegate-assertion+jwt'
+const ASSERTION_TYPE = 'scopegate-assertion+jwt'
 
 /** An upstream that is slow to look at an assertion must not find it expired. Seconds. */
 const RENEW_BEFORE_SECONDS = 15

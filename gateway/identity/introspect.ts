@@ -5,6 +5,7 @@ import { readLimited } from './read-limited.ts'
 import { createScopeSets } from './scope-sets.ts'
 import type { Verdict } from './verdict.ts'
 
+/** Whom to ask about tokens, and as whom. `nowSeconds` is the wall clock, in seconds since the epoch. */
 export type IntrospectionOptions = {
   readonly issuer: string
   /** Where to ask; never taken from a token or a request. */

@@ -4,6 +4,7 @@ import { isHeaderSafe, makeCaller } from './make-caller.ts'
 import type { GrantedScopes } from './scope-sets.ts'
 import type { Verdict } from './verdict.ts'
 
+/** What an answer of the issuer is held against. `scopes` reads a scope text, and gives undefined when it is none. */
 export type ReadIntrospectionOptions = {
   readonly issuer: string
   readonly nowSeconds: number

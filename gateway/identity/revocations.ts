@@ -3,6 +3,7 @@ import { Pool } from 'undici'
 import type { Logger } from '../../runtime/logger.ts'
 import { createEventStreamReader } from './event-stream.ts'
 
+/** Where revocations come from, and who hears of them. */
 export type RevocationsOptions = {
   /** A `text/event-stream` of the issuer: `ready` once, then `revoked` with `{"grant": …}`. */
   readonly url: string
@@ -16,6 +17,10 @@ export type RevocationsOptions = {
   readonly random: () => number
 }
 
+/**
+ * A subscription; `connected` says whether revocations arrive right now. `close` resolves when its connection is
+ * gone.
+ */
 export type RevocationsSubscription = { readonly connected: boolean; close(): Promise<void> }
 
 /** The issuer sends a comment every 15 s: three missed in a row are a dead connection. */

@@ -4,6 +4,7 @@ import { tokenKey } from './token-key.ts'
 import type { Verdict } from './verdict.ts'
 import type { VerdictCache } from './verdict-cache.ts'
 
+/** Where verdicts are kept, and who gives them. `introspect` rejects when nobody can say; `nowMs` is the wall clock. */
 export type TokenVerdictsOptions = {
   /** Names the issuer's configuration in cache keys: endpoint and client. No line breaks. */
   readonly issuerId: string
@@ -33,6 +34,7 @@ const RECENT_REVOCATIONS = 10_000
 
 const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
 
+/** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
 export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
   const { cache, nowMs } = options
   const flights = new Map<string, Promise<Verdict>>()

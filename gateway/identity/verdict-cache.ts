@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Verdict } from './verdict.ts'
 
+/** How much is remembered of tokens, and for how long. */
 export type VerdictCacheOptions = {
   /** Tokens that are remembered as active; the least recently used goes first. */
   readonly maxEntries: number

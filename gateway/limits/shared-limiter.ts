@@ -7,6 +7,7 @@ import type { RateLimit, RateVerdict } from './rate-limit.ts'
 /** Why Redis did not decide. A metric label, so a closed list. */
 export type FallbackReason = 'away' | 'open' | 'failed'
 
+/** Where requests are counted for all gateways together, and where when that is away. */
 export type SharedLimiterOptions = {
   readonly redis: Pick<Redis, 'status' | 'evalsha' | 'eval' | 'ping'>
   readonly local: LocalLimiter
@@ -18,6 +19,7 @@ export type SharedLimiterOptions = {
   readonly onChange: (isUsable: boolean) => void
 }
 
+/** Says whether one more request is within its limit. */
 export type SharedLimiter = {
   /** At once when it is known here already or Redis is away, else after one round trip. Never rejects. */
   take(limit: RateLimit, key: string): RateVerdict | Promise<RateVerdict>

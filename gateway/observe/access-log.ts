@@ -30,6 +30,7 @@ export type AccessEntry = {
   readonly errorType: string | undefined
 }
 
+/** Where lines go, and how they show people. `service` is every line's `service`. */
 export type AccessLogOptions = {
   /** Takes whole lines, each with its line break. */
   readonly write: (lines: string) => void
@@ -38,6 +39,7 @@ export type AccessLogOptions = {
   readonly subject: 'plain' | 'hashed'
 }
 
+/** Takes what is known of requests that are over, and writes it soon after. */
 export type AccessLog = {
   add(entry: AccessEntry): void
   /** Writes what is held back. */

@@ -13,5 +13,7 @@ export type Decision = {
     | 'unverifiable'
 }
 
+/** A caller whose token has the scopes. */
 export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
+/** Nobody in particular, on a route that lets everybody through. */
 export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }

@@ -3,6 +3,7 @@ import type { Metric, Registry } from 'prom-client'
 /** One series of a histogram. */
 export type HistogramChild = { observe(value: number): void }
 
+/** What a histogram is called, what it measures and how finely. */
 export type TalliedHistogramConfig = {
   readonly name: string
   readonly help: string

@@ -3,6 +3,9 @@ import type { Refusal } from '../refusal.ts'
 /** What a request offers as proof of who calls. */
 export type Credentials = { readonly kind: 'anonymous' } | { readonly kind: 'bearer'; readonly token: string }
 
+/**
+ * Where a token may stand: the `Authorization` header, how many of them there were, and the query, where none may be.
+ */
 export type CredentialsInput = {
   readonly authorization: string | undefined
   readonly authorizationCount: number

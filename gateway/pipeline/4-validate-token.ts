@@ -4,6 +4,7 @@ import { UnverifiableError } from '../identity/unverifiable-error.ts'
 import type { Verdict } from '../identity/verdict.ts'
 import type { Refusal } from '../refusal.ts'
 
+/** Who knows about tokens. */
 export type ValidateTokenOptions = {
   readonly verdicts: TokenVerdicts
   /** Told why nobody could say; the caller learns only that. */

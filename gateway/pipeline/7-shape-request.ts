@@ -1,6 +1,7 @@
 import type { Caller } from '../identity/caller.ts'
 import type { CleanHeaders } from './clean-headers.ts'
 
+/** What the headers of a forwarded request are made from. */
 export type ShapeRequestInput = {
   readonly headers: CleanHeaders
   /** undefined: nobody, and no identity header says otherwise. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
 
+/** What is said to the client beside the upstream's own headers, and in place of them. */
 export type ShapeResponseRules = {
   readonly status: number
   /** Ours to say, after everything the upstream said. Name, value, name, value. */

@@ -8,6 +8,7 @@ export type CanonicalTarget = {
   readonly query: string
 }
 
+/** What a request target is held against. */
 export type TargetRules = {
   readonly method: string
   /** Scheme and authority of the base URL in lower case: the only absolute form that is ours. */

@@ -135,7 +135,7 @@ const RouteEntry = Type.Object(
 )
 
 /** The format of `policies/<team>.policy.yaml`; one source for the loader, the types and the JSON Schema. */
-export const PolicyFileSchema = Type.Object(
+const PolicyFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
     kind: Type.Enum(['Policy'], { description: 'What the file is.' }),

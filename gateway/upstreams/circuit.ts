@@ -1,6 +1,7 @@
 /** `closed`: requests pass. `open`: none do. `half_open`: one at a time, to see whether the target is back. */
 export type CircuitState = 'closed' | 'half_open' | 'open'
 
+/** When an address gets no requests, and how often it is tried then. */
 export type CircuitRules = {
   /** So many failures in a row open the circuit. */
   readonly failures: number

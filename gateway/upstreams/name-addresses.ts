@@ -1,7 +1,12 @@
 import type { LookupFunction } from 'node:net'
 
+/** An IP address and its family, 4 or 6. */
 export type Address = { readonly address: string; readonly family: number }
 
+/**
+ * How the addresses of a name are found, and who hears when all of them have changed. `resolve` rejects when there is
+ * none.
+ */
 export type NameAddressesOptions = {
   /** Asks the system. */
   readonly resolve: (hostname: string) => Promise<readonly Address[]>

@@ -23,6 +23,10 @@ export type Upstream = {
   close(): Promise<void>
 }
 
+/**
+ * An upstream as config/upstreams.yaml describes it. Times are for routes that set none: to the first byte of an
+ * answer, to connect (TLS included), and of silence inside an answer.
+ */
 export type UpstreamSettings = {
   readonly name: string
   /** One or more, all with the same path. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 
+/** How long a body may be, and who hears about its way. */
 export type RequestBodyOptions = {
   readonly limitBytes: number
   /** Called once when the client sends more than the limit. */

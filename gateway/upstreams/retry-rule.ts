@@ -11,6 +11,7 @@ export type RetryRule = {
 /** RFC 9110 section 9.2.2. */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
+/** What has to be known about a failed attempt to tell whether the request may be sent again. */
 export type FailedAttempt = {
   readonly cause: RetryCause | undefined
   readonly method: string

@@ -5,6 +5,7 @@ import { Circuit, type CircuitRules, type CircuitState } from './circuit.ts'
 import { createConnector } from './connect.ts'
 import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
 
+/** One address of an upstream. `connectTimeoutMs`: how long a connection may take, TLS included. */
 export type TargetSettings = {
   /** Scheme, host and port. */
   readonly origin: string

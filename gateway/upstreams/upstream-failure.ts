@@ -4,6 +4,7 @@ import type { RetryCause } from './retry-rule.ts'
 /** Why an upstream gave no whole answer; a metric label, so a closed list. */
 export type UpstreamFailureReason = 'connect' | 'dns' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'ejected'
 
+/** A failure of an upstream, as metrics, the client and retries each see it. */
 export type UpstreamFailure = {
   readonly reason: UpstreamFailureReason
   readonly refusal: Refusal

@@ -16,6 +16,7 @@ export type WorkerProcess = {
   kill(): void
 }
 
+/** How a worker ended: its exit code, or the signal that killed it. */
 export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
 
 const ANSWER_WITHIN_MS = 1_000

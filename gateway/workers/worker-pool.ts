@@ -4,6 +4,7 @@ import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
 import { restartDelayMs } from './restart-delay.ts'
 import type { MetricsJson } from './worker-messages.ts'
 
+/** How many workers there are, how one is started, and who hears about them. */
 export type WorkerPoolOptions = {
   readonly workers: number
   readonly fork: (onReplace: (worker: WorkerProcess, reason: string) => void) => WorkerProcess
@@ -15,6 +16,10 @@ export type WorkerPoolOptions = {
   readonly onGone: (metrics: MetricsJson) => void
 }
 
+/**
+ * Why a worker was started: the first one of its place, after a crash, in a rolling restart, or because its
+ * predecessor asked.
+ */
 export type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
 /** A worker that serves so long is sound: if it crashes after that, it is started again at once. Milliseconds. */

@@ -26,12 +26,14 @@ export type KubeObject = {
   }
 }
 
+/** A port of a Service. */
 export type ServicePort = {
   readonly name: string
   readonly port: number
   readonly targetPort: string | number
 }
 
+/** The parts of a pod that the checks look at. */
 export type PodSpec = {
   readonly serviceAccountName?: string
   readonly automountServiceAccountToken?: boolean
@@ -55,6 +57,7 @@ export type PodSpec = {
   readonly volumes?: readonly Volume[]
 }
 
+/** The parts of a container that the checks look at. */
 export type Container = {
   readonly name: string
   readonly image: string
@@ -96,6 +99,7 @@ export type Container = {
   }[]
 }
 
+/** How the kubelet asks a container over HTTP. */
 export type Probe = {
   readonly httpGet: { readonly path: string; readonly port: string | number }
   readonly periodSeconds: number
@@ -104,6 +108,7 @@ export type Probe = {
 
 type Item = { readonly key: string; readonly path: string }
 type Source = { readonly name?: string; readonly items?: readonly Item[] }
+/** The sorts of volumes that the chart mounts. */
 export type Volume = {
   readonly name: string
   readonly emptyDir?: object

@@ -26,6 +26,7 @@ export type Cluster = {
   readonly hosts: readonly string[]
 }
 
+/** A container of a pod, run as a process of this machine. */
 export type Pod = {
   /** Asks as the kubelet does, until it answers 200 or as often as the probe allows. @returns the last status. */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<number>

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from './kube-object.ts'
 
+/** The repository's folder. */
 export const ROOT = join(import.meta.dirname, '..', '..')
+/** The chart's folder. */
 export const CHART = join(ROOT, 'helm')
 
 /** Runs the real helm, with nothing of the machine's own configuration and no cluster. */

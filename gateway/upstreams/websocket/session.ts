@@ -11,6 +11,7 @@ export type SessionEnd = {
   readonly fromUpstream: number
 }
 
+/** Both ends of a WebSocket, and how much goes through it. */
 export type WebsocketSessionOptions = {
   readonly client: Duplex
   readonly upstream: Duplex

@@ -17,6 +17,7 @@ export type OpenSession = {
     | undefined
 }
 
+/** How many sessions there may be, and what says whether they may stay. `nowMs` is the wall clock. */
 export type WebsocketSessionsOptions = {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number
