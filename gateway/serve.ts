@@ -22,6 +22,7 @@ import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
 import { countRoutes, readPolicies } from './read-policies.ts'
 import { createServer } from './server.ts'
 import { type StopOptions, stopServing } from './stop-serving.ts'
+import { openTls } from './tls/open-tls.ts'
 import { createUpstream, type Upstream } from './upstreams/pool.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
@@ -64,6 +65,10 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   })
   metrics.policies(policies.hash, countRoutes(policies))
 
+  const tls =
+    config.tls === undefined
+      ? undefined
+      : openTls({ config: config.tls, registry: metrics.registry, nowMs: Date.now, logger })
   const upstreams = new Map<string, Upstream>(
     config.upstreams.map((settings) => [
       settings.name,
@@ -131,6 +136,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     newRequestId,
     connectionsLimit: Math.ceil(config.limits.connections / config.workers),
     onRefused: metrics.connectionRefused,
+    tls,
     onAcceptError: (error) =>
       logger.error({ event: 'accept_failed', err: error }, 'no connection could be accepted'),
   })
@@ -138,6 +144,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
 
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
+    () => tls?.close(),
     () => sessions.close(),
     () => accessLog.flush(),
     () => limiter.close(),
@@ -197,7 +204,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
 async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {
   const { host, port } = config.listen
   try {
-    return await server.listen({ host, port })
+    const url = await server.listen({ host, port })
+    // Fastify knows nothing of the TLS beneath it.
+    return config.tls === undefined ? url : url.replace(/^http:/, 'https:')
   } catch (error) {
     throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })
   }

@@ -1,5 +1,6 @@
 import {
   createServer as createNodeServer,
+  type ServerOptions as HttpOptions,
   type IncomingMessage,
   type Server,
   type ServerResponse,
@@ -11,6 +12,7 @@ import { refuse } from './pipeline/refuse.ts'
 import { isLingering, isReadingAway } from './pipeline/send-answer.ts'
 import type { Refusal } from './refusal.ts'
 import { type Tunnel, takeUpgrade } from './take-upgrade.ts'
+import { createTlsServer, type TlsOptions } from './tls/tls-server.ts'
 import { asksForWebsocket } from './upstreams/websocket/handshake.ts'
 
 /**
@@ -26,6 +28,8 @@ export type ServerOptions = {
   /** Connections beyond these are closed unread. */
   readonly connectionsLimit: number
   readonly onRefused: () => void
+  /** undefined: plain HTTP. */
+  readonly tls: TlsOptions | undefined
   /** The system gives no connection, e.g. EMFILE; the server goes on. */
   readonly onAcceptError: (error: Error) => void
 }
@@ -58,7 +62,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 /** Called once for each address that is listened on. */
 function createHttpServer(options: ServerOptions): Server {
-  const server = createNodeServer({
+  const http: HttpOptions = {
     keepAliveTimeout: IDLE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     maxHeaderSize: options.headersLimitBytes,
@@ -69,7 +73,8 @@ function createHttpServer(options: ServerOptions): Server {
     noDelay: true,
     // Whatever else is offered is not taken: such a request is one like any other.
     shouldUpgradeCallback: (request) => options.hasWebsockets() && asksForWebsocket(request),
-  })
+  }
+  const server = options.tls === undefined ? createNodeServer(http) : createTlsServer(http, options.tls)
   server.maxConnections = options.connectionsLimit
   // A worker's share is its own: no other one is asked. Missing in the types of Node 24.
   Object.assign(server, { dropMaxConnection: true })

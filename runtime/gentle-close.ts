@@ -1,7 +1,8 @@
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { Server as TlsServer } from 'node:tls'
+import { type TLSSocket, Server as TlsServer } from 'node:tls'
+import { rawSocketOf } from './raw-socket.ts'
 
 /** Ends a server in steps, so that nobody who is being served notices. */
 export type GentleClose = {
@@ -25,6 +26,8 @@ export type FinishOptions = {
 const LOOK_EVERY_MS = 25
 /** What a client has sent takes less to get here. Milliseconds. */
 const QUIET_MS = 200
+/** Within a TLS handshake there is silence for as long as a message takes to the client and back. Milliseconds. */
+const HANDSHAKE_QUIET_MS = 2_000
 
 /** What is known about a connection that may be idle. */
 type Watched = { bytesRead: number; sinceMs: number }
@@ -36,10 +39,18 @@ type Watched = { bytesRead: number; sinceMs: number }
  */
 export function closeGently(server: Server): GentleClose {
   const open = new Set<Socket>()
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
+  const shaking = new Set<Socket>()
+  const keepWhileOpen = (sockets: Set<Socket>, socket: Socket): void => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  }
+  if (server instanceof TlsServer) {
+    server.on('connection', (socket) => keepWhileOpen(shaking, socket))
+    server.on('secureConnection', (socket: TLSSocket) => {
+      shaking.delete(rawSocketOf(socket) as Socket)
+      keepWhileOpen(open, socket)
+    })
+  } else server.on('connection', (socket) => keepWhileOpen(open, socket))
   let announced = false
 
   function announce(): void {
@@ -58,7 +69,10 @@ export function closeGently(server: Server): GentleClose {
       announce()
       const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
       const watched = new Map<Socket, Watched>()
-      const timer = setInterval(() => closeQuiet(open, watched, Math.max(quietMs, QUIET_MS)), LOOK_EVERY_MS)
+      const timer = setInterval(() => {
+        closeQuiet(open, watched, Math.max(quietMs, QUIET_MS), isBusy)
+        closeQuiet(shaking, watched, Math.max(quietMs, HANDSHAKE_QUIET_MS), isNeverBusy)
+      }, LOOK_EVERY_MS)
       const grace = new AbortController()
       const timedOut = wait(graceMs, true, { signal: grace.signal }).catch(() => false)
       const isLate = await Promise.race([closed.then(() => false), timedOut])
@@ -66,25 +80,35 @@ export function closeGently(server: Server): GentleClose {
       clearInterval(timer)
       if (!isLate) return 0
       const cut = open.size
-      for (const socket of open) socket.destroy()
+      for (const socket of [...open, ...shaking]) socket.destroy()
       await closed
       return cut
     },
   }
 }
 
-function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, quietMs: number): void {
+type Question = (socket: Socket) => boolean
+
+/** Nobody can have asked anything before the end of a handshake. */
+const isNeverBusy: Question = () => false
+
+function closeQuiet(
+  open: ReadonlySet<Socket>,
+  watched: Map<Socket, Watched>,
+  quietMs: number,
+  isBusy: Question,
+): void {
   const nowMs = performance.now()
   for (const socket of open) {
     const known = watched.get(socket)
     if (known === undefined || known.bytesRead !== socket.bytesRead || isBusy(socket))
       watched.set(socket, { bytesRead: socket.bytesRead, sinceMs: nowMs })
-    else if (nowMs - known.sinceMs >= quietMs) closeUnlessSpoken(socket, known.bytesRead)
+    else if (nowMs - known.sinceMs >= quietMs) closeUnlessSpoken(socket, known.bytesRead, isBusy)
   }
 }
 
 /** What has arrived already is read before timers run again: a request among it is answered. */
-function closeUnlessSpoken(socket: Socket, bytesRead: number): void {
+function closeUnlessSpoken(socket: Socket, bytesRead: number, isBusy: Question): void {
   setImmediate(() => {
     if (socket.bytesRead === bytesRead && !isBusy(socket)) socket.destroy()
   })

@@ -6,6 +6,7 @@ export const DEFAULTS = {
   connectTimeout: '2s',
   idleTimeout: '5m',
   ejection: { failures: 5, for: '30s' },
+  tlsMinVersion: 'TLSv1.2',
   drain: { delay: '5s', grace: '20s' },
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },

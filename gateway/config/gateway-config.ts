@@ -15,6 +15,14 @@ export type IssuerConfig = {
   readonly revocations: string | undefined
 }
 
+/** What the public port shows clients that speak TLS. */
+export type TlsConfig = {
+  /** PEM, the certificate itself first; read again when it changes. */
+  readonly certFile: string
+  readonly keyFile: string
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+}
+
 /** How the gateway ends. */
 export type DrainConfig = {
   /** Not ready any longer, but still accepting: load balancers take that long to notice. */
@@ -30,6 +38,8 @@ export type GatewayConfig = {
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
+  /** The public port speaks TLS; undefined: plain HTTP, behind something that does. */
+  readonly tls: TlsConfig | undefined
   /** Peers that are believed about the client's address: blocks of addresses. */
   readonly trustedProxies: readonly string[]
   /** The one header in which they name it. */

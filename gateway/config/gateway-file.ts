@@ -39,6 +39,18 @@ export const GatewayFile = Type.Object(
     name: Type.String({ description: 'what the API calls itself', minLength: 1, maxLength: 100 }),
     listen: ListenAddress('where the gateway listens'),
     management: ManagementAddress,
+    tls: Type.Optional(
+      Type.Object(
+        {
+          certFile: FilePath('file with the certificate and those that lead to its authority, in PEM'),
+          keyFile: FilePath('file with its private key, in PEM'),
+          minVersion: Type.Optional(
+            Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'oldest version: TLSv1.2 or TLSv1.3' }),
+          ),
+        },
+        { description: 'HTTPS without a proxy in front' },
+      ),
+    ),
     trustedProxies: Type.Optional(
       Type.Array(AddressBlock('a proxy in front, e.g. 10.0.0.0/8 or 192.0.2.7'), {
         description: 'proxies that are believed about the client address and the request id',

@@ -5,7 +5,9 @@ import { displayPath } from '../../runtime/display-path.ts'
 import { readConfig } from '../../runtime/read-config.ts'
 import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
 import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
+import { readCertificate } from '../tls/read-certificate.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
+import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
 import type { GatewayConfig } from './gateway-config.ts'
@@ -21,7 +23,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C308
- * of what they mean together.
+ * of what they mean together, C320 and C321 of TLS.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -61,6 +63,8 @@ export function readGatewayConfig(options: {
   }
   problems.push(...findAssertionTtl(value, displayPath(file)))
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
+  problems.push(...findPlainBaseUrl(value, displayPath(file)))
+  attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))
   if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
     throw new ConfigError(problems)
   return {

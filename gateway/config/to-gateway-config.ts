@@ -25,6 +25,7 @@ export function toGatewayConfig(
     name: file.name,
     listen: file.listen,
     management: file.management,
+    tls: file.tls === undefined ? undefined : { minVersion: DEFAULTS.tlsMinVersion, ...file.tls },
     trustedProxies: file.trustedProxies ?? [],
     forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
     workers: file.workers === 'auto' ? availableParallelism() : (file.workers ?? 1),

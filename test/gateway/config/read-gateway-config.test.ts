@@ -2,6 +2,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { readGatewayConfig } from '../../../gateway/config/read-gateway-config.ts'
+import { aCertificate } from '../../fixtures/a-certificate.ts'
 
 const SHIPPED = resolve(import.meta.dirname, '../../../config')
 
@@ -116,3 +117,39 @@ t.test('readGatewayConfig() takes names of the management port, and nothing else
       name,
     )
 })
+
+t.test(
+  'readGatewayConfig() wants a certificate that clients would believe, and an https address',
+  async (t) => {
+    const dir = aConfigDir(t)
+    const write = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
+      writeFileSync(join(dir, 'tls.crt'), cert)
+      writeFileSync(join(dir, 'tls.key'), key)
+    }
+    const env = {
+      SCOPEGATE_BASE_URL: 'https://api.test',
+      SCOPEGATE_TLS__CERT_FILE: join(dir, 'tls.crt'),
+      SCOPEGATE_TLS__KEY_FILE: join(dir, 'tls.key'),
+    }
+    const good = aCertificate()
+    t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*no such file[\s\S]*tls\.crt/ })
+    write({ ...good, key: aCertificate().key })
+    t.throws(() => readGatewayConfig(withSecret(dir, env)), {
+      message: /C320.*belongs to another certificate[\s\S]*tls\.key/,
+    })
+    write(aCertificate({ untilMs: Date.now() - 1_000 }))
+    t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*expired at[\s\S]*renew it/ })
+    write(good)
+    t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_BASE_URL: 'http://api.test' })), {
+      message: /C321.*http:\/\/api\.test[\s\S]*https address/,
+    })
+    t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_TLS__MIN_VERSION: 'TLSv1.1' })), {
+      message: /SCOPEGATE_TLS__MIN_VERSION/,
+    })
+    t.match(readGatewayConfig(withSecret(dir, env)).config.tls, {
+      certFile: env.SCOPEGATE_TLS__CERT_FILE,
+      minVersion: 'TLSv1.2',
+    })
+    t.equal(readGatewayConfig(withSecret(dir)).config.tls, undefined)
+  },
+)
