@@ -6,11 +6,21 @@ export type TokenFault =
   | { readonly reason: 'inactive' }
   | { readonly reason: 'expired'; readonly secondsAgo: number }
   | { readonly reason: 'wrong_issuer' }
+  /** A JWT that is signed in a way this issuer is not allowed to use. RFC 8725 section 3.1. */
+  | { readonly reason: 'wrong_algorithm' }
+  /** A JWT that is no access token: an ID token, a logout token. RFC 9068 section 4. */
+  | { readonly reason: 'wrong_type' }
+  /** The issuer has no such key for this algorithm. */
+  | { readonly reason: 'unknown_key' }
+  | { readonly reason: 'bad_signature' }
+  | { readonly reason: 'not_yet_valid' }
   | { readonly reason: 'wrong_audience' }
   /** Bound to a key that a Bearer request does not prove. RFC 9449 section 7.2, RFC 8705 section 3. */
   | { readonly reason: 'sender_constrained' }
   /** Active, but without a claim that a resource needs, such as `exp`. */
   | { readonly reason: 'claims_missing' }
+  /** A claim that is there, and makes no sense. */
+  | { readonly reason: 'claims_invalid' }
 
 /**
  * Why the gateway does not serve a request: a value, never an exception.

@@ -43,8 +43,9 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   if (claims.get('iss') !== options.issuer) return { active: false, fault: { reason: 'wrong_issuer' } }
   const tokenType = claims.get('token_type')
   const confirmation = readConfirmation(claims.get('cnf'))
-  // No proof of possession is read yet, so a bound token is of no use here.
-  if (confirmation !== undefined || (tokenType !== undefined && String(tokenType).toLowerCase() !== 'bearer'))
+  const isBearer = tokenType === undefined || String(tokenType).toLowerCase() === 'bearer'
+  // A binding that nobody here can check, or a type that promises one which is not told.
+  if (confirmation === 'unknown' || (confirmation === undefined && !isBearer))
     return { active: false, fault: { reason: 'sender_constrained' } }
 
   const subject = headerSafe(claims, 'sub')

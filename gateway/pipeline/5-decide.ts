@@ -28,6 +28,11 @@ export function decide(
     const secondsAgo = Math.floor(request.nowSeconds - caller.expiresAtSeconds)
     return { refused: 'token_invalid', fault: { reason: 'expired', secondsAgo } }
   }
+  if (caller.notBeforeSeconds !== undefined && caller.notBeforeSeconds > request.nowSeconds)
+    return { refused: 'token_invalid', fault: { reason: 'not_yet_valid' } }
+  // RFC 9449 section 7.2, RFC 8705 section 3: a request proves no key so far, so a bound token opens nothing.
+  if (caller.confirmation !== undefined)
+    return { refused: 'token_invalid', fault: { reason: 'sender_constrained' } }
   if (!caller.audience.includes(request.audience))
     return { refused: 'token_invalid', fault: { reason: 'wrong_audience' } }
   if (route.scopes === undefined) return undefined

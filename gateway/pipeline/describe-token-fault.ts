@@ -15,12 +15,24 @@ export function describeTokenFault(fault: TokenFault, tokenEndpoint: string | un
       return `The access token expired ${ago(fault.secondsAgo)} ago. ${refresh}`
     case 'wrong_issuer':
       return 'The access token comes from an issuer that this API does not trust.'
+    case 'wrong_algorithm':
+      return 'The access token is signed with an algorithm that this API does not take from its issuer.'
+    case 'wrong_type':
+      return 'This is no access token. Send the access token, not an ID token or another one.'
+    case 'unknown_key':
+      return `The access token is signed with a key that its issuer does not have. ${refresh}`
+    case 'bad_signature':
+      return 'The signature of the access token is wrong.'
+    case 'not_yet_valid':
+      return 'The access token is not valid yet. Is the clock of its issuer right?'
     case 'wrong_audience':
       return 'The access token is meant for another resource. Ask for one whose resource is this API.'
     case 'sender_constrained':
       return 'The access token is bound to a key; it cannot be sent as a Bearer token.'
     case 'claims_missing':
       return 'The access token lacks claims that this API needs.'
+    case 'claims_invalid':
+      return 'The access token has claims that make no sense.'
   }
 }
 

@@ -49,8 +49,8 @@ const FAULTS = [
   ['an issuer with a slash', { iss: 'https://api.test/' }, 'wrong_issuer'],
   ['no issuer', { iss: undefined }, 'wrong_issuer'],
   ['token_type DPoP', { token_type: 'DPoP' }, 'sender_constrained'],
-  ['cnf.jkt', { cnf: { jkt: 'x' } }, 'sender_constrained'],
-  ['cnf x5t#S256', { cnf: { 'x5t#S256': 'x' } }, 'sender_constrained'],
+  ['cnf.jkt that is no thumbprint', { cnf: { jkt: 'x' } }, 'sender_constrained'],
+  ['cnf of another kind', { cnf: { kid: 'x' } }, 'sender_constrained'],
   ['nbf in the future', { nbf: 561 }, 'inactive'],
   ['nbf that is no number', { nbf: 'x' }, 'inactive'],
 ] as const

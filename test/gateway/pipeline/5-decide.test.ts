@@ -34,6 +34,21 @@ for (const audience of [
     })
   })
 
+t.test('decide() refuses a token whose time has not come, and lets it in when it has', async (t) => {
+  const caller = aCaller({ notBeforeSeconds: 501, scopes: new Set(['courses:write']) })
+  t.match(decide(REQUEST, caller, aRoute()), { fault: { reason: 'not_yet_valid' } })
+  t.equal(decide({ ...REQUEST, nowSeconds: 501 }, caller, aRoute()), undefined)
+})
+
+for (const kind of ['dpop', 'mtls'] as const)
+  t.test(`RFC 9449 §7.2, RFC 8705 §3 a token bound by ${kind} opens nothing as a Bearer token`, async (t) => {
+    const confirmation = { kind, thumbprint: 'A'.repeat(43) }
+    t.match(decide(REQUEST, aCaller({ confirmation, scopes: new Set(['courses:write']) }), aRoute()), {
+      refused: 'token_invalid',
+      fault: { reason: 'sender_constrained' },
+    })
+  })
+
 t.test('decide() names each missing scope, in policy order, and all that are needed', async (t) => {
   const route = aRoute({ scopes: { all: ['a:read', 'b:read', 'c:read'], any: [] } })
   t.same(decide(REQUEST, aCaller({ scopes: new Set(['b:read']) }), route), {

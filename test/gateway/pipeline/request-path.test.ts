@@ -61,9 +61,15 @@ const FAULTS: { readonly [Reason in TokenFault['reason']]: Extract<TokenFault, {
   inactive: { reason: 'inactive' },
   expired: { reason: 'expired', secondsAgo: 1 },
   wrong_issuer: { reason: 'wrong_issuer' },
+  wrong_algorithm: { reason: 'wrong_algorithm' },
+  wrong_type: { reason: 'wrong_type' },
+  unknown_key: { reason: 'unknown_key' },
+  bad_signature: { reason: 'bad_signature' },
+  not_yet_valid: { reason: 'not_yet_valid' },
   wrong_audience: { reason: 'wrong_audience' },
   sender_constrained: { reason: 'sender_constrained' },
   claims_missing: { reason: 'claims_missing' },
+  claims_invalid: { reason: 'claims_invalid' },
 }
 
 function answerTo(refusal: Refusal) {
