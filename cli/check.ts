@@ -8,8 +8,7 @@ import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
-import { ConfigError } from '../runtime/config-error.ts'
-import type { Diagnostic } from '../runtime/diagnostic.ts'
+import { collectProblems } from '../runtime/collect-problems.ts'
 import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
@@ -35,17 +34,7 @@ export async function check(options: {
   readonly env?: Environment | undefined
 }): Promise<number> {
   const env = options.env ?? {}
-  const found: Diagnostic[] = []
-  /** Keeps what is wrong and goes on, so that one broken file does not hide the next. */
-  const attempt = <T>(read: () => T): T | undefined => {
-    try {
-      return read()
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      found.push(...error.diagnostics)
-      return undefined
-    }
-  }
+  const { found, attempt } = collectProblems()
   const config = (file: string) => join(options.configDir, file)
   const gateway = attempt(() =>
     readConfig({ file: config('gateway.yaml'), schema: GatewayFile, env, otherSections: ['UPSTREAMS'] }),

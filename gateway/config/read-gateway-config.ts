@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { collectProblems } from '../../runtime/collect-problems.ts'
 import { ConfigError } from '../../runtime/config-error.ts'
 import type { Diagnostic } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
@@ -37,16 +38,7 @@ export function readGatewayConfig(options: {
     otherSections: [UPSTREAMS_SECTION],
   })
   const { value } = gateway
-  const problems: Diagnostic[] = []
-  const attempt = <T>(read: () => T): T | undefined => {
-    try {
-      return read()
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      problems.push(...error.diagnostics)
-      return undefined
-    }
-  }
+  const { found: problems, attempt } = collectProblems()
   const catalogue = attempt(() => readScopeCatalogue({ file: value.scopes }))
   const upstreams = attempt(() =>
     readConfig({

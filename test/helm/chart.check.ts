@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv, type SchemaObject } from 'ajv'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { isMap, isScalar, parse, parseDocument } from 'yaml'
 import type { KubeObject } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
@@ -21,6 +21,13 @@ t.test(
   },
 )
 
+/** What helm says to values that it must not render. */
+function refusalOf(t: Pick<Test, 'not'>, ...values: readonly string[]): string {
+  const { status, stderr } = helm('template', 'gw', CHART, ...values.flatMap((one) => ['--set', one]))
+  t.not(status, 0, values.join(' '))
+  return stderr
+}
+
 t.test('an unknown value is refused, at the top and below', async (t) => {
   for (const path of [
     'replicas=2',
@@ -29,9 +36,7 @@ t.test('an unknown value is refused, at the top and below', async (t) => {
     'service.ports.https=1',
     'image.name=x',
   ]) {
-    const { status, stderr } = helm('template', 'gw', CHART, '--set', path)
-    t.not(status, 0, path)
-    t.match(stderr, /additional properties '[A-Za-z]+' not allowed/, path)
+    t.match(refusalOf(t, path), /additional properties '[A-Za-z]+' not allowed/, path)
   }
 })
 
@@ -43,9 +48,7 @@ t.test('a value of the wrong kind is refused', async (t) => {
     'policies.inline.notes=x',
     'scopes=null',
   ]) {
-    const { status, stderr } = helm('template', 'gw', CHART, '--set', value)
-    t.not(status, 0, value)
-    t.match(stderr, /values don't meet the specifications of the schema/, value)
+    t.match(refusalOf(t, value), /values don't meet the specifications of the schema/, value)
   }
 })
 
@@ -103,8 +106,7 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
 
 t.test('what cannot work is refused with its cure', async (t) => {
   for (const { set, says } of REFUSALS) {
-    const { status, stderr } = helm('template', 'gw', CHART, ...set.flatMap((one) => ['--set', one]))
-    t.not(status, 0, set.join(' '))
+    const stderr = refusalOf(t, ...set)
     t.ok(stderr.includes(`: ${says}\n`), `${set.join(' ')} says why`, { stderr, says })
   }
 })
