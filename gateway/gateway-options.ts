@@ -1,5 +1,6 @@
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
+import type { ResolveName } from './upstreams/name-addresses.ts'
 
 /** What a gateway is started with, in one process or in each of its workers. */
 export type GatewayOptions = {
@@ -7,4 +8,6 @@ export type GatewayOptions = {
   readonly logger: Logger
   /** In a worker, without a key file: what all workers sign assertions with. PEM. */
   readonly assertionKey?: string | undefined
+  /** Finds the addresses of upstreams; the system's resolver unless it is given. */
+  readonly resolve?: ResolveName | undefined
 }

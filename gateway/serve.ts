@@ -24,6 +24,7 @@ import { createServer } from './server.ts'
 import { type StopOptions, stopServing } from './stop-serving.ts'
 import { openTls } from './tls/open-tls.ts'
 import { createUpstream, type Upstream } from './upstreams/pool.ts'
+import { systemAddresses } from './upstreams/system-addresses.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** The part of a gateway that serves the public port; a worker is one of several. */
@@ -46,7 +47,7 @@ const tickMs = (): number => performance.now()
  * @throws {BootError} for policies that are not valid, or an address that cannot be had.
  */
 export async function serve(options: GatewayOptions): Promise<Serving> {
-  const { config, logger } = options
+  const { config, logger, resolve = systemAddresses } = options
   const policies = readPolicies(config, logger)
   const version = readPackageVersion()
   const cache = new VerdictCache(config.tokenCache)
@@ -72,7 +73,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const upstreams = new Map<string, Upstream>(
     config.upstreams.map((settings) => [
       settings.name,
-      createUpstream(settings, { meter: metrics.upstream(settings.name), tickMs }),
+      createUpstream(settings, { meter: metrics.upstream(settings.name), resolve, tickMs }),
     ]),
   )
   const { issuer, introspection, revocations } = config.issuer

@@ -3,13 +3,15 @@ import type { LookupFunction } from 'node:net'
 /** An IP address and its family, 4 or 6. */
 export type Address = { readonly address: string; readonly family: number }
 
+/** Asks a name service for all addresses of a name. */
+export type ResolveName = (hostname: string) => Promise<readonly Address[]>
+
 /**
  * How the addresses of a name are found, and who hears when all of them have changed. `resolve` rejects when there is
  * none.
  */
 export type NameAddressesOptions = {
-  /** Asks the system. */
-  readonly resolve: (hostname: string) => Promise<readonly Address[]>
+  readonly resolve: ResolveName
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
   /** None of the addresses that were known is one any more. */

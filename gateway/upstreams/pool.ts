@@ -1,5 +1,6 @@
 import type { UpstreamMeter } from '../observe/upstream-meter.ts'
 import type { CircuitRules } from './circuit.ts'
+import type { ResolveName } from './name-addresses.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { Target } from './target.ts'
 import { TargetSet } from './target-set.ts'
@@ -41,7 +42,11 @@ export type UpstreamSettings = {
 /** Opens no connection yet; requests do. */
 export function createUpstream(
   settings: UpstreamSettings,
-  options: { readonly meter: UpstreamMeter; readonly tickMs: () => number },
+  options: {
+    readonly meter: UpstreamMeter
+    readonly resolve: ResolveName
+    readonly tickMs: () => number
+  },
 ): Upstream {
   const targets = settings.urls.map(
     (url) =>
@@ -49,6 +54,7 @@ export function createUpstream(
         origin: new URL(url).origin,
         connectTimeoutMs: settings.connectTimeoutMs,
         ejection: settings.ejection,
+        resolve: options.resolve,
         tickMs: options.tickMs,
       }),
   )

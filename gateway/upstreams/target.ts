@@ -1,9 +1,8 @@
-import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { type buildConnector, Pool } from 'undici'
 import { Circuit, type CircuitRules, type CircuitState } from './circuit.ts'
 import { createConnector } from './connect.ts'
-import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
+import { NameAddresses, RESOLVE_EVERY_MS, type ResolveName } from './name-addresses.ts'
 
 /** One address of an upstream. `connectTimeoutMs`: how long a connection may take, TLS included. */
 export type TargetSettings = {
@@ -11,6 +10,7 @@ export type TargetSettings = {
   readonly origin: string
   readonly connectTimeoutMs: number
   readonly ejection: CircuitRules
+  readonly resolve: ResolveName
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
 }
@@ -43,7 +43,7 @@ export class Target {
     const hostname = new URL(settings.origin).hostname
     if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) {
       this.#addresses = new NameAddresses(hostname, {
-        resolve: (name) => lookup(name, { all: true }),
+        resolve: settings.resolve,
         tickMs: settings.tickMs,
         onMoved: () => this.#renew(),
       })

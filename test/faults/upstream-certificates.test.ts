@@ -1,40 +1,15 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
+import { aCertificate, type TestCertificate } from '../fixtures/a-certificate.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-type Certificate = { readonly key: string; readonly cert: string }
-
-/** A certificate that signed itself, for one name or address. */
-function aCertificate(t: Test, name: string): Certificate {
-  const dir = t.testdir()
-  const key = join(dir, 'key.pem')
-  const cert = join(dir, 'cert.pem')
-  const request = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '2',
-  ]
-  const subject = ['-subj', '/CN=test', '-addext', `subjectAltName=${name}`]
-  execFileSync('openssl', [...request, ...subject, '-keyout', key, '-out', cert], { stdio: 'pipe' })
-  return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-}
-
 /** A gateway whose upstream speaks TLS with this certificate. */
-async function startBefore(t: Test, certificate: Certificate) {
+async function startBefore(t: Test, certificate: TestCertificate) {
   let served = 0
-  const upstream = createServer(certificate, (_request, response) => {
+  const upstream = createServer({ key: certificate.key, cert: certificate.cert }, (_request, response) => {
     served += 1
     response.end('ok')
   })
@@ -62,24 +37,24 @@ async function refused(t: Test, { gateway, served }: Awaited<ReturnType<typeof s
 }
 
 t.test('an upstream whose certificate nobody vouches for gets no request', async (t) => {
-  await refused(t, await startBefore(t, aCertificate(t, 'IP:127.0.0.1')))
+  await refused(t, await startBefore(t, aCertificate({ names: ['127.0.0.1'] })))
 })
 
 t.test('nor does one whose certificate is for another name, whoever vouches for it', async (t) => {
-  const certificate = aCertificate(t, 'DNS:elsewhere.test')
+  const certificate = aCertificate({ names: ['elsewhere.test'] })
   trust(t, certificate)
   await refused(t, await startBefore(t, certificate))
 })
 
 t.test('one with a certificate for its address, by somebody who is trusted, does', async (t) => {
-  const certificate = aCertificate(t, 'IP:127.0.0.1')
+  const certificate = aCertificate({ names: ['127.0.0.1'] })
   trust(t, certificate)
   const { gateway } = await startBefore(t, certificate)
   t.equal(await (await fetch(`${gateway.url}/pub/x`)).text(), 'ok')
 })
 
 /** As NODE_EXTRA_CA_CERTS does for a process. */
-function trust(t: Test, { cert }: Certificate): void {
+function trust(t: Test, { cert }: TestCertificate): void {
   const before = getCACertificates('default')
   setDefaultCACertificates([...before, cert])
   t.teardown(() => setDefaultCACertificates(before))

@@ -149,7 +149,7 @@ t.test('a client that takes nothing is cut off, and so is its request at the ups
   await until('the access line', async () => log().some((line) => line['event'] === 'access'))
 })
 
-t.test('a name that moves takes the requests with it', async (t) => {
+t.test('an upstream may be named, as the system knows it', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

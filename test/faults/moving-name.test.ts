@@ -1,0 +1,69 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { startNameServer } from '../fixtures/name-server.ts'
+import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
+import { until } from '../fixtures/until.ts'
+
+/** Names are looked up again every five seconds; a busy machine may take longer. */
+const LONG_MS = 60_000
+
+// Every address that begins with 127 is this machine's on Linux; elsewhere the second one would have to be made first.
+const skip = process.platform === 'linux' ? false : '127.0.0.2 is no address here'
+
+t.test(
+  'a name that moves takes the requests with it, and one that nobody can look up stays',
+  { skip },
+  async (t) => {
+    const names = await startNameServer()
+    t.teardown(() => names.close())
+    names.knows(['127.0.0.1'])
+    const under = await startGatewayUnderTest(t, {
+      resolve: names.resolve,
+      change: (config) => ({
+        ...config,
+        upstreams: config.upstreams.map((one) => ({
+          ...one,
+          urls: one.urls.map((url) => url.replace('127.0.0.1', 'api.test')),
+        })),
+      }),
+    })
+    const { upstream: first } = under
+    const port = Number(new URL(first.url).port)
+    const second = await startRecordingUpstream({ host: '127.0.0.2', port })
+    t.teardown(() => second.close())
+    const ask = async (): Promise<void> => {
+      const { status } = await fetch(`${under.gateway.url}/pub/x`)
+      if (status !== 200) t.fail(`status ${status}`)
+    }
+
+    await ask()
+    t.equal(first.requests.length, 1)
+    t.match(first.seen('host'), [`api.test:${port}`])
+    t.equal(second.connections, 0)
+
+    names.knows(['127.0.0.2'])
+    await until(
+      'a request at the new address',
+      async () => {
+        await ask()
+        return second.requests.length > 0
+      },
+      LONG_MS,
+    )
+    const before = first.requests.length
+    for (let i = 0; i < 20; i++) await ask()
+    t.equal(first.requests.length, before, 'nothing goes to the old address any more')
+
+    // On connections of their own, so that addresses are needed.
+    const askedAgain = (before: number) => async () => {
+      await Promise.all(Array.from({ length: 5 }, ask))
+      return names.questions > before
+    }
+    names.knows(undefined)
+    await until('the name service is asked in vain', askedAgain(names.questions), LONG_MS)
+    names.fallSilent()
+    await until('it is asked again, and says nothing', askedAgain(names.questions), LONG_MS)
+    await Promise.all(Array.from({ length: 20 }, ask))
+    t.equal(first.requests.length, before)
+  },
+)
