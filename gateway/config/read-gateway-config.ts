@@ -7,7 +7,9 @@ import { readConfig } from '../../runtime/read-config.ts'
 import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
 import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
 import { readCertificate } from '../tls/read-certificate.ts'
+import { readAuthorities } from '../upstreams/read-authorities.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
+import { findIdleAuthorities } from './find-idle-authorities.ts'
 import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
@@ -24,7 +26,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C308
- * of what they mean together, C320 and C321 of TLS.
+ * of what they mean together, C320 to C323 of TLS.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -49,8 +51,14 @@ export function readGatewayConfig(options: {
     }),
   )
   const clientSecret = attempt(() => readClientSecret(issuerOf(value).introspection.clientSecretFile))
+  const authorities = new Map<string, string>()
   if (upstreams !== undefined) {
     problems.push(...findUnclearAddresses(upstreams.value, displayPath(value.upstreams)))
+    problems.push(...findIdleAuthorities(upstreams.value, displayPath(value.upstreams)))
+    for (const [name, { caFile }] of Object.entries(upstreams.value)) {
+      const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile))
+      if (ca !== undefined) authorities.set(name, ca)
+    }
     problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
   }
   problems.push(...findAssertionTtl(value, displayPath(file)))
@@ -60,7 +68,7 @@ export function readGatewayConfig(options: {
   if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
     throw new ConfigError(problems)
   return {
-    config: toGatewayConfig(value, { catalogue, upstreams: upstreams.value, clientSecret }),
+    config: toGatewayConfig(value, { catalogue, upstreams: upstreams.value, authorities, clientSecret }),
     warnings: [...gateway.warnings, ...upstreams.warnings],
   }
 }

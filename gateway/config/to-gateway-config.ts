@@ -13,6 +13,8 @@ export function toGatewayConfig(
   read: {
     readonly catalogue: ScopeCatalogue
     readonly upstreams: UpstreamsFile
+    /** What the `caFile` of an upstream holds. */
+    readonly authorities: ReadonlyMap<string, string>
     readonly clientSecret: string
   },
 ): GatewayConfig {
@@ -32,7 +34,9 @@ export function toGatewayConfig(
     drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
     policiesDir: file.policies,
     catalogue: read.catalogue,
-    upstreams: Object.entries(read.upstreams).map(([name, upstream]) => toUpstreamSettings(name, upstream)),
+    upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
+      toUpstreamSettings(name, upstream, read.authorities.get(name)),
+    ),
     issuer: {
       issuer,
       introspection: {

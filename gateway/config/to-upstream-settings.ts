@@ -3,8 +3,12 @@ import { DEFAULTS } from './defaults.ts'
 import { milliseconds } from './in-numbers.ts'
 import { addressesOf, type UpstreamEntry } from './upstreams-file.ts'
 
-/** Turns an entry of config/upstreams.yaml into what an upstream is made from: defaults filled in, durations in milliseconds. */
-export function toUpstreamSettings(name: string, upstream: UpstreamEntry): UpstreamSettings {
+/** Turns an entry of config/upstreams.yaml into what an upstream is made from: defaults filled in, durations in milliseconds; `ca` is what its `caFile` holds. */
+export function toUpstreamSettings(
+  name: string,
+  upstream: UpstreamEntry,
+  ca: string | undefined,
+): UpstreamSettings {
   return {
     name,
     urls: addressesOf(upstream),
@@ -16,5 +20,6 @@ export function toUpstreamSettings(name: string, upstream: UpstreamEntry): Upstr
       longestPauseMs: milliseconds(upstream.ejection?.for ?? DEFAULTS.ejection.for),
     },
     openapiPath: upstream.openapi,
+    ca,
   }
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { HttpAddress, TimeoutText } from '../../runtime/value-shapes.ts'
+import { FilePath, HttpAddress, TimeoutText } from '../../runtime/value-shapes.ts'
 
 const UpstreamEntry = Type.Object(
   {
@@ -11,6 +11,9 @@ const UpstreamEntry = Type.Object(
         maxItems: 64,
         uniqueItems: true,
       }),
+    ),
+    caFile: Type.Optional(
+      FilePath('file with the authorities that vouch for it, in place of the public ones, in PEM'),
     ),
     timeout: Type.Optional(TimeoutText('how long an answer may take to begin')),
     connectTimeout: Type.Optional(TimeoutText('how long a connection may take, TLS included')),

@@ -4,14 +4,18 @@ import { buildConnector } from 'undici'
 /**
  * Makes connections to an upstream whose ends can be relied on: HTTP/1.1 only, certificates verified.
  * @param options.timeoutMs until the connection stands, TLS included.
+ * @param options.ca the authorities that are believed, in PEM; undefined: the public ones.
  */
 export function createConnector(options: {
   readonly timeoutMs: number
   readonly lookup: LookupFunction | undefined
+  readonly ca: string | undefined
 }): buildConnector.connector {
   const connect = buildConnector({
     timeout: options.timeoutMs,
     allowH2: false,
+    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
   })
   return (target, callback) =>

@@ -37,6 +37,8 @@ export type UpstreamSettings = {
   readonly idleTimeoutMs: number
   readonly ejection: CircuitRules
   readonly openapiPath: string | undefined
+  /** Certificates of the authorities that vouch for it, in PEM; undefined: the public ones. */
+  readonly ca: string | undefined
 }
 
 /** Opens no connection yet; requests do. */
@@ -55,6 +57,7 @@ export function createUpstream(
         connectTimeoutMs: settings.connectTimeoutMs,
         ejection: settings.ejection,
         resolve: options.resolve,
+        ca: settings.ca,
         tickMs: options.tickMs,
       }),
   )

@@ -11,6 +11,8 @@ export type TargetSettings = {
   readonly connectTimeoutMs: number
   readonly ejection: CircuitRules
   readonly resolve: ResolveName
+  /** PEM; undefined: the public authorities. */
+  readonly ca: string | undefined
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
 }
@@ -52,6 +54,7 @@ export class Target {
     this.#connect = createConnector({
       timeoutMs: settings.connectTimeoutMs,
       lookup: this.#addresses?.lookup,
+      ca: settings.ca,
     })
     this.#pool = this.#open()
   }

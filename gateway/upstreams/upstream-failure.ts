@@ -47,7 +47,12 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'UND_ERR_NOT_SUPPORTED':
       return { reason: 'protocol', refusal: UNFORWARDABLE, retryCause: undefined }
     default:
-      if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code))
+      // Those of OpenSSL's verification among them: X509_verify_cert_error_string(3).
+      if (
+        /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|INVALID_(?:CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_EXCEEDED$|CRL_)/.test(
+          code,
+        )
+      )
         return { reason: 'tls', refusal: UNREACHABLE, retryCause: 'connect' }
       return { reason: 'protocol', refusal: BROKEN, retryCause: undefined }
   }

@@ -153,3 +153,23 @@ t.test(
     t.equal(readGatewayConfig(withSecret(dir)).config.tls, undefined)
   },
 )
+
+t.test('readGatewayConfig() reads the authorities of an upstream, and refuses what holds none', async (t) => {
+  const upstreams = (url: string): string =>
+    `learning-platform: { url: ${url}, caFile: ./ca.pem }\nauthorization-server: { url: http://127.0.0.1:1 }\n`
+  const read = (url: string, ca?: string) => {
+    const dir = aConfigDir(t, {
+      'upstreams.yaml': upstreams(url),
+      ...(ca === undefined ? {} : { 'ca.pem': ca }),
+    })
+    return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.ca
+  }
+  const { cert, key } = aCertificate({ authority: true })
+  t.throws(() => read('https://platform'), { message: /C322.*no such file[\s\S]*ca\.pem/ })
+  t.throws(() => read('https://platform', key), { message: /C322.*no certificate in PEM/ })
+  t.throws(() => read('https://platform', `${cert}${cert.replace(/\n.{20}/, '\n')}`), {
+    message: /C322.*certificate 2 of the file/,
+  })
+  t.throws(() => read('http://platform', cert), { message: /C323.*learning-platform\.caFile/ })
+  t.equal(read('https://platform', `ours:\n${cert}`), cert.trim())
+})
