@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BenchError } from '../bench-error.ts'
-import { sumSamples } from '../product/sum-samples.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
 const LOOK_EVERY_MS = 50
@@ -19,10 +18,22 @@ export async function rollWorkers(gateway: SoakGateway, kind: RollKind): Promise
   const old = childrenOf(pid)
   if (kind === 'supervisor') process.kill(pid, 'SIGUSR2')
   else for (const worker of old) process.kill(worker, 'SIGTERM')
+  await whenServing(gateway, { without: old, workers: old.length })
+}
+
+/**
+ * Waits until so many workers serve, none of them of those that are to be gone.
+ * @throws {BenchError} ERR_BENCH_SUBJECT when that takes more than a minute.
+ */
+export async function whenServing(
+  gateway: SoakGateway,
+  wanted: { readonly without: readonly number[]; readonly workers: number },
+): Promise<void> {
   const deadlineMs = performance.now() + LIMIT_MS
   for (;;) {
-    const now = childrenOf(pid)
-    if (old.every((worker) => !now.includes(worker)) && (await servingWorkers(gateway)) === old.length) return
+    const now = childrenOf(gateway.process.pid)
+    const areGone = wanted.without.every((worker) => !now.includes(worker))
+    if (areGone && (await servingWorkers(gateway)) === wanted.workers) return
     if (performance.now() > deadlineMs)
       throw new BenchError('ERR_BENCH_SUBJECT', 'the workers were not replaced within a minute')
     await wait(LOOK_EVERY_MS)
@@ -35,7 +46,8 @@ export function childrenOf(pid: number): readonly number[] {
   return text.split(' ').filter(Boolean).map(Number)
 }
 
+/** From readiness: metrics wait for workers that are starting. */
 async function servingWorkers(gateway: SoakGateway): Promise<number> {
-  const scrape = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
-  return sumSamples(scrape, 'scopegate_workers')
+  const verbose = await (await fetch(`${gateway.managementUrl}/readyz?verbose`)).text()
+  return Number(/workers: (\d+) of/.exec(verbose)?.[1] ?? 0)
 }

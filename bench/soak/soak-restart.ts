@@ -1,9 +1,7 @@
-import { fileURLToPath } from 'node:url'
 import type { Cleanup } from '../cleanup.ts'
-import { startProcess, whenReady } from '../start-process.ts'
 import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { type RollKind, rollWorkers } from './roll-workers.ts'
-import { startSoakGateway } from './start-soak-gateway.ts'
+import { startLoadedGateway } from './start-loaded-gateway.ts'
 
 /** What became of the requests. */
 export type RestartSoak = {
@@ -26,17 +24,8 @@ export type RestartSoakOptions = {
 /** Restarts all workers of a gateway again and again while clients send requests on kept-alive connections. */
 export async function soakRestart(options: RestartSoakOptions): Promise<RestartSoak> {
   const { cleanup, rolls } = options
-  const upstream = startProcess({
-    name: 'upstream',
-    command: [process.execPath, fileURLToPath(new URL('../upstream/node-upstream.ts', import.meta.url))],
-    cores: undefined,
-    cleanup,
-  })
-  const { url } = await whenReady(upstream)
-  const gateway = await startSoakGateway({
-    folder: options.folder,
-    cleanup,
-    upstream: String(url),
+  const gateway = await startLoadedGateway({
+    ...options,
     settings: { workers: options.workers, drain: { delay: '1s' } },
   })
   const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import { closeLostConnections } from './close-lost-connections.ts'
 import type { FromWorker, MetricsJson, ToWorker, WorkerState } from './worker-messages.ts'
 
 /** A worker as its supervisor sees it. */
@@ -32,6 +33,7 @@ export function forkWorker(
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
   const forked = cluster.fork({ SCOPEGATE_LISTEN__PORT: port })
+  closeLostConnections(forked.process)
   const begin: ToWorker = { kind: 'begin', assertionKey }
   forked.send(begin, () => undefined)
   const waiting = new Map<number, (state: WorkerState | undefined) => void>()

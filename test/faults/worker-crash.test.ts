@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { childrenOf } from '../../bench/soak/roll-workers.ts'
+import { soakCrash } from '../../bench/soak/soak-crash.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -99,4 +100,15 @@ t.test('workers sign assertions with one key, also those that come later', async
     return now.length === 2 && now.every((one) => !victims.includes(one))
   })
   t.equal(await until('an answer', () => keys().catch(() => undefined)), first)
+})
+
+// The long form, with times, is `npm run soak:crash`.
+t.test('a worker that is killed under load takes no more with it than it had in flight', async (t) => {
+  const cleanup = createCleanup()
+  const folder = t.testdir()
+  t.teardown(() => cleanup.run())
+  const { counts, kills } = await soakCrash({ folder, cleanup, workers: 2, kills: 3, pauseMs: 1_000 })
+  t.ok(counts.answered > 0, `${counts.answered} answered`)
+  for (const { connections, failed } of kills)
+    t.ok(failed <= connections, `${failed} lost, ${connections} connections`)
 })

@@ -1,0 +1,46 @@
+// npm run soak:crash: for a minute a worker is killed every five seconds, under keep-alive load. Bars: no more requests are
+// lost than the worker had in flight, and its successor serves within a second.
+import type { Measurement } from './measurement.ts'
+import { runSoak } from './run-soak.ts'
+import { soakCrash } from './soak-crash.ts'
+
+const KILLS = 12
+const PAUSE_MS = 4_500
+const BACK_BAR_MS = 1_000
+
+await runSoak(async ({ folder, cleanup }) => {
+  const { counts, kills } = await soakCrash({
+    folder,
+    cleanup,
+    workers: 2,
+    kills: KILLS,
+    pauseMs: PAUSE_MS,
+    onKill: ({ connections, failed, backMs }) =>
+      console.log(`killed with ${connections} connections: ${failed} lost, back in ${backMs.toFixed(0)} ms`),
+  })
+  const excess = Math.max(...kills.map(({ failed, connections }) => failed - connections))
+  const slowestMs = Math.max(...kills.map(({ backMs }) => backMs))
+  const lost = kills.reduce((sum, { failed }) => sum + failed, 0)
+  const told = (what: string, measured: string): Measurement => ({
+    what,
+    measured,
+    bar: 'none',
+    held: undefined,
+  })
+  return [
+    told('requests answered', String(counts.answered)),
+    told(`requests lost in ${KILLS} kills`, String(lost)),
+    {
+      what: 'lost beyond what the worker had in flight, at most',
+      measured: String(Math.max(0, excess)),
+      bar: '0',
+      held: excess <= 0,
+    },
+    {
+      what: 'the slowest successor served after',
+      measured: `${slowestMs.toFixed(0)} ms`,
+      bar: `<= ${BACK_BAR_MS} ms`,
+      held: slowestMs <= BACK_BAR_MS,
+    },
+  ]
+})

@@ -1,0 +1,80 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Cleanup } from '../cleanup.ts'
+import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
+import { childrenOf, whenServing } from './roll-workers.ts'
+import { startLoadedGateway } from './start-loaded-gateway.ts'
+
+/** What the end of one worker cost. */
+export type Kill = {
+  /** Connections that the worker had, and one that was on its way to it: each has one request in flight at most. */
+  readonly connections: number
+  readonly failed: number
+  /** Until as many workers served as before. Milliseconds. */
+  readonly backMs: number
+}
+
+export type CrashSoakOptions = {
+  readonly folder: string
+  readonly cleanup: Cleanup
+  readonly workers: number
+  readonly kills: number
+  readonly pauseMs: number
+  readonly onKill?: (kill: Kill) => void
+}
+
+/** Kills one worker after the other with SIGKILL while clients send requests on kept-alive connections (Linux). */
+export async function soakCrash(
+  options: CrashSoakOptions,
+): Promise<{ readonly counts: LoadCounts; readonly kills: readonly Kill[] }> {
+  const { workers, pauseMs } = options
+  const gateway = await startLoadedGateway({ ...options, settings: { workers } })
+  const { pid } = gateway.process
+  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
+  options.cleanup.add(load.stop)
+  const kills: Kill[] = []
+  await wait(pauseMs)
+  while (kills.length < options.kills) {
+    const living = childrenOf(pid)
+    const victim = living[kills.length % living.length] as number
+    const failedBefore = sum(load.counts.failed)
+    process.kill(victim, 'SIGSTOP') // so that what it has in flight is what is counted
+    const connections = countConnections(victim, Number(new URL(gateway.url).port))
+    process.kill(victim, 'SIGKILL')
+    const killedMs = performance.now()
+    await whenServing(gateway, { without: [victim], workers })
+    const backMs = performance.now() - killedMs
+    await wait(pauseMs)
+    const kill = { connections: connections + 1, failed: sum(load.counts.failed) - failedBefore, backMs }
+    kills.push(kill)
+    options.onKill?.(kill)
+  }
+  await load.stop()
+  return { counts: load.counts, kills }
+}
+
+/** Connections to a port that a process holds. */
+function countConnections(pid: number, port: number): number {
+  const folder = `/proc/${pid}/fd`
+  const held = new Set(
+    readdirSync(folder).flatMap((fd) => /^socket:\[(\d+)\]$/.exec(readLink(`${folder}/${fd}`))?.[1] ?? []),
+  )
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  return readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[1]?.endsWith(local) === true && held.has(fields[9] ?? '')).length
+}
+
+/** A descriptor may be closed by the time that it is looked at. */
+function readLink(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+function sum(failed: ReadonlyMap<string, number>): number {
+  return [...failed.values()].reduce((total, count) => total + count, 0)
+}
