@@ -16,6 +16,7 @@ import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts
 import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
+import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
 import { openSnapshot } from './open-snapshot.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
@@ -108,6 +109,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     onFallback: metrics.rateLimitFallback,
   })
   const limiter = rateLimiter
+  const unmatchedMeter = metrics.route('-')
   pipeline = createPipeline({
     rateLimiter: limiter,
     snapshot: () => snapshot,
@@ -118,7 +120,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       config.authorizationServer === undefined ? undefined : `${config.baseUrl}${ENDPOINTS.token}`,
     limits: config.limits,
     tokenMeter: metrics.tokens,
-    unmatchedMeter: metrics.route('-'),
+    unmatchedMeter,
     accessLog,
     report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
     newRequestId,
@@ -130,6 +132,10 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     draining: () => draining,
   })
   const { handle, endStreams } = pipeline
+  const onUnread = (unread: UnreadRequest): void => {
+    unmatchedMeter.finished('', unread.status, 0)
+    accessLog.add(unreadEntry(unread, Date.now()))
+  }
   const server = createServer({
     headersLimitBytes: config.limits.headersBytes,
     handle,
@@ -137,6 +143,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     newRequestId,
     connectionsLimit: Math.ceil(config.limits.connections / config.workers),
     onRefused: metrics.connectionRefused,
+    onUnread,
     tls,
     onAcceptError: (error) =>
       logger.error({ event: 'accept_failed', err: error }, 'no connection could be accepted'),

@@ -8,6 +8,8 @@ import {
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { inTurn } from './in-turn.ts'
+import type { UnreadRequest } from './observe/unread-request.ts'
+import { plainAddress } from './pipeline/plain-address.ts'
 import { refuse } from './pipeline/refuse.ts'
 import { isLingering, isReadingAway } from './pipeline/send-answer.ts'
 import type { Refusal } from './refusal.ts'
@@ -28,6 +30,8 @@ export type ServerOptions = {
   /** Connections beyond these are closed unread. */
   readonly connectionsLimit: number
   readonly onRefused: () => void
+  /** Told of what was answered and never became a request: bytes that are none, or too slow, or too many. */
+  readonly onUnread: (unread: UnreadRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
   /** The system gives no connection, e.g. EMFILE; the server goes on. */
@@ -152,6 +156,14 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void
   }
   const requestId = options.newRequestId()
   const { status, body } = refuse(refusal, { requestId, resourceMetadata: '', tokenEndpoint: undefined })
+  // A request whose body broke off is told of when it is over.
+  if (current === undefined || current === null)
+    options.onUnread({
+      requestId,
+      status,
+      refused: refusal.refused,
+      peer: plainAddress(socket.remoteAddress),
+    })
   const head = [
     `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}`,
     'content-type: application/json',

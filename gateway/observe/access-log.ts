@@ -6,7 +6,8 @@ import type { Decision } from './decision.ts'
 export type AccessEntry = {
   readonly timeMs: number
   readonly requestId: string
-  readonly method: string
+  /** undefined for what is no request. */
+  readonly method: string | undefined
   /** Canonical; undefined for a target that has no canonical form. */
   readonly path: string | undefined
   /** `accessLogFields` of the route, and of the upstream that answered. */

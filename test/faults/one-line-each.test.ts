@@ -29,6 +29,13 @@ t.test('every request is one line of the log and one count, whatever became of i
     head('GET /pub/x', 'X-Request-Id: "}{"event":"access\r\n'),
     head('POST /api/small', 'Content-Length: 17\r\n'),
     head('GET /api/impatient'),
+    // A body that breaks off, behind a head that was read.
+    `${head('POST /pub/x', 'Transfer-Encoding: chunked\r\n')}nonsense\r\n`,
+    // What never becomes a request.
+    'NONSENSE\r\n\r\n',
+    head('CONNECT api.test:443'),
+    head('GET /pub/x', 'X-A : b\r\n'),
+    head('GET /pub/x', `X-A: ${'x'.repeat(20_000)}\r\n`),
   ]
   const rounds = 5
   for (let round = 0; round < rounds; round++) for (const bytes of requests) await under.raw(bytes)
@@ -46,6 +53,15 @@ t.test('every request is one line of the log and one count, whatever became of i
   t.equal(
     sumOf(metrics, 'scopegate_auth_decisions_total'),
     lines.filter((line) => line['auth.decision'] !== undefined).length,
+  )
+  const unread = lines.filter((line) => line['http.request.method'] === undefined)
+  t.equal(unread.length, 4 * rounds)
+  t.same(
+    unread.slice(0, 4).map((line) => [line['http.response.status_code'], line['error.type']]),
+    [400, 400, 400, 431].map((status) => [
+      status,
+      status === 431 ? 'headers_too_large' : 'request_malformed',
+    ]),
   )
   t.notMatch(under.logText(), /[^\n\x20-\x7e\u00a0-\uffff]/, 'no control character is in the log')
 })
