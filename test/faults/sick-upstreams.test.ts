@@ -271,6 +271,27 @@ t.test(
   },
 )
 
+t.test(
+  'an upstream whose address swallows connections is left out, and back when it takes them',
+  async (t) => {
+    const deaf = await startDeafServer()
+    t.teardown(() => deaf.close())
+    const under = await startGatewayUnderTest(t, {
+      policy: POLICY,
+      change: (config) => ({
+        ...config,
+        upstreams: [{ ...anUpstream('api', deaf.url), connectTimeoutMs: 100 }, anUpstream('auth', deaf.url)],
+      }),
+    })
+    const status = async () => (await exchange(under.gateway.url, GET)).text.slice(9, 12)
+    const statuses: string[] = []
+    for (let i = 0; i < 6; i++) statuses.push(await status())
+    t.same(statuses, ['504', '504', '504', '504', '504', '503'])
+    deaf.wake()
+    await until('it is back', async () => (await status()) === '200')
+  },
+)
+
 t.test('an upstream whose name has no address is 502, and the log says why', async (t) => {
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
+import { until } from '../fixtures/until.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'scopegate-redis-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+let rejections = 0
+process.on('unhandledRejection', () => {
+  rejections += 1
+})
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+routes:
+  - { name: limited, match: { methods: [GET], path: /limited }, rateLimit: { requests: 1000000, per: 1m, by: route } }
+`
+
+/** A gateway whose rate limits are counted in Redis. */
+async function start(t: Test, url: string): Promise<GatewayUnderTest> {
+  return startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({ ...config, redis: { url } }),
+  })
+}
+
+async function statuses(under: GatewayUnderTest, count: number): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  const answers = Array.from({ length: count }, async () => {
+    const response = await fetch(`${under.gateway.url}/limited`)
+    await response.text()
+    found[response.status] = (found[response.status] ?? 0) + 1
+  })
+  await Promise.all(answers)
+  return found
+}
+
+/** Decisions that were made without Redis so far. */
+async function fallbacks(under: GatewayUnderTest): Promise<number> {
+  const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  return [...scrape.matchAll(/^scopegate_rate_limit_fallback_total\{[^}]*\} (\d+)/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  )
+}
+
+t.test('a Redis that is stopped holds no answer up, and counts again when it goes on', async (t) => {
+  const redis = await startRedis({ folder })
+  t.teardown(() => redis.stop())
+  const under = await start(t, redis.url)
+  t.same(await statuses(under, 20), { 200: 20 })
+  t.equal(await fallbacks(under), 0)
+  redis.freeze()
+  for (let round = 0; round < 10; round++) t.same(await statuses(under, 50), { 200: 50 })
+  t.ok((await fallbacks(under)) >= 500, 'every one of them was counted here')
+  redis.thaw()
+  await until('Redis counts again', async () => {
+    const before = await fallbacks(under)
+    t.same(await statuses(under, 1), { 200: 1 })
+    return (await fallbacks(under)) === before
+  })
+})
+
+t.test(
+  'a Redis that ends every connection meets no storm of new ones, and every request is answered',
+  async (t) => {
+    let connections = 0
+    const sockets = new Set<Socket>()
+    const flapping = createServer((socket) => {
+      connections += 1
+      sockets.add(socket)
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+      // Long enough to look alive: the first command is what ends it.
+      socket.once('data', () => socket.destroy())
+    })
+    await new Promise<void>((resolve) => flapping.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy()
+      flapping.close()
+    })
+    const { port } = flapping.address() as { port: number }
+    const startedMs = performance.now()
+    const under = await start(t, `redis://127.0.0.1:${port}`)
+    await until('it came back three times', async () => {
+      t.same(await statuses(under, 100), { 200: 100 })
+      return connections >= 4
+    })
+    const seconds = (performance.now() - startedMs) / 1_000
+    t.ok(connections <= 2 + seconds, `${connections} connections in ${seconds.toFixed(1)} s`)
+  },
+)
+
+t.test('none of this left a rejection that nobody handled', async (t) => {
+  t.equal(rejections, 0)
+})
