@@ -114,6 +114,19 @@ annotations:
 {{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecretKey }}{{ else }}redis-url{{ end }}
 {{- end }}
 
+{{/* The address of Redis, when there is one, as a list of environment variables. */}}
+{{- define "scopegate.redisEnv" -}}
+{{- if include "scopegate.usesRedis" . -}}
+- name: REDIS_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "scopegate.redisSecretName" . }}
+      key: {{ include "scopegate.redisSecretKey" . }}
+{{- else -}}
+[]
+{{- end }}
+{{- end }}
+
 {{/*
 A secret value, base64, that survives upgrades: what the cluster holds comes first. Generated values are remembered for
 the rest of this rendering, so that the Secret and the checksums of the pods speak of the same one.

@@ -83,6 +83,10 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
     says: 'authorizationServer.enabled is false and there are no policies, so there is nothing to serve. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
   },
   {
+    set: ['gateway.tls.existingSecret=own'],
+    says: 'gateway.tls.existingSecret is set, so clients reach the gateway by https, and gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https address that clients use.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
     says: 'redis.url and redis.existingSecret are both set and only one can be used. Remove one of them.',
   },
@@ -261,6 +265,40 @@ t.test('what a service reads when it starts replaces its pods when it changed, a
   const redis = (url: string) => podsOf('--set', `redis.url=${url}`)[1]
   t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
 })
+
+t.test('the management port of each service answers to the names of its Service', async (t) => {
+  for (const file of CASES) {
+    const objects = render(...valuesOf(file))
+    for (const service of objects.filter((object) => object.kind === 'Service')) {
+      const { name, namespace } = service.metadata
+      const config = find(objects, 'ConfigMap', `${name}-config`).data ?? {}
+      const { names } = parse(config['gateway.yaml'] ?? config['authorization-server.yaml'] ?? '').management
+      t.ok(names.includes(name), `${file}: ${name}`)
+      t.ok(names.includes(`${name}.${namespace}.svc`), `${file}: ${name}.${namespace}.svc`)
+    }
+  }
+})
+
+t.test(
+  'the gateway counts rate limits in the Redis of the authorization server, or without one in its own',
+  async (t) => {
+    const addressOf = (...args: readonly string[]) => {
+      const objects = render(...args)
+      const [container] = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec.containers ?? []
+      const from = container?.env?.find((one) => one.name === 'REDIS_URL')?.valueFrom?.secretKeyRef
+      if (from?.name === 'gw-scopegate-redis') find(objects, 'Secret', from.name)
+      return from
+    }
+    t.equal(addressOf(), undefined)
+    t.same(addressOf(...valuesOf('redis-values.yaml')), { name: 'gw-scopegate-redis', key: 'redis-url' })
+    const alone = valuesOf('external-issuer-values.yaml')
+    t.same(addressOf(...alone, '--set', 'redis.url=redis://redis'), {
+      name: 'gw-scopegate-redis',
+      key: 'redis-url',
+    })
+    t.same(addressOf(...alone, '--set', 'redis.existingSecret=own'), { name: 'own', key: 'redis-url' })
+  },
+)
 
 t.test('a password in redis.url stands in a Secret only', async (t) => {
   const { stdout } = helm('template', 'gw', CHART, '--set', 'redis.url=redis://:hunter2@redis:6379')

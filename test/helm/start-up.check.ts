@@ -1,9 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync } from 'node:fs'
+import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
+import { aCertificate } from '../fixtures/a-certificate.ts'
 import type { KubeObject } from './kube-object.ts'
 import { type Pod, startPod } from './pod.ts'
 import { CHART, find, ROOT, render } from './render-chart.ts'
@@ -111,6 +114,39 @@ function checkInside(): void {
         family,
       )
     }
+    await checkMetrics(t, pods)
+    await stopBoth(t, pods)
+  })
+
+  t.test('TLS, assertions and upstreams with keys and authorities of their own', async (t) => {
+    const authority = aCertificate({ authority: true })
+    const certificate = aCertificate({ by: authority, names: ['api.example.org'] })
+    const objects = render('--values', join(CHART, 'ci', 'tls-values.yaml'))
+    const secret = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
+      data: Object.fromEntries(
+        Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+      ),
+    })
+    const { gateway, pods } = await startBoth(t, [
+      ...objects,
+      secret('api-tls', { 'tls.crt': certificate.cert, 'tls.key': certificate.key }),
+      secret('assertion-keys', { 'keys.pem': aCertificate().key }),
+      {
+        ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'internal-authorities' } },
+        data: { 'internal.pem': authority.cert },
+      },
+    ])
+    const { port } = new URL(gateway)
+    const get = request({
+      ...{ host: '127.0.0.1', port, servername: 'api.example.org', ca: authority.cert },
+      path: '/.well-known/oauth-protected-resource',
+    }).end()
+    const [answer] = await once(get, 'response')
+    t.equal(answer.statusCode, 200)
+    answer.resume()
+    const scrape = await (await fetch(`${pods.gateway.address('management')}/metrics`)).text()
+    t.match(scrape, /^scopegate_tls_certificate_expiry_seconds \d{10}$/m)
     await checkMetrics(t, pods)
     await stopBoth(t, pods)
   })
