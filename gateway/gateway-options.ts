@@ -1,5 +1,6 @@
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
+import type { PressureReading } from './limits/overload/read-pressure.ts'
 import type { ResolveName } from './upstreams/name-addresses.ts'
 
 /** What a gateway is started with, in one process or in each of its workers. */
@@ -10,4 +11,6 @@ export type GatewayOptions = {
   readonly assertionKey?: string | undefined
   /** Finds the addresses of upstreams; the system's resolver unless it is given. */
   readonly resolve?: ResolveName | undefined
+  /** What is looked at in place of this process to see whether it has too much to do. */
+  readonly readPressure?: (() => PressureReading) | undefined
 }

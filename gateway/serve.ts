@@ -13,6 +13,7 @@ import { type RevocationsSubscription, subscribeToRevocations } from './identity
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
 import { VerdictCache } from './identity/verdict-cache.ts'
 import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
+import { openOverload } from './limits/overload/open-overload.ts'
 import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
@@ -56,9 +57,16 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   let pipeline: Pipeline | undefined
   let subscription: RevocationsSubscription | undefined
   let draining = false
+  const overload = openOverload({
+    limits: config.overload,
+    logger,
+    processes: config.workers,
+    readPressure: options.readPressure,
+  })
   const metrics = createMetrics({
     version,
     logger,
+    overload: () => overload.monitor,
     inFlight: () => pipeline?.inFlight ?? 0,
     cacheEntries: () => cache.size,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
@@ -129,7 +137,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     nowMs: Date.now,
     tickMs,
     sessions,
-    draining: () => draining,
+    overload: overload.monitor,
+    onOverloaded: metrics.overloaded,
+    draining: () => draining || overload.monitor.closing,
   })
   const { handle, endStreams } = pipeline
   const onUnread = (unread: UnreadRequest): void => {
@@ -153,6 +163,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
     () => tls?.close(),
+    () => overload.close(),
     () => sessions.close(),
     () => accessLog.flush(),
     () => limiter.close(),
@@ -200,6 +211,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       checks: () => [
         { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
         { name: 'accepting', ok: !draining },
+        overload.monitor.check(),
       ],
       close,
     }

@@ -10,6 +10,11 @@ export const DEFAULTS = {
   drain: { delay: '5s', grace: '20s' },
   tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },
+  overload: {
+    heap: { close: 70, refuse: 80 },
+    memory: { close: 85, refuse: 92 },
+    loopDelay: { close: '250ms', refuse: '500ms' },
+  },
   websockets: { sessions: 10_000, sessionsPerCaller: 100 },
   logLevel: 'info',
 } as const

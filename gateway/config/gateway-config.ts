@@ -1,5 +1,6 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { ManagementAddress } from '../../runtime/management-address.ts'
+import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
 /** Who issues tokens, and how the gateway asks about them. */
@@ -73,6 +74,8 @@ export type GatewayConfig = {
     /** Client connections at once, all workers together. */
     readonly connections: number
   }
+  /** From where on connections end with their answers, and requests are refused. */
+  readonly overload: OverloadLimits
   /** Shares rate limits among processes; undefined: each counts for itself. */
   readonly redis: { readonly url: string } | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }

@@ -11,6 +11,7 @@ import {
   SecretText,
   TimeoutText,
 } from '../../runtime/value-shapes.ts'
+import { OverloadFile } from './overload-file.ts'
 
 const Issuer = Type.Object(
   {
@@ -141,6 +142,7 @@ export const GatewayFile = Type.Object(
         { description: 'how much a request may hold' },
       ),
     ),
+    overload: Type.Optional(OverloadFile),
     redis: Type.Optional(
       Type.Object(
         { url: SecretText('address of Redis: redis://… or rediss://…') },

@@ -9,7 +9,9 @@ import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
 import { readCertificate } from '../tls/read-certificate.ts'
 import { readAuthorities } from '../upstreams/read-authorities.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
+import { findDrainOrder } from './find-drain-order.ts'
 import { findIdleAuthorities } from './find-idle-authorities.ts'
+import { findOverloadOrder } from './find-overload-order.ts'
 import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
@@ -25,7 +27,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
 /**
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
- * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C308
+ * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
  * of what they mean together, C320 to C323 of TLS.
  */
 export function readGatewayConfig(options: {
@@ -62,6 +64,8 @@ export function readGatewayConfig(options: {
     problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
   }
   problems.push(...findAssertionTtl(value, displayPath(file)))
+  problems.push(...findDrainOrder(value, displayPath(file)))
+  problems.push(...findOverloadOrder(value, displayPath(file)))
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   problems.push(...findPlainBaseUrl(value, displayPath(file)))
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))

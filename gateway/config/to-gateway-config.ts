@@ -4,6 +4,7 @@ import { DEFAULTS } from './defaults.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import { type GatewayFile, issuerOf } from './gateway-file.ts'
 import { bytes, milliseconds } from './in-numbers.ts'
+import { toOverloadLimits } from './to-overload-limits.ts'
 import { toUpstreamSettings } from './to-upstream-settings.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
@@ -64,6 +65,7 @@ export function toGatewayConfig(
       tokenBytes: bytes(limits.token),
       connections: limits.connections,
     },
+    overload: toOverloadLimits(file.overload),
     redis: file.redis,
     websockets: {
       maxSessions: file.websockets?.sessions ?? DEFAULTS.websockets.sessions,

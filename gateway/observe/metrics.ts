@@ -1,9 +1,12 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { OverloadReason } from '../limits/overload/overload-level.ts'
+import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
 import { keep } from './keep.ts'
+import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics } from './policy-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { TalliedCounter } from './tallied-counter.ts'
@@ -20,6 +23,8 @@ export type Metrics = {
   rateLimitFallback(reason: FallbackReason): void
   /** Counts a connection that was closed because there were too many. */
   readonly connectionRefused: () => void
+  /** Counts a request refused because there was too much to do. */
+  readonly overloaded: (reason: OverloadReason) => void
   /** Counts an exception that one request ended with. */
   readonly requestBroke: () => void
   /** Replaces what is said about the policies. */
@@ -29,6 +34,7 @@ export type Metrics = {
 /** What is not counted as it happens but asked for whenever somebody reads the metrics. */
 export type MetricsSources = {
   readonly version: string
+  readonly overload: () => OverloadMonitor
   /** Of whose lines those are counted that were never written. */
   readonly logger: Logger
   readonly inFlight: () => number
@@ -86,6 +92,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     route: createRouteMeters(registers),
     upstream: createUpstreamMeters(registers, sources.upstreams),
     tokens: createTokenMeter(registers, sources.cacheEntries),
+    overloaded: addOverloadMetrics(registry, sources.overload),
     rateLimitFallback: (reason) => fallback(reason).inc(),
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,

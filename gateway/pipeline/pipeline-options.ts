@@ -1,5 +1,6 @@
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
+import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observe/access-log.ts'
 import type { RouteMeter } from '../observe/route-meter.ts'
 import type { TokenMeter } from '../observe/token-meter.ts'
@@ -35,6 +36,10 @@ export type PipelineOptions = {
   readonly tickMs: () => number
   /** Open WebSockets. */
   readonly sessions: WebsocketSessions
+  /** Whether there is too much to do: why requests are refused. */
+  readonly overload: { readonly refusing: OverloadReason | undefined }
+  /** Counts a request that is refused for that reason. */
+  readonly onOverloaded: (reason: OverloadReason) => void
   /** While true, connections end with the answer that is being given. */
   readonly draining: () => boolean
 }

@@ -44,7 +44,7 @@ const NOTHING: readonly string[] = []
  * refusal ends it. This is the only place that knows the order.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { verdicts, nowMs, tickMs } = options
+  const { verdicts, nowMs, tickMs, overload } = options
   const base = new URL(options.baseUrl)
   const canonicalRules = {
     origin: base.origin.toLowerCase(),
@@ -84,6 +84,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     )
     if ('refused' in canonical) return refuse(served, canonical)
     served.canonical = canonical
+    // One at a time is served even then, so that nothing can shut the door for good.
+    if (overload.refusing !== undefined && books.inFlight > 1) {
+      options.onOverloaded(overload.refusing)
+      return refuse(served, OVERLOADED)
+    }
 
     const matched = matchRoute(method, canonical.path, options.snapshot())
     if ('refused' in matched) return refuse(served, matched)
@@ -294,6 +299,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     },
   }
 }
+
+/** Twice as long as it takes to notice that there is less to do again. */
+const OVERLOADED: Refusal = { refused: 'overloaded', retryAfterSeconds: 4 }
 
 const AMBIGUOUS_CREDENTIALS: Refusal = {
   refused: 'credentials_ambiguous',

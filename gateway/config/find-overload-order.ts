@@ -1,0 +1,17 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import { toOverloadLimits } from './to-overload-limits.ts'
+
+/** What is milder comes first: C310 when it does not. */
+export function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const { heap, memory, loop } = toOverloadLimits(file.overload)
+  return Object.entries({ heap, memory, loopDelay: loop }).flatMap(([name, { close, refuse }]) =>
+    close <= refuse
+      ? []
+      : [
+          diagnostic('C310', `overload.${name}: close is above refuse`, wholeFile(shownAs), {
+            hint: 'connections end before requests are refused: close is at most refuse',
+          }),
+        ],
+  )
+}

@@ -1,0 +1,111 @@
+import type { Logger } from '../../../runtime/logger.ts'
+import type { ReadinessCheck } from '../../../runtime/ops-server.ts'
+import {
+  NORMAL,
+  nextOverloadLevel,
+  type OverloadLevel,
+  type OverloadLimits,
+  type OverloadReason,
+} from './overload-level.ts'
+import type { PressureReading } from './read-pressure.ts'
+
+export type OverloadMonitorOptions = {
+  readonly limits: OverloadLimits
+  readonly read: () => PressureReading
+  readonly collectGarbage: () => void
+  readonly logger: Logger
+}
+
+/** The heap of a small process is full within a second. */
+const READ_EVERY_MS = 100
+/** While the container's memory is short, what garbage holds of it is given back: two seconds. */
+const COLLECT_EVERY_READINGS = 20
+/** A process whose event loop comes so late cannot serve. Milliseconds. */
+const LAGGING_MS = 1_000
+/** One late turn is a collection or a large document; so many readings in a row are a state. */
+const LAGGING_READINGS = 3
+
+/** Looks at the process ten times a second and says what that means for requests. */
+export class OverloadMonitor {
+  /** Why requests are refused; undefined: they are not. Read on every request. */
+  refusing: OverloadReason | undefined
+  /** Connections end with their answers. */
+  closing = false
+  readonly #options: OverloadMonitorOptions
+  #level: OverloadLevel = NORMAL
+  #reading: PressureReading = { heap: 0, memory: 0, loop: 0, longestTurnMs: 0 }
+  #longestTurnMs = 0
+  #shortReadings = 0
+  #lagging = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: OverloadMonitorOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.look(), READ_EVERY_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  get level(): OverloadLevel['level'] {
+    return this.#level.level
+  }
+
+  get reading(): PressureReading {
+    return this.#reading
+  }
+
+  /** The latest that a turn of the event loop came since this was asked before. Milliseconds. */
+  takeLongestTurnMs(): number {
+    const longest = this.#longestTurnMs
+    this.#longestTurnMs = 0
+    return longest
+  }
+
+  /** Fails while the event loop stays behind: a load balancer has better places for requests then. */
+  check(): ReadinessCheck {
+    const ok = this.#lagging < LAGGING_READINGS
+    const ms = Math.round(this.#reading.longestTurnMs)
+    return { name: 'event_loop', ok, ...(ok ? {} : { detail: `turns come up to ${ms} ms late` }) }
+  }
+
+  /** Takes one reading. */
+  look(): void {
+    const { limits, read, collectGarbage } = this.#options
+    const before = this.#level
+    const reading = read()
+    this.#reading = reading
+    this.#longestTurnMs = Math.max(this.#longestTurnMs, reading.longestTurnMs)
+    this.#lagging = reading.longestTurnMs > LAGGING_MS ? this.#lagging + 1 : 0
+    const level = nextOverloadLevel(before, reading, limits)
+    this.#level = level
+    this.closing = level.level !== 'normal'
+    this.refusing = level.level === 'refusing' ? level.reason : undefined
+    if (level.level !== before.level) this.#tell(level, reading)
+    this.#shortReadings = level.reason === 'memory' ? this.#shortReadings + 1 : 0
+    if (this.#shortReadings > 0 && this.#shortReadings % COLLECT_EVERY_READINGS === 0) collectGarbage()
+  }
+
+  #tell({ level, reason }: OverloadLevel, { heap, memory, loop }: PressureReading): void {
+    const { logger } = this.#options
+    const fields = {
+      event: 'overload',
+      level,
+      reason,
+      heap_ratio: round(heap),
+      memory_ratio: round(memory),
+      loop_delay_ms: Math.round(loop),
+    }
+    if (level === 'normal') logger.info(fields, 'requests are served as usual again')
+    else if (level === 'closing') logger.warn(fields, 'connections end with their answers')
+    else logger.warn(fields, 'requests are refused')
+  }
+}
+
+function round(ratio: number): number {
+  return Math.round(ratio * 100) / 100
+}

@@ -1,0 +1,93 @@
+import { connect, createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { sumSamples } from '../../bench/product/sum-samples.ts'
+import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { until } from '../fixtures/until.ts'
+
+/** As much as a head may hold; the gateway keeps it as long as the request is under way. */
+const HEADERS = Array.from({ length: 60 }, (_, n) => `x-filler-${n}: ${'x'.repeat(1_000)}\r\n`).join('')
+
+/** An upstream that takes requests and answers none until it is told to. */
+async function startHangingUpstream(t: Test) {
+  const sockets = new Set<Socket>()
+  let answers = false
+  const answer = (socket: Socket): void =>
+    void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok')
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    socket.on('data', () => answers && answer(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const address = server.address()
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    release() {
+      answers = true
+      for (const socket of sockets) answer(socket)
+    },
+  }
+}
+
+const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
+  sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
+
+t.test('more requests than memory: it refuses, survives and recovers', async (t) => {
+  const cleanup = createCleanup()
+  t.teardown(() => cleanup.run())
+  const upstream = await startHangingUpstream(t)
+  const gateway = await startSoakGateway({
+    folder: t.testdir(),
+    cleanup,
+    upstream: upstream.url,
+    nodeOptions: ['--max-old-space-size=128'],
+    // The defaults of `overload`: without them this ends the process.
+    settings: { limits: { headers: '100KiB' } },
+  })
+  const { hostname, port } = new URL(gateway.url)
+  const statuses = new Map<string, number>()
+  const sockets = new Set<Socket>()
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  function attack(): void {
+    const socket = connect(Number(port), hostname)
+    sockets.add(socket)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    socket.once('data', (answer) => {
+      const status = answer.toString('latin1').slice(9, 12)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    })
+    socket.write(`GET /pub/x HTTP/1.1\r\nhost: a\r\n${HEADERS}\r\n`)
+  }
+  await until(
+    'requests are refused',
+    async () => {
+      for (let n = 0; n < 10; n++) attack()
+      return (statuses.get('503') ?? 0) > 100
+    },
+    60_000,
+  )
+  t.equal(gateway.process.child.exitCode, null)
+  t.ok((await metric(gateway, 'scopegate_overload_refused_total{reason="heap"}')) > 0)
+  t.equal((await fetch(`${gateway.managementUrl}/livez`)).status, 200)
+
+  upstream.release()
+  for (const socket of sockets) socket.destroy()
+  await until(
+    'it serves as usual again',
+    async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${gateway.url}/pub/x`)))
+      for (const answer of answers) await answer.text()
+      return answers.every(({ status, headers }) => status === 200 && headers.get('connection') !== 'close')
+    },
+    60_000,
+  )
+  t.equal(await metric(gateway, 'scopegate_overload_level'), 0)
+  t.equal(gateway.process.child.exitCode, null)
+})

@@ -1,0 +1,107 @@
+import t from 'tap'
+import { collectGarbage } from '../../../../gateway/limits/overload/collect-garbage.ts'
+import { OverloadMonitor } from '../../../../gateway/limits/overload/overload-monitor.ts'
+import {
+  createPressureReader,
+  type PressureReading,
+} from '../../../../gateway/limits/overload/read-pressure.ts'
+import { createLogger } from '../../../../runtime/logger.ts'
+
+const CALM: PressureReading = { heap: 0.2, memory: 0, loop: 1, longestTurnMs: 5 }
+const LIMITS = {
+  heap: { close: 0.85, refuse: 0.92 },
+  memory: { close: 0.85, refuse: 0.92 },
+  loop: { close: 250, refuse: 500 },
+}
+
+function aMonitor() {
+  const state = { reading: CALM, collections: 0, log: '' }
+  const monitor = new OverloadMonitor({
+    limits: LIMITS,
+    read: () => state.reading,
+    collectGarbage: () => {
+      state.collections += 1
+    },
+    logger: createLogger({ level: 'info', service: 'gateway' }, { write: (line) => (state.log += line) }),
+  })
+  const look = (times: number, reading: Partial<PressureReading>): void => {
+    state.reading = { ...CALM, ...reading }
+    for (let time = 0; time < times; time++) monitor.look()
+  }
+  return { monitor, state, look }
+}
+
+t.test('OverloadMonitor refuses, closes and recovers, and tells each change once', async (t) => {
+  const { monitor, state, look } = aMonitor()
+  look(5, {})
+  t.match(monitor, { refusing: undefined, closing: false, level: 'normal' })
+  look(5, { heap: 0.95 })
+  t.match(monitor, { refusing: 'heap', closing: true, level: 'refusing' })
+  look(20, {})
+  t.match(monitor, { refusing: undefined, closing: true, level: 'closing' })
+  look(20, {})
+  t.match(monitor, { refusing: undefined, closing: false, level: 'normal' })
+  const told = state.log
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.match(told, [
+    { level: 'refusing', reason: 'heap', heap_ratio: 0.95 },
+    { level: 'closing', heap_ratio: 0.2 },
+    { level: 'normal' },
+  ])
+  t.equal(told.length, 3)
+})
+
+t.test(
+  'OverloadMonitor has garbage collected every two seconds while the container is short of memory, and only then',
+  async (t) => {
+    const { state, look } = aMonitor()
+    look(100, {})
+    look(100, { loop: 900 })
+    t.equal(state.collections, 0)
+    look(100, { heap: 0.95 })
+    t.equal(state.collections, 0, 'the heap is looked after where it is watched')
+    look(60, { memory: 0.95 })
+    t.equal(state.collections, 3)
+  },
+)
+
+t.test(
+  'OverloadMonitor is not ready while turns stay more than a second late; one late turn is nothing',
+  async (t) => {
+    const { monitor, look } = aMonitor()
+    look(2, { longestTurnMs: 1_500 })
+    t.strictSame(monitor.check(), { name: 'event_loop', ok: true })
+    look(1, { longestTurnMs: 1_500.4 })
+    t.strictSame(monitor.check(), { name: 'event_loop', ok: false, detail: 'turns come up to 1500 ms late' })
+    look(1, { longestTurnMs: 900 })
+    t.equal(monitor.check().ok, true)
+    t.equal(monitor.takeLongestTurnMs(), 1_500.4)
+    t.equal(monitor.takeLongestTurnMs(), 0)
+  },
+)
+
+t.test('createPressureReader() sees a blocked event loop, and what a full collection leaves', async (t) => {
+  const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
+  t.teardown(() => reader.close())
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  reader.read()
+  const until = performance.now() + 300
+  while (performance.now() < until);
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const reading = reader.read()
+  t.ok(reading.longestTurnMs >= 200, `${reading.longestTurnMs} ms`)
+  t.ok(reading.heap > 0 && reading.heap < 1, `${reading.heap}`)
+  t.ok(reading.memory >= 0 && Number.isFinite(reading.memory), `${reading.memory}`)
+
+  const garbage = Array.from({ length: 200_000 }, (_, at) => ({ at }))
+  t.equal(garbage.length, 200_000)
+  garbage.length = 0
+  collectGarbage()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const lively = reader.read().heap
+  const more = Array.from({ length: 200_000 }, (_, at) => ({ at }))
+  t.equal(reader.read().heap <= lively, true, 'what came since may be garbage')
+  t.equal(more.length, 200_000)
+})
