@@ -13,7 +13,7 @@ export const DEFAULTS = {
   overload: {
     heap: { close: 70, refuse: 80 },
     memory: { close: 85, refuse: 92 },
-    loopDelay: { close: '250ms', refuse: '500ms' },
+    loopDelay: { close: '500ms', refuse: '1s' },
   },
   websockets: { sessions: 10_000, sessionsPerCaller: 100 },
   logLevel: 'info',

@@ -3,9 +3,14 @@ import { join } from 'node:path'
 import { Ajv, type SchemaObject } from 'ajv'
 import t, { type Test } from 'tap'
 import { isMap, isScalar, parse, parseDocument } from 'yaml'
+import { DEFAULTS } from '../../gateway/config/defaults.ts'
+import { parseDurationMs } from '../../runtime/duration.ts'
 import type { KubeObject } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
+
+/** The gateway's default `drain.grace` and its last resort; the authorization server ends in as much. */
+const LONGEST_END_SECONDS = (parseDurationMs(DEFAULTS.drain.grace) ?? 0) / 1_000 + 5
 
 const CASES = readdirSync(join(CHART, 'ci')).sort()
 const valuesOf = (file: string): readonly string[] => ['--values', join(CHART, 'ci', file)]
@@ -178,7 +183,7 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
   t.equal(container.readinessProbe?.httpGet.path, '/readyz')
   const sleep = container.lifecycle?.preStop?.sleep?.seconds ?? 0
   t.ok(
-    sleep < (template.spec.terminationGracePeriodSeconds ?? 0),
+    sleep + LONGEST_END_SECONDS <= (template.spec.terminationGracePeriodSeconds ?? 0),
     `${what} has time to drain after its preStop sleep`,
   )
   const mounted = container.volumeMounts?.map((mount) => mount.name) ?? []

@@ -173,3 +173,41 @@ t.test('readGatewayConfig() reads the authorities of an upstream, and refuses wh
   t.throws(() => read('http://platform', cert), { message: /C323.*learning-platform\.caFile/ })
   t.equal(read('https://platform', `ours:\n${cert}`), cert.trim())
 })
+
+t.test(
+  'readGatewayConfig() refuses a drain whose delay is not below its grace, and says what to do',
+  async (t) => {
+    const dir = aConfigDir(t)
+    for (const [delay, grace] of [
+      ['20s', '20s'],
+      ['30s', '20s'],
+    ] as const)
+      t.throws(
+        () =>
+          readGatewayConfig(
+            withSecret(dir, { SCOPEGATE_DRAIN__DELAY: delay, SCOPEGATE_DRAIN__GRACE: grace }),
+          ),
+        { exitCode: 3, message: /C309[\s\S]*delay[\s\S]*set drain\.grace/ },
+        `${delay} of ${grace}`,
+      )
+    const { config } = readGatewayConfig(withSecret(dir, { SCOPEGATE_DRAIN__DELAY: '19s' }))
+    t.strictSame(config.drain, { delayMs: 19_000, graceMs: 20_000 })
+  },
+)
+
+t.test('readGatewayConfig() reads marks of overload, and refuses them in the wrong order', async (t) => {
+  const dir = aConfigDir(t)
+  const { config } = readGatewayConfig(withSecret(dir, { SCOPEGATE_OVERLOAD__LOOP_DELAY__REFUSE: '2s' }))
+  t.strictSame(config.overload, {
+    heap: { close: 0.7, refuse: 0.8 },
+    memory: { close: 0.85, refuse: 0.92 },
+    loop: { close: 500, refuse: 2_000 },
+  })
+  t.throws(() => readGatewayConfig(withSecret(dir, { SCOPEGATE_OVERLOAD__HEAP__REFUSE: '60' })), {
+    exitCode: 3,
+    message: /C310[\s\S]*overload\.heap/,
+  })
+  t.throws(() => readGatewayConfig(withSecret(dir, { SCOPEGATE_OVERLOAD__MEMORY__CLOSE: '0' })), {
+    message: /overload\.memory\.close|OVERLOAD__MEMORY__CLOSE/,
+  })
+})
