@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { holdConversation } from '../fixtures/hold-conversation.ts'
+import { madeUpConversation, readMark, renderConversation } from '../fixtures/made-up-conversation.ts'
+import { type StrictRequest, startStrictUpstream } from '../fixtures/strict-upstream.ts'
+
+// FUZZ_FORWARD_RUNS asks for more. A failure prints its seed, and FUZZ_FORWARD_SEED plays it again.
+const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 3_000)
+const SEED = process.env['FUZZ_FORWARD_SEED']
+const LIMIT_MS = 60_000 + RUNS * 50
+
+t.test(
+  `${RUNS} connections: what is accepted is forwarded exactly once, and what is forwarded is answered`,
+  { timeout: LIMIT_MS },
+  async (t) => {
+    const upstream = await startStrictUpstream((request) => request % 3)
+    t.teardown(() => upstream.close())
+    const under = await startGatewayUnderTest(t, {
+      change: (config) => ({
+        ...config,
+        upstreams: config.upstreams.map((one) =>
+          one.name === 'api' ? { ...one, urls: [upstream.url] } : one,
+        ),
+      }),
+    })
+    const counts = { forwarded: 0, refused: 0, ended: 0, reset: 0 }
+    let number = 0
+    let seen = 0
+
+    /** Requests that arrived since the last call, but for what a client that left earlier had sent. */
+    function arrivedOf(current: number): readonly StrictRequest[] {
+      const fresh = upstream.requests.slice(seen)
+      seen = upstream.requests.length
+      return fresh.filter((one) => (markOf(one)?.conversation ?? current) === current)
+    }
+
+    const property = fc.asyncProperty(madeUpConversation, async (conversation) => {
+      number += 1
+      const bytes = renderConversation(conversation, number)
+      const { statuses, ended, reset } = await holdConversation(under.gateway.url, bytes, conversation)
+      const arrived = arrivedOf(number)
+      const accepted = statuses.filter((status) => status === 200).length
+      counts.forwarded += arrived.length
+      counts.refused += statuses.length - accepted
+      if (ended) counts.ended += 1
+      if (reset) counts.reset += 1
+      const outcome = `${arrived.length} forwarded, answers: ${statuses} for ${JSON.stringify(bytes)}`
+      if (upstream.problems.length > 0) throw new Error(`not well-formed: ${upstream.problems}`)
+      if (statuses.some((status) => status >= 500)) throw new Error(outcome)
+      if (arrived.length < accepted) throw new Error(outcome)
+      // One that is being forwarded has no answer yet when its client leaves; those behind it are never begun.
+      if (!reset && arrived.length > accepted + (ended ? 1 : 0)) throw new Error(outcome)
+      inOrder(arrived)
+    })
+    await fc.assert(property, { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) })
+
+    t.match(
+      await under.raw('GET /pub/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+      /^HTTP\/1\.1 200 /,
+      'and the gateway goes on',
+    )
+    t.doesNotThrow(() => inOrder(upstream.requests), 'in all there was, nothing twice and nothing overtaken')
+    t.notMatch(under.logText(), /request_failed|"http.response.status_code":500/, 'nothing broke')
+    t.ok(counts.forwarded > RUNS / 4 && counts.refused > RUNS / 4)
+    t.comment(
+      `${RUNS} connections: ${counts.forwarded} requests forwarded once, ${counts.refused} refused; clients that ended their side early ${counts.ended}, that reset ${counts.reset}`,
+    )
+  },
+)
+
+function markOf({ headers }: StrictRequest): ReturnType<typeof readMark> {
+  return readMark(headers.find(([name]) => name === 'x-mark')?.[1] ?? '')
+}
+
+/** @throws {Error} when a request came twice, or before one that its client had sent earlier. */
+function inOrder(requests: readonly StrictRequest[]): void {
+  const last = new Map<number, number>()
+  for (const one of requests) {
+    const mark = markOf(one)
+    if (mark === undefined) continue
+    if ((last.get(mark.conversation) ?? -1) >= mark.request)
+      throw new Error(`twice, or overtaken: ${JSON.stringify(one.headers)}`)
+    last.set(mark.conversation, mark.request)
+  }
+}
