@@ -1,0 +1,100 @@
+/** An answer, or as much of one as has come. */
+export type ReadAnswer = {
+  readonly status: number
+  /** Names in lower case; of repeated ones the last. */
+  readonly headers: ReadonlyMap<string, string>
+  /** Without chunk framing, one character for each byte. */
+  readonly body: string
+  /** `whole` by its own framing; `until_close` has none, and is whole when the connection ends in good order. */
+  readonly state: 'whole' | 'part' | 'until_close'
+}
+
+const BREAK = '\r\n'
+const HEAD_END = '\r\n\r\n'
+
+/**
+ * Reads the answers on one connection, byte for byte, as strictly as a client may.
+ * Source: RFC 9112 sections 6 and 7. Interim answers are passed over.
+ */
+export class AnswerReader {
+  #rest = ''
+
+  /** What is left behind the answers that were taken. */
+  get rest(): string {
+    return this.#rest
+  }
+
+  /** @param text one character for each byte. */
+  push(text: string): void {
+    this.#rest += text
+  }
+
+  /**
+   * Takes the next answer off the front once it is whole.
+   * @param method of the request that it belongs to: the answer to HEAD has no body.
+   */
+  take(method: string): ReadAnswer | undefined {
+    const read = this.#read(method)
+    if (read?.answer.state !== 'whole') return undefined
+    this.#rest = this.#rest.slice(read.end)
+    return read.answer
+  }
+
+  /** What there is of the next answer; undefined while its head is not whole. */
+  peek(method: string): ReadAnswer | undefined {
+    return this.#read(method)?.answer
+  }
+
+  #read(method: string): { readonly answer: ReadAnswer; readonly end: number } | undefined {
+    while (/^HTTP\/1\.1 1\d\d /.test(this.#rest)) {
+      const interimEnd = this.#rest.indexOf(HEAD_END)
+      if (interimEnd === -1) return undefined
+      this.#rest = this.#rest.slice(interimEnd + HEAD_END.length)
+    }
+    const text = this.#rest
+    const headEnd = text.indexOf(HEAD_END)
+    if (headEnd === -1) return undefined
+    const [first = '', ...lines] = text.slice(0, headEnd).split(BREAK)
+    const headers = new Map(
+      lines.map((line) => {
+        const colon = line.indexOf(':')
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      }),
+    )
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1] ?? Number.NaN)
+    const from = headEnd + HEAD_END.length
+    const length = headers.get('content-length')
+    const answer = { status, headers }
+    if (method === 'HEAD' || status === 204 || status === 304)
+      return { answer: { ...answer, body: '', state: 'whole' }, end: from }
+    if (headers.get('transfer-encoding') === 'chunked') {
+      const { body, end } = readChunks(text, from)
+      return { answer: { ...answer, body, state: end === -1 ? 'part' : 'whole' }, end }
+    }
+    if (length === undefined)
+      return { answer: { ...answer, body: text.slice(from), state: 'until_close' }, end: text.length }
+    const end = from + Number(length)
+    return {
+      answer: { ...answer, body: text.slice(from, end), state: text.length < end ? 'part' : 'whole' },
+      end,
+    }
+  }
+}
+
+/** @returns the end of the last chunk, or -1 while that has not come. */
+function readChunks(text: string, from: number): { readonly body: string; readonly end: number } {
+  let body = ''
+  let at = from
+  for (;;) {
+    const lineEnd = text.indexOf(BREAK, at)
+    if (lineEnd === -1) return { body, end: -1 }
+    const digits = text.slice(at, lineEnd)
+    if (!/^[0-9a-f]{1,8}$/i.test(digits)) return { body, end: -1 }
+    const size = Number.parseInt(digits, 16)
+    const dataEnd = lineEnd + BREAK.length + size
+    body += text.slice(lineEnd + BREAK.length, dataEnd)
+    at = dataEnd + BREAK.length
+    if (text.length < at) return { body, end: -1 }
+    if (size === 0) return { body, end: at }
+  }
+}

@@ -1,0 +1,41 @@
+// npm run soak:bleed [-- --requests N]: requests that say which one they are, on kept-alive connections that clients leave at
+// any byte. Bar: no answer, and no part of one, is another request's.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCleanup } from '../cleanup.ts'
+import { readCount } from './read-count.ts'
+import { heldBleed, soakBleed } from './soak-bleed.ts'
+
+const requests = readCount(process.argv.slice(2), 'requests') ?? 1_000_000
+const cleanup = createCleanup()
+const folder = mkdtempSync(join(tmpdir(), 'scopegate-soak-'))
+cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
+
+try {
+  const startedMs = performance.now()
+  const soak = await soakBleed({
+    folder,
+    cleanup,
+    requests,
+    onCounts: ({ requests: sent, answered, mismatches }) =>
+      console.log(`${sent} of ${requests} requests, ${answered} answered, ${mismatches} mismatches`),
+  })
+  const { counts, upstream, unanswered } = soak
+  const seconds = (performance.now() - startedMs) / 1_000
+  console.log(
+    `requests ${counts.requests}   answered ${counts.answered}   left while sending ${counts.left.sending}, waiting ${counts.left.waiting}, receiving ${counts.left.receiving}   connections ${counts.connections}   in ${seconds.toFixed(1)} s`,
+  )
+  console.log(
+    `at the upstream ${upstream.requests}   mixed up ${upstream.problems.length}   repeated ${upstream.repeated}   sent behind the last answer ${counts.putOff.length}, of those forwarded ${unanswered}`,
+  )
+  for (const [what, count] of counts.failed) console.log(`  failed, ${what}: ${count}`)
+  for (const example of [...counts.examples, ...upstream.problems.slice(0, 10)]) console.log(`  ${example}`)
+  const verdict = heldBleed(soak) ? 'held' : 'NOT held'
+  console.log(`mismatches ${counts.mismatches}\nbar: 0 mismatches: ${verdict}`)
+  process.exitCode = heldBleed(soak) ? 0 : 1
+} finally {
+  await cleanup.run()
+}

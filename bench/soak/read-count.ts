@@ -1,0 +1,24 @@
+import { parseArgs } from 'node:util'
+import { BenchError } from '../bench-error.ts'
+
+/**
+ * Reads `--<option> N`, a whole number from 1; undefined when it is not given.
+ * @throws {BenchError} ERR_BENCH_USAGE for anything else.
+ */
+export function readCount(args: readonly string[], option: string): number | undefined {
+  const text = parse(args, option)
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new BenchError('ERR_BENCH_USAGE', `--${option} takes a whole number from 1, not "${text}".`)
+  return Number(text)
+}
+
+function parse(args: readonly string[], option: string): string | undefined {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { [option]: { type: 'string' } } })
+    const value = values[option]
+    return typeof value === 'string' ? value : undefined
+  } catch (cause) {
+    throw new BenchError('ERR_BENCH_USAGE', cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}

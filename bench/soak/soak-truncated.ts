@@ -1,0 +1,115 @@
+import { connect } from 'node:net'
+import type { Cleanup } from '../cleanup.ts'
+import { AnswerReader } from './answer-reader.ts'
+import { randomBelow } from './random.ts'
+import { startSoakGateway } from './start-soak-gateway.ts'
+import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
+
+/** What clients made of answers that broke off at the upstream. */
+export type TruncationCounts = {
+  /** Answers that broke off. */
+  truncated: number
+  /** Of those, what a client took for whole. By the way it broke off. */
+  readonly takenForWhole: Map<Cut, number>
+  /** Of those, how many were told by 502, and how many by a connection that broke. */
+  readonly told: { refused: number; broken: number }
+  /** Whole answers, and those of them that did not arrive so. */
+  whole: number
+  notWhole: number
+  /** Statuses that are neither 200 nor 502. */
+  readonly others: Map<number, number>
+}
+
+const CLIENTS = 32
+const LARGEST_BYTES = 40_000
+const WHOLE: readonly Cut[] = ['whole by length', 'whole by chunks']
+
+/**
+ * Takes answers that break off at the upstream, in every way there is, through a gateway, as a client of HTTP/1.1 and as one
+ * of HTTP/1.0. After each one that breaks off comes a whole one, so that the upstream is not taken for dead.
+ */
+export async function soakTruncated(options: {
+  readonly folder: string
+  readonly cleanup: Cleanup
+  readonly truncated: number
+  readonly counts?: TruncationCounts
+}): Promise<TruncationCounts> {
+  const { folder, cleanup, truncated, counts = noTruncations() } = options
+  const upstream = await startTruncatingUpstream(cleanup)
+  const gateway = await startSoakGateway({ folder, cleanup, upstream })
+  const cuts = (Object.keys(CUTS) as Cut[]).filter((cut) => !CUTS[cut].whole)
+  async function client(): Promise<void> {
+    while (counts.truncated < truncated) {
+      const cut = cuts[counts.truncated % cuts.length] as Cut
+      counts.truncated += 1
+      note(counts, cut, await take(gateway.url, cut))
+      const whole = WHOLE[randomBelow(WHOLE.length)] as Cut
+      counts.whole += 1
+      note(counts, whole, await take(gateway.url, whole))
+    }
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+  return counts
+}
+
+export function noTruncations(): TruncationCounts {
+  return {
+    truncated: 0,
+    takenForWhole: new Map(),
+    told: { refused: 0, broken: 0 },
+    whole: 0,
+    notWhole: 0,
+    others: new Map(),
+  }
+}
+
+/** Whether nothing was taken for what it was not. */
+export function heldTruncated({ takenForWhole, notWhole, others }: TruncationCounts): boolean {
+  return takenForWhole.size === 0 && notWhole === 0 && others.size === 0
+}
+
+type Taken = {
+  readonly status: number
+  readonly bytes: number
+  readonly asked: number
+  readonly whole: boolean
+}
+
+function note(counts: TruncationCounts, cut: Cut, taken: Taken): void {
+  const { status, whole, bytes, asked } = taken
+  if (CUTS[cut].whole) {
+    if (status !== 200 || !whole || bytes !== asked) counts.notWhole += 1
+    return
+  }
+  if (status === 502) counts.told.refused += 1
+  else if (!whole) counts.told.broken += 1
+  else if (status === 200) counts.takenForWhole.set(cut, (counts.takenForWhole.get(cut) ?? 0) + 1)
+  else counts.others.set(status, (counts.others.get(status) ?? 0) + 1)
+}
+
+/** One request on a connection of its own, and what a client makes of what comes back. Status 0: nothing came. */
+function take(url: string, cut: Cut): Promise<Taken> {
+  const { hostname, port, host } = new URL(url)
+  const version = Math.random() < 0.5 ? '1.1' : '1.0'
+  const asked = 1 + randomBelow(LARGEST_BYTES)
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+    const reader = new AnswerReader()
+    let ended = false
+    socket.setEncoding('latin1')
+    socket.write(
+      `GET /pub/cut?cut=${encodeURIComponent(cut)}&bytes=${asked} HTTP/${version}\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+    )
+    socket.on('data', (text: string) => reader.push(text))
+    socket.on('end', () => {
+      ended = true
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', (hadError) => {
+      const answer = reader.peek('GET')
+      // Without a length, the end of the connection is the end of the body, unless it is a reset.
+      const whole = answer?.state === 'whole' || (answer?.state === 'until_close' && ended && !hadError)
+      resolve({ status: answer?.status ?? 0, bytes: answer?.body.length ?? 0, asked, whole })
+    })
+  })
+}

@@ -1,0 +1,99 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Cleanup } from '../cleanup.ts'
+import { randomBelow } from './random.ts'
+
+/** Ways to stop in the middle of an answer; `whole` ones stop at its end. */
+export const CUTS = {
+  'whole by length': { whole: true, framing: 'length', stop: 'none' },
+  'whole by chunks': { whole: true, framing: 'chunked', stop: 'none' },
+  'short of its length, FIN': { whole: false, framing: 'length', stop: 'end' },
+  'short of its length, RST': { whole: false, framing: 'length', stop: 'reset' },
+  'in a chunk, FIN': { whole: false, framing: 'chunked', stop: 'end' },
+  'in a chunk, RST': { whole: false, framing: 'chunked', stop: 'reset' },
+  'without a last chunk, FIN': { whole: false, framing: 'between', stop: 'end' },
+  'without a last chunk, RST': { whole: false, framing: 'between', stop: 'reset' },
+  'in the last chunk, FIN': { whole: false, framing: 'last', stop: 'end' },
+  'junk for a chunk': { whole: false, framing: 'junk', stop: 'none' },
+  'in the head, FIN': { whole: false, framing: 'head', stop: 'end' },
+  'in the head, RST': { whole: false, framing: 'head', stop: 'reset' },
+  'without a length, RST': { whole: false, framing: 'none', stop: 'reset' },
+} as const
+export type Cut = keyof typeof CUTS
+
+/** Starts an upstream that answers `?cut=<one of CUTS>&bytes=<size>` and stops where that says. */
+export async function startTruncatingUpstream(cleanup: Cleanup): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => undefined)
+    let received = ''
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      received += text
+      if (!received.endsWith('\r\n\r\n')) return
+      const query = new URL(received.slice(0, received.indexOf(' HTTP/')).split(' ')[1] ?? '/', 'http://a')
+      received = ''
+      answer(socket, {
+        cut: (query.searchParams.get('cut') ?? 'whole by length') as Cut,
+        bytes: Number(query.searchParams.get('bytes')),
+      })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanup.add(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function answer(socket: Socket, { cut, bytes }: { readonly cut: Cut; readonly bytes: number }): void {
+  const { framing, stop } = CUTS[cut]
+  const text = render(cut, bytes)
+  // Sometimes the head is seen before what goes wrong, sometimes with it.
+  const at = randomBelow(3) === 0 ? randomBelow(text.length) : 0
+  const finish = (): void => {
+    if (stop === 'end') socket.end()
+    if (stop === 'reset') socket.resetAndDestroy()
+  }
+  socket.write(text.slice(0, at), 'latin1', () =>
+    socket.write(
+      text.slice(at),
+      'latin1',
+      framing === 'none' || randomBelow(2) === 0 ? later(finish) : finish,
+    ),
+  )
+}
+
+/** A reset that overtakes the bytes before it would be one before the answer. */
+function later(then: () => void): () => void {
+  return () => void setTimeout(then, 2 + randomBelow(5))
+}
+
+function render(cut: Cut, bytes: number): string {
+  const { framing, whole } = CUTS[cut]
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n'
+  const body = 'x'.repeat(bytes)
+  switch (framing) {
+    case 'length':
+      return `${head}content-length: ${bytes}\r\n\r\n${whole ? body : body.slice(0, randomBelow(bytes))}`
+    case 'head':
+      return head.slice(0, 1 + randomBelow(head.length))
+    case 'none':
+      return `${head}\r\n${body}`
+    case 'chunked': {
+      const chunks = `${chunk(body)}0\r\n\r\n`
+      return `${head}transfer-encoding: chunked\r\n\r\n${whole ? chunks : chunks.slice(0, randomBelow(bytes))}`
+    }
+    case 'between':
+      return `${head}transfer-encoding: chunked\r\n\r\n${chunk(body)}`
+    case 'last':
+      return `${head}transfer-encoding: chunked\r\n\r\n${chunk(body)}0${'\r\n\r'.slice(0, randomBelow(4))}`
+    case 'junk':
+      return `${head}transfer-encoding: chunked\r\n\r\n${chunk(body)}zz\r\n`
+  }
+}
+
+function chunk(body: string): string {
+  return `${body.length.toString(16)}\r\n${body}\r\n`
+}

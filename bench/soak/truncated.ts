@@ -1,0 +1,33 @@
+// npm run soak:truncated [-- --answers N]: answers that break off at the upstream. Bar: no client takes one for whole.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCleanup } from '../cleanup.ts'
+import { readCount } from './read-count.ts'
+import { heldTruncated, noTruncations, soakTruncated } from './soak-truncated.ts'
+
+const truncated = readCount(process.argv.slice(2), 'answers') ?? 10_000
+const cleanup = createCleanup()
+const folder = mkdtempSync(join(tmpdir(), 'scopegate-soak-'))
+cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
+
+try {
+  const counts = noTruncations()
+  const progress = setInterval(
+    () => console.log(`${counts.truncated} of ${truncated} answers broke off`),
+    10_000,
+  )
+  await soakTruncated({ folder, cleanup, truncated, counts }).finally(() => clearInterval(progress))
+  console.log(
+    `broke off ${counts.truncated}   told by 502 ${counts.told.refused}, by a broken connection ${counts.told.broken}   whole beside them ${counts.whole}, not delivered so ${counts.notWhole}`,
+  )
+  for (const [status, count] of counts.others) console.log(`  status ${status}: ${count}`)
+  for (const [cut, count] of counts.takenForWhole) console.log(`  taken for whole, ${cut}: ${count}`)
+  const verdict = heldTruncated(counts) ? 'held' : 'NOT held'
+  console.log(`bar: 0 taken for whole: ${verdict}`)
+  process.exitCode = heldTruncated(counts) ? 0 : 1
+} finally {
+  await cleanup.run()
+}
