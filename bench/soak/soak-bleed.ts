@@ -1,5 +1,6 @@
 import type { Cleanup } from '../cleanup.ts'
 import { type BleedCounts, bleedLoad, noCounts } from './bleed-load.ts'
+import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { type NonceUpstream, startNonceUpstream } from './start-nonce-upstream.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 
@@ -22,7 +23,12 @@ export async function soakBleed(options: {
 }): Promise<BleedSoak> {
   const { folder, cleanup, requests, onCounts } = options
   const upstream = await startNonceUpstream(cleanup)
-  const gateway = await startSoakGateway({ folder, cleanup, upstream: upstream.url })
+  const gateway = await startSoakGateway({
+    folder,
+    cleanup,
+    upstream: upstream.url,
+    settings: NEVER_OVERLOADED,
+  })
   const counts = noCounts()
   const progress =
     onCounts === undefined ? undefined : setInterval(() => onCounts(counts), options.everyMs ?? 10_000)

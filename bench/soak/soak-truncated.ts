@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 import { AnswerReader } from './answer-reader.ts'
+import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { randomBelow } from './random.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
@@ -36,7 +37,7 @@ export async function soakTruncated(options: {
 }): Promise<TruncationCounts> {
   const { folder, cleanup, truncated, counts = noTruncations() } = options
   const upstream = await startTruncatingUpstream(cleanup)
-  const gateway = await startSoakGateway({ folder, cleanup, upstream })
+  const gateway = await startSoakGateway({ folder, cleanup, upstream, settings: NEVER_OVERLOADED })
   const cuts = (Object.keys(CUTS) as Cut[]).filter((cut) => !CUTS[cut].whole)
   async function client(): Promise<void> {
     while (counts.truncated < truncated) {
