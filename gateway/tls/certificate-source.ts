@@ -85,7 +85,14 @@ export function openCertificateSource(options: {
     )
   }
 
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref()
+  // A file system that hangs is asked once.
+  let looking = false
+  const timer = setInterval(async () => {
+    if (looking) return
+    looking = true
+    await look()
+    looking = false
+  }, LOOK_EVERY_MS).unref()
   return {
     get current() {
       return current

@@ -3,6 +3,7 @@ import t from 'tap'
 import { Agent as UndiciAgent, WebSocket } from 'undici'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { startTlsGateway } from '../../fixtures/a-tls-gateway.ts'
+import { askForHalfAnAnswer } from '../../fixtures/half-an-answer.ts'
 import { until } from '../../fixtures/until.ts'
 import { startWebsocketUpstream } from '../../fixtures/websocket-upstream.ts'
 
@@ -41,25 +42,9 @@ t.test('the rules for bytes on a connection hold inside TLS', async (t) => {
 
 t.test('half an answer to an HTTP/1.0 client does not end in good order', async (t) => {
   const under = await startTlsGateway(t)
-  let die: () => void = () => undefined
-  under.upstream.reply((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n')
-    die = () => socket.destroy()
-  })
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-    const client = await under.shake({ maxVersion })
-    client.removeAllListeners('error')
-    const outcome = new Promise((resolve) => {
-      client.on('error', (error: NodeJS.ErrnoException) => resolve(error.code))
-      client.on('end', () => resolve('a clean end'))
-    })
-    let received = ''
-    client.on('data', (chunk) => {
-      received += chunk.toString()
-      if (received.endsWith('half')) die()
-    })
-    client.write('GET /pub/x HTTP/1.0\r\n\r\n')
-    t.equal(await outcome, 'ECONNRESET', maxVersion)
+    const { outcome, received } = await askForHalfAnAnswer(under, await under.shake({ maxVersion }))
+    t.equal(outcome, 'ECONNRESET', maxVersion)
     t.match(received, /half$/)
   }
 })
