@@ -11,6 +11,8 @@ export type GatewayOptions = {
   readonly assertionKey?: string | undefined
   /** Finds the addresses of upstreams; the system's resolver unless it is given. */
   readonly resolve?: ResolveName | undefined
+  /** A clock that never jumps, in place of the process's own. Milliseconds. */
+  readonly tickMs?: (() => number) | undefined
   /** What is looked at in place of this process to see whether it has too much to do. */
   readonly readPressure?: (() => PressureReading) | undefined
 }

@@ -42,14 +42,13 @@ const MAX_INTROSPECTIONS = 1_024
 /** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
 const FIRST_DESCRIPTION_MS = 1_000
 
-const tickMs = (): number => performance.now()
-
 /**
  * Serves the public port: opens everything that requests need, in the order in which one thing needs another.
  * @throws {BootError} for policies that are not valid, or an address that cannot be had.
  */
 export async function serve(options: GatewayOptions): Promise<Serving> {
   const { config, logger, resolve = systemAddresses } = options
+  const tickMs = options.tickMs ?? (() => performance.now())
   const policies = readPolicies(config, logger)
   const version = readPackageVersion()
   const cache = new VerdictCache(config.tokenCache)
@@ -139,6 +138,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     sessions,
     overload: overload.monitor,
     onOverloaded: metrics.overloaded,
+    onBroken: metrics.requestBroke,
     draining: () => draining || overload.monitor.closing,
   })
   const { handle, endStreams } = pipeline

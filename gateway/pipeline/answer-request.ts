@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { formatErrorBody } from '../../oauth/error-body.ts'
 import type { Refusal } from '../refusal.ts'
 import { decisionOf } from './decision-of.ts'
 import { refusalAnswer } from './own-answers.ts'
@@ -13,6 +14,8 @@ export type Answerer = {
   readonly refuse: (served: Served, refusal: Refusal) => void
   /** A defect of ours: that request alone fails, and nobody learns why but the log. */
   readonly broke: (served: Served, error: unknown) => void
+  /** The same, of a request that has not even an id. */
+  readonly brokeEarly: (response: ServerResponse, error: unknown) => void
   /**
    * Whether the connection ends with the upstream's answer that is about to be sent; from then on nothing more is read
    * from it. RFC 9112 section 9.6.
@@ -24,7 +27,7 @@ export type Answerer = {
 
 /** Makes what answers in the gateway's name. */
 export function createAnswerer(
-  options: Pick<PipelineOptions, 'resourceMetadata' | 'tokenEndpoint' | 'draining' | 'report'>,
+  options: Pick<PipelineOptions, 'resourceMetadata' | 'tokenEndpoint' | 'draining' | 'report' | 'onBroken'>,
 ): Answerer {
   const { draining } = options
   const ending = new WeakSet<Socket>()
@@ -42,13 +45,35 @@ export function createAnswerer(
     send(served, refusalAnswer(served, refusal, options), isSuspicious(refusal))
   }
 
+  /** Whoever fails to count or to log it does not keep the client from its answer. */
+  function tell(requestId: string, error: unknown): void {
+    try {
+      options.onBroken()
+      options.report('request_failed', requestId, error)
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
+
   return {
     respond: (served, answer) => send(served, answer, false),
     refuse,
     broke(served, error) {
-      options.report('request_failed', served.requestId, error)
-      if (served.response.headersSent) served.response.destroy()
-      else refuse(served, { refused: 'internal_error' })
+      tell(served.requestId, error)
+      const { response } = served
+      if (!response.headersSent) refuse(served, { refused: 'internal_error' })
+      else if (!response.writableEnded) response.destroy()
+    },
+    brokeEarly(response, error) {
+      tell('-', error)
+      response.writeHead(500, {
+        'content-type': 'application/json',
+        connection: 'close',
+        'x-scopegate-error': '1',
+      })
+      response.end(
+        formatErrorBody({ error: 'server_error', error_description: 'Something went wrong here.' }),
+      )
     },
     endsConnection({ request, canonical }) {
       const ends = draining() || canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)

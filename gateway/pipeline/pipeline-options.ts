@@ -26,6 +26,8 @@ export type PipelineOptions = {
   readonly accessLog: AccessLog
   /** The exact reason of something that the client hears about in general words only. */
   readonly report: (event: string, requestId: string, error: unknown) => void
+  /** Counts an exception that a request ended with. */
+  readonly onBroken: () => void
   readonly newRequestId: () => string
   /** Peers that are believed about the client's address and the request's id; undefined: none. */
   readonly trustedProxies: TrustedProxies | undefined

@@ -60,18 +60,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     '1.1 scopegate',
   ]
   const receive = createReceiver(options)
-  const { respond, refuse, broke, endsConnection, comesTooLate } = createAnswerer(options)
+  const { respond, refuse, broke, brokeEarly, endsConnection, comesTooLate } = createAnswerer(options)
   const books = createRequestBooks(options)
   const eventStreams = new Set<EndableAnswer>()
 
   function handle(request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel): void {
     if (comesTooLate(request)) return
-    const served = receive(request, response, tunnel)
-    books.began(served)
+    let served: Served | undefined
     try {
+      served = receive(request, response, tunnel)
+      books.began(served)
       run(served)
     } catch (error) {
-      broke(served, error)
+      if (served === undefined) brokeEarly(response, error)
+      else broke(served, error)
     }
   }
 
@@ -127,10 +129,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
     caller.then(
       (answer) => {
-        options.tokenMeter.validated('miss', (tickMs() - served.startedMs) / 1_000)
-        // Whoever asked may have left while the issuer was being asked.
-        if (served.response.destroyed) return
         try {
+          options.tokenMeter.validated('miss', (tickMs() - served.startedMs) / 1_000)
+          // Whoever asked may have left while the issuer was being asked.
+          if (served.response.destroyed) return
           validated(served, route, canonical, answer)
         } catch (error) {
           broke(served, error)
@@ -178,14 +180,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (isWithinRate(served, rateLimit, verdict)) forwardTo(served, route, canonical, path)
       return
     }
-    verdict.then((answer) => {
-      if (served.response.destroyed) return
-      try {
-        if (isWithinRate(served, rateLimit, answer)) forwardTo(served, route, canonical, path)
-      } catch (error) {
-        broke(served, error)
-      }
-    })
+    verdict.then(
+      (answer) => {
+        if (served.response.destroyed) return
+        try {
+          if (isWithinRate(served, rateLimit, answer)) forwardTo(served, route, canonical, path)
+        } catch (error) {
+          broke(served, error)
+        }
+      },
+      (error) => broke(served, error),
+    )
   }
 
   /** Tells the caller where it stands; one that asked too often hears nothing else. */
@@ -250,6 +255,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         }),
       refuse: (refusal) => refuse(served, refusal),
       endEarly: endBeforeBody,
+      onBroken: (error) => broke(served, error),
       onFailure: (error) => options.report('upstream_failed', requestId, error),
       tickMs,
     })

@@ -21,9 +21,9 @@ const CLIENT_CLOSED_STATUS = 499
 
 /** Opens the books. */
 export function createRequestBooks(
-  options: Pick<PipelineOptions, 'accessLog' | 'unmatchedMeter' | 'tickMs'>,
+  options: Pick<PipelineOptions, 'accessLog' | 'unmatchedMeter' | 'tickMs' | 'onBroken' | 'report'>,
 ): RequestBooks {
-  const { accessLog, unmatchedMeter, tickMs } = options
+  const { accessLog, unmatchedMeter, tickMs, onBroken, report } = options
   let inFlight = 0
 
   function count({ request, route, decision, startedMs }: Served, status: number): void {
@@ -46,7 +46,14 @@ export function createRequestBooks(
     },
     began(served) {
       inFlight += 1
-      served.response.on('close', () => finished(served))
+      served.response.on('close', () => {
+        try {
+          finished(served)
+        } catch (error) {
+          onBroken()
+          report('request_failed', served.requestId, error)
+        }
+      })
     },
     becameSession: (served) => count(served, 101),
     sessionEnded(served, end) {

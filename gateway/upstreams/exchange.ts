@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici'
 import type { Refusal } from '../refusal.ts'
 import { endWith } from './end-with.ts'
 import type { ForwardRequest, ForwardResult } from './forward-request.ts'
+import { GuardedHandler } from './guarded-handler.ts'
 import { isEventStream } from './is-event-stream.ts'
 import { MAX_INTERIM_ANSWERS, relayInterim } from './relay-interim.ts'
 import { RequestBody } from './request-body.ts'
@@ -12,7 +13,7 @@ import { mayRetry, type RetryCause } from './retry-rule.ts'
 import type { Target } from './target.ts'
 import { upstreamFailure } from './upstream-failure.ts'
 
-/** One request and its answer, over as many attempts as its policy allows. It is its own handler: one object a request. */
+/** One request and its answer, over as many attempts as its policy allows. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined }
   readonly #request: ForwardRequest
@@ -39,7 +40,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   start(): void {
     const { upstream, response } = this.#request
     // A response closes once; `once` would make a second function of it, and take it off again.
-    response.on('close', () => this.#clientClosed())
+    response.on('close', () => this.guard(this.#clientClosed))
     upstream.retryBudget.earn()
     const target = upstream.targets.choose()
     if (target === undefined) this.#ejected()
@@ -66,7 +67,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (body !== undefined)
       this.#body = new RequestBody(body, {
         limitBytes: bodyLimitBytes,
-        onOverflow: () => this.#abandon({ refused: 'body_too_large', limitBytes: bodyLimitBytes }),
+        onOverflow: () =>
+          this.guard(() => this.#abandon({ refused: 'body_too_large', limitBytes: bodyLimitBytes })),
         onProgress: () => this.#deadline.refresh(),
       })
     try {
@@ -79,7 +81,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
           bodyTimeout: idleTimeoutMs,
           upgrade: onUpgrade === undefined ? null : 'websocket',
         },
-        this,
+        new GuardedHandler(this),
       )
     } catch (error) {
       this.#failed(error)
@@ -190,12 +192,30 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#abandon({ refused: 'upstream_timed_out' })
   }
 
+  /** An exception of ours ends this request, whatever its state, and no other. */
+  broke(error: unknown): void {
+    this.#finish()
+    this.#body?.destroy()
+    this.#controller?.abort(new Error('abandoned'))
+    this.#request.onBroken(error)
+  }
+
+  guard(work: (this: Exchange) => void): void {
+    try {
+      work.call(this)
+    } catch (error) {
+      this.broke(error)
+    }
+  }
+
   #failed(error: unknown): void {
     if (this.#over) return
     const { reason, refusal, retryCause } = upstreamFailure(error)
     this.#request.upstream.meter.failed(reason)
     this.#request.onFailure(error)
-    if (refusal.refused !== 'request_malformed') this.#target?.failed(this.#attemptStartedMs)
+    // What we cannot do is no fault of the target's.
+    if (refusal.refused !== 'request_malformed' && refusal.refused !== 'overloaded')
+      this.#target?.failed(this.#attemptStartedMs)
     if (retryCause !== undefined && this.#retry(retryCause)) return
     this.result.failure = reason
     this.#abandon(refusal)
@@ -230,7 +250,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#discarding = false
     this.#leaveTarget()
     // Not from within the HTTP client's parser, which may be what called.
-    queueMicrotask(() => this.#send(next))
+    queueMicrotask(() => this.guard(() => this.#send(next)))
     return true
   }
 
@@ -297,9 +317,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 const EJECTED: Refusal = { refused: 'upstream_ejected', retryAfterSeconds: 1 }
 
 function onDeadline(exchange: Exchange): void {
-  exchange.timedOut()
+  exchange.guard(exchange.timedOut)
 }
 
 function flushHead(exchange: Exchange): void {
-  exchange.flushHead()
+  exchange.guard(exchange.flushHead)
 }

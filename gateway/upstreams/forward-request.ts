@@ -33,6 +33,8 @@ export type ForwardRequest = {
   readonly refuse: (refusal: Refusal) => void
   /** Ends an answer that is whole before the body is: the rest of the body has to go somewhere. */
   readonly endEarly: (source: IncomingMessage, response: ServerResponse) => void
+  /** An exception of ours; nothing more comes of the request. */
+  readonly onBroken: (error: unknown) => void
   /** The exact reason why the upstream gave no whole answer. */
   readonly onFailure: (error: unknown) => void
   /** A clock that never jumps. Milliseconds. */

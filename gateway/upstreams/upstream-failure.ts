@@ -2,7 +2,15 @@ import type { Refusal } from '../refusal.ts'
 import type { RetryCause } from './retry-rule.ts'
 
 /** Why an upstream gave no whole answer; a metric label, so a closed list. */
-export type UpstreamFailureReason = 'connect' | 'dns' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'ejected'
+export type UpstreamFailureReason =
+  | 'connect'
+  | 'descriptors'
+  | 'dns'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'ejected'
 
 /** A failure of an upstream, as metrics, the client and retries each see it. */
 export type UpstreamFailure = {
@@ -13,6 +21,7 @@ export type UpstreamFailure = {
 }
 
 const UNREACHABLE: Refusal = { refused: 'upstream_unreachable' }
+const OVERLOADED: Refusal = { refused: 'overloaded', retryAfterSeconds: 1 }
 const BROKEN: Refusal = { refused: 'upstream_broken' }
 const TIMED_OUT: Refusal = { refused: 'upstream_timed_out' }
 const UNFORWARDABLE: Refusal = { refused: 'request_malformed', detail: 'This request cannot be forwarded.' }
@@ -25,8 +34,12 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'EADDRNOTAVAIL':
-    case 'EMFILE':
       return { reason: 'connect', refusal: UNREACHABLE, retryCause: 'connect' }
+    // This machine has no descriptor, port or buffer left for one more connection.
+    case 'EMFILE':
+    case 'ENFILE':
+    case 'ENOBUFS':
+      return { reason: 'descriptors', refusal: OVERLOADED, retryCause: undefined }
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'EAI_FAIL':
