@@ -92,7 +92,9 @@ function authorizationServersOf(
   const named = Object.entries(upstreams).map(([name, entry]) => ({ name, urls: addressesOf(entry) }))
   return authorizationServersAmong(named, {
     named: gateway.authorizationServer?.upstream,
-    endpoints: gateway.issuers.map(({ introspection }) => introspection.endpoint),
+    endpoints: gateway.issuers.flatMap(({ introspection }) =>
+      introspection === undefined ? [] : [introspection.endpoint],
+    ),
   })
 }
 

@@ -16,7 +16,9 @@ export function readPolicies(config: GatewayConfig, logger: Logger): LoadedPolic
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
     authorizationServers: authorizationServersAmong(config.upstreams, {
       named: config.authorizationServer?.upstream,
-      endpoints: [config.issuer.introspection.endpoint],
+      endpoints: config.issuers.flatMap(({ introspection }) =>
+        introspection === undefined ? [] : [introspection.endpoint],
+      ),
     }),
   })
   if (hasErrors(policies.diagnostics)) throw new ConfigError(policies.diagnostics)

@@ -8,7 +8,7 @@ import type { ReadinessCheck } from '../runtime/ops-server.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { GatewayOptions } from './gateway-options.ts'
-import { createIntrospector } from './identity/introspect.ts'
+import type { OpenIssuer } from './identity/open-issuer.ts'
 import { type RevocationsSubscription, subscribeToRevocations } from './identity/revocations.ts'
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
 import { VerdictCache } from './identity/verdict-cache.ts'
@@ -18,6 +18,7 @@ import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
+import { issuerChecks, openIssuers } from './open-issuers.ts'
 import { openSnapshot } from './open-snapshot.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
@@ -54,7 +55,8 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const cache = new VerdictCache(config.tokenCache)
   let rateLimiter: RateLimiter | undefined
   let pipeline: Pipeline | undefined
-  let subscription: RevocationsSubscription | undefined
+  let issuers: readonly OpenIssuer[] = []
+  const subscriptions: RevocationsSubscription[] = []
   let draining = false
   const overload = openOverload({
     limits: config.overload,
@@ -69,6 +71,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     inFlight: () => pipeline?.inFlight ?? 0,
     cacheEntries: () => cache.size,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
+    issuers: () => issuers,
     rateLimitEntries: () => rateLimiter?.size ?? 0,
     websocketSessions: () => sessions.size,
   })
@@ -84,21 +87,20 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       createUpstream(settings, { meter: metrics.upstream(settings.name), resolve, tickMs }),
     ]),
   )
-  const { issuer, introspection, revocations } = config.issuer
-  const introspector = createIntrospector({ issuer, ...introspection, nowSeconds: () => Date.now() / 1_000 })
+  issuers = await openIssuers(config, { metrics, logger })
   const verdicts = createTokenVerdicts({
-    issuerId: `${issuer} ${introspection.endpoint} ${introspection.clientId}`,
+    issuers,
     cache,
-    introspect: introspector.introspect,
     nowMs: Date.now,
-    maxFlights: MAX_INTROSPECTIONS,
+    maxQuestions: MAX_INTROSPECTIONS,
     observe: metrics.tokens,
   })
   const sessions = createWebsocketSessions({
     ...config.websockets,
     recheckMs: config.tokenCache.maxTtlMs,
     verdictOf: verdicts.verdictOf,
-    pushed: () => subscription?.connected === true,
+    pushed: () =>
+      subscriptions.length === config.issuers.length && subscriptions.every(({ connected }) => connected),
     nowMs: Date.now,
   })
   const { snapshot, ...documents } = openSnapshot({ ...options, policies, upstreams, metrics, version })
@@ -168,7 +170,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     () => accessLog.flush(),
     () => limiter.close(),
     () => documents.close(),
-    () => introspector.close(),
+    ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
   ]
   const close = async (how: StopOptions = { how: 'accepting' }): Promise<void> => {
@@ -183,8 +185,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
     const url = await listen(server, config)
-    if (revocations !== undefined) {
-      subscription = subscribeToRevocations({
+    for (const { introspection, revocations } of config.issuers) {
+      if (introspection === undefined || revocations === undefined) continue
+      const subscription = subscribeToRevocations({
         url: revocations,
         clientId: introspection.clientId,
         clientSecret: introspection.clientSecret,
@@ -199,7 +202,8 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
         logger,
         random: Math.random,
       })
-      closers.push(() => subscription?.close())
+      subscriptions.push(subscription)
+      closers.push(() => subscription.close())
     }
     logger.info(
       { event: 'serving', url, routes: policies.routes.length, policy_hash: policies.hash },
@@ -210,6 +214,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       registry: metrics.registry,
       checks: () => [
         { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
+        ...issuerChecks(issuers),
         { name: 'accepting', ok: !draining },
         overload.monitor.check(),
       ],

@@ -1,6 +1,16 @@
 /** What holds when the files say nothing, in the units that the files are written in. */
 export const DEFAULTS = {
   introspectionTimeout: '2s',
+  jwt: {
+    algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA'] as readonly string[],
+    type: 'at+jwt',
+    refresh: '5m',
+    cooldown: '30s',
+    maxStale: '12h',
+    timeout: '3s',
+    clockTolerance: '60s',
+  },
+  jwtClaims: { scope: ['scope', 'scp'], client: ['client_id', 'azp', 'appid', 'cid'], subject: 'sub' },
   upstreamTimeout: '10s',
   assertionTtl: '60s',
   connectTimeout: '2s',

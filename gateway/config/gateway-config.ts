@@ -1,20 +1,8 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { ManagementAddress } from '../../runtime/management-address.ts'
+import type { IssuerConfig } from '../identity/issuer-config.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
-
-/** Who issues tokens, and how the gateway asks about them. */
-export type IssuerConfig = {
-  readonly issuer: string
-  readonly introspection: {
-    readonly endpoint: string
-    readonly clientId: string
-    readonly clientSecret: string
-    readonly timeoutMs: number
-  }
-  /** Where revocations are pushed from; undefined: they are noticed when a cached verdict ends. */
-  readonly revocations: string | undefined
-}
 
 /** What the public port shows clients that speak TLS. */
 export type TlsConfig = {
@@ -51,7 +39,10 @@ export type GatewayConfig = {
   readonly policiesDir: string
   readonly catalogue: ScopeCatalogue
   readonly upstreams: readonly UpstreamSettings[]
-  readonly issuer: IssuerConfig
+  /** At least one; each has another issuer URL. */
+  readonly issuers: readonly IssuerConfig[]
+  /** Where copies of issuers' keys are kept; undefined: nowhere. */
+  readonly dataDir: string | undefined
   /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */
   readonly authorizationServer: { readonly upstream: string } | undefined
   /** How upstreams are told who calls where a policy says `upstreamAuth: assertion`. */

@@ -6,29 +6,12 @@ import {
   ByteSizeText,
   DurationText,
   FilePath,
-  HttpAddress,
   HttpOrigin,
   SecretText,
   TimeoutText,
 } from '../../runtime/value-shapes.ts'
+import { IssuerShape } from './issuer-shape.ts'
 import { OverloadFile } from './overload-file.ts'
-
-const Issuer = Type.Object(
-  {
-    issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
-    introspection: Type.Object(
-      {
-        endpoint: HttpAddress('its introspection endpoint, reached directly'),
-        clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
-        clientSecretFile: FilePath("file with the gateway's client_secret"),
-        timeout: Type.Optional(TimeoutText('how long an answer may take')),
-      },
-      { description: 'how the gateway asks about tokens' },
-    ),
-    revocations: Type.Optional(HttpAddress('stream that tells about revoked tokens')),
-  },
-  { description: 'who issues tokens' },
-)
 
 /** Far more than any machine of today has use for. */
 const MOST_WORKERS = 256
@@ -88,11 +71,14 @@ export const GatewayFile = Type.Object(
     policies: FilePath('folder of the policy files'),
     scopes: FilePath('the scope catalogue'),
     upstreams: FilePath('where the upstreams are'),
-    issuers: Type.Array(Issuer, {
-      description: 'who issues the tokens; one in this release',
+    issuers: Type.Array(IssuerShape, {
+      description: 'who issues the tokens, each by its issuer URL',
       minItems: 1,
-      maxItems: 1,
+      maxItems: 100,
     }),
+    dataDir: Type.Optional(
+      FilePath("folder for copies of issuers' keys: with it a gateway can start while an issuer is away"),
+    ),
     authorizationServer: Type.Optional(
       Type.Object(
         {
@@ -187,10 +173,3 @@ export const GatewayFile = Type.Object(
 
 /** What config/gateway.yaml says, in its own words. */
 export type GatewayFile = Type.Static<typeof GatewayFile>
-
-/** Who issues tokens; the schema asks for exactly one. */
-export function issuerOf(file: GatewayFile): GatewayFile['issuers'][number] {
-  const [issuer] = file.issuers
-  if (issuer === undefined) throw new Error('the schema asks for one issuer')
-  return issuer
-}

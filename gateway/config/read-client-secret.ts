@@ -2,12 +2,28 @@ import { ConfigError } from '../../runtime/config-error.ts'
 import { diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
+import type { IssuerEntry } from './issuer-shape.ts'
+
+/**
+ * Reads the secrets of all issuers that are asked about tokens.
+ * @returns them by issuer.
+ * @throws {ConfigError} C302 for the first that is not there.
+ */
+export function readClientSecrets(issuers: readonly IssuerEntry[]): ReadonlyMap<string, string> {
+  return new Map(
+    issuers.flatMap(({ issuer, introspection }, index) =>
+      introspection === undefined
+        ? []
+        : [[issuer, readClientSecret(introspection.clientSecretFile, index)] as const],
+    ),
+  )
+}
 
 /**
  * Reads the secret with which the gateway asks about tokens, without the space around it.
  * @throws {ConfigError} C302 when there is none.
  */
-export function readClientSecret(file: string): string {
+function readClientSecret(file: string, index: number): string {
   const shownAs = displayPath(file)
   const read = readTextFile(file, { shownAs, letter: 'C' })
   const secret = 'problem' in read ? '' : read.text.trim()
@@ -15,7 +31,7 @@ export function readClientSecret(file: string): string {
   const why = 'problem' in read ? read.problem.message : 'the file is empty'
   throw new ConfigError([
     diagnostic('C302', `there is no client secret for the gateway: ${why}`, wholeFile(shownAs), {
-      hint: 'put the client_secret there that the authorization server knows (issuers[0].introspection.clientSecretFile)',
+      hint: `put the client_secret there that the authorization server knows (issuers[${index}].introspection.clientSecretFile)`,
     }),
   ])
 }

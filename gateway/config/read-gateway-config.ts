@@ -15,9 +15,10 @@ import { findOverloadOrder } from './find-overload-order.ts'
 import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
+import { findUnusableIssuers } from './find-unusable-issuers.ts'
 import type { GatewayConfig } from './gateway-config.ts'
-import { GatewayFile, issuerOf } from './gateway-file.ts'
-import { readClientSecret } from './read-client-secret.ts'
+import { GatewayFile } from './gateway-file.ts'
+import { readClientSecrets } from './read-client-secret.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
 
@@ -28,7 +29,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
- * of what they mean together, C320 to C323 of TLS.
+ * of what they mean together, C320 to C323 of TLS, C330 to C338 of issuers.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -52,7 +53,7 @@ export function readGatewayConfig(options: {
       section: UPSTREAMS_SECTION,
     }),
   )
-  const clientSecret = attempt(() => readClientSecret(issuerOf(value).introspection.clientSecretFile))
+  const clientSecrets = attempt(() => readClientSecrets(value.issuers))
   const authorities = new Map<string, string>()
   if (upstreams !== undefined) {
     problems.push(...findUnclearAddresses(upstreams.value, displayPath(value.upstreams)))
@@ -63,16 +64,22 @@ export function readGatewayConfig(options: {
     }
     problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
   }
+  problems.push(...findUnusableIssuers(value, displayPath(file)))
   problems.push(...findAssertionTtl(value, displayPath(file)))
   problems.push(...findDrainOrder(value, displayPath(file)))
   problems.push(...findOverloadOrder(value, displayPath(file)))
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   problems.push(...findPlainBaseUrl(value, displayPath(file)))
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))
-  if (catalogue === undefined || upstreams === undefined || clientSecret === undefined || problems.length > 0)
+  if (
+    catalogue === undefined ||
+    upstreams === undefined ||
+    clientSecrets === undefined ||
+    problems.length > 0
+  )
     throw new ConfigError(problems)
   return {
-    config: toGatewayConfig(value, { catalogue, upstreams: upstreams.value, authorities, clientSecret }),
+    config: toGatewayConfig(value, { catalogue, upstreams: upstreams.value, authorities, clientSecrets }),
     warnings: [...gateway.warnings, ...upstreams.warnings],
   }
 }

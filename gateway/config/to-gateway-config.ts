@@ -2,8 +2,9 @@ import { availableParallelism } from 'node:os'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayConfig } from './gateway-config.ts'
-import { type GatewayFile, issuerOf } from './gateway-file.ts'
+import type { GatewayFile } from './gateway-file.ts'
 import { bytes, milliseconds } from './in-numbers.ts'
+import { toIssuerConfig } from './to-issuer-config.ts'
 import { toOverloadLimits } from './to-overload-limits.ts'
 import { toUpstreamSettings } from './to-upstream-settings.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
@@ -16,10 +17,10 @@ export function toGatewayConfig(
     readonly upstreams: UpstreamsFile
     /** What the `caFile` of an upstream holds. */
     readonly authorities: ReadonlyMap<string, string>
-    readonly clientSecret: string
+    /** By issuer. */
+    readonly clientSecrets: ReadonlyMap<string, string>
   },
 ): GatewayConfig {
-  const { issuer, introspection, revocations } = issuerOf(file)
   const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
   const drain = { ...DEFAULTS.drain, ...file.drain }
   const limits = { ...DEFAULTS.limits, ...file.limits }
@@ -38,16 +39,8 @@ export function toGatewayConfig(
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
       toUpstreamSettings(name, upstream, read.authorities.get(name)),
     ),
-    issuer: {
-      issuer,
-      introspection: {
-        endpoint: introspection.endpoint,
-        clientId: introspection.clientId,
-        clientSecret: read.clientSecret,
-        timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspectionTimeout),
-      },
-      revocations,
-    },
+    issuers: file.issuers.map((entry) => toIssuerConfig(entry, read.clientSecrets.get(entry.issuer))),
+    dataDir: file.dataDir,
     authorizationServer: file.authorizationServer,
     assertion: {
       keyFile: file.assertion?.keyFile,

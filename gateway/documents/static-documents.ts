@@ -11,12 +11,13 @@ export function staticDocuments(
   routes: readonly PolicyRoute[],
 ): Readonly<Record<'landing' | 'protectedResource' | 'authWalkthrough', OwnDocument>> {
   const { baseUrl, name, catalogue, limits } = config
-  const { issuer } = config.issuer
-  const protectedResource = protectedResourceDocument({ baseUrl, name, issuers: [issuer], catalogue, routes })
+  const issuers = config.issuers.map(({ issuer }) => issuer)
+  const protectedResource = protectedResourceDocument({ baseUrl, name, issuers, catalogue, routes })
   const authWalkthrough = authWalkthroughDocument({
     baseUrl,
     name,
-    issuer,
+    // The walkthrough shows one sign-in: that of the first issuer.
+    issuer: issuers[0] ?? baseUrl,
     bundledAuthorizationServer: config.authorizationServer !== undefined,
     catalogue,
     routes,

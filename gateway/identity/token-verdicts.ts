@@ -1,18 +1,19 @@
 import { LRUCache } from 'lru-cache'
+import { chooseIssuer, type TokenCheck } from './choose-issuer.ts'
 import { IntrospectionError } from './introspection-error.ts'
+import type { Issuer } from './issuer.ts'
 import { tokenKey } from './token-key.ts'
 import type { Verdict } from './verdict.ts'
 import type { VerdictCache } from './verdict-cache.ts'
 
 /** Where verdicts are kept, and who gives them. `introspect` rejects when nobody can say; `nowMs` is the wall clock. */
 export type TokenVerdictsOptions = {
-  /** Names the issuer's configuration in cache keys: endpoint and client. No line breaks. */
-  readonly issuerId: string
+  /** Whose tokens are taken. What a token means depends on all of them, so all of them name it in cache keys. */
+  readonly issuers: readonly Issuer[]
   readonly cache: VerdictCache
-  readonly introspect: (token: string) => Promise<Verdict>
   readonly nowMs: () => number
-  /** Tokens that may be asked about at once, waiting ones included; more are refused. */
-  readonly maxFlights: number
+  /** Tokens that issuers may be asked about at once, waiting ones included; more are refused. JWTs ask nobody. */
+  readonly maxQuestions: number
   readonly observe: { hit(): void; miss(): void }
 }
 
@@ -20,7 +21,7 @@ export type TokenVerdictsOptions = {
 export type TokenVerdicts = {
   /**
    * A known verdict at once, else a promise of one. Parallel calls with one token share one question.
-   * @throws {IntrospectionError} by the promise, when nobody can say.
+   * @throws {UnverifiableError} by the promise, when nobody can say.
    */
   verdictOf(token: string): Verdict | Promise<Verdict>
   /** Forgets the tokens of a revoked grant, those being asked about right now included. */
@@ -29,6 +30,8 @@ export type TokenVerdicts = {
   clear(): void
 }
 
+type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
+
 /** Grants revoked lately, kept for questions that were on their way when the revocation came. */
 const RECENT_REVOCATIONS = 10_000
 
@@ -36,16 +39,18 @@ const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
 
 /** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
 export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
-  const { cache, nowMs } = options
+  const { cache, issuers, nowMs } = options
+  const issuersId = issuers.map(({ id }) => id).join(' ')
   const flights = new Map<string, Promise<Verdict>>()
   const revokedAt = new LRUCache<string, number>({ max: RECENT_REVOCATIONS })
   // Counts revocations and clears; a question remembers the count it started at.
   let count = 0
   let clearedAt = 0
+  let questions = 0
 
-  async function ask(key: string, token: string): Promise<Verdict> {
+  async function ask(key: string, check: AskedCheck): Promise<Verdict> {
     const startedAt = count
-    const verdict = await options.introspect(token)
+    const verdict = await check.ask()
     // The answer may have been given before the revocation that has reached us since.
     const grant = verdict.active ? verdict.caller.grant : undefined
     if (grant !== undefined && (revokedAt.get(grant) ?? 0) > startedAt) return REVOKED
@@ -55,7 +60,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
 
   return {
     verdictOf(token) {
-      const key = tokenKey(options.issuerId, token)
+      const key = tokenKey(issuersId, token)
       const known = cache.get(key, nowMs())
       if (known !== undefined) {
         options.observe.hit()
@@ -64,14 +69,19 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
       options.observe.miss()
       const shared = flights.get(key)
       if (shared !== undefined) return shared
-      if (flights.size >= options.maxFlights)
+      const check = chooseIssuer(token, issuers)
+      if (check.kind === 'known') return check.verdict
+      const isQuestion = check.kind === 'opaque'
+      if (isQuestion && questions >= options.maxQuestions)
         return Promise.reject(
           new IntrospectionError(
             'ERR_INTROSPECTION_OVERLOAD',
             'Too many tokens are being asked about at once.',
           ),
         )
-      const flight = ask(key, token).finally(() => {
+      if (isQuestion) questions += 1
+      const flight = ask(key, check).finally(() => {
+        if (isQuestion) questions -= 1
         if (flights.get(key) === flight) flights.delete(key)
       })
       flights.set(key, flight)

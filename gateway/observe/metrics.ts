@@ -1,10 +1,12 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { IssuerKeysMeter } from '../identity/jwt/issuer-keys.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
+import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
 import { keep } from './keep.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics } from './policy-metrics.ts'
@@ -19,6 +21,7 @@ export type Metrics = {
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
   readonly tokens: TokenMeter
+  issuerKeys(issuer: string): IssuerKeysMeter
   /** Counts limits that were kept without Redis, although it is configured. */
   rateLimitFallback(reason: FallbackReason): void
   /** Counts a connection that was closed because there were too many. */
@@ -40,6 +43,7 @@ export type MetricsSources = {
   readonly inFlight: () => number
   readonly cacheEntries: () => number
   readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
+  readonly issuers: () => readonly MeteredIssuer[]
   readonly rateLimitEntries: () => number
   readonly websocketSessions: () => number
 }
@@ -93,6 +97,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     upstream: createUpstreamMeters(registers, sources.upstreams),
     tokens: createTokenMeter(registers, sources.cacheEntries),
     overloaded: addOverloadMetrics(registry, sources.overload),
+    issuerKeys: createIssuerMeters(registers, sources.issuers),
     rateLimitFallback: (reason) => fallback(reason).inc(),
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,

@@ -141,7 +141,10 @@ t.test('when the issuer gives no answer nobody passes, and nobody is called inva
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
-      issuer: { ...config.issuer, introspection: { ...config.issuer.introspection, timeoutMs: 150 } },
+      issuers: config.issuers.map((issuer) => ({
+        ...issuer,
+        introspection: issuer.introspection && { ...issuer.introspection, timeoutMs: 150 },
+      })),
     }),
   })
   under.issuer.store('good', { scope: 'courses:read' })

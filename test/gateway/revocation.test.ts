@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { type GatewayUnderTest, pushing, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { startIssuer } from '../fixtures/an-issuer.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -15,13 +15,7 @@ async function startListening(t: Parameters<typeof startGatewayUnderTest>[0]) {
   return startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
-      issuer: {
-        ...config.issuer,
-        revocations: config.issuer.introspection.endpoint.replace(
-          '/api/oauth/introspect',
-          '/internal/revocations',
-        ),
-      },
+      issuers: config.issuers.map(pushing),
     }),
   })
 }
@@ -66,7 +60,10 @@ t.test('an issuer that does not push keeps nothing from working', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
-      issuer: { ...config.issuer, revocations: 'http://127.0.0.1:1/internal/revocations' },
+      issuers: config.issuers.map((issuer) => ({
+        ...issuer,
+        revocations: 'http://127.0.0.1:1/internal/revocations',
+      })),
     }),
   })
   under.issuer.store('one', { scope: 'courses:read' })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
-import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { BASE_URL, type GatewayUnderTest, pushing, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 import { startWebsocketUpstream, type WebsocketUpstream } from '../fixtures/websocket-upstream.ts'
 
@@ -35,13 +35,7 @@ async function start(
         { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', urls: [live.url] },
       ],
       websockets: { maxSessions: 1_000, maxSessionsPerCaller: 100, ...limits },
-      issuer: {
-        ...config.issuer,
-        revocations: config.issuer.introspection.endpoint.replace(
-          '/api/oauth/introspect',
-          '/internal/revocations',
-        ),
-      },
+      issuers: config.issuers.map(pushing),
     }),
   })
   await under.issuer.subscribed()

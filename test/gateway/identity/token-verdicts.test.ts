@@ -8,7 +8,7 @@ const GOOD: Verdict = { active: true, caller: aCaller({ expiresAtSeconds: 100 })
 const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
 
 /** Verdicts with a clock and an issuer in the test's hand. */
-function setUp(options: { maxFlights?: number; maxEntries?: number } = {}) {
+function setUp(options: { maxQuestions?: number; maxEntries?: number } = {}) {
   const clock = { ms: 0 }
   const questions: { token: string; answer: (verdict: Verdict) => void; fail: (error: Error) => void }[] = []
   const cache = new VerdictCache({
@@ -17,14 +17,22 @@ function setUp(options: { maxFlights?: number; maxEntries?: number } = {}) {
     negativeTtlMs: 5_000,
   })
   const verdicts = createTokenVerdicts({
-    issuerId: 'issuer',
+    issuers: [
+      {
+        issuer: 'https://issuer.test',
+        id: 'issuer',
+        verify: undefined,
+        introspect: (token) =>
+          new Promise((answer, fail) => {
+            questions.push({ token, answer, fail })
+          }),
+        ready: true,
+        close: async () => undefined,
+      },
+    ],
     cache,
-    introspect: (token) =>
-      new Promise((answer, fail) => {
-        questions.push({ token, answer, fail })
-      }),
     nowMs: () => clock.ms,
-    maxFlights: options.maxFlights ?? 10,
+    maxQuestions: options.maxQuestions ?? 10,
     observe: { hit() {}, miss() {} },
   })
   const question = (index: number) => {
@@ -85,7 +93,7 @@ t.test('revoke() forgets every token of the grant and no other', async (t) => {
 })
 
 t.test('verdictOf() asks the issuer once for a thousand parallel uses', async (t) => {
-  const { questions, question, verdicts } = setUp({ maxFlights: 1 })
+  const { questions, question, verdicts } = setUp({ maxQuestions: 1 })
   const all = Array.from({ length: 1_000 }, () => verdicts.verdictOf('a'))
   t.equal(questions.length, 1)
   question(0).answer(GOOD)
@@ -93,7 +101,7 @@ t.test('verdictOf() asks the issuer once for a thousand parallel uses', async (t
 })
 
 t.test('verdictOf() refuses more questions than may be on their way', async (t) => {
-  const { verdicts } = setUp({ maxFlights: 1 })
+  const { verdicts } = setUp({ maxQuestions: 1 })
   void verdicts.verdictOf('a')
   await t.rejects(Promise.resolve(verdicts.verdictOf('b')), { code: 'ERR_INTROSPECTION_OVERLOAD' })
 })

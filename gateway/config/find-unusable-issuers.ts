@@ -1,0 +1,138 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { suggest } from '../../runtime/suggest.ts'
+import { ALGORITHMS } from '../identity/jwt/algorithms.ts'
+import { isProtectedAddress } from '../identity/jwt/is-protected-address.ts'
+import { DEFAULTS } from './defaults.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import { milliseconds } from './in-numbers.ts'
+import type { IssuerEntry } from './issuer-shape.ts'
+
+/** What of an issuer is wrong, and what to do. */
+type Problem = readonly [code: string, key: string, message: string, hint: string]
+
+/** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C330 to C338. */
+export function findUnusableIssuers(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  return file.issuers.flatMap((entry, index) => {
+    const before = file.issuers.slice(0, index)
+    return [
+      ...findDuplicate(entry, before),
+      ...findUnaskable(entry),
+      ...findUnsafeAlgorithms(entry),
+      ...findUnsafeKeys(entry, file.baseUrl),
+      ...findBadTimes(entry),
+    ].map(([code, key, message, hint]) =>
+      diagnostic(code, `issuers[${index}]${key}: ${message}`, wholeFile(shownAs), { hint }),
+    )
+  })
+}
+
+function findDuplicate({ issuer }: IssuerEntry, before: readonly IssuerEntry[]): readonly Problem[] {
+  const first = before.findIndex((other) => other.issuer === issuer)
+  if (first === -1) return []
+  const hint = 'say all there is to say about an issuer in one place'
+  return [['C330', '.issuer', `"${issuer}" is issuers[${first}] already`, hint]]
+}
+
+function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readonly Problem[] {
+  if (jwt === undefined && introspection === undefined)
+    return [
+      [
+        'C331',
+        '',
+        'nothing says how its tokens are checked',
+        'add jwt: {} to verify its JWTs, introspection to ask about its tokens, or both',
+      ],
+    ]
+  if (revocations !== undefined && introspection === undefined)
+    return [
+      [
+        'C332',
+        '.revocations',
+        'the stream is read with the client of introspection, and there is none',
+        'add introspection, or leave revocations out',
+      ],
+    ]
+  return []
+}
+
+function findUnsafeAlgorithms({ jwt }: IssuerEntry): readonly Problem[] {
+  return (jwt?.algorithms ?? []).flatMap((name, index): readonly Problem[] => {
+    if (ALGORITHMS.has(name)) return []
+    const key = `.jwt.algorithms[${index}]`
+    const some = `take some of ${[...ALGORITHMS.keys()].join(', ')}`
+    if (/^none$/i.test(name)) return [['C333', key, 'a token without a signature proves nothing', some]]
+    if (/^hs\d+$/i.test(name))
+      return [
+        [
+          'C333',
+          key,
+          `${name} is symmetric: whoever can check such a token could make one, and a public key could pass for the secret`,
+          some,
+        ],
+      ]
+    const close = suggest(name, [...ALGORITHMS.keys()])
+    return [
+      [
+        'C333',
+        key,
+        `"${name}" is no signature algorithm that the gateway knows`,
+        close === undefined ? some : `did you mean ${close}?`,
+      ],
+    ]
+  })
+}
+
+function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly Problem[] {
+  if (jwt === undefined) return []
+  const { uri, file } = jwt.keys ?? {}
+  if (uri !== undefined && file !== undefined)
+    return [['C334', '.jwt.keys', 'keys have one place: uri or file', 'leave one of the two out']]
+  if (file !== undefined) return []
+  if (uri === undefined && issuer === baseUrl)
+    return [
+      [
+        'C335',
+        '.jwt.keys',
+        'the gateway would ask itself for the keys, before it is ready',
+        'give jwt.keys.uri: the address of the key set at the authorization server itself',
+      ],
+    ]
+  if (isProtectedAddress(uri ?? issuer)) return []
+  return [
+    [
+      'C336',
+      uri === undefined ? '.issuer' : '.jwt.keys.uri',
+      'keys that come over http can be changed on their way, and with them who is let in',
+      'use https; http is taken from this machine only. Or mount the keys and give jwt.keys.file',
+    ],
+  ]
+}
+
+/** Fetches are a second apart at least, whatever the configuration says. */
+const SHORTEST_MS = 1_000
+const MOST_TOLERANCE_MS = 60_000
+
+function findBadTimes({ jwt }: IssuerEntry): readonly Problem[] {
+  if (jwt === undefined) return []
+  const times = { ...DEFAULTS.jwt, ...jwt }
+  const problems: Problem[] = []
+  const tolerance = milliseconds(times.clockTolerance)
+  if (tolerance > MOST_TOLERANCE_MS || tolerance % 1_000 !== 0)
+    problems.push([
+      'C337',
+      '.jwt.clockTolerance',
+      'an expired token is good for at most 60s more, in whole seconds',
+      'leave it out for 60s, and set the clocks',
+    ])
+  for (const name of ['refresh', 'cooldown'] as const)
+    if (milliseconds(times[name]) < SHORTEST_MS)
+      problems.push(['C338', `.jwt.${name}`, 'an issuer is asked once a second at most', 'give 1s or more'])
+  if (milliseconds(times.maxStale) < milliseconds(times.refresh))
+    problems.push([
+      'C338',
+      '.jwt.maxStale',
+      'keys would be too old before they are fetched anew',
+      'give it more time than refresh',
+    ])
+  return problems
+}

@@ -1,0 +1,45 @@
+import type { IssuerConfig, JwtConfig } from '../identity/issuer-config.ts'
+import { DEFAULTS } from './defaults.ts'
+import { milliseconds } from './in-numbers.ts'
+import type { IssuerEntry } from './issuer-shape.ts'
+
+/** Turns an issuer that was found right into what the gateway runs with. */
+export function toIssuerConfig(entry: IssuerEntry, clientSecret: string | undefined): IssuerConfig {
+  const { issuer, jwt, introspection, revocations } = entry
+  return {
+    issuer,
+    jwt: jwt === undefined ? undefined : toJwtConfig(jwt),
+    introspection:
+      introspection === undefined
+        ? undefined
+        : {
+            endpoint: introspection.endpoint,
+            clientId: introspection.clientId,
+            clientSecret: clientSecret ?? '',
+            timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspectionTimeout),
+          },
+    revocations,
+  }
+}
+
+function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
+  const times = { ...DEFAULTS.jwt, ...jwt }
+  const { uri, file } = jwt.keys ?? {}
+  return {
+    algorithms: times.algorithms,
+    type: times.type,
+    keys:
+      uri !== undefined
+        ? { by: 'uri', uri }
+        : file !== undefined
+          ? { by: 'file', file }
+          : { by: 'discovery' },
+    refreshMs: milliseconds(times.refresh),
+    cooldownMs: milliseconds(times.cooldown),
+    maxStaleMs: milliseconds(times.maxStale),
+    timeoutMs: milliseconds(times.timeout),
+    audience: jwt.audience ?? [],
+    claims: { ...DEFAULTS.jwtClaims, ...jwt.claims },
+    clockToleranceSeconds: milliseconds(times.clockTolerance) / 1_000,
+  }
+}

@@ -1,0 +1,53 @@
+import type { Issuer } from './issuer.ts'
+import { readCompactJwt } from './jwt/read-compact-jwt.ts'
+import type { Verdict } from './verdict.ts'
+
+/** How a token is checked: a verdict that needs nobody, or whom to ask. */
+export type TokenCheck =
+  | { readonly kind: 'known'; readonly verdict: Verdict }
+  /** By its signature. */
+  | { readonly kind: 'jwt'; ask(): Promise<Verdict> }
+  /** At the issuer. */
+  | { readonly kind: 'opaque'; ask(): Promise<Verdict> }
+
+const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
+const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
+
+/**
+ * Chooses who can say whether a token is good. A JWT concerns the issuer that it names, exactly, and nobody else: no `kid` and
+ * no key is looked at before. An opaque token names nobody: the issuers that answer questions are asked in their order.
+ */
+export function chooseIssuer(token: string, issuers: readonly Issuer[]): TokenCheck {
+  const jwt = readCompactJwt(token)
+  if (jwt === 'malformed') return MALFORMED
+  if (jwt === 'opaque') {
+    const asked = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
+    return asked.length === 0 ? NOBODYS : { kind: 'opaque', ask: () => askInTurn(token, asked) }
+  }
+  const issuer = issuers.find((one) => one.issuer === jwt.issuer)
+  if (issuer === undefined) return NOBODYS
+  const { verify, introspect } = issuer
+  if (verify !== undefined) return { kind: 'jwt', ask: () => verify(jwt) }
+  return introspect === undefined ? NOBODYS : { kind: 'opaque', ask: () => introspect(token) }
+}
+
+/** The first issuer that knows the token; a failure counts only when no other one does. */
+async function askInTurn(
+  token: string,
+  asked: readonly ((token: string) => Promise<Verdict>)[],
+): Promise<Verdict> {
+  let failure: unknown
+  let last: Verdict | undefined
+  for (const introspect of asked) {
+    try {
+      const verdict = await introspect(token)
+      if (verdict.active) return verdict
+      // `inactive` says that this issuer does not know it; any other fault says more.
+      if (last === undefined || last.active || last.fault.reason === 'inactive') last = verdict
+    } catch (error) {
+      failure ??= error
+    }
+  }
+  if (failure !== undefined || last === undefined) throw failure
+  return last
+}

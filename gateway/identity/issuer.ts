@@ -1,0 +1,17 @@
+import type { CompactJwt } from './jwt/compact-jwt.ts'
+import type { Verdict } from './verdict.ts'
+
+/** Who issues tokens, and the ways there are to know whether one is good. */
+export type Issuer = {
+  /** Exactly as tokens and metadata say it. */
+  readonly issuer: string
+  /** Names its configuration in cache keys: what was found out under another one does not count. No line breaks. */
+  readonly id: string
+  /** Checks a JWT that names this issuer. Undefined: its tokens are always asked about. */
+  readonly verify: ((jwt: CompactJwt) => Promise<Verdict>) | undefined
+  /** Asks the issuer about a token. Undefined: it answers no such questions. */
+  readonly introspect: ((token: string) => Promise<Verdict>) | undefined
+  /** Whether its tokens can be checked. What it lacks, it goes on fetching. */
+  readonly ready: boolean
+  close(): Promise<void>
+}

@@ -1,0 +1,95 @@
+import { hash } from 'node:crypto'
+import type { Logger } from '../../runtime/logger.ts'
+import { createIntrospector } from './introspect.ts'
+import type { Issuer } from './issuer.ts'
+import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
+import { createDocumentFetcher } from './jwt/fetch-document.ts'
+import { type Clock, createIssuerKeys, type IssuerKeys, type IssuerKeysMeter } from './jwt/issuer-keys.ts'
+import { createKeyCopy } from './jwt/key-copy.ts'
+import { createKeySource } from './jwt/key-source.ts'
+import { verifyJwt } from './jwt/verify-jwt.ts'
+import { createScopeSets } from './scope-sets.ts'
+
+export type OpenIssuerOptions = {
+  readonly config: IssuerConfig
+  /** The resource that an issuer's own names for the API stand for. */
+  readonly baseUrl: string
+  /** Where a copy of its keys is kept; undefined: nowhere. */
+  readonly dataDir: string | undefined
+  readonly clock: Clock
+  readonly random: () => number
+  readonly meter: IssuerKeysMeter
+  readonly logger: Logger
+}
+
+/** An issuer that is open, with its keys where its JWTs are verified here. */
+export type OpenIssuer = Issuer & { readonly keys: IssuerKeys | undefined }
+
+/**
+ * Opens an issuer: its keys are fetched, or read from their copy, before this resolves. It never waits for longer than the
+ * deadlines of its documents, and never throws: an issuer that is away is asked again in the background.
+ */
+export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer> {
+  const { config, clock } = options
+  const { issuer, jwt, introspection } = config
+  const nowSeconds = (): number => clock.nowMs() / 1_000
+  const introspector =
+    introspection === undefined ? undefined : createIntrospector({ issuer, ...introspection, nowSeconds })
+  const opened = jwt === undefined ? undefined : openKeys(jwt, options)
+  await opened?.keys.start()
+  const scopes = createScopeSets()
+  const rules = jwt === undefined ? undefined : toRules(jwt, options)
+  return {
+    issuer,
+    id: nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } }),
+    keys: opened?.keys,
+    verify:
+      opened === undefined || rules === undefined
+        ? undefined
+        : (token) => verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }),
+    introspect: introspector?.introspect,
+    get ready() {
+      return opened?.keys.ready ?? true
+    },
+    async close() {
+      opened?.keys.close()
+      await opened?.close()
+      await introspector?.close()
+    },
+  }
+}
+
+function openKeys(jwt: JwtConfig, options: OpenIssuerOptions) {
+  const { issuer } = options.config
+  const { dataDir, clock } = options
+  const algorithms = new Set(jwt.algorithms)
+  const fetcher = createDocumentFetcher()
+  // A file is at hand whenever the gateway starts.
+  const isCopied = dataDir !== undefined && jwt.keys.by !== 'file'
+  const keys = createIssuerKeys({
+    ...options,
+    ...jwt,
+    issuer,
+    algorithms,
+    load: createKeySource({
+      issuer,
+      place: jwt.keys,
+      algorithms,
+      fetchDocument: fetcher.fetchDocument,
+      timeoutMs: jwt.timeoutMs,
+    }),
+    copy: isCopied
+      ? createKeyCopy({ dir: dataDir, id: nameOf({ issuer, ...jwt.keys }), nowMs: clock.nowMs })
+      : undefined,
+  })
+  return { keys, close: fetcher.close }
+}
+
+function toRules(jwt: JwtConfig, { config, baseUrl }: OpenIssuerOptions) {
+  return { ...jwt, issuer: config.issuer, algorithms: new Set(jwt.algorithms), resource: baseUrl }
+}
+
+/** The same configuration has the same name in every process, and after a restart. */
+function nameOf(config: object): string {
+  return hash('sha256', JSON.stringify(config), 'base64url')
+}

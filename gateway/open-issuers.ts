@@ -1,0 +1,46 @@
+import type { Logger } from '../runtime/logger.ts'
+import type { ReadinessCheck } from '../runtime/ops-server.ts'
+import type { GatewayConfig } from './config/gateway-config.ts'
+import type { Clock } from './identity/jwt/issuer-keys.ts'
+import { type OpenIssuer, openIssuer } from './identity/open-issuer.ts'
+import type { Metrics } from './observe/metrics.ts'
+
+const CLOCK: Clock = {
+  tickMs: () => performance.now(),
+  nowMs: Date.now,
+  after(delayMs, call) {
+    const timer = setTimeout(call, delayMs).unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Opens every issuer, all at once: none waits for another one that is away. */
+export function openIssuers(
+  { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
+  { metrics, logger }: { readonly metrics: Metrics; readonly logger: Logger },
+): Promise<readonly OpenIssuer[]> {
+  return Promise.all(
+    issuers.map((config) =>
+      openIssuer({
+        config,
+        baseUrl,
+        dataDir,
+        clock: CLOCK,
+        random: Math.random,
+        meter: metrics.issuerKeys(config.issuer),
+        logger,
+      }),
+    ),
+  )
+}
+
+/** Whether the tokens of each issuer can be checked. One that had keys once stays ready: a metric tells how old they are. */
+export function issuerChecks(issuers: readonly OpenIssuer[]): readonly ReadinessCheck[] {
+  return issuers
+    .filter(({ keys }) => keys !== undefined)
+    .map(({ issuer, ready }) => ({
+      name: `keys of ${issuer}`,
+      ok: ready,
+      ...(ready ? {} : { detail: 'never fetched' }),
+    }))
+}
