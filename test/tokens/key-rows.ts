@@ -1,0 +1,157 @@
+import { publicJwk } from '../fixtures/jwk.ts'
+import { macJws, signJws } from '../fixtures/jws.ts'
+import { type Row, row } from './row.ts'
+import { good, type World } from './world.ts'
+
+type Header = Readonly<Record<string, unknown>>
+
+/** Claims of the main issuer under a key of nobody. */
+const forged = (world: World, header: Header = {}, claims: Header = {}) => {
+  const { main, forger, now } = world
+  return signJws(
+    { alg: 'ES256', typ: 'at+jwt', kid: main.key('ES256').jwk['kid'], ...header },
+    good({ iss: main.issuer, sub: 'root', client_id: 'client-1', iat: now, exp: now + 900, ...claims }),
+    forger.privateKey,
+    'ES256',
+  )
+}
+
+const certificate = 'MIIBszCCAVmgAwIBAgIUAAAAAAAAAAAAAAAAAAAAAAAAAAAwCgYIKoZIzj0EAwI='
+
+const EMBEDDED: readonly (readonly [what: string, header: (world: World) => Header])[] = [
+  ['jwk', ({ forger }) => ({ jwk: publicJwk(forger.privateKey) })],
+  ['jwk with a kid of its own', ({ forger }) => ({ jwk: { ...publicJwk(forger.privateKey), kid: 'key-1' } })],
+  ['jku', ({ trap }) => ({ jku: `${trap}/keys` })],
+  ['x5u', ({ trap }) => ({ x5u: `${trap}/certificate` })],
+  ['x5c', () => ({ x5c: [certificate] })],
+  ['jku, x5u and jwk', ({ trap, forger }) => ({ jku: trap, x5u: trap, jwk: publicJwk(forger.privateKey) })],
+  [
+    'jku inside the issuer’s own address',
+    ({ main, trap }) => ({ jku: `${main.issuer}@${new URL(trap).host}/` }),
+  ],
+]
+
+const INJECTED = EMBEDDED.flatMap(([what, header]) => [
+  row(41, `a forger’s key in the header: ${what}, under the name of the issuer’s`, 'bad_signature', (world) =>
+    forged(world, header(world)),
+  ),
+  row(41, `a forger’s key in the header: ${what}, under a name of its own`, 'unknown_key', (world) =>
+    forged(world, { ...header(world), kid: 'key-of-a-forger' }),
+  ),
+  row(41, `a forger’s key in the header: ${what}, without a name`, 'bad_signature', (world) =>
+    forged(world, { ...header(world), kid: undefined }),
+  ),
+])
+
+const NAMES = [
+  '',
+  '../../../../dev/null',
+  "x' UNION SELECT 'key",
+  '/etc/passwd',
+  '__proto__',
+  'constructor',
+  'toString',
+  'key-1 ',
+  'KEY-1',
+  'key-1\0',
+  '0',
+  'x'.repeat(3_000),
+].map((kid) =>
+  row(41, `kid ${JSON.stringify(kid).slice(0, 40)}`, 'unknown_key', (world) => forged(world, { kid })),
+)
+
+const KIDS = [null, 1, true, ['key-1'], { kid: 'key-1' }].map((kid) =>
+  row(41, `kid ${JSON.stringify(kid)}, which is no text`, 'malformed', (world) => forged(world, { kid })),
+)
+
+const ADDRESSES: readonly Row[] = [
+  row(41, 'kid that is an address', 'unknown_key', (world) => forged(world, { kid: `${world.trap}/key` })),
+  row(41, 'iss that is the forger’s address', 'wrong_issuer', (world) =>
+    forged(world, {}, { iss: world.trap }),
+  ),
+  row(41, 'claims that name addresses of keys', 'bad_signature', (world) =>
+    forged(
+      world,
+      {},
+      { jku: world.trap, jwks_uri: world.trap, _claim_sources: { src1: { endpoint: world.trap } } },
+    ),
+  ),
+]
+
+const issuerSpelt = (what: string, spell: (issuer: string) => unknown) =>
+  row(44, `iss of the main issuer ${what}, signed by it`, 'wrong_issuer', ({ main }) =>
+    main.sign(good({ iss: spell(main.issuer) })),
+  )
+
+const CROSSED: readonly Row[] = [
+  row(44, 'signed by another issuer, in the name of the main one', 'bad_signature', ({ main, other }) =>
+    other.sign(good({ iss: main.issuer })),
+  ),
+  row(44, 'signed by the main issuer, in the name of another one', 'bad_signature', ({ main, other }) =>
+    main.sign(good({ iss: other.issuer })),
+  ),
+  row(
+    44,
+    'in the name of another issuer, with a kid that only the main one has',
+    'unknown_key',
+    ({ main, other }) => main.sign(good({ iss: other.issuer }), { kid: 'key-9' }),
+  ),
+  row(44, 'in the name of an issuer that is only asked about tokens', 'inactive', ({ main }) =>
+    main.sign(good({ iss: 'http://api.test' })),
+  ),
+  row(44, 'in the name of a stranger', 'wrong_issuer', ({ main }) =>
+    main.sign(good({ iss: 'https://stranger.test' })),
+  ),
+  row(44, 'without iss', 'wrong_issuer', ({ main }) => main.sign(good({ iss: undefined }))),
+  issuerSpelt('with a slash', (issuer) => `${issuer}/`),
+  issuerSpelt('in capitals', (issuer) => issuer.toUpperCase()),
+  issuerSpelt('with a space', (issuer) => `${issuer} `),
+  issuerSpelt('with a fragment', (issuer) => `${issuer}#`),
+  issuerSpelt('with a query', (issuer) => `${issuer}?`),
+  issuerSpelt('as https', (issuer) => issuer.replace('http:', 'https:')),
+  issuerSpelt('by another name of its host', (issuer) => issuer.replace('127.0.0.1', 'localhost')),
+  issuerSpelt('in an array', (issuer) => [issuer]),
+  issuerSpelt('in an object', (issuer) => ({ issuer })),
+  issuerSpelt('with a stranger behind', (issuer) => `${issuer} https://stranger.test`),
+  issuerSpelt('as null', () => null),
+  issuerSpelt('as a number', () => 1),
+  issuerSpelt('as nothing', () => ''),
+  issuerSpelt('with user information', (issuer) => issuer.replace('//', '//main@')),
+]
+
+const UNUSABLE: readonly Row[] = [
+  ...(['weak', 'twice', 'encryption', 'leaked'] as const).map((name) =>
+    row(
+      47,
+      `signed with a published key that is not used: ${name}`,
+      'unknown_key',
+      ({ main, unusable, now }) => {
+        const { privateKey } = unusable[name]
+        const alg = name === 'weak' ? 'RS256' : 'ES256'
+        const claims = good({ iss: main.issuer, iat: now, exp: now + 900 })
+        return signJws({ alg, typ: 'at+jwt', kid: name }, claims, privateKey)
+      },
+    ),
+  ),
+  row(
+    47,
+    'HS256 with a secret that the issuer published',
+    'wrong_algorithm',
+    ({ main, publishedSecret, now }) =>
+      macJws(
+        { alg: 'HS256', typ: 'at+jwt', kid: 'secret' },
+        good({ iss: main.issuer, iat: now, exp: now + 900 }),
+        publishedSecret,
+      ),
+  ),
+]
+
+/** Classes 41, 44 and 47: whose key it is. */
+export const KEY_ROWS: readonly Row[] = [
+  ...INJECTED,
+  ...NAMES,
+  ...KIDS,
+  ...ADDRESSES,
+  ...CROSSED,
+  ...UNUSABLE,
+]

@@ -1,0 +1,90 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:net'
+import type { Test } from 'tap'
+import { ALGORITHMS } from '../../gateway/identity/jwt/algorithms.ts'
+import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
+import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
+import { aKey, publicJwk, type TestKey } from '../fixtures/jwk.ts'
+
+/** Everything a forger could wish for, around a real gateway. */
+export type World = {
+  readonly under: GatewayUnderTest
+  /** Signs with every algorithm; access tokens are `at+jwt`. */
+  readonly main: JwtIssuer
+  /** Allowed `ES256` alone, though it publishes more; the names of its keys are the same. */
+  readonly other: JwtIssuer
+  /** Its tokens are `JWT`, like those of Keycloak. */
+  readonly plain: JwtIssuer
+  /** Keys that the main issuer publishes and nobody should use. */
+  readonly unusable: Readonly<Record<'weak' | 'twice' | 'encryption' | 'leaked', TestKey>>
+  /** What the main issuer published by mistake. */
+  readonly publishedSecret: string
+  /** A key of nobody. */
+  readonly forger: TestKey
+  /** An address that nobody must ever ask. */
+  readonly trap: string
+  readonly trapped: () => number
+  readonly now: number
+}
+
+/** What a good token says, changed as told. Undefined leaves a claim out. */
+export function good(change: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  return { aud: BASE_URL, scope: 'courses:read', ...change }
+}
+
+export async function startWorld(t: Test): Promise<World> {
+  const main = await startJwtIssuer({ algorithms: [...new Set(['ES256', ...ALGORITHMS.keys()])] })
+  const other = await startJwtIssuer({ algorithms: ['ES256', 'ES384', 'RS256', 'EdDSA'] })
+  const plain = await startJwtIssuer({ path: '/realms/plain', metadata: 'openid' })
+  const publishedSecret = 'a secret that was published by mistake'
+  const weakKey = generateKeyPairSync('rsa', { modulusLength: 1_024 }).privateKey
+  const leaked = aKey('ES256', 'leaked')
+  const unusable = {
+    weak: { privateKey: weakKey, jwk: { ...publicJwk(weakKey), kid: 'weak', alg: 'RS256' } },
+    twice: aKey('ES256', 'twice'),
+    encryption: aKey('ES256', 'encryption', { use: 'enc' }),
+    leaked: { ...leaked, jwk: { ...leaked.privateKey.export({ format: 'jwk' }), kid: 'leaked' } },
+  }
+  main.publish([
+    ...main.keys.map(({ jwk }) => jwk),
+    ...Object.values(unusable).map(({ jwk }) => jwk),
+    aKey('ES256', 'twice').jwk,
+    { kty: 'oct', kid: 'secret', k: Buffer.from(publishedSecret).toString('base64url') },
+  ])
+  let connections = 0
+  const trap = createServer((socket) => {
+    connections += 1
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
+  const trapAddress = trap.address()
+  const trapPort = typeof trapAddress === 'object' ? trapAddress?.port : undefined
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      issuers: [
+        ...config.issuers,
+        aJwtIssuerConfig(main.issuer, { algorithms: [...ALGORITHMS.keys()] }),
+        aJwtIssuerConfig(other.issuer),
+        aJwtIssuerConfig(plain.issuer, { type: 'JWT' }),
+      ],
+    }),
+  })
+  t.teardown(async () => {
+    trap.close()
+    await Promise.all([main.close(), other.close(), plain.close()])
+  })
+  return {
+    under,
+    main,
+    other,
+    plain,
+    unusable,
+    publishedSecret,
+    forger: aKey('ES256', 'key-7'),
+    trap: `http://127.0.0.1:${trapPort}`,
+    trapped: () => connections,
+    now: Math.floor(Date.now() / 1_000),
+  }
+}
