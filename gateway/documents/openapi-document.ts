@@ -1,4 +1,4 @@
-import { request } from 'undici'
+import { Client, type Dispatcher, request } from 'undici'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
@@ -79,14 +79,20 @@ export function createOpenapiDocument(options: OpenapiDocumentOptions): OpenapiD
 async function fetchDocument(upstream: Upstream): Promise<OpenapiSource['document']> {
   const target = upstream.targets.choose()
   if (target === undefined) throw new Error('the upstream is away')
-  const { statusCode, body } = await request(
-    `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`,
-    {
-      dispatcher: target.pool,
-      headers: { accept: 'application/json' },
-      signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-    },
-  )
+  const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
+  try {
+    return await fetchDocumentBy(client, `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`)
+  } finally {
+    await client.destroy()
+  }
+}
+
+async function fetchDocumentBy(dispatcher: Dispatcher, url: string): Promise<OpenapiSource['document']> {
+  const { statusCode, body } = await request(url, {
+    dispatcher,
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+  })
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -1,21 +1,25 @@
 import { type LookupFunction, Socket } from 'node:net'
 import { buildConnector } from 'undici'
+import { READ_SHARED } from './http1/read-into.ts'
 
 /**
  * Makes connections to an upstream whose ends can be relied on: HTTP/1.1 only, certificates verified.
  * @param options.timeoutMs until the connection stands, TLS included.
  * @param options.ca the authorities that are believed, in PEM; undefined: the public ones.
+ * @param options.reading `shared`: the sockets are read by `readInto()`; `stream`: as every other socket.
  */
 export function createConnector(options: {
   readonly timeoutMs: number
   readonly lookup: LookupFunction | undefined
   readonly ca: string | undefined
+  readonly reading: 'shared' | 'stream'
 }): buildConnector.connector {
   const connect = buildConnector({
     timeout: options.timeoutMs,
     allowH2: false,
     rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
     ...(options.ca === undefined ? {} : { ca: options.ca }),
+    ...(options.reading === 'shared' ? { onread: READ_SHARED } : {}),
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
   })
   return (target, callback) =>

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import type { Refusal } from '../refusal.ts'
 import { endWith } from './end-with.ts'
 import type { ForwardRequest, ForwardResult } from './forward-request.ts'
 import { GuardedHandler } from './guarded-handler.ts'
+import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 import { isEventStream } from './is-event-stream.ts'
 import { MAX_INTERIM_ANSWERS, relayInterim } from './relay-interim.ts'
 import { RequestBody } from './request-body.ts'
@@ -14,7 +14,7 @@ import type { Target } from './target.ts'
 import { upstreamFailure } from './upstream-failure.ts'
 
 /** One request and its answer, over as many attempts as its policy allows. */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements DispatchHandler {
   readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined }
   readonly #request: ForwardRequest
   readonly #startedMs: number
@@ -26,7 +26,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #interimAnswers = 0
   #stallWatched = false
   #discarding = false
-  #controller: Dispatcher.DispatchController | undefined
+  #controller: DispatchController | undefined
   #over = false
   #remaining = -1
   #sending = false
@@ -74,12 +74,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     try {
       target.pool.dispatch(
         {
-          method: method as Dispatcher.HttpMethod,
+          method,
           path,
           headers,
-          body: this.#body ?? null,
-          bodyTimeout: idleTimeoutMs,
-          upgrade: onUpgrade === undefined ? null : 'websocket',
+          body: this.#body,
+          idleTimeoutMs,
+          upgrade: onUpgrade !== undefined,
         },
         new GuardedHandler(this),
       )
@@ -88,24 +88,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: DispatchController): void {
     this.#controller = controller
-    if (this.#over) controller.abort(new Error('abandoned'))
+    if (this.#over) controller.abort()
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-  ): void {
+  onResponseStart(_controller: DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#over) return
     if (status < 200) {
       this.#interim(status, headers)
-      return
-    }
-    const coding = headers['transfer-encoding']
-    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
-      this.#failed(new TypeError('the answer is in a transfer coding other than chunked'))
       return
     }
     const { response, shape, upstream, tickMs } = this.#request
@@ -126,7 +117,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestUpgrade(
-    _controller: Dispatcher.DispatchController,
+    _controller: DispatchController,
     status: number,
     headers: IncomingHttpHeaders,
     socket: Duplex,
@@ -148,11 +139,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   endStream(): void {
     if (this.#over) return
     this.#finish()
-    this.#controller?.abort(new Error('the gateway drains'))
+    this.#controller?.abort()
     this.#request.response.end()
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: DispatchController, chunk: Buffer): void {
     if (this.#over) return
     const { response } = this.#request
     this.#sending = true
@@ -168,11 +159,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
     response.once('drain', () => controller.resume())
   }
 
+  onResponseText(text: string): void {
+    if (!this.#over) this.#end(text)
+  }
+
   onResponseEnd(): void {
     if (!this.#over) this.#end(undefined)
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: DispatchController, error: Error): void {
     if (!this.#discarding) this.#failed(error)
   }
 
@@ -196,7 +191,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   broke(error: unknown): void {
     this.#finish()
     this.#body?.destroy()
-    this.#controller?.abort(new Error('abandoned'))
+    this.#controller?.abort()
     this.#request.onBroken(error)
   }
 
@@ -245,7 +240,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     upstream.meter.retried()
     // The rest of an answer that nobody gets, and the connection that it comes on, go with it.
     this.#discarding = true
-    this.#controller?.abort(new Error('sent again'))
+    this.#controller?.abort()
     body?.destroy()
     this.#discarding = false
     this.#leaveTarget()
@@ -261,7 +256,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else relayInterim(this.#request.response, status, headers)
   }
 
-  #end(last: Buffer | undefined): void {
+  #end(last: Buffer | string | undefined): void {
     this.#finish()
     const { response, body, endEarly } = this.#request
     if (body === undefined || body.complete) {
@@ -269,7 +264,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       else endWith(response, last)
       return
     }
-    if (last !== undefined) response.write(last)
+    if (last !== undefined) response.write(last, 'latin1')
     this.#body?.destroy()
     endEarly(body, response)
   }
@@ -288,7 +283,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#finish()
     // First let go of the client's body: whoever answers may have to read the rest of it.
     this.#body?.destroy()
-    this.#controller?.abort(new Error('abandoned'))
+    this.#controller?.abort()
     const { response, refuse } = this.#request
     if (response.headersSent) resetClient(response)
     else refuse(refusal)
@@ -297,7 +292,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #clientClosed(): void {
     if (this.#over) return
     this.#finish()
-    this.#controller?.abort(new Error('the client is gone'))
+    this.#controller?.abort()
     this.#body?.destroy()
   }
 

@@ -1,19 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 
-type Controller = Dispatcher.DispatchController
-type Handler = Required<
-  Pick<
-    Dispatcher.DispatchHandler,
-    | 'onRequestStart'
-    | 'onRequestUpgrade'
-    | 'onResponseStart'
-    | 'onResponseData'
-    | 'onResponseEnd'
-    | 'onResponseError'
-  >
-> & {
+type Handler = DispatchHandler & {
   /** Ends the request that the exception belongs to. */
   broke(error: unknown): void
 }
@@ -22,23 +11,23 @@ type Handler = Required<
  * Keeps an exception of ours with the request it belongs to. The HTTP client would take it for a failure of the upstream, or let
  * it go to the process while the request waits for ever.
  */
-export class GuardedHandler implements Dispatcher.DispatchHandler {
+export class GuardedHandler implements DispatchHandler {
   readonly #handler: Handler
 
   constructor(handler: Handler) {
     this.#handler = handler
   }
 
-  onRequestStart(controller: Controller, context: unknown): void {
+  onRequestStart(controller: DispatchController): void {
     try {
-      this.#handler.onRequestStart(controller, context)
+      this.#handler.onRequestStart(controller)
     } catch (error) {
       this.#handler.broke(error)
     }
   }
 
   onRequestUpgrade(
-    controller: Controller,
+    controller: DispatchController,
     status: number,
     headers: IncomingHttpHeaders,
     socket: Duplex,
@@ -51,7 +40,7 @@ export class GuardedHandler implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseStart(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: DispatchController, status: number, headers: IncomingHttpHeaders): void {
     try {
       this.#handler.onResponseStart(controller, status, headers)
     } catch (error) {
@@ -59,7 +48,7 @@ export class GuardedHandler implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
+  onResponseData(controller: DispatchController, chunk: Buffer): void {
     try {
       this.#handler.onResponseData(controller, chunk)
     } catch (error) {
@@ -67,15 +56,23 @@ export class GuardedHandler implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseEnd(controller: Controller, trailers: IncomingHttpHeaders): void {
+  onResponseText(text: string): void {
     try {
-      this.#handler.onResponseEnd(controller, trailers)
+      this.#handler.onResponseText(text)
     } catch (error) {
       this.#handler.broke(error)
     }
   }
 
-  onResponseError(controller: Controller, failure: Error): void {
+  onResponseEnd(): void {
+    try {
+      this.#handler.onResponseEnd()
+    } catch (error) {
+      this.#handler.broke(error)
+    }
+  }
+
+  onResponseError(controller: DispatchController, failure: Error): void {
     try {
       this.#handler.onResponseError(controller, failure)
     } catch (error) {

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
-import { type buildConnector, Pool } from 'undici'
+import type { buildConnector } from 'undici'
 import { Circuit, type CircuitRules, type CircuitState } from './circuit.ts'
 import { createConnector } from './connect.ts'
+import { ConnectionPool } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS, type ResolveName } from './name-addresses.ts'
 
 /** One address of an upstream. `connectTimeoutMs`: how long a connection may take, TLS included. */
@@ -17,7 +18,8 @@ export type TargetSettings = {
   readonly tickMs: () => number
 }
 
-const RESPONSE_HEADERS_LIMIT_BYTES = 32 * 1024
+/** Below the 5 s of a Node upstream that does not announce its own. Milliseconds. */
+const IDLE_MS = 4_000
 /** A target that could not be reached is tried again after so long. Milliseconds. */
 const PROBE_MS = 1_000
 
@@ -29,10 +31,12 @@ export class Target {
   readonly #settings: TargetSettings
   readonly #circuit: Circuit
   readonly #connect: buildConnector.connector
-  readonly #retired = new Set<Pool>()
+  /** Makes connections to it that are read as every other stream. */
+  readonly connectPlainly: buildConnector.connector
+  readonly #retired = new Set<ConnectionPool>()
   readonly #addresses: NameAddresses | undefined
   readonly #watch: NodeJS.Timeout | undefined
-  #pool: Pool
+  #pool: ConnectionPool
   #used = false
   #probe: NodeJS.Timeout | undefined
   #closed = false
@@ -51,15 +55,17 @@ export class Target {
       })
       this.#watch = setInterval(() => this.#look(), RESOLVE_EVERY_MS).unref()
     }
-    this.#connect = createConnector({
+    const connection = {
       timeoutMs: settings.connectTimeoutMs,
       lookup: this.#addresses?.lookup,
       ca: settings.ca,
-    })
+    }
+    this.#connect = createConnector({ ...connection, reading: 'shared' })
+    this.connectPlainly = createConnector({ ...connection, reading: 'stream' })
     this.#pool = this.#open()
   }
 
-  get pool(): Pool {
+  get pool(): ConnectionPool {
     return this.#pool
   }
 
@@ -99,16 +105,11 @@ export class Target {
     await Promise.all([this.#pool, ...this.#retired].map((pool) => pool.destroy()))
   }
 
-  #open(): Pool {
-    return new Pool(this.origin, {
-      connections: null, // as many as there are requests: one slow route must not hold up another
-      pipelining: 1,
-      allowH2: false,
+  #open(): ConnectionPool {
+    return new ConnectionPool(this.origin, {
       connect: this.#connect,
-      headersTimeout: 0, // forward.ts keeps the route's deadline, queueing and connecting included
-      keepAliveTimeout: 4_000, // below the 5 s of a Node upstream that does not announce its own
-      keepAliveMaxTimeout: 600_000,
-      maxHeaderSize: RESPONSE_HEADERS_LIMIT_BYTES,
+      connectPlainly: this.connectPlainly,
+      idleMs: IDLE_MS,
     })
   }
 
@@ -139,7 +140,7 @@ export class Target {
   #tryToConnect(): void {
     const { hostname, host, protocol, port } = new URL(this.origin)
     const target = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
-    this.#connect(target, (...[error, socket]) => {
+    this.connectPlainly(target, (...[error, socket]) => {
       socket?.on('error', () => undefined).destroy()
       if (this.#closed || this.#circuit.state !== 'open') return
       if (error === null) this.#circuit.halfOpen(this.#settings.tickMs())

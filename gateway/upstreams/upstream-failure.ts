@@ -47,17 +47,14 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
       return { reason: 'dns', refusal: UNREACHABLE, retryCause: 'connect' }
     case 'UND_ERR_CONNECT_TIMEOUT':
       return { reason: 'timeout', refusal: TIMED_OUT, retryCause: 'connect' }
-    case 'UND_ERR_HEADERS_TIMEOUT':
-    case 'UND_ERR_BODY_TIMEOUT':
+    case 'ERR_UPSTREAM_IDLE':
     case 'ETIMEDOUT':
       return { reason: 'timeout', refusal: TIMED_OUT, retryCause: undefined }
     case 'ERR_UPSTREAM_RESET':
     case 'ECONNRESET':
     case 'EPIPE':
-    case 'UND_ERR_SOCKET':
       return { reason: 'reset', refusal: BROKEN, retryCause: 'reset' }
-    case 'UND_ERR_INVALID_ARG':
-    case 'UND_ERR_NOT_SUPPORTED':
+    case 'ERR_UPSTREAM_UNFORWARDABLE':
       return { reason: 'protocol', refusal: UNFORWARDABLE, retryCause: undefined }
     default:
       // Those of OpenSSL's verification among them: X509_verify_cert_error_string(3).

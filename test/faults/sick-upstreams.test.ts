@@ -120,7 +120,7 @@ const SILENT: readonly Sick[] = [
   {
     what: 'switches protocols unasked',
     status: 502,
-    errorType: 'upstream_reset',
+    errorType: 'upstream_protocol',
     reply: endWith('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
   },
 ]

@@ -170,7 +170,7 @@ t.test('an answer to the body is given while the body is still coming', async (t
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
     socket.on('data', (chunk) => {
       if (chunk.includes('ping')) socket.write('4\r\npong\r\n')
-      if (chunk.includes('\r\n0\r\n\r\n')) socket.write('0\r\n\r\n')
+      if (chunk.includes('0\r\n\r\n')) socket.write('0\r\n\r\n')
     })
   })
   const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')

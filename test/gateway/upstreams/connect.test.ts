@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { Pool } from 'undici'
 import { createConnector } from '../../../gateway/upstreams/connect.ts'
+import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool.ts'
+
+const CONNECTION = { timeoutMs: 2_000, lookup: undefined, ca: undefined }
 
 /** Another thread, so that it can answer and reset while this one does nothing. */
 const EARLY_ANSWERER = `
@@ -30,14 +32,23 @@ async function sendInto(answer: string): Promise<Outcome> {
   const view = new Int32Array(flag)
   const worker = new Worker(EARLY_ANSWERER, { eval: true, workerData: { flag, answer } })
   const [port] = await once(worker, 'message')
-  const pool = new Pool(`http://127.0.0.1:${port}`, {
-    connect: createConnector({ timeoutMs: 2_000, lookup: undefined, ca: undefined }),
+  const pool = new ConnectionPool(`http://127.0.0.1:${port}`, {
+    connect: createConnector({ ...CONNECTION, reading: 'shared' }),
+    connectPlainly: createConnector({ ...CONNECTION, reading: 'stream' }),
+    idleMs: 1_000,
   })
   const body = new PassThrough()
   const outcome: Outcome = { status: 0, body: '', error: undefined }
   const over = new Promise<void>((resolve) => {
     pool.dispatch(
-      { method: 'POST', path: '/', body, headers: ['content-length', '1000000'] },
+      {
+        method: 'POST',
+        path: '/',
+        body,
+        headers: ['content-length', '1000000'],
+        idleTimeoutMs: 60_000,
+        upgrade: false,
+      },
       {
         onRequestStart: () => undefined,
         onResponseStart: (_controller, status) => {
@@ -46,11 +57,16 @@ async function sendInto(answer: string): Promise<Outcome> {
         onResponseData: (_controller, chunk) => {
           outcome.body += chunk.toString()
         },
+        onResponseText: (text) => {
+          outcome.body += text
+          resolve()
+        },
         onResponseEnd: () => resolve(),
         onResponseError: (_controller, error) => {
           outcome.error = 'code' in error ? String(error.code) : error.message
           resolve()
         },
+        onRequestUpgrade: () => undefined,
       },
     )
   })

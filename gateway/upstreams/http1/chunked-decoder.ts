@@ -1,0 +1,148 @@
+import { isValueCharacter, TOKEN_CHARACTERS } from './characters.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+const CR = 13
+const LF = 10
+const SEMICOLON = 59
+const COLON = 58
+/** 281 TB: still exact as a number. */
+const MAX_SIZE_DIGITS = 12
+/** Size and extensions of one chunk. Bytes. */
+const MAX_SIZE_LINE = 256
+const MAX_TRAILERS = 8 * 1024
+
+type State =
+  | 'size'
+  | 'extension'
+  | 'size-lf'
+  | 'data'
+  | 'data-cr'
+  | 'data-lf'
+  | 'trailer'
+  | 'last-lf'
+  | 'done'
+
+/**
+ * Takes the chunks off a body, strictly: sizes in hexadecimal digits alone, CRLF and nothing like it. Extensions and
+ * trailers are checked and dropped. Source: RFC 9112 section 7.1.
+ */
+export class ChunkedDecoder {
+  #state: State = 'size'
+  #size = 0
+  #digits = 0
+  #lineBytes = 0
+  #trailerBytes = 0
+  #line = ''
+
+  /** The last chunk and the trailers have come. */
+  get done(): boolean {
+    return this.#state === 'done'
+  }
+
+  /**
+   * Reads what came.
+   * @param emit gets pieces of the input; false: it takes no more for now.
+   * @returns where it stopped: at the end, behind the last byte of the body, or where `emit` said so.
+   * @throws {UpstreamError} ERR_UPSTREAM_PROTOCOL.
+   */
+  decode(input: Buffer, emit: (piece: Buffer) => boolean): number {
+    let at = 0
+    while (at < input.length && this.#state !== 'done') {
+      if (this.#state === 'data') {
+        const to = Math.min(input.length, at + this.#size)
+        const piece = input.subarray(at, to)
+        this.#size -= to - at
+        at = to
+        if (this.#size === 0) this.#state = 'data-cr'
+        if (!emit(piece)) return at
+      } else this.#take(input[at++] as number)
+    }
+    return at
+  }
+
+  #take(byte: number): void {
+    switch (this.#state) {
+      case 'size':
+        this.#takeSize(byte)
+        break
+      case 'extension':
+        this.#countLine()
+        if (byte === CR) this.#state = 'size-lf'
+        else if (!isValueCharacter(byte)) throw malformed('a chunk has a character that may not be there')
+        break
+      case 'size-lf':
+        expect(byte, LF)
+        this.#state = this.#size === 0 ? 'trailer' : 'data'
+        this.#digits = 0
+        this.#lineBytes = 0
+        break
+      case 'data-cr':
+        expect(byte, CR)
+        this.#state = 'data-lf'
+        break
+      case 'data-lf':
+        expect(byte, LF)
+        this.#size = 0
+        this.#state = 'size'
+        break
+      case 'trailer':
+        this.#takeTrailer(byte)
+        break
+      case 'last-lf':
+        expect(byte, LF)
+        this.#endTrailer()
+        break
+    }
+  }
+
+  #takeSize(byte: number): void {
+    const digit = HEX[byte] as number
+    if (digit >= 0) {
+      if (++this.#digits > MAX_SIZE_DIGITS) throw malformed('a chunk is too large')
+      this.#size = this.#size * 16 + digit
+      return
+    }
+    if (this.#digits === 0) throw malformed('a chunk has no size')
+    if (byte === CR) this.#state = 'size-lf'
+    else if (byte === SEMICOLON) this.#state = 'extension'
+    else throw malformed('a chunk has a size that is no number')
+  }
+
+  #countLine(): void {
+    if (++this.#lineBytes > MAX_SIZE_LINE) throw malformed('a chunk has too much to say about itself')
+  }
+
+  #takeTrailer(byte: number): void {
+    if (++this.#trailerBytes > MAX_TRAILERS) throw malformed('it has too many trailers')
+    if (byte === CR) this.#state = 'last-lf'
+    else if (isValueCharacter(byte)) this.#line += String.fromCharCode(byte)
+    else throw malformed('a trailer has a character that may not be there')
+  }
+
+  #endTrailer(): void {
+    if (this.#line === '') {
+      this.#state = 'done'
+      return
+    }
+    let at = 0
+    while (TOKEN_CHARACTERS[this.#line.charCodeAt(at)] === 1) at += 1
+    if (at === 0 || this.#line.charCodeAt(at) !== COLON) throw malformed('a trailer has no proper name')
+    this.#line = ''
+    this.#state = 'trailer'
+  }
+}
+
+/** Values of the hexadecimal digits; -1 for every other byte. */
+const HEX = new Int8Array(256).fill(-1)
+for (let digit = 0; digit < 16; digit++) {
+  HEX[digit.toString(16).charCodeAt(0)] = digit
+  HEX[digit.toString(16).toUpperCase().charCodeAt(0)] = digit
+}
+
+function expect(byte: number, wanted: number): void {
+  if (byte !== wanted) throw malformed('a chunk does not end where it says')
+}
+
+function malformed(what: string): UpstreamError {
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the answer is malformed: ${what}`)
+}

@@ -1,0 +1,211 @@
+import type { Socket } from 'node:net'
+import type { buildConnector } from 'undici'
+import { Connection, type ConnectionOwner } from './connection.ts'
+import { Dispatch, type DispatchController, type DispatchHandler, type OutgoingRequest } from './dispatch.ts'
+import { readInto } from './read-into.ts'
+import { formatRequestHead } from './request-head.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+export type ConnectionPoolOptions = {
+  /** Makes connections that are read by `readInto`. */
+  readonly connect: buildConnector.connector
+  /** Makes ordinary ones, for those that turn into something else. */
+  readonly connectPlainly: buildConnector.connector
+  /** An idle connection is kept for so long when the upstream does not say how long it keeps it. Milliseconds. */
+  readonly idleMs: number
+}
+
+/** Idle connections are looked at so often, and their time is counted in these steps: requests read no clock. */
+const LOOK_AT_IDLE_MS = 500
+/** A request that is on its way when the upstream closes is lost: connections end so long before. Milliseconds. */
+const KEEP_ALIVE_MARGIN_MS = 1_000
+const MAX_IDLE_MS = 600_000
+
+/**
+ * The connections to one origin: as many as there are requests at a time, each kept for the next one. A request is
+ * written when everything that has already come is read, on a connection that has been through that once since its last
+ * answer: bytes that nobody asked for are met before they can be taken for an answer (GHSA-35p6-xmwp-9g52).
+ */
+export class ConnectionPool implements ConnectionOwner {
+  readonly #options: ConnectionPoolOptions
+  readonly #address: { hostname: string; host: string; protocol: string; port: string }
+  readonly #living = new Set<Connection>()
+  /** Exchanges that wait for the end of this round. */
+  #waiting: Dispatch[] = []
+  /** Released in this round. */
+  #resting: Connection[] = []
+  /** Ready, the last used at the end. */
+  #idle: Connection[] = []
+  #roundEnds = false
+  /** How often idle connections have been looked at. */
+  #looks = 0
+  #connecting = 0
+  #watch: NodeJS.Timeout | undefined
+  #closing: (() => void) | undefined
+  #closed = false
+
+  constructor(origin: string, options: ConnectionPoolOptions) {
+    const { hostname, host, protocol, port } = new URL(origin)
+    this.#address = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
+    this.#options = options
+  }
+
+  /**
+   * Sends a request. The handler hears of everything that comes after.
+   * @throws {UpstreamError} ERR_UPSTREAM_UNFORWARDABLE, ERR_UPSTREAM_CLOSED; then it hears nothing.
+   */
+  dispatch(request: OutgoingRequest, handler: DispatchHandler): DispatchController {
+    if (this.#closed || this.#closing !== undefined) throw poolClosed()
+    const { method, path, headers, body, upgrade } = request
+    const head = formatRequestHead({
+      method,
+      path,
+      headers,
+      upgrade,
+      host: this.#address.host,
+      hasBody: body !== undefined,
+    })
+    const dispatch = new Dispatch(request, handler, head)
+    handler.onRequestStart(dispatch)
+    this.#waiting.push(dispatch)
+    this.#awaitRoundEnd()
+    return dispatch
+  }
+
+  /** Takes no more requests, and resolves when the last one is over. */
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#closing = resolve
+      for (const connection of [...this.#idle, ...this.#resting]) connection.drop()
+      this.#endWhenOver()
+    })
+  }
+
+  /** Ends every connection now. */
+  async destroy(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#watch)
+    for (const dispatch of this.#waiting) dispatch.fail(poolClosed())
+    this.#waiting = []
+    for (const connection of this.#living) connection.socket.destroy(poolClosed())
+    this.#endWhenOver()
+  }
+
+  released(connection: Connection): void {
+    if (this.#closed || this.#closing !== undefined) {
+      connection.drop()
+      return
+    }
+    this.#resting.push(connection)
+    this.#awaitRoundEnd()
+  }
+
+  closed(connection: Connection): void {
+    this.#living.delete(connection)
+    this.#endWhenOver()
+  }
+
+  endRound(): void {
+    this.#roundEnds = false
+    const waiting = this.#waiting
+    if (waiting.length > 0) {
+      this.#waiting = []
+      for (const dispatch of waiting) this.#start(dispatch)
+    }
+    const resting = this.#resting
+    if (resting.length === 0) return
+    for (const connection of resting) {
+      connection.idleUntilLook = this.#looks + this.#idleLooks(connection)
+      this.#idle.push(connection)
+    }
+    resting.length = 0
+    this.#watch ??= setInterval(() => this.#lookAtIdle(), LOOK_AT_IDLE_MS).unref()
+  }
+
+  /** Polling is over then, and with it everything that had come by its beginning is read. */
+  #awaitRoundEnd(): void {
+    if (this.#roundEnds) return
+    this.#roundEnds = true
+    setImmediate(endRound, this)
+  }
+
+  #idleLooks({ keepAliveMs }: Connection): number {
+    const idleMs = keepAliveMs === undefined ? this.#options.idleMs : keepAliveMs - KEEP_ALIVE_MARGIN_MS
+    return Math.floor(Math.min(idleMs, MAX_IDLE_MS) / LOOK_AT_IDLE_MS)
+  }
+
+  #start(dispatch: Dispatch): void {
+    if (dispatch.over) {
+      this.#endWhenOver()
+      return
+    }
+    const connection = dispatch.request.upgrade ? undefined : this.#takeIdle()
+    if (connection === undefined) this.#connect(dispatch)
+    else connection.send(dispatch)
+  }
+
+  #takeIdle(): Connection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) return undefined
+      if (this.#keeps(connection)) return connection
+      connection.drop()
+    }
+  }
+
+  #connect(dispatch: Dispatch): void {
+    const { connect, connectPlainly } = this.#options
+    const { upgrade } = dispatch.request
+    this.#connecting += 1
+    const connectTo = upgrade ? connectPlainly : connect
+    connectTo(this.#address, (...[error, socket]) => {
+      this.#connecting -= 1
+      if (error !== null) dispatch.fail(this.#closed ? poolClosed() : error)
+      else if (this.#closed) {
+        socket.destroy()
+        dispatch.fail(poolClosed())
+      } else this.#connected(socket as Socket, dispatch)
+      this.#endWhenOver()
+    })
+  }
+
+  #connected(socket: Socket, dispatch: Dispatch): void {
+    const connection = new Connection(socket, this)
+    this.#living.add(connection)
+    if (dispatch.request.upgrade) socket.on('data', (chunk: Buffer) => connection.receive(chunk))
+    else readInto(socket, connection)
+    if (!dispatch.over) connection.send(dispatch)
+    else if (dispatch.request.upgrade) connection.drop()
+    else this.released(connection)
+  }
+
+  #lookAtIdle(): void {
+    this.#looks += 1
+    this.#idle = this.#idle.filter((connection) => {
+      const keeps = this.#keeps(connection)
+      if (!keeps) connection.drop()
+      return keeps
+    })
+    if (this.#idle.length > 0) return
+    clearInterval(this.#watch)
+    this.#watch = undefined
+  }
+
+  #keeps(connection: Connection): boolean {
+    return connection.usable && this.#looks < connection.idleUntilLook
+  }
+
+  #endWhenOver(): void {
+    if (this.#closing === undefined || this.#living.size + this.#connecting + this.#waiting.length > 0) return
+    clearInterval(this.#watch)
+    this.#closing()
+  }
+}
+
+function endRound(pool: ConnectionPool): void {
+  pool.endRound()
+}
+
+function poolClosed(): UpstreamError {
+  return new UpstreamError('ERR_UPSTREAM_CLOSED', 'the gateway ends its connections')
+}

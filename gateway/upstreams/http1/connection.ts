@@ -1,0 +1,348 @@
+import type { Socket } from 'node:net'
+import { ChunkedDecoder } from './chunked-decoder.ts'
+import type { Dispatch } from './dispatch.ts'
+import { RequestBodyWriter } from './request-body-writer.ts'
+import { parseResponseHead, type ResponseHead } from './response-head.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+/** What a connection tells whoever keeps it. */
+export type ConnectionOwner = {
+  /** The exchange is over and nothing speaks against another one. */
+  released(connection: Connection): void
+  closed(connection: Connection): void
+}
+
+const HEAD_END = '\r\n\r\n'
+const HEAD_LIMIT_BYTES = 32 * 1024
+/** An answer that comes whole and is no larger is text from head to body: that is cheaper to pass on than bytes. */
+const TEXT_BYTES = 16 * 1024
+const UNTIL_CLOSE = -1
+
+type Phase = 'head' | 'sized' | 'chunked' | 'until-close'
+
+/**
+ * One connection to an upstream, with one exchange on it at a time. Whatever comes while there is none, or behind the
+ * end of an answer, is nobody's answer: it ends the connection.
+ * Source: RFC 9112 sections 6.3 and 9.
+ */
+export class Connection {
+  readonly socket: Socket
+  /** Its upstream may close it from then on, counted as its owner does. */
+  idleUntilLook = 0
+  /** How long the upstream keeps it when nothing is on it; undefined: it has not said so. Milliseconds. */
+  keepAliveMs: number | undefined
+  readonly #owner: ConnectionOwner
+  #dispatch: Dispatch | undefined
+  #body: RequestBodyWriter | undefined
+  #phase: Phase = 'head'
+  /** What has come of a head that is not whole. */
+  #text = ''
+  #head: ResponseHead | undefined
+  #remaining = 0
+  #chunks: ChunkedDecoder | undefined
+  #paused = false
+  /** What came with a piece that was too much. */
+  #rest: Buffer | undefined
+  #silence: NodeJS.Timeout | undefined
+  #error: Error | undefined
+  #dropped = false
+
+  constructor(socket: Socket, owner: ConnectionOwner) {
+    this.socket = socket
+    this.#owner = owner
+    socket.on('error', this.#onError)
+    socket.on('end', this.#onEnd)
+    socket.on('close', this.#onClose)
+  }
+
+  /** Whether it can take an dispatch. */
+  get usable(): boolean {
+    return !this.#dropped && this.#dispatch === undefined && this.socket.writable && this.socket.readable
+  }
+
+  /** Begins an dispatch. */
+  send(dispatch: Dispatch): void {
+    const { socket } = this
+    const { body } = dispatch.request
+    this.#dispatch = dispatch
+    dispatch.connection = this
+    this.#phase = 'head'
+    this.#head = undefined
+    socket.write(dispatch.head, 'latin1')
+    this.#body =
+      body === undefined
+        ? undefined
+        : new RequestBodyWriter({
+            socket,
+            body,
+            contentLength: dispatch.contentLength,
+            onFailure: (error) => this.#fail(error),
+          })
+  }
+
+  /**
+   * Reads what came.
+   * @param bytes valid during the call only.
+   */
+  receive(bytes: Buffer): void {
+    if (this.#dispatch === undefined) {
+      this.drop()
+      return
+    }
+    try {
+      if (this.#phase === 'head') this.#receiveHead(bytes)
+      else this.#receiveBody(Buffer.from(bytes))
+    } catch (error) {
+      this.#fail(error as Error)
+    }
+  }
+
+  pause(): void {
+    if (this.#paused || this.#dispatch === undefined) return
+    this.#paused = true
+    clearTimeout(this.#silence)
+    this.#silence = undefined
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#paused || this.#dispatch === undefined) return
+    this.#paused = false
+    const rest = this.#rest
+    this.#rest = undefined
+    if (rest !== undefined) {
+      try {
+        this.#receiveBody(rest)
+      } catch (error) {
+        this.#fail(error as Error)
+      }
+    } else this.#watchSilence()
+    if (!this.#paused && !this.#dropped) this.socket.resume()
+  }
+
+  /** Ends the connection; the exchange on it hears nothing more. */
+  drop(): void {
+    this.#leave()
+    this.#dropped = true
+    this.socket.destroy()
+  }
+
+  #receiveHead(bytes: Buffer): void {
+    const size = Math.min(bytes.length, TEXT_BYTES)
+    const came = bytes.toString('latin1', 0, size)
+    const more = size < bytes.length ? Buffer.from(bytes.subarray(size)) : undefined
+    const text = this.#text === '' ? came : this.#text + came
+    let from = 0
+    for (;;) {
+      const end = text.indexOf(HEAD_END, from)
+      if (end === -1) {
+        if (text.length - from > HEAD_LIMIT_BYTES || looksWrong(text, from)) throw tooLarge()
+        this.#text = from === 0 ? text : text.slice(from)
+        if (more !== undefined) this.#receiveHead(more)
+        return
+      }
+      if (end - from > HEAD_LIMIT_BYTES) throw tooLarge()
+      const head = parseResponseHead(from === 0 ? text : text.slice(from), end - from + 2)
+      from = end + HEAD_END.length
+      this.#text = ''
+      if (head.status < 200) {
+        if (this.#takeInterim(head, text.slice(from), more)) return
+        continue
+      }
+      this.#begin(head, text, from, more)
+      return
+    }
+  }
+
+  /** @returns whether that was the last that is read here. */
+  #takeInterim(head: ResponseHead, rest: string, more: Buffer | undefined): boolean {
+    const dispatch = this.#dispatch as Dispatch
+    if (head.status !== 101) {
+      dispatch.handler.onResponseStart(dispatch, head.status, head.headers)
+      return this.#dispatch !== dispatch
+    }
+    if (!dispatch.request.upgrade)
+      throw new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'it switches protocols unasked')
+    const { socket } = this
+    this.#leave()
+    this.#dropped = true
+    socket.pause()
+    socket.removeAllListeners('data')
+    socket.off('error', this.#onError)
+    socket.off('end', this.#onEnd)
+    socket.off('close', this.#onClose)
+    this.#owner.closed(this)
+    if (more !== undefined) socket.unshift(more)
+    if (rest !== '') socket.unshift(Buffer.from(rest, 'latin1'))
+    dispatch.over = true
+    dispatch.handler.onRequestUpgrade(dispatch, head.status, head.headers, socket)
+    if (!socket.destroyed) socket.resume()
+    return true
+  }
+
+  /** The head of the answer is there, and perhaps its body: in `text` from `from` on, and in `more`. */
+  #begin(head: ResponseHead, text: string, from: number, more: Buffer | undefined): void {
+    const dispatch = this.#dispatch as Dispatch
+    const { handler, request } = dispatch
+    this.#head = head
+    const length = bodyLength(head, request.method)
+    handler.onResponseStart(dispatch, head.status, head.headers)
+    if (this.#dispatch !== dispatch) return
+    const inText = text.length - from
+    if (length !== undefined && more === undefined && inText >= length && length <= TEXT_BYTES) {
+      this.#complete(inText > length)
+      dispatch.over = true
+      if (length === 0) handler.onResponseEnd()
+      else handler.onResponseText(inText === length ? text.slice(from) : text.slice(from, from + length))
+      return
+    }
+    if (length !== undefined) this.#phase = 'sized'
+    else if (head.chunked) {
+      this.#phase = 'chunked'
+      this.#chunks = new ChunkedDecoder()
+    } else this.#phase = 'until-close'
+    this.#remaining = length ?? UNTIL_CLOSE
+    const first = Buffer.from(inText === 0 ? '' : text.slice(from), 'latin1')
+    this.#receiveBody(more === undefined ? first : first.length === 0 ? more : Buffer.concat([first, more]))
+  }
+
+  /** Takes bytes that nobody else holds. */
+  #receiveBody(bytes: Buffer): void {
+    if (this.#paused) {
+      // Reading has stopped; what was on its way then may still come.
+      this.#rest = this.#rest === undefined ? bytes : Buffer.concat([this.#rest, bytes])
+      return
+    }
+    const dispatch = this.#dispatch as Dispatch
+    const read = this.#phase === 'chunked' ? this.#decode(bytes, dispatch) : this.#pass(bytes, dispatch)
+    if (this.#dispatch !== dispatch) return
+    const whole = this.#phase === 'chunked' ? this.#chunks?.done === true : this.#remaining === 0
+    if (whole) {
+      this.#complete(read < bytes.length)
+      dispatch.over = true
+      dispatch.handler.onResponseEnd()
+      return
+    }
+    if (read < bytes.length) this.#rest = bytes.subarray(read)
+    if (!this.#paused) this.#watchSilence()
+  }
+
+  /** @returns how many bytes were part of the body. */
+  #pass(bytes: Buffer, dispatch: Dispatch): number {
+    const size = this.#remaining === UNTIL_CLOSE ? bytes.length : Math.min(bytes.length, this.#remaining)
+    if (this.#remaining !== UNTIL_CLOSE) this.#remaining -= size
+    if (size > 0)
+      dispatch.handler.onResponseData(dispatch, size === bytes.length ? bytes : bytes.subarray(0, size))
+    return size
+  }
+
+  #decode(bytes: Buffer, dispatch: Dispatch): number {
+    return (this.#chunks as ChunkedDecoder).decode(bytes, (piece) => {
+      dispatch.handler.onResponseData(dispatch, piece)
+      return this.#dispatch === dispatch && !this.#paused
+    })
+  }
+
+  /** The answer is whole. */
+  #complete(moreCame: boolean): void {
+    const head = this.#head as ResponseHead
+    const { request } = this.#dispatch as Dispatch
+    const sent = this.#body === undefined || this.#body.done
+    const paused = this.#paused
+    this.#leave()
+    // A sick upstream may send a body after the answer to a HEAD.
+    if (moreCame || !sent || !head.keepsAlive || request.method === 'HEAD' || this.#phase === 'until-close')
+      this.drop()
+    else {
+      this.keepAliveMs = head.keepAliveMs
+      if (paused) this.socket.resume()
+      this.#owner.released(this)
+    }
+  }
+
+  /** Nothing comes any more: what waits for a slow client is part of the answer. */
+  #flushRest(): void {
+    try {
+      while (this.#rest !== undefined) {
+        const rest = this.#rest
+        this.#rest = undefined
+        this.#paused = false
+        this.#receiveBody(rest)
+      }
+    } catch (error) {
+      this.#fail(error as Error)
+    }
+  }
+
+  #fail(error: Error): void {
+    const dispatch = this.#dispatch
+    this.drop()
+    dispatch?.fail(error)
+  }
+
+  #leave(): void {
+    clearTimeout(this.#silence)
+    this.#silence = undefined
+    this.#body?.stop()
+    this.#body = undefined
+    this.#dispatch = undefined
+    this.#text = ''
+    this.#rest = undefined
+    this.#chunks = undefined
+    this.#paused = false
+  }
+
+  #watchSilence(): void {
+    if (this.#silence !== undefined) this.#silence.refresh()
+    else if (this.#head !== undefined)
+      this.#silence = setTimeout(onSilence, (this.#dispatch as Dispatch).request.idleTimeoutMs, this)
+  }
+
+  fellSilent(): void {
+    this.#fail(new UpstreamError('ERR_UPSTREAM_IDLE', 'the upstream fell silent in the middle of its answer'))
+  }
+
+  readonly #onError = (error: Error): void => {
+    this.#error = error
+  }
+
+  readonly #onEnd = (): void => {
+    this.#flushRest()
+    const dispatch = this.#dispatch
+    if (dispatch !== undefined && this.#phase === 'until-close') {
+      this.drop()
+      dispatch.over = true
+      dispatch.handler.onResponseEnd()
+    } else this.#fail(closed(this.#error))
+  }
+
+  readonly #onClose = (): void => {
+    this.#fail(this.#error ?? closed(undefined))
+    this.#owner.closed(this)
+  }
+}
+
+function onSilence(connection: Connection): void {
+  connection.fellSilent()
+}
+
+/** Bytes; undefined: only its end says so. RFC 9112 section 6.3. */
+function bodyLength({ status, chunked, contentLength }: ResponseHead, method: string): number | undefined {
+  if (method === 'HEAD' || status === 204 || status === 304) return 0
+  return chunked ? undefined : contentLength
+}
+
+/** What is no answer need not be waited for. */
+function looksWrong(text: string, from: number): boolean {
+  return !'HTTP/1.'.startsWith(text.slice(from, from + 7))
+}
+
+function tooLarge(): UpstreamError {
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the head of the answer is too large, or none')
+}
+
+function closed(cause: Error | undefined): UpstreamError {
+  return new UpstreamError('ERR_UPSTREAM_RESET', 'the connection ended before the answer was whole', {
+    cause,
+  })
+}

@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { UpstreamError } from './upstream-error.ts'
+
+export type RequestBodyWriterOptions = {
+  readonly socket: Socket
+  readonly body: Readable
+  /** Bytes; undefined: it goes in chunks. */
+  readonly contentLength: number | undefined
+  readonly onFailure: (error: Error) => void
+}
+
+/** Sends the body of a request behind its head, with back-pressure, and never more or less than its head says. */
+export class RequestBodyWriter {
+  /** All of it is written. */
+  done = false
+  readonly #options: RequestBodyWriterOptions
+  #sent = 0
+
+  constructor(options: RequestBodyWriterOptions) {
+    this.#options = options
+    const { body, socket } = options
+    body.on('data', this.#onData)
+    body.on('end', this.#onEnd)
+    body.on('error', this.#onError)
+    socket.on('drain', this.#onDrain)
+  }
+
+  /** Takes nothing more from the body. */
+  stop(): void {
+    const { body, socket } = this.#options
+    body.off('data', this.#onData)
+    body.off('end', this.#onEnd)
+    body.off('error', this.#onError)
+    socket.off('drain', this.#onDrain)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const { socket, body, contentLength } = this.#options
+    if (chunk.length === 0) return
+    this.#sent += chunk.length
+    let takesMore: boolean
+    if (contentLength === undefined) {
+      socket.cork()
+      socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
+      socket.write(chunk)
+      takesMore = socket.write('\r\n', 'latin1')
+      socket.uncork()
+    } else {
+      if (this.#sent > contentLength) {
+        this.#fail()
+        return
+      }
+      takesMore = socket.write(chunk)
+    }
+    if (!takesMore) body.pause()
+  }
+
+  readonly #onEnd = (): void => {
+    const { socket, contentLength } = this.#options
+    if (contentLength === undefined) socket.write('0\r\n\r\n', 'latin1')
+    else if (this.#sent !== contentLength) {
+      this.#fail()
+      return
+    }
+    this.done = true
+    this.stop()
+  }
+
+  readonly #onError = (error: Error): void => {
+    this.stop()
+    this.#options.onFailure(error)
+  }
+
+  readonly #onDrain = (): void => {
+    this.#options.body.resume()
+  }
+
+  #fail(): void {
+    this.stop()
+    this.#options.onFailure(
+      new UpstreamError('ERR_UPSTREAM_UNFORWARDABLE', 'the request cannot be sent on: its length is another'),
+    )
+  }
+}

@@ -1,0 +1,138 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isValueCharacter, TOKEN_CHARACTERS } from './characters.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+/** Status line and headers of an answer, with what they say about framing and about the connection. */
+export type ResponseHead = {
+  readonly status: number
+  /** By name in lower case, without a prototype; a list where a name came more than once. */
+  readonly headers: IncomingHttpHeaders
+  /** Bytes; undefined when none is announced. */
+  readonly contentLength: number | undefined
+  readonly chunked: boolean
+  /** Whether the connection may be used again. */
+  readonly keepsAlive: boolean
+  /** How long the upstream keeps it when nothing is on it; undefined: it does not say. Milliseconds. */
+  readonly keepAliveMs: number | undefined
+}
+
+const CR = 13
+const LF = 10
+const SPACE = 32
+const TAB = 9
+const COLON = 58
+const MAX_HEADERS = 512
+const DIGITS = /^\d{1,15}$/
+
+/**
+ * Reads the head of an answer, strictly: one of the few ways in which two readers of the same bytes could disagree
+ * (bare line breaks, folded lines, a space before the colon, two lengths, a length and chunks) and it is none.
+ * Source: RFC 9112 sections 2.2, 4, 5 and 6.
+ * @param text as Latin-1, from the status line on.
+ * @param end where the last header ends, before its line break.
+ * @throws {UpstreamError} ERR_UPSTREAM_PROTOCOL.
+ */
+export function parseResponseHead(text: string, end: number): ResponseHead {
+  let at = readStatusLine(text)
+  const http10 = text.charCodeAt(7) === 0x30
+  const headers = Object.create(null) as Record<string, string | string[]>
+  let contentLength: string | undefined
+  let coding: string | undefined
+  let connection: string | undefined
+  let count = 0
+  while (at < end) {
+    const nameFrom = at
+    let code = text.charCodeAt(at)
+    while (TOKEN_CHARACTERS[code] === 1) code = text.charCodeAt(++at)
+    if (code !== COLON || at === nameFrom) throw malformed('a header has no proper name')
+    if (++count > MAX_HEADERS) throw malformed('there are too many headers')
+    const name = text.slice(nameFrom, at).toLowerCase()
+    code = text.charCodeAt(++at)
+    while (code === SPACE || code === TAB) code = text.charCodeAt(++at)
+    const valueFrom = at
+    while (isValueCharacter(code)) code = text.charCodeAt(++at)
+    if (code !== CR || text.charCodeAt(at + 1) !== LF)
+      throw malformed('a header has a character that may not be there')
+    let valueTo = at
+    while (valueTo > valueFrom && isBlank(text.charCodeAt(valueTo - 1))) valueTo -= 1
+    at += 2
+    const value = text.slice(valueFrom, valueTo)
+    switch (name) {
+      case 'content-length':
+        if (contentLength !== undefined) throw malformed('it says its length twice')
+        contentLength = value
+        break
+      case 'transfer-encoding':
+        if (coding !== undefined) throw malformed('it says its transfer coding twice')
+        coding = value
+        break
+      case 'connection':
+        connection = connection === undefined ? value : `${connection},${value}`
+        break
+    }
+    add(headers, name, value)
+  }
+  if (contentLength !== undefined && !DIGITS.test(contentLength)) throw malformed('its length is no number')
+  if (coding !== undefined) {
+    if (contentLength !== undefined) throw malformed('it says both a length and a transfer coding')
+    if (http10) throw malformed('HTTP/1.0 has no transfer coding')
+    if (coding.toLowerCase() !== 'chunked') throw malformed('its transfer coding is another than chunked')
+  }
+  return {
+    status: Number(text.slice(9, 12)),
+    headers,
+    contentLength: contentLength === undefined ? undefined : Number(contentLength),
+    chunked: coding !== undefined,
+    keepsAlive: keepsAlive(connection, http10),
+    keepAliveMs: keepAliveMs(headers['keep-alive']),
+  }
+}
+
+/** @returns where the headers begin. */
+function readStatusLine(text: string): number {
+  if (!text.startsWith('HTTP/1.1 ') && !text.startsWith('HTTP/1.0 ')) throw malformed('this is no HTTP/1.1')
+  const first = text.charCodeAt(9)
+  if (first < 0x31 || first > 0x39 || !isDigit(text.charCodeAt(10)) || !isDigit(text.charCodeAt(11)))
+    throw malformed('its status is no number')
+  let at = 12
+  let code = text.charCodeAt(at)
+  if (code !== SPACE && code !== CR) throw malformed('its status is no number')
+  while (isValueCharacter(code)) code = text.charCodeAt(++at)
+  if (code !== CR || text.charCodeAt(at + 1) !== LF) throw malformed('its status line does not end')
+  return at + 2
+}
+
+function add(headers: Record<string, string | string[]>, name: string, value: string): void {
+  const known = headers[name]
+  if (known === undefined) headers[name] = value
+  else if (typeof known === 'string') headers[name] = [known, value]
+  else known.push(value)
+}
+
+/** RFC 9112 section 9.3. */
+function keepsAlive(connection: string | undefined, http10: boolean): boolean {
+  if (connection === undefined) return !http10
+  const options = connection.toLowerCase()
+  if (options === 'keep-alive') return true
+  const named = options.split(',').map((one) => one.trim())
+  return !named.includes('close') && (!http10 || named.includes('keep-alive'))
+}
+
+/** RFC 2068 section 19.7.1.1, which servers still follow. */
+function keepAliveMs(keepAlive: string | readonly string[] | undefined): number | undefined {
+  if (keepAlive === undefined) return undefined
+  const seconds = /(?:^|[\s,])timeout\s*=\s*"?(\d{1,6})/i.exec(String(keepAlive))?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1_000
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+function isBlank(code: number): boolean {
+  return code === SPACE || code === TAB
+}
+
+function malformed(what: string): UpstreamError {
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the answer is malformed: ${what}`)
+}

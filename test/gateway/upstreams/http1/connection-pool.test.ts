@@ -1,0 +1,395 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import t, { type Test } from 'tap'
+import { createConnector } from '../../../../gateway/upstreams/connect.ts'
+import { ConnectionPool } from '../../../../gateway/upstreams/http1/connection-pool.ts'
+import type { DispatchController, OutgoingRequest } from '../../../../gateway/upstreams/http1/dispatch.ts'
+import { until } from '../../../fixtures/until.ts'
+
+type Heard = {
+  statuses: number[]
+  body: string
+  pieces: number
+  /** `end`, or the code of the error. */
+  outcome: string
+  controller: DispatchController
+}
+
+async function start(t: Test, serve: (socket: Socket, head: string) => void) {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => undefined)
+    let came = ''
+    socket.on('data', (chunk) => {
+      came += chunk.toString('latin1')
+      for (let end = came.indexOf('\r\n\r\n'); end !== -1; end = came.indexOf('\r\n\r\n')) {
+        const head = came.slice(0, end + 4)
+        came = came.slice(end + 4)
+        serve(socket, head)
+      }
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const connection = { timeoutMs: 2_000, lookup: undefined, ca: undefined }
+  const pool = new ConnectionPool(`http://127.0.0.1:${port}`, {
+    connect: createConnector({ ...connection, reading: 'shared' }),
+    connectPlainly: createConnector({ ...connection, reading: 'stream' }),
+    idleMs: 60_000,
+  })
+  t.teardown(async () => {
+    await pool.destroy()
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { pool, sockets }
+}
+
+function ask(pool: ConnectionPool, given: Partial<OutgoingRequest> = {}, onData?: (heard: Heard) => void) {
+  const heard: Heard = { statuses: [], body: '', pieces: 0, outcome: '', controller: undefined as never }
+  const over = new Promise<Heard>((resolve) => {
+    const end = (outcome: string) => {
+      heard.outcome += outcome
+      resolve(heard)
+    }
+    pool.dispatch(
+      {
+        method: 'GET',
+        path: '/',
+        headers: [],
+        body: undefined,
+        idleTimeoutMs: 60_000,
+        upgrade: false,
+        ...given,
+      },
+      {
+        onRequestStart: (controller) => {
+          heard.controller = controller
+        },
+        onResponseStart: (_controller, status) => void heard.statuses.push(status),
+        onResponseData: (_controller, chunk) => {
+          heard.body += chunk.toString('latin1')
+          heard.pieces += 1
+          onData?.(heard)
+        },
+        onResponseText: (text) => {
+          heard.body += text
+          end('end')
+        },
+        onResponseEnd: () => end('end'),
+        onResponseError: (_controller, error) => end('code' in error ? String(error.code) : String(error)),
+        onRequestUpgrade: () => end('upgrade'),
+      },
+    )
+  })
+  return { heard, over }
+}
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const nextRound = () => new Promise((resolve) => setImmediate(resolve))
+
+t.test('ConnectionPool uses a connection again, and opens as many as there are requests', async (t) => {
+  const { pool, sockets } = await start(t, (socket) => socket.write(OK))
+  for (let i = 0; i < 5; i++) {
+    t.match(await ask(pool).over, { statuses: [200], body: 'ok', outcome: 'end' })
+    await nextRound()
+  }
+  t.equal(sockets.length, 1)
+  await Promise.all(Array.from({ length: 8 }, () => ask(pool).over))
+  t.equal(sockets.length, 8)
+})
+
+const ANSWERS: Readonly<Record<string, readonly [bytes: string, body: string, reused: boolean]>> = {
+  'a length': ['HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello', 'hello', true],
+  chunks: [
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\na: b\r\n\r\n',
+    'hello',
+    true,
+  ],
+  'no content': ['HTTP/1.1 204 No Content\r\n\r\n', '', true],
+  'a 304 with the length of what it stands for': [
+    'HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n',
+    '',
+    true,
+  ],
+  'a length of nothing': ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', '', true],
+  'an end that is said before': [
+    'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok',
+    'ok',
+    false,
+  ],
+  'something behind it': [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON`, 'ok', false],
+  'an empty line behind it': [`${OK}\r\n`, 'ok', false],
+  'something behind its last chunk': [
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nx',
+    'ok',
+    false,
+  ],
+  'a body that a 204 does not have': ['HTTP/1.1 204 No Content\r\ncontent-length: 2\r\n\r\nok', '', false],
+  'a body longer than text': [
+    `HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n${'x'.repeat(100_000)}`,
+    'x'.repeat(100_000),
+    true,
+  ],
+  'a body and more, longer than text': [
+    `HTTP/1.1 200 OK\r\ncontent-length: 40000\r\n\r\n${'x'.repeat(40_001)}`,
+    'x'.repeat(40_000),
+    false,
+  ],
+}
+
+for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
+  for (const cut of [1, 7, 20_000])
+    t.test(
+      `an answer with ${what} is whole, and its connection ${reused ? 'stays' : 'ends'}, in pieces of ${cut}`,
+      async (t) => {
+        if (cut * 3_000 < bytes.length) return
+        const { pool, sockets } = await start(t, async (socket) => {
+          for (let at = 0; at < bytes.length; at += cut) {
+            socket.write(bytes.slice(at, at + cut), 'latin1')
+            await nextRound()
+          }
+        })
+        for (let i = 0; i < 3; i++) {
+          const heard = await ask(pool).over
+          t.equal(heard.outcome, 'end')
+          t.ok(heard.body === body, 'the very body')
+          // What comes too late for the same piece comes while the connection is idle.
+          await until('it has been sent', async () => sockets.at(-1)?.writableLength === 0)
+          for (let round = 0; round < 10; round++) await nextRound()
+        }
+        if (reused) t.equal(sockets.length, 1)
+        else if (cut >= bytes.length) t.equal(sockets.length, 3)
+      },
+    )
+
+t.test('bytes on an idle connection end it', async (t) => {
+  const { pool, sockets } = await start(t, (socket) => socket.write(OK))
+  await ask(pool).over
+  await nextRound()
+  sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON')
+  await once(sockets[0] as Socket, 'close')
+  t.equal((await ask(pool).over).body, 'ok')
+  t.equal(sockets.length, 2)
+})
+
+t.test('a request does not go out on a connection that is only just free', async (t) => {
+  const { pool, sockets } = await start(t, (socket) => socket.write(OK))
+  let second: Promise<Heard> | undefined
+  await new Promise<void>((resolve) => {
+    pool.dispatch(
+      { method: 'GET', path: '/', headers: [], body: undefined, idleTimeoutMs: 1_000, upgrade: false },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: () => undefined,
+        onResponseData: () => undefined,
+        onResponseText: () => {
+          second = ask(pool).over
+          resolve()
+        },
+        onResponseEnd: () => undefined,
+        onResponseError: () => undefined,
+        onRequestUpgrade: () => undefined,
+      },
+    )
+  })
+  t.equal((await second)?.body, 'ok')
+  t.equal(sockets.length, 2)
+})
+
+t.test('the connection of a HEAD is not used again', async (t) => {
+  const { pool, sockets } = await start(t, (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n'),
+  )
+  t.match(await ask(pool, { method: 'HEAD' }).over, { body: '', outcome: 'end' })
+  await nextRound()
+  t.match(await ask(pool, { method: 'HEAD' }).over, { outcome: 'end' })
+  t.equal(sockets.length, 2)
+})
+
+t.test('an answer without a length is whole when its connection ends in good order', async (t) => {
+  const { pool } = await start(t, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello'))
+  t.match(await ask(pool).over, { body: 'hello', outcome: 'end' })
+})
+
+const BROKEN: Readonly<Record<string, readonly [bytes: string, code: string]>> = {
+  nothing: ['', 'ERR_UPSTREAM_RESET'],
+  'half a head': ['HTTP/1.1 200 OK\r\ncontent-le', 'ERR_UPSTREAM_RESET'],
+  'half a body': ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', 'ERR_UPSTREAM_RESET'],
+  'no last chunk': [
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n',
+    'ERR_UPSTREAM_RESET',
+  ],
+  'half a trailer': [
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\na: b\r\n',
+    'ERR_UPSTREAM_RESET',
+  ],
+  'an interim answer alone': ['HTTP/1.1 103 Early Hints\r\n\r\n', 'ERR_UPSTREAM_RESET'],
+  'another protocol': ['SSH-2.0-x\r\n', 'ERR_UPSTREAM_PROTOCOL'],
+  'a switch that nobody asked for': ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'ERR_UPSTREAM_PROTOCOL'],
+  'a head without end': [`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}`, 'ERR_UPSTREAM_PROTOCOL'],
+  'an end that is said': [
+    'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 10\r\n\r\nhalf',
+    'ERR_UPSTREAM_RESET',
+  ],
+}
+
+for (const [what, [bytes, code]] of Object.entries(BROKEN))
+  t.test(`an answer that is ${what} is none`, async (t) => {
+    const { pool, sockets } = await start(t, (socket) => socket.end(bytes, 'latin1'))
+    t.equal((await ask(pool).over).outcome, code)
+    await until('its connection has ended', async () => sockets[0]?.destroyed === true)
+  })
+
+t.test('every interim answer is heard of', async (t) => {
+  const { pool, sockets } = await start(t, (socket) =>
+    socket.write(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}`),
+  )
+  t.match(await ask(pool).over, { statuses: [100, 103, 200], body: 'ok', outcome: 'end' })
+  await nextRound()
+  await ask(pool).over
+  t.equal(sockets.length, 1)
+})
+
+t.test('whoever pauses gets nothing more until it resumes, however small the chunks are', async (t) => {
+  const chunks = 5_000
+  const { pool } = await start(t, (socket) =>
+    socket.write(
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(chunks)}0\r\n\r\n`,
+    ),
+  )
+  let paused = 0
+  const { over } = ask(pool, {}, (heard) => {
+    heard.controller.pause()
+    const before = heard.pieces
+    setImmediate(() => {
+      if (heard.pieces === before) paused += 1
+      heard.controller.resume()
+    })
+  })
+  t.match(await over, { pieces: chunks, outcome: 'end' })
+  t.equal(paused, chunks)
+})
+
+t.test('silence in the middle of an answer ends it', async (t) => {
+  const { pool } = await start(t, (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'),
+  )
+  t.match(await ask(pool, { idleTimeoutMs: 50 }).over, { body: 'half', outcome: 'ERR_UPSTREAM_IDLE' })
+})
+
+t.test('an abort ends the connection, and nothing more is heard', async (t) => {
+  const { pool, sockets } = await start(t, (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'),
+  )
+  const { heard } = ask(pool)
+  await until('its first piece', async () => heard.body === 'half')
+  heard.controller.abort()
+  await once(sockets[0] as Socket, 'close')
+  t.equal(heard.outcome, '')
+})
+
+t.test('an abort before there is a connection sends nothing', async (t) => {
+  let heads = 0
+  const { pool } = await start(t, (socket) => {
+    heads += 1
+    socket.write(OK)
+  })
+  ask(pool).heard.controller.abort()
+  const { heard } = ask(pool)
+  await nextRound()
+  heard.controller.abort()
+  t.match(await ask(pool).over, { outcome: 'end' })
+  t.equal(heads, 1)
+})
+
+t.test('a controller has no power over the exchange that comes after its own', async (t) => {
+  const { pool } = await start(t, (socket) => socket.write(OK))
+  const first = await ask(pool).over
+  await nextRound()
+  const { over } = ask(pool)
+  await nextRound()
+  first.controller.pause()
+  first.controller.abort()
+  t.match(await over, { body: 'ok', outcome: 'end' })
+})
+
+t.test('a body goes out in chunks, or in the length that was said and no other', async (t) => {
+  let came = ''
+  const { pool, sockets } = await start(t, (socket) => {
+    socket.removeAllListeners('data')
+    socket.on('data', (chunk) => {
+      came += chunk.toString('latin1')
+      if (came.endsWith('0\r\n\r\n')) socket.write(OK)
+    })
+  })
+  const chunked = new PassThrough()
+  const sending = ask(pool, { method: 'POST', body: chunked })
+  await until('a connection', async () => sockets.length === 1)
+  chunked.write('hello')
+  chunked.end('x'.repeat(17))
+  t.match(await sending.over, { outcome: 'end' })
+  t.match(came, /5\r\nhello\r\n11\r\nx{17}\r\n0\r\n\r\n$/)
+  for (const body of ['long', 'longer'.repeat(3)]) {
+    const given = new PassThrough()
+    given.end(body)
+    const { outcome } = await ask(pool, { method: 'POST', body: given, headers: ['content-length', '10'] })
+      .over
+    t.equal(outcome, 'ERR_UPSTREAM_UNFORWARDABLE')
+  }
+  const failing = new PassThrough()
+  const failed = ask(pool, { method: 'POST', body: failing })
+  failing.write('half')
+  await until('a connection', async () => sockets.length === 3)
+  failing.destroy(new Error('gone'))
+  t.equal((await failed.over).outcome, 'Error: gone')
+})
+
+t.test('an answer before the end of the body is whole, and the connection ends', async (t) => {
+  const { pool, sockets } = await start(t, (socket) =>
+    socket.write('HTTP/1.1 413 No\r\ncontent-length: 3\r\n\r\nbig'),
+  )
+  const body = new PassThrough()
+  body.write('x')
+  t.match(await ask(pool, { method: 'POST', body }).over, { statuses: [413], body: 'big', outcome: 'end' })
+  await once(sockets[0] as Socket, 'close')
+})
+
+t.test('a connection ends before its upstream would end it', async (t) => {
+  const { pool, sockets } = await start(t, (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok'),
+  )
+  await ask(pool).over
+  await nextRound()
+  await ask(pool).over
+  t.equal(sockets.length, 2)
+})
+
+t.test('close() waits for what is under way; destroy() does not', async (t) => {
+  let answer: (() => void) | undefined
+  const { pool } = await start(t, (socket) => {
+    answer = () => socket.write(OK)
+  })
+  const { over } = ask(pool)
+  await until('the request', async () => answer !== undefined)
+  let closed = false
+  const closing = pool.close().then(() => (closed = true))
+  await nextRound()
+  t.notOk(closed)
+  await t.rejects(ask(pool).over, { code: 'ERR_UPSTREAM_CLOSED' })
+  answer?.()
+  t.match(await over, { body: 'ok', outcome: 'end' })
+  await closing
+
+  const other = await start(t, () => undefined)
+  const queued = ask(other.pool)
+  await other.pool.destroy()
+  t.equal((await queued.over).outcome, 'ERR_UPSTREAM_CLOSED')
+  const third = await start(t, () => undefined)
+  const sent = ask(third.pool)
+  await until('a connection', async () => third.sockets.length === 1)
+  await third.pool.destroy()
+  t.equal((await sent.over).outcome, 'ERR_UPSTREAM_CLOSED')
+})
