@@ -167,7 +167,7 @@ t.test('class 37: a gigabyte is not read: neither as metadata nor as keys', asyn
     await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_RESPONSE' })
     // What the operating system's buffers took is counted too.
     t.ok(sent < 16 * 1_048_576, `${from}: ${sent} bytes were sent`)
-    t.ok(process.memoryUsage().rss - before < 10 * 1_048_576)
+    t.ok(process.memoryUsage().rss - before < 32 * 1_048_576, 'this process sends it, too')
   }
 })
 

@@ -1,0 +1,154 @@
+import { cpSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { readGatewayConfig } from '../../../gateway/config/read-gateway-config.ts'
+
+const SHIPPED = resolve(import.meta.dirname, '../../../config')
+const ISSUER = 'https://login.test/tenant'
+const INTROSPECTION = {
+  endpoint: 'https://login.test/introspect',
+  clientId: 'gw',
+  clientSecretFile: './secret',
+}
+
+/** Reads a configuration with these issuers. */
+function read(t: Pick<Test, 'testdir'>, issuers: readonly object[], change: object = {}) {
+  const dir = t.testdir({ secret: 'the secret\n' })
+  for (const file of ['upstreams.yaml', 'scopes.yaml']) cpSync(join(SHIPPED, file), join(dir, file))
+  const file = {
+    baseUrl: 'https://api.test',
+    name: 'API',
+    listen: { host: '127.0.0.1', port: 0 },
+    management: { host: '127.0.0.1', port: 0 },
+    policies: '.',
+    scopes: './scopes.yaml',
+    upstreams: './upstreams.yaml',
+    issuers,
+    ...change,
+  }
+  writeFileSync(join(dir, 'gateway.yaml'), stringify(file))
+  return readGatewayConfig({ configDir: dir, env: {} }).config
+}
+
+t.test('jwt: {} is all that an issuer of RFC 9068 tokens needs', async (t) => {
+  const { issuers, dataDir } = read(t, [{ issuer: ISSUER, jwt: {} }], { dataDir: './data' })
+  t.match(dataDir, /^\/.*\/data$/)
+  t.same(issuers, [
+    {
+      issuer: ISSUER,
+      jwt: {
+        algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA'],
+        type: 'at+jwt',
+        keys: { by: 'discovery' },
+        refreshMs: 300_000,
+        cooldownMs: 30_000,
+        maxStaleMs: 43_200_000,
+        timeoutMs: 3_000,
+        audience: [],
+        claims: { scope: ['scope', 'scp'], client: ['client_id', 'azp', 'appid', 'cid'], subject: 'sub' },
+        clockToleranceSeconds: 60,
+      },
+      introspection: undefined,
+      revocations: undefined,
+    },
+  ])
+})
+
+t.test('every key of an issuer reaches the gateway', async (t) => {
+  const jwt = {
+    algorithms: ['RS256'],
+    type: 'JWT',
+    keys: { uri: 'https://keys.test/keys' },
+    refresh: '1m',
+    cooldown: '10s',
+    maxStale: '1h',
+    timeout: '1s',
+    audience: ['api://name'],
+    claims: { scope: ['roles'], subject: 'oid' },
+    clockTolerance: '5s',
+  }
+  const { issuers } = read(t, [
+    { issuer: ISSUER, jwt, introspection: INTROSPECTION },
+    { issuer: 'https://other.test/', jwt: { keys: { file: './keys.json' } } },
+  ])
+  t.match(issuers[0], {
+    jwt: {
+      algorithms: ['RS256'],
+      type: 'JWT',
+      keys: { by: 'uri', uri: 'https://keys.test/keys' },
+      refreshMs: 60_000,
+      cooldownMs: 10_000,
+      maxStaleMs: 3_600_000,
+      timeoutMs: 1_000,
+      audience: ['api://name'],
+      claims: { scope: ['roles'], client: ['client_id', 'azp', 'appid', 'cid'], subject: 'oid' },
+      clockToleranceSeconds: 5,
+    },
+    introspection: { clientSecret: 'the secret' },
+  })
+  t.match(issuers[1], { jwt: { keys: { by: 'file', file: /^\/.*\/keys\.json$/ } } })
+})
+
+const jwt = (change: object) => [{ issuer: ISSUER, jwt: change }]
+
+const REFUSED: readonly (readonly [what: string, issuers: readonly object[], message: RegExp])[] = [
+  ['no issuer', [], /issuers/],
+  [
+    'the same issuer twice',
+    [
+      { issuer: ISSUER, jwt: {} },
+      { issuer: ISSUER, jwt: {} },
+    ],
+    /C330[\s\S]*issuers\[0\] already[\s\S]*in one place/,
+  ],
+  ['an issuer that nothing is said about', [{ issuer: ISSUER }], /C331[\s\S]*jwt: \{\}/],
+  [
+    'revocations without introspection',
+    [{ issuer: ISSUER, jwt: {}, revocations: 'https://login.test/r' }],
+    /C332[\s\S]*add introspection/,
+  ],
+  [
+    'HS256',
+    jwt({ algorithms: ['ES256', 'HS256'] }),
+    /C333[\s\S]*algorithms\[1\][\s\S]*symmetric[\s\S]*ES256/,
+  ],
+  ['HS512', jwt({ algorithms: ['HS512'] }), /C333[\s\S]*symmetric/],
+  ['none', jwt({ algorithms: ['none'] }), /C333[\s\S]*proves nothing/],
+  ['None', jwt({ algorithms: ['None'] }), /C333[\s\S]*proves nothing/],
+  ['a misspelt algorithm', jwt({ algorithms: ['ES265'] }), /C333[\s\S]*did you mean ES256/],
+  ['an algorithm for encryption', jwt({ algorithms: ['RSA-OAEP'] }), /C333[\s\S]*RSA-OAEP/],
+  ['no algorithm', jwt({ algorithms: [] }), /algorithms/],
+  ['an unknown type', jwt({ type: 'id_token' }), /not one of at\+jwt, JWT, any/],
+  ['two places for keys', jwt({ keys: { uri: 'https://a.test', file: './x' } }), /C334/],
+  [
+    'keys that the gateway would ask itself for',
+    [{ issuer: 'https://api.test', jwt: {} }],
+    /C335[\s\S]*keys\.uri/,
+  ],
+  ['an issuer over http', [{ issuer: 'http://login.test', jwt: {} }], /C336[\s\S]*https/],
+  ['an issuer over http in the cluster', [{ issuer: 'http://10.0.0.7:8080', jwt: {} }], /C336/],
+  ['keys over http', jwt({ keys: { uri: 'http://login.test/keys' } }), /C336[\s\S]*keys\.uri/],
+  ['a tolerance of more than a minute', jwt({ clockTolerance: '61s' }), /C337[\s\S]*60s/],
+  ['a tolerance of half a second', jwt({ clockTolerance: '500ms' }), /C337/],
+  ['a refresh many times a second', jwt({ refresh: '100ms' }), /C338[\s\S]*jwt\.refresh/],
+  ['no cool-down', jwt({ cooldown: '1ms' }), /C338[\s\S]*jwt\.cooldown/],
+  ['keys too old before they are fetched', jwt({ refresh: '2h', maxStale: '1h' }), /C338[\s\S]*maxStale/],
+  ['a key that does not exist', jwt({ algorithm: 'ES256' }), /algorithms/],
+  [
+    'a secret that is not there',
+    [{ issuer: ISSUER, jwt: {}, introspection: { ...INTROSPECTION, clientSecretFile: './no' } }],
+    /C302[\s\S]*issuers\[0\]/,
+  ],
+]
+
+for (const [what, issuers, message] of REFUSED)
+  t.test(`readGatewayConfig() refuses ${what}, and says what to do`, async (t) => {
+    t.throws(() => read(t, issuers), { code: 'ERR_CONFIG_INVALID', exitCode: 3, message })
+  })
+
+t.test('http is taken where it stays on this machine, and keys from a file under any name', async (t) => {
+  t.ok(read(t, [{ issuer: 'http://127.0.0.1:8180/realms/main', jwt: {} }]))
+  t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys: { uri: 'http://127.0.0.1:8081/keys' } } }]))
+  t.ok(read(t, [{ issuer: 'http://in-the-cluster:8080', jwt: { keys: { file: './keys.json' } } }]))
+})
