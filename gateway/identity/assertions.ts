@@ -14,7 +14,7 @@ const RENEW_BEFORE_SECONDS = 15
 type Minted = { readonly text: string; readonly goodUntilSeconds: number }
 
 /**
- * Makes the assertions that tell upstreams who calls: signed JWTs (RFC 7519) with `iss`, `aud`, `sub`, `client_id`,
+ * Makes the assertions that tell upstreams who calls: signed JWTs (RFC 7519) with `iss`, `aud`, `sub`, `client_id`, `token_issuer`,
  * `scope`, `iat`, `exp` and `jti`. One is minted per caller and upstream and reused until shortly before its end; it lives
  * beside the caller, so it goes when the token's verdict does.
  * Cost: one signature, some 60 microseconds, when there is none to reuse.
@@ -41,6 +41,7 @@ export function createAssertions(options: {
       aud: upstream,
       sub: caller.subject,
       client_id: caller.clientId,
+      token_issuer: caller.issuer,
       scope: [...caller.scopes].join(' '),
       iat: issuedAt,
       exp: expiresAt,

@@ -37,7 +37,7 @@ export function makeCaller(facts: TokenFacts): Caller {
     tokenId: typeof tokenId === 'string' ? hash('sha256', `${issuer}\n${tokenId}`, 'base64url') : undefined,
     grant: facts.grant,
     confirmation: facts.confirmation,
-    identityHeaders: identityHeaders(subject, clientId, granted.text),
+    identityHeaders: identityHeaders({ subject, clientId, scope: granted.text, issuer }),
   })
 }
 
@@ -54,14 +54,17 @@ function readAudience(audience: unknown): readonly string[] {
     .map((member) => (member.endsWith('/') ? member.slice(0, -1) : member))
 }
 
-function identityHeaders(
-  subject: string | undefined,
-  clientId: string | undefined,
-  scope: string,
-): readonly string[] {
+/** A subject is somebody's only together with its issuer: two issuers may use one name for two people. */
+function identityHeaders(caller: {
+  readonly subject: string | undefined
+  readonly clientId: string | undefined
+  readonly scope: string
+  readonly issuer: string
+}): readonly string[] {
+  const { subject, clientId, scope, issuer } = caller
   const headers: string[] = []
   if (subject !== undefined) headers.push('x-auth-subject', subject)
   if (clientId !== undefined) headers.push('x-auth-client-id', clientId)
-  headers.push('x-auth-scope', scope)
+  headers.push('x-auth-scope', scope, 'x-auth-issuer', issuer)
   return headers
 }

@@ -82,6 +82,7 @@ const OURS: ReadonlySet<string> = new Set([
   'x-auth-subject',
   'x-auth-client-id',
   'x-auth-scope',
+  'x-auth-issuer',
   'x-request-id',
   'x-forwarded-for',
   'x-forwarded-host',

@@ -44,6 +44,7 @@ t.test('nobody but the gateway says who calls', async (t) => {
     t.same(upstream.seen('x-auth-subject'), known ? ['user-1'] : [], 'anonymous has no identity header')
     t.same(upstream.seen('x-auth-client-id'), known ? ['client-1'] : [])
     t.same(upstream.seen('x-auth-scope'), known ? ['courses:read posts:read'] : [])
+    t.same(upstream.seen('x-auth-issuer'), known ? ['http://api.test'] : [])
   }
 })
 

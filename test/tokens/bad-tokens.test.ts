@@ -90,7 +90,7 @@ t.test('class 55: a bad token is refused where no token is served', async (t) =>
   const { under } = await startWorld(t)
   const open = await under.raw('GET /api/courses HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n')
   t.match(open, /^HTTP\/1\.1 200 /)
-  for (const name of ['x-auth-subject', 'x-auth-client-id', 'x-auth-scope'])
+  for (const name of ['x-auth-subject', 'x-auth-client-id', 'x-auth-scope', 'x-auth-issuer'])
     t.same(under.upstream.seen(name), [])
   const bad = await under.raw(
     'GET /api/courses HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nAuthorization: Bearer eyJ.eyJ.x\r\n\r\n',

@@ -150,6 +150,7 @@ t.test('tokens of the shapes that well-known issuers give them pass, side by sid
     t.equal(answer.status, 200, `${name}: ${answer.text}`)
     t.same(under.upstream.seen('x-auth-client-id'), [client], name)
     t.ok(under.upstream.seen('x-auth-scope')[0]?.split(' ').includes('courses:read'), name)
+    t.same(under.upstream.seen('x-auth-issuer'), [issuers[index]?.issuer], name)
     t.same(under.upstream.seen('authorization'), [], 'the token stays here')
   }
   // An opaque token goes to the one issuer that answers questions, and to no other.

@@ -34,6 +34,7 @@ for (const key of [generateAssertionKey(), ed25519])
       aud: 'courses',
       sub: 'user-1',
       client_id: 'client-1',
+      token_issuer: 'https://api.test',
       scope: 'openid courses:read',
       iat: 1_000,
       exp: 1_060,

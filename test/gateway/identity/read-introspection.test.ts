@@ -101,6 +101,8 @@ t.test('readIntrospection() prepares what an upstream is told', async (t) => {
     'client-1',
     'x-auth-scope',
     'a b',
+    'x-auth-issuer',
+    'https://api.test',
   ])
   const service = readIntrospection({ ...GOOD, sub: undefined, scope: undefined }, OPTIONS)
   t.same(service.active && service.caller.identityHeaders, [
@@ -108,6 +110,8 @@ t.test('readIntrospection() prepares what an upstream is told', async (t) => {
     'client-1',
     'x-auth-scope',
     '',
+    'x-auth-issuer',
+    'https://api.test',
   ])
 })
 
