@@ -185,7 +185,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
     const url = await listen(server, config)
-    for (const { introspection, revocations } of config.issuers) {
+    for (const { introspection, revocations, ca } of config.issuers) {
       if (introspection === undefined || revocations === undefined) continue
       const subscription = subscribeToRevocations({
         url: revocations,
@@ -201,6 +201,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
         },
         logger,
         random: Math.random,
+        ca,
       })
       subscriptions.push(subscription)
       closers.push(() => subscription.close())

@@ -10,7 +10,7 @@ import type { IssuerEntry } from './issuer-shape.ts'
 /** What of an issuer is wrong, and what to do. */
 type Problem = readonly [code: string, key: string, message: string, hint: string]
 
-/** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C330 to C338. */
+/** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C330 to C339. */
 export function findUnusableIssuers(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   return file.issuers.flatMap((entry, index) => {
     const before = file.issuers.slice(0, index)
@@ -20,6 +20,7 @@ export function findUnusableIssuers(file: GatewayFile, shownAs: string): readonl
       ...findUnsafeAlgorithms(entry),
       ...findUnsafeKeys(entry, file.baseUrl),
       ...findBadTimes(entry),
+      ...findIdleAuthority(entry),
     ].map(([code, key, message, hint]) =>
       diagnostic(code, `issuers[${index}]${key}: ${message}`, wholeFile(shownAs), { hint }),
     )
@@ -106,6 +107,23 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
       'use https; http is taken from this machine only. Or mount the keys and give jwt.keys.file',
     ],
   ]
+}
+
+/** Who names an authority means TLS, wherever the issuer is asked. */
+function findIdleAuthority({
+  caFile,
+  issuer,
+  jwt,
+  introspection,
+  revocations,
+}: IssuerEntry): readonly Problem[] {
+  const metadata = jwt === undefined || jwt.keys?.file !== undefined ? undefined : (jwt.keys?.uri ?? issuer)
+  const addresses = [metadata, introspection?.endpoint, revocations].filter((one) => one !== undefined)
+  if (caFile === undefined || (addresses.length > 0 && addresses.every((one) => /^https:/i.test(one))))
+    return []
+  const plain = addresses.find((one) => !/^https:/i.test(one))
+  const why = plain === undefined ? 'it is never connected to' : `${plain} is not https`
+  return [['C339', '.caFile', why, 'write https:// addresses, or leave caFile out']]
 }
 
 /** Fetches are a second apart at least, whatever the configuration says. */

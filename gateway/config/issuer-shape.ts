@@ -67,6 +67,9 @@ const Jwt = Type.Object(
 export const IssuerShape = Type.Object(
   {
     issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
+    caFile: Type.Optional(
+      FilePath('file with the authorities that vouch for it, in place of the public ones, in PEM'),
+    ),
     jwt: Type.Optional(Jwt),
     introspection: Type.Optional(
       Type.Object(

@@ -6,8 +6,8 @@ import { displayPath } from '../../runtime/display-path.ts'
 import { readConfig } from '../../runtime/read-config.ts'
 import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
 import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
+import { readAuthorities } from '../tls/read-authorities.ts'
 import { readCertificate } from '../tls/read-certificate.ts'
-import { readAuthorities } from '../upstreams/read-authorities.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
 import { findDrainOrder } from './find-drain-order.ts'
 import { findIdleAuthorities } from './find-idle-authorities.ts'
@@ -29,7 +29,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
- * of what they mean together, C320 to C323 of TLS, C330 to C338 of issuers.
+ * of what they mean together, C320 to C323 of TLS, C330 to C339 of issuers.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -55,13 +55,16 @@ export function readGatewayConfig(options: {
   )
   const clientSecrets = attempt(() => readClientSecrets(value.issuers))
   const authorities = new Map<string, string>()
+  const believe = (caFile: string | undefined, setting: string): void => {
+    const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile, setting))
+    if (caFile !== undefined && ca !== undefined) authorities.set(caFile, ca)
+  }
+  for (const [index, { caFile }] of value.issuers.entries()) believe(caFile, `issuers[${index}].caFile`)
   if (upstreams !== undefined) {
     problems.push(...findUnclearAddresses(upstreams.value, displayPath(value.upstreams)))
     problems.push(...findIdleAuthorities(upstreams.value, displayPath(value.upstreams)))
-    for (const [name, { caFile }] of Object.entries(upstreams.value)) {
-      const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile))
-      if (ca !== undefined) authorities.set(name, ca)
-    }
+    for (const [name, { caFile }] of Object.entries(upstreams.value))
+      believe(caFile, `${name}.caFile in config/upstreams.yaml`)
     problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
   }
   problems.push(...findUnusableIssuers(value, displayPath(file)))

@@ -15,7 +15,7 @@ export function toGatewayConfig(
   read: {
     readonly catalogue: ScopeCatalogue
     readonly upstreams: UpstreamsFile
-    /** What the `caFile` of an upstream holds. */
+    /** What the `caFile` of an upstream or of an issuer holds, by the file. */
     readonly authorities: ReadonlyMap<string, string>
     /** By issuer. */
     readonly clientSecrets: ReadonlyMap<string, string>
@@ -37,9 +37,14 @@ export function toGatewayConfig(
     policiesDir: file.policies,
     catalogue: read.catalogue,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
-      toUpstreamSettings(name, upstream, read.authorities.get(name)),
+      toUpstreamSettings(name, upstream, read.authorities.get(upstream.caFile ?? '')),
     ),
-    issuers: file.issuers.map((entry) => toIssuerConfig(entry, read.clientSecrets.get(entry.issuer))),
+    issuers: file.issuers.map((entry) =>
+      toIssuerConfig(entry, {
+        clientSecret: read.clientSecrets.get(entry.issuer),
+        ca: read.authorities.get(entry.caFile ?? ''),
+      }),
+    ),
     dataDir: file.dataDir,
     authorizationServer: file.authorizationServer,
     assertion: {

@@ -3,11 +3,15 @@ import { DEFAULTS } from './defaults.ts'
 import { milliseconds } from './in-numbers.ts'
 import type { IssuerEntry } from './issuer-shape.ts'
 
-/** Turns an issuer that was found right into what the gateway runs with. */
-export function toIssuerConfig(entry: IssuerEntry, clientSecret: string | undefined): IssuerConfig {
+/** Turns an issuer that was found right into what the gateway runs with; `read` is what the files hold that it names. */
+export function toIssuerConfig(
+  entry: IssuerEntry,
+  read: { readonly clientSecret: string | undefined; readonly ca: string | undefined },
+): IssuerConfig {
   const { issuer, jwt, introspection, revocations } = entry
   return {
     issuer,
+    ca: read.ca,
     jwt: jwt === undefined ? undefined : toJwtConfig(jwt),
     introspection:
       introspection === undefined
@@ -15,7 +19,7 @@ export function toIssuerConfig(entry: IssuerEntry, clientSecret: string | undefi
         : {
             endpoint: introspection.endpoint,
             clientId: introspection.clientId,
-            clientSecret: clientSecret ?? '',
+            clientSecret: read.clientSecret ?? '',
             timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspectionTimeout),
           },
     revocations,

@@ -1,5 +1,6 @@
 import { Pool } from 'undici'
 import { IntrospectionError } from './introspection-error.ts'
+import { issuerTls } from './issuer-tls.ts'
 import { readIntrospection } from './read-introspection.ts'
 import { readLimited } from './read-limited.ts'
 import { createScopeSets } from './scope-sets.ts'
@@ -15,6 +16,8 @@ export type IntrospectionOptions = {
   /** From the question to the last byte of the answer, queueing included. Milliseconds. */
   readonly timeoutMs: number
   readonly nowSeconds: () => number
+  /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
+  readonly ca: string | undefined
 }
 
 /** Asks one issuer about tokens. */
@@ -40,6 +43,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
     pipelining: 1,
     headersTimeout: 0, // one deadline covers all of it
     bodyTimeout: 0,
+    connect: issuerTls(options.ca),
   })
   const scopes = createScopeSets()
   const credentials = new URLSearchParams({

@@ -32,6 +32,8 @@ export type IntrospectionConfig = {
 /** Who issues tokens, and how they are checked: by their signature, by asking, or both. */
 export type IssuerConfig = {
   readonly issuer: string
+  /** The authorities that vouch for its certificates, in PEM; undefined: the public ones. */
+  readonly ca: string | undefined
   readonly jwt: JwtConfig | undefined
   readonly introspection: IntrospectionConfig | undefined
   /** Where revocations are pushed from; undefined: they are noticed when a cached verdict ends. */

@@ -34,7 +34,9 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
   const { issuer, jwt, introspection } = config
   const nowSeconds = (): number => clock.nowMs() / 1_000
   const introspector =
-    introspection === undefined ? undefined : createIntrospector({ issuer, ...introspection, nowSeconds })
+    introspection === undefined
+      ? undefined
+      : createIntrospector({ issuer, ca: config.ca, ...introspection, nowSeconds })
   const opened = jwt === undefined ? undefined : openKeys(jwt, options)
   await opened?.keys.start()
   const scopes = createScopeSets()
@@ -60,10 +62,10 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
 }
 
 function openKeys(jwt: JwtConfig, options: OpenIssuerOptions) {
-  const { issuer } = options.config
+  const { issuer, ca } = options.config
   const { dataDir, clock } = options
   const algorithms = new Set(jwt.algorithms)
-  const fetcher = createDocumentFetcher()
+  const fetcher = createDocumentFetcher({ ca })
   // A file is at hand whenever the gateway starts.
   const isCopied = dataDir !== undefined && jwt.keys.by !== 'file'
   const keys = createIssuerKeys({

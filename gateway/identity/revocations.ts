@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Logger } from '../../runtime/logger.ts'
 import { createEventStreamReader } from './event-stream.ts'
+import { issuerTls } from './issuer-tls.ts'
 
 /** Where revocations come from, and who hears of them. */
 export type RevocationsOptions = {
@@ -15,6 +16,8 @@ export type RevocationsOptions = {
   readonly logger: Logger
   /** 0 to below 1; spreads the reconnects of many gateways. */
   readonly random: () => number
+  /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
+  readonly ca: string | undefined
 }
 
 /**
@@ -34,7 +37,12 @@ const LAST_RETRY_MS = 10_000
  */
 export function subscribeToRevocations(options: RevocationsOptions): RevocationsSubscription {
   const url = new URL(options.url)
-  const pool = new Pool(url.origin, { connections: 1, headersTimeout: 10_000, bodyTimeout: SILENCE_MS })
+  const pool = new Pool(url.origin, {
+    connections: 1,
+    headersTimeout: 10_000,
+    bodyTimeout: SILENCE_MS,
+    connect: issuerTls(options.ca),
+  })
   const closing = new AbortController()
   const credentials = Buffer.from(`${options.clientId}:${options.clientSecret}`).toString('base64')
   let connected = false

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { Agent, request } from 'undici'
+import { issuerTls } from '../issuer-tls.ts'
 import { readLimited } from '../read-limited.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 
@@ -14,11 +15,12 @@ export type DocumentFetcher = { readonly fetchDocument: FetchDocument; close(): 
 /**
  * Makes what fetches an issuer's metadata and keys: one GET each, no redirects, no compression, one deadline from the
  * name's look-up to the last byte. Nothing of a request or of a token is in it.
+ * @param options.ca the authorities that vouch for the issuer, in PEM; undefined: the public ones.
  * `fetchDocument` throws {IssuerKeysError}: ERR_ISSUER_KEYS_TIMEOUT, _CONNECTION, _STATUS, _RESPONSE.
  */
-export function createDocumentFetcher(): DocumentFetcher {
+export function createDocumentFetcher({ ca }: { readonly ca: string | undefined }): DocumentFetcher {
   // One document at a time, minutes apart: no connection is kept.
-  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 0 })
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 0, connect: issuerTls(ca) })
   return {
     async fetchDocument(address, { limitBytes, timeoutMs }) {
       const signal = AbortSignal.timeout(timeoutMs)

@@ -174,6 +174,29 @@ t.test('readGatewayConfig() reads the authorities of an upstream, and refuses wh
   t.equal(read('https://platform', `ours:\n${cert}`), cert.trim())
 })
 
+t.test('readGatewayConfig() reads the authorities of an issuer, and refuses those of no use', async (t) => {
+  const read = (ca: string | undefined, env: Record<string, string>) => {
+    const dir = aConfigDir(t, ca === undefined ? {} : { 'issuer-ca.pem': ca })
+    const more = { SCOPEGATE_ISSUERS__0__CA_FILE: join(dir, 'issuer-ca.pem'), ...env }
+    return readGatewayConfig(withSecret(dir, more)).config.issuers[0]?.ca
+  }
+  const https = {
+    SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: 'https://issuer.test/introspect',
+    SCOPEGATE_ISSUERS__0__REVOCATIONS: 'https://issuer.test/revocations',
+  }
+  const { cert, key } = aCertificate({ authority: true })
+  t.throws(() => read(undefined, https), { message: /C322.*no such file[\s\S]*issuers\[0\]\.caFile/ })
+  t.throws(() => read(key, https), { message: /C322.*no certificate in PEM/ })
+  t.throws(() => read(cert, {}), {
+    exitCode: 3,
+    message: /C339.*issuers\[0\]\.caFile: http:\/\/\S+ is not https/,
+  })
+  t.throws(() => read(cert, { ...https, SCOPEGATE_ISSUERS__0__REVOCATIONS: 'http://issuer.test/' }), {
+    message: /C339.*http:\/\/issuer\.test\/ is not https/,
+  })
+  t.equal(read(cert, https), cert.trim())
+})
+
 t.test(
   'readGatewayConfig() refuses a drain whose delay is not below its grace, and says what to do',
   async (t) => {

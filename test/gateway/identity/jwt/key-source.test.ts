@@ -9,7 +9,7 @@ import { type JwtIssuerOptions, type Misconduct, startJwtIssuer } from '../../..
 
 async function setUp(t: Test, options: JwtIssuerOptions & { place?: KeysPlace; timeoutMs?: number } = {}) {
   const issuer = await startJwtIssuer(options)
-  const fetcher = createDocumentFetcher()
+  const fetcher = createDocumentFetcher({ ca: undefined })
   t.teardown(() => Promise.all([issuer.close(), fetcher.close()]))
   const load = createKeySource({
     issuer: issuer.issuer,

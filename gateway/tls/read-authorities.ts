@@ -6,15 +6,16 @@ import { pemCertificates } from '../../runtime/pem-certificates.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 
 /**
- * Reads the certificates of authorities that vouch for an upstream, in PEM.
+ * Reads the certificates of authorities that vouch for an upstream or an issuer, in PEM.
+ * @param setting where the file is named, for whoever has to mend it.
  * @throws {ConfigError} C322 when there is none, or one that cannot be read.
  */
-export function readAuthorities(file: string): string {
+export function readAuthorities(file: string, setting: string): string {
   const shownAs = displayPath(file)
   const fail = (why: string): ConfigError =>
     new ConfigError([
       diagnostic('C322', `there is no authority to believe: ${why}`, wholeFile(shownAs), {
-        hint: 'put the certificates of the authorities there, in PEM (caFile in config/upstreams.yaml)',
+        hint: `put the certificates of the authorities there, in PEM (${setting})`,
       }),
     ])
   const read = readTextFile(file, { shownAs, letter: 'C' })
