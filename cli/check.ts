@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { findUnclearAddresses } from '../gateway/config/find-unclear-addresses.ts'
+import { findContradictions } from '../gateway/config/find-contradictions.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
@@ -9,7 +9,6 @@ import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { collectProblems } from '../runtime/collect-problems.ts'
-import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
@@ -46,8 +45,12 @@ export async function check(options: {
   const upstreams = attempt(() =>
     readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
   )
-  if (upstreams !== undefined)
-    found.push(...findUnclearAddresses(upstreams.value, displayPath(upstreamsFile)))
+  found.push(
+    ...findContradictions(
+      gateway && { value: gateway.value, file: config('gateway.yaml') },
+      upstreams && { value: upstreams.value, file: upstreamsFile },
+    ),
+  )
   const ownVariables = gateway?.warnings ?? []
   if (existsSync(config('authorization-server.yaml'))) {
     // Only here: the gateway's image holds no authorization server, and no such file either.

@@ -2,20 +2,12 @@ import { join } from 'node:path'
 import { collectProblems } from '../../runtime/collect-problems.ts'
 import { ConfigError } from '../../runtime/config-error.ts'
 import type { Diagnostic } from '../../runtime/diagnostic.ts'
-import { displayPath } from '../../runtime/display-path.ts'
 import { readConfig } from '../../runtime/read-config.ts'
 import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
 import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
 import { readAuthorities } from '../tls/read-authorities.ts'
 import { readCertificate } from '../tls/read-certificate.ts'
-import { findAssertionTtl } from './find-assertion-ttl.ts'
-import { findDrainOrder } from './find-drain-order.ts'
-import { findIdleAuthorities } from './find-idle-authorities.ts'
-import { findOverloadOrder } from './find-overload-order.ts'
-import { findPlainBaseUrl } from './find-plain-base-url.ts'
-import { findUnclearAddresses } from './find-unclear-addresses.ts'
-import { findUnknownUpstream } from './find-unknown-upstream.ts'
-import { findUnusableIssuers } from './find-unusable-issuers.ts'
+import { findContradictions } from './find-contradictions.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import { GatewayFile } from './gateway-file.ts'
 import { readClientSecrets } from './read-client-secret.ts'
@@ -60,19 +52,12 @@ export function readGatewayConfig(options: {
     if (caFile !== undefined && ca !== undefined) authorities.set(caFile, ca)
   }
   for (const [index, { caFile }] of value.issuers.entries()) believe(caFile, `issuers[${index}].caFile`)
-  if (upstreams !== undefined) {
-    problems.push(...findUnclearAddresses(upstreams.value, displayPath(value.upstreams)))
-    problems.push(...findIdleAuthorities(upstreams.value, displayPath(value.upstreams)))
-    for (const [name, { caFile }] of Object.entries(upstreams.value))
-      believe(caFile, `${name}.caFile in config/upstreams.yaml`)
-    problems.push(...findUnknownUpstream(value, upstreams.value, displayPath(file)))
-  }
-  problems.push(...findUnusableIssuers(value, displayPath(file)))
-  problems.push(...findAssertionTtl(value, displayPath(file)))
-  problems.push(...findDrainOrder(value, displayPath(file)))
-  problems.push(...findOverloadOrder(value, displayPath(file)))
+  for (const [name, { caFile }] of Object.entries(upstreams?.value ?? {}))
+    believe(caFile, `${name}.caFile in config/upstreams.yaml`)
+  problems.push(
+    ...findContradictions({ value, file }, upstreams && { value: upstreams.value, file: value.upstreams }),
+  )
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
-  problems.push(...findPlainBaseUrl(value, displayPath(file)))
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))
   if (
     catalogue === undefined ||

@@ -1,4 +1,4 @@
-import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../cli/check.ts'
@@ -24,6 +24,21 @@ async function run(dir: string, more: { policiesDir?: string; env?: Record<strin
   const exitCode = await check({ configDir: join(dir, 'config'), out, colour: false, ...more })
   return { exitCode, text }
 }
+
+t.test(
+  'check() finds what the gateway would refuse to start with, beyond the shape of its files',
+  async (t) => {
+    const shipped = readFileSync(join(ROOT, 'config/gateway.yaml'), 'utf8')
+    const dir = aCopy(t, {
+      'config/gateway.yaml': shipped
+        .replace(/ttl: 60s/, 'ttl: 1h')
+        .replace('issuers:\n', 'issuers:\n  - { issuer: http://login.test, jwt: { algorithms: [HS256] } }\n'),
+    })
+    const { exitCode, text } = await run(dir)
+    t.equal(exitCode, 3)
+    for (const code of ['C305', 'C333', 'C336']) t.match(text, new RegExp(`error\\[${code}\\]`), code)
+  },
+)
 
 t.test('check() goes on after a broken file and exits 3', async (t) => {
   const dir = aCopy(t, {

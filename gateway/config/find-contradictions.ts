@@ -1,0 +1,41 @@
+import type { Diagnostic } from '../../runtime/diagnostic.ts'
+import { displayPath } from '../../runtime/display-path.ts'
+import { findAssertionTtl } from './find-assertion-ttl.ts'
+import { findDrainOrder } from './find-drain-order.ts'
+import { findIdleAuthorities } from './find-idle-authorities.ts'
+import { findOverloadOrder } from './find-overload-order.ts'
+import { findPlainBaseUrl } from './find-plain-base-url.ts'
+import { findUnclearAddresses } from './find-unclear-addresses.ts'
+import { findUnknownUpstream } from './find-unknown-upstream.ts'
+import { findUnusableIssuers } from './find-unusable-issuers.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import type { UpstreamsFile } from './upstreams-file.ts'
+
+/** A file that has the right shape, and where it was read from. */
+type ReadFile<T> = { readonly value: T; readonly file: string }
+
+/**
+ * Finds what is wrong in files of the right shape without a look at anything else: no secret, no certificate, no network.
+ * What could not be read is left out.
+ */
+export function findContradictions(
+  gateway: ReadFile<GatewayFile> | undefined,
+  upstreams: ReadFile<UpstreamsFile> | undefined,
+): readonly Diagnostic[] {
+  const problems: Diagnostic[] = []
+  if (upstreams !== undefined)
+    for (const find of [findUnclearAddresses, findIdleAuthorities])
+      problems.push(...find(upstreams.value, displayPath(upstreams.file)))
+  if (gateway === undefined) return problems
+  const shownAs = displayPath(gateway.file)
+  if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
+  for (const find of [
+    findUnusableIssuers,
+    findAssertionTtl,
+    findDrainOrder,
+    findOverloadOrder,
+    findPlainBaseUrl,
+  ])
+    problems.push(...find(gateway.value, shownAs))
+  return problems
+}
