@@ -2,13 +2,17 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findContradictions } from '../gateway/config/find-contradictions.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
+import { findEmptyResources } from '../gateway/routes/find-empty-resources.ts'
 import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { collectProblems } from '../runtime/collect-problems.ts'
+import { hasErrors } from '../runtime/diagnostic.ts'
+import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
@@ -73,6 +77,10 @@ export async function check(options: {
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
   })
   found.push(...policies.diagnostics, ...noteAnonymousRoutes(policies.routes))
+  if (gateway !== undefined && !hasErrors(policies.diagnostics))
+    found.push(
+      ...findEmptyResources(toResources(gateway.value), policies.routes, displayPath(config('gateway.yaml'))),
+    )
 
   if (found.length > 0) options.out.write(`${formatDiagnostics(found, { colour: options.colour })}\n\n`)
   const errors = found.filter((one) => one.severity === 'error').length

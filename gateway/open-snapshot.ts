@@ -1,11 +1,14 @@
+import { readImplication } from '../oauth/scope-implication.ts'
 import { assertionKeysDocument } from './documents/assertion-keys.ts'
 import { createOpenapiDocument } from './documents/openapi-document.ts'
+import { protectedResourceDocument } from './documents/protected-resource.ts'
 import { staticDocuments } from './documents/static-documents.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import { openAssertionKeys } from './identity/assertion-keys.ts'
 import { createAssertions } from './identity/assertions.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { LoadedPolicies } from './routes/load-policies.ts'
+import type { Resources } from './routes/resources.ts'
 import type { Snapshot } from './routes/route.ts'
 import { buildRouteTable } from './routes/route-table.ts'
 import { buildSnapshot } from './snapshot.ts'
@@ -26,12 +29,13 @@ export type OpenedSnapshot = {
 export function openSnapshot(
   options: GatewayOptions & {
     readonly policies: LoadedPolicies
+    readonly resources: Resources
     readonly upstreams: ReadonlyMap<string, Upstream>
     readonly metrics: Metrics
     readonly version: string
   },
 ): OpenedSnapshot {
-  const { config, logger, policies, upstreams, metrics, version } = options
+  const { config, logger, policies, resources, upstreams, metrics, version } = options
   const openapi = createOpenapiDocument({
     baseUrl: config.baseUrl,
     name: config.name,
@@ -58,6 +62,12 @@ export function openSnapshot(
       openapi: openapi.document,
       assertionKeys: assertionKeysDocument(() => assertionKeys.ring.publishedKeys(Date.now())),
     },
+    resources,
+    resourceDocument: (resource) => {
+      const document = protectedResourceDocument({ ...config, resource, resources, routes: policies.routes })
+      return () => document
+    },
+    implication: readImplication(config.catalogue),
     bodyLimitBytes: config.limits.bodyBytes,
     assertFor: createAssertions({
       issuer: config.baseUrl,

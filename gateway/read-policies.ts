@@ -3,13 +3,15 @@ import { hasErrors } from '../runtime/diagnostic.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { authorizationServersAmong } from './routes/authorization-servers.ts'
+import { findEmptyResources } from './routes/find-empty-resources.ts'
 import { type LoadedPolicies, loadPolicies } from './routes/load-policies.ts'
+import type { Resources } from './routes/resources.ts'
 
 /**
  * Reads the policies that the gateway starts with, and logs their warnings.
  * @throws {ConfigError} for policies that are not valid.
  */
-export function readPolicies(config: GatewayConfig, logger: Logger): LoadedPolicies {
+export function readPolicies(config: GatewayConfig, resources: Resources, logger: Logger): LoadedPolicies {
   const policies = loadPolicies({
     dir: config.policiesDir,
     catalogue: config.catalogue,
@@ -22,7 +24,8 @@ export function readPolicies(config: GatewayConfig, logger: Logger): LoadedPolic
     }),
   })
   if (hasErrors(policies.diagnostics)) throw new ConfigError(policies.diagnostics)
-  for (const warning of policies.diagnostics)
+  const empty = findEmptyResources(resources, policies.routes, 'gateway.yaml')
+  for (const warning of [...policies.diagnostics, ...empty])
     logger.warn({ event: 'policy_warning', code: warning.code, place: warning.place }, warning.message)
   return policies
 }

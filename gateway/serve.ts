@@ -1,12 +1,11 @@
 import type { Registry } from 'prom-client'
-import { ENDPOINTS } from '../oauth/endpoints.ts'
-import { protectedResourceMetadataUrl } from '../oauth/metadata.ts'
 import { closeGently } from '../runtime/gentle-close.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
 import { writeLines } from '../runtime/logger.ts'
 import type { ReadinessCheck } from '../runtime/ops-server.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
+import { toResources } from './config/to-resources.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import type { OpenIssuer } from './identity/open-issuer.ts'
 import { type RevocationsSubscription, subscribeToRevocations } from './identity/revocations.ts'
@@ -50,7 +49,8 @@ const FIRST_DESCRIPTION_MS = 1_000
 export async function serve(options: GatewayOptions): Promise<Serving> {
   const { config, logger, resolve = systemAddresses } = options
   const tickMs = options.tickMs ?? (() => performance.now())
-  const policies = readPolicies(config, logger)
+  const resources = toResources(config)
+  const policies = readPolicies(config, resources, logger)
   const version = readPackageVersion()
   const cache = new VerdictCache(config.tokenCache)
   let rateLimiter: RateLimiter | undefined
@@ -103,7 +103,14 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       subscriptions.length === config.issuers.length && subscriptions.every(({ connected }) => connected),
     nowMs: Date.now,
   })
-  const { snapshot, ...documents } = openSnapshot({ ...options, policies, upstreams, metrics, version })
+  const { snapshot, ...documents } = openSnapshot({
+    ...options,
+    policies,
+    resources,
+    upstreams,
+    metrics,
+    version,
+  })
 
   const newRequestId = createRequestIds(Date.now)
   const accessLog = createAccessLog({
@@ -124,9 +131,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     snapshot: () => snapshot,
     verdicts,
     baseUrl: config.baseUrl,
-    resourceMetadata: protectedResourceMetadataUrl(config.baseUrl),
-    tokenEndpoint:
-      config.authorizationServer === undefined ? undefined : `${config.baseUrl}${ENDPOINTS.token}`,
+    rootResource: resources.root,
     limits: config.limits,
     tokenMeter: metrics.tokens,
     unmatchedMeter,

@@ -1,4 +1,4 @@
-import { ENDPOINTS } from '../oauth/endpoints.ts'
+import type { ScopeImplication } from '../oauth/scope-implication.ts'
 import { ASSERTION_KEYS_PATH } from './documents/assertion-keys.ts'
 import type { OwnDocument } from './documents/own-document.ts'
 import type { Assert } from './identity/assertions.ts'
@@ -10,8 +10,11 @@ import { compileRewrite } from './routes/compile-rewrite.ts'
 import { parsePathTemplate } from './routes/path-template.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
 import { findReservedPath } from './routes/reserved-paths.ts'
+import type { Resource } from './routes/resource.ts'
+import type { Resources } from './routes/resources.ts'
 import type { Route, Snapshot } from './routes/route.ts'
 import { buildRouteTable } from './routes/route-table.ts'
+import { compileScopeCheck } from './routes/scope-check.ts'
 import type { Upstream } from './upstreams/pool.ts'
 
 /** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
@@ -25,9 +28,11 @@ export type SnapshotOptions = {
     readonly landing: OwnDocument
     readonly openapi: OwnDocument
     readonly authWalkthrough: OwnDocument
-    readonly protectedResource: OwnDocument
     readonly assertionKeys: OwnDocument
   }
+  readonly resources: Resources
+  readonly resourceDocument: (resource: Resource) => OwnDocument
+  readonly implication: ScopeImplication
   readonly bodyLimitBytes: number
   /** Who signs for an upstream. */
   readonly assertFor: (upstream: string) => Assert
@@ -57,15 +62,22 @@ export function buildSnapshot(options: SnapshotOptions): Snapshot {
 }
 
 function documentRoutes(options: SnapshotOptions): readonly Route[] {
-  const { landing, openapi, authWalkthrough, protectedResource, assertionKeys } = options.documents
+  const { landing, openapi, authWalkthrough, assertionKeys } = options.documents
   const documents = [
     ['landing', '/', landing],
     ['openapi', '/openapi.json', openapi],
     ['auth-walkthrough', '/auth.md', authWalkthrough],
-    ['protected-resource', ENDPOINTS.protectedResourceMetadata, protectedResource],
     ['assertion-keys', ASSERTION_KEYS_PATH, assertionKeys],
   ] as const
-  return documents.map(([shortName, path, document]) => {
+  const resources = options.resources.all.map(
+    (resource) =>
+      [
+        `protected-resource${resource.path}`,
+        resource.metadataPath,
+        options.resourceDocument(resource),
+      ] as const,
+  )
+  return [...documents, ...resources].map(([shortName, path, document]) => {
     const name = `scopegate/${shortName}`
     return { kind: 'document', ...common(options, name, ['GET'], path), document }
   })
@@ -91,6 +103,8 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       kind: 'api',
       ...common(options, policy.name, policy.methods, policy.path, upstream),
       policy,
+      access: { anonymous: policy.anonymous, scopes: compileScopeCheck(policy.scopes, options.implication) },
+      resourceOf: resourceOf(policy.path, options.resources),
       upstream,
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
       rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
@@ -103,6 +117,12 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       isWide: mayCoverReserved(policy.path),
     }
   })
+}
+
+/** Most routes lie in one resource as a whole; only for the others is a path looked at. */
+function resourceOf(template: string, resources: Resources): (path: string) => Resource {
+  const [first, ...others] = resources.ofTemplate(template)
+  return first === undefined || others.length > 0 ? resources.of : () => first
 }
 
 function common(

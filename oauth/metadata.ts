@@ -6,31 +6,38 @@ export type ProtectedResourceMetadata = {
   readonly authorization_servers: readonly string[]
   readonly scopes_supported: readonly string[]
   readonly bearer_methods_supported: readonly ['header']
-  readonly resource_name?: string
+  readonly resource_name: string
   readonly resource_documentation: string
 }
 
 /**
- * Builds the metadata of the resource at `baseUrl` (no trailing slash).
+ * Builds the metadata of a resource.
  * Source: RFC 9728 section 2; `resource` must equal what clients compare it with (section 3.3).
  */
-export function protectedResourceMetadata(options: {
-  readonly baseUrl: string
+export function protectedResourceMetadata(resource: {
+  /** Without a trailing slash. */
+  readonly identifier: string
   readonly issuers: readonly string[]
   readonly scopes: readonly string[]
-  readonly name?: string
+  readonly name: string
+  readonly documentation: string
 }): ProtectedResourceMetadata {
   return {
-    resource: options.baseUrl,
-    authorization_servers: options.issuers,
-    scopes_supported: options.scopes,
+    resource: resource.identifier,
+    authorization_servers: resource.issuers,
+    scopes_supported: resource.scopes,
     bearer_methods_supported: ['header'],
-    ...(options.name === undefined ? {} : { resource_name: options.name }),
-    resource_documentation: `${options.baseUrl}/auth.md`,
+    resource_name: resource.name,
+    resource_documentation: resource.documentation,
   }
+}
+
+/** Path of the metadata of the resource at a path; the base URL itself has an empty one. Source: RFC 9728 section 3.1. */
+export function protectedResourceMetadataPath(path: string): string {
+  return ENDPOINTS.protectedResourceMetadata + path
 }
 
 /** Address of the metadata of the resource at `baseUrl`. Source: RFC 9728 section 3.1. */
 export function protectedResourceMetadataUrl(baseUrl: string): string {
-  return `${baseUrl}${ENDPOINTS.protectedResourceMetadata}`
+  return baseUrl + protectedResourceMetadataPath('')
 }

@@ -8,6 +8,8 @@ export type ScopeDescription = {
   readonly group: string
   /** `identity` is about the person, `read` looks, `write` changes. */
   readonly sensitivity: 'identity' | 'read' | 'write'
+  /** Scopes that whoever has this one needs not ask for as well. */
+  readonly implies?: readonly string[]
 }
 
 /** Every scope there is, by name, in the order of the file. It feeds metadata, consent, auth.md and openapi.json. */

@@ -1,9 +1,11 @@
 import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { impliedBy } from '../oauth/scope-implication.ts'
 import { compileShape } from './check-shape.ts'
 import { ConfigError } from './config-error.ts'
 import { type Diagnostic, diagnostic, hasErrors } from './diagnostic.ts'
 import { displayPath } from './display-path.ts'
+import { suggest } from './suggest.ts'
 import { readYamlFile, type YamlDocument } from './yaml-document.ts'
 
 const ScopeCatalogueFile = Type.Object(
@@ -23,6 +25,13 @@ const ScopeCatalogueFile = Type.Object(
         }),
         group: Type.String({ description: 'its heading on the consent page', minLength: 1, maxLength: 64 }),
         sensitivity: Type.Enum(['identity', 'read', 'write'], { description: 'identity, read or write' }),
+        implies: Type.Optional(
+          Type.Array(Type.String({ description: 'a scope of this file', minLength: 1, maxLength: 256 }), {
+            description: 'scopes that come with this one',
+            minItems: 1,
+            uniqueItems: true,
+          }),
+        ),
       }),
       { description: 'every scope there is, in the order in which people see them', minItems: 1 },
     ),
@@ -35,7 +44,8 @@ const checkScopeCatalogue = compileShape(ScopeCatalogueFile, { letter: 'C' })
 /**
  * Reads `config/scopes.yaml`.
  * @returns every scope by name, in the order of the file.
- * @throws {ConfigError} ERR_CONFIG_INVALID; code C201 names a scope that is listed twice.
+ * @throws {ConfigError} ERR_CONFIG_INVALID; code C201 names a scope that is listed twice, C202 one that is implied and not
+ * there, C203 one that implies itself, over others or not.
  */
 export function readScopeCatalogue(options: { readonly file: string }): ScopeCatalogue {
   const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
@@ -45,7 +55,33 @@ export function readScopeCatalogue(options: { readonly file: string }): ScopeCat
   const { scopes } = document.value as Type.Static<typeof ScopeCatalogueFile>
   const twice = findTwice(scopes, document)
   if (twice.length > 0) throw new ConfigError(twice)
-  return new Map(scopes.map((scope) => [scope.name, Object.freeze({ ...scope })]))
+  const catalogue = new Map(scopes.map((scope) => [scope.name, Object.freeze({ ...scope })]))
+  const pointless = findPointlessImplications(catalogue, document)
+  if (pointless.length > 0) throw new ConfigError(pointless)
+  return catalogue
+}
+
+/** In a circle every scope would be as good as every other one: they are one scope, or somebody erred. */
+function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocument): readonly Diagnostic[] {
+  return [...catalogue.values()].flatMap(({ name, implies = [] }, index) =>
+    implies.flatMap((implied, position) => {
+      const place = document.placeOf(['scopes', index, 'implies', position])
+      if (!catalogue.has(implied)) {
+        const near = suggest(implied, catalogue.keys())
+        return [
+          diagnostic('C202', `"${name}" implies "${implied}", which is no scope of this file`, place, {
+            hint: near === undefined ? 'list it too, or leave it out' : `did you mean "${near}"?`,
+          }),
+        ]
+      }
+      if (implied !== name && !impliedBy(implied, catalogue).has(name)) return []
+      const message =
+        implied === name
+          ? `"${name}" implies itself`
+          : `"${name}" implies "${implied}", which implies "${name}"`
+      return [diagnostic('C203', message, place, { hint: 'let the wider scope imply the narrower one only' })]
+    }),
+  )
 }
 
 function findTwice(

@@ -52,6 +52,18 @@ export const HttpOrigin = (description: string) =>
     'x-is': 'an address such as https://api.example.com, without a path and without a trailing slash',
   })
 
+/**
+ * The path of a resource: `/`, or segments of letters, digits, `-`, `.`, `_` and `~`. It stands in an identifier that clients
+ * and servers compare letter by letter, so there is one way to write it. RFC 8707 section 2.
+ */
+export const ResourcePath = (description: string) =>
+  Type.String({
+    description,
+    maxLength: 200,
+    pattern: '^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$',
+    'x-is': 'a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash',
+  })
+
 /** A block of addresses; `parseCidr` reads it. */
 export const AddressBlock = (description: string) =>
   Type.String({

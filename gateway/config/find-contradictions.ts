@@ -8,6 +8,7 @@ import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
 import { findUnusableIssuers } from './find-unusable-issuers.ts'
+import { findUnusableResources } from './find-unusable-resources.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
@@ -31,6 +32,7 @@ export function findContradictions(
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
   for (const find of [
     findUnusableIssuers,
+    findUnusableResources,
     findAssertionTtl,
     findDrainOrder,
     findOverloadOrder,

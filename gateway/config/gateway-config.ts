@@ -2,6 +2,7 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { ManagementAddress } from '../../runtime/management-address.ts'
 import type { IssuerConfig } from '../identity/issuer-config.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
+import type { ResourceSettings } from '../routes/resources.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
 /** What the public port shows clients that speak TLS. */
@@ -41,6 +42,8 @@ export type GatewayConfig = {
   readonly upstreams: readonly UpstreamSettings[]
   /** At least one; each has another issuer URL. */
   readonly issuers: readonly IssuerConfig[]
+  /** Parts of the API that tokens are for on their own, and what is said about all of it. */
+  readonly resources: readonly ResourceSettings[]
   /** Where copies of issuers' keys are kept; undefined: nowhere. */
   readonly dataDir: string | undefined
   /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */

@@ -12,6 +12,7 @@ import {
 } from '../../runtime/value-shapes.ts'
 import { IssuerShape } from './issuer-shape.ts'
 import { OverloadFile } from './overload-file.ts'
+import { ResourceShape } from './resource-shape.ts'
 
 /** Far more than any machine of today has use for. */
 const MOST_WORKERS = 256
@@ -76,6 +77,12 @@ export const GatewayFile = Type.Object(
       minItems: 1,
       maxItems: 100,
     }),
+    resources: Type.Optional(
+      Type.Array(ResourceShape, {
+        description: 'parts of the API that tokens are for on their own',
+        maxItems: 1_000,
+      }),
+    ),
     dataDir: Type.Optional(
       FilePath("folder for copies of issuers' keys: with it a gateway can start while an issuer is away"),
     ),

@@ -45,6 +45,7 @@ export function toGatewayConfig(
         ca: read.authorities.get(entry.caFile ?? ''),
       }),
     ),
+    resources: file.resources ?? [],
     dataDir: file.dataDir,
     authorizationServer: file.authorizationServer,
     assertion: {

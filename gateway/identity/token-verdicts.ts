@@ -8,7 +8,7 @@ import type { VerdictCache } from './verdict-cache.ts'
 
 /** Where verdicts are kept, and who gives them. `introspect` rejects when nobody can say; `nowMs` is the wall clock. */
 export type TokenVerdictsOptions = {
-  /** Whose tokens are taken. What a token means depends on all of them, so all of them name it in cache keys. */
+  /** Whose tokens are taken somewhere. */
   readonly issuers: readonly Issuer[]
   readonly cache: VerdictCache
   readonly nowMs: () => number
@@ -21,14 +21,19 @@ export type TokenVerdictsOptions = {
 export type TokenVerdicts = {
   /**
    * A known verdict at once, else a promise of one. Parallel calls with one token share one question.
+   * @param issuers whose tokens are good where this one was sent, by name and in the order in which they are asked; the same
+   * array each time. What a token means depends on all of them, so all of them name it in cache keys.
    * @throws {UnverifiableError} by the promise, when nobody can say.
    */
-  verdictOf(token: string): Verdict | Promise<Verdict>
+  verdictOf(token: string, issuers: readonly string[]): Verdict | Promise<Verdict>
   /** Forgets the tokens of a revoked grant, those being asked about right now included. */
   revoke(grant: string): void
   /** Forgets everything: revocations may have been missed. */
   clear(): void
 }
+
+/** Issuers that are asked together, and the name of all of them. */
+type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
 type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 
@@ -39,14 +44,24 @@ const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
 
 /** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
 export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
-  const { cache, issuers, nowMs } = options
-  const issuersId = issuers.map(({ id }) => id).join(' ')
+  const { cache, nowMs } = options
+  const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Promise<Verdict>>()
   const revokedAt = new LRUCache<string, number>({ max: RECENT_REVOCATIONS })
   // Counts revocations and clears; a question remembers the count it started at.
   let count = 0
   let clearedAt = 0
   let questions = 0
+
+  /** Those of a resource, worked out once: there are as many lists as resources. */
+  function issuerSet(names: readonly string[]): IssuerSet {
+    const known = chosen.get(names)
+    if (known !== undefined) return known
+    const issuers = names.flatMap((name) => options.issuers.find(({ issuer }) => issuer === name) ?? [])
+    const set = { issuers, id: issuers.map(({ id }) => id).join(' ') }
+    chosen.set(names, set)
+    return set
+  }
 
   async function ask(key: string, check: AskedCheck): Promise<Verdict> {
     const startedAt = count
@@ -59,8 +74,9 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
   }
 
   return {
-    verdictOf(token) {
-      const key = tokenKey(issuersId, token)
+    verdictOf(token, names) {
+      const { issuers, id } = issuerSet(names)
+      const key = tokenKey(id, token)
       const known = cache.get(key, nowMs())
       if (known !== undefined) {
         options.observe.hit()

@@ -15,14 +15,15 @@ export type ValidateTokenOptions = {
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * Stage 4: who is calling, from the cache at once or from the issuer.
+ * Stage 4: who is calling, from the cache at once or from the issuer. Nobody but `issuers` is asked.
  * @returns the caller; `token_invalid`; `token_unverifiable` when it cannot be known, which opens nothing.
  */
 export function validateToken(
   token: string,
+  issuers: readonly string[],
   options: ValidateTokenOptions,
 ): Caller | Refusal | Promise<Caller | Refusal> {
-  const verdict = options.verdicts.verdictOf(token)
+  const verdict = options.verdicts.verdictOf(token, issuers)
   return verdict instanceof Promise ? awaitVerdict(verdict, options) : readVerdict(verdict)
 }
 

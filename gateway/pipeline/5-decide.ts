@@ -1,29 +1,37 @@
 import type { Caller } from '../identity/caller.ts'
 import type { Refusal } from '../refusal.ts'
-import { neededScopes } from '../routes/needed-scopes.ts'
-import type { PolicyRoute, ScopeRule } from '../routes/policy-route.ts'
+import type { AnonymousRule } from '../routes/policy-route.ts'
+import type { Resource } from '../routes/resource.ts'
+import type { ScopeCheck, ScopeNeed } from '../routes/scope-check.ts'
 
 /** What a decision depends on besides caller and route. */
 export type DecisionRequest = {
   readonly nowSeconds: number
-  /** The resource that the token must be meant for: the base URL without a trailing slash. RFC 8707 section 2. */
-  readonly audience: string
+  /** What the token must be meant for, and who may have issued it: that of the path that was asked for. */
+  readonly resource: Pick<Resource, 'identifier' | 'issuers'>
 }
+
+/** What a route asks of its callers. */
+export type AccessRule = { readonly anonymous: AnonymousRule; readonly scopes: ScopeCheck | undefined }
+
+const NONE: readonly string[] = []
 
 /**
  * Stage 5: may this caller do this? The same function answers in the server, in `explain` and in policy tests;
- * claims come from a cache, so expiry and audience are looked at on every request.
+ * claims come from a cache, so issuer, audience, expiry and scopes are looked at on every request.
  * @returns undefined to allow; else `token_missing`, `token_invalid` or `scope_missing`.
  */
 export function decide(
   request: DecisionRequest,
   caller: Caller | undefined,
-  route: Pick<PolicyRoute, 'scopes' | 'anonymous'>,
+  rule: AccessRule,
 ): Refusal | undefined {
   if (caller === undefined) {
-    if (route.anonymous === 'allow') return undefined
-    return { refused: 'token_missing', anonymous: route.anonymous, needed: neededScopes(route.scopes) }
+    if (rule.anonymous === 'allow') return undefined
+    return { refused: 'token_missing', anonymous: rule.anonymous, needed: rule.scopes?.needed ?? NONE }
   }
+  if (!request.resource.issuers.includes(caller.issuer))
+    return { refused: 'token_invalid', fault: { reason: 'wrong_issuer' } }
   if (caller.expiresAtSeconds <= request.nowSeconds) {
     const secondsAgo = Math.floor(request.nowSeconds - caller.expiresAtSeconds)
     return { refused: 'token_invalid', fault: { reason: 'expired', secondsAgo } }
@@ -33,22 +41,17 @@ export function decide(
   // RFC 9449 section 7.2, RFC 8705 section 3: a request proves no key so far, so a bound token opens nothing.
   if (caller.confirmation !== undefined)
     return { refused: 'token_invalid', fault: { reason: 'sender_constrained' } }
-  if (!caller.audience.includes(request.audience))
+  if (!caller.audience.includes(request.resource.identifier))
     return { refused: 'token_invalid', fault: { reason: 'wrong_audience' } }
-  if (route.scopes === undefined) return undefined
-  const missing = missingScopes(caller.scopes, route.scopes)
+  if (rule.scopes === undefined) return undefined
+  const missing = missingScopes(caller.scopes, rule.scopes)
   if (missing.length === 0) return undefined
-  return { refused: 'scope_missing', needed: neededScopes(route.scopes), missing }
+  return { refused: 'scope_missing', needed: rule.scopes.needed, missing }
 }
 
-const NONE: readonly string[] = []
-
-/** Exact members, in policy order; for `any`, the first listed stands for all of them. */
-function missingScopes(held: ReadonlySet<string>, rule: ScopeRule): readonly string[] {
-  const missing = rule.all.every((scope) => held.has(scope))
-    ? NONE
-    : rule.all.filter((scope) => !held.has(scope))
-  const first = rule.any[0]
-  if (first === undefined || rule.any.some((scope) => held.has(scope))) return missing
-  return [...missing, first]
+/** Exact members, in policy order; for `any`, the advertised one stands for all of them. */
+function missingScopes(held: ReadonlySet<string>, { all, any, advertised }: ScopeCheck): readonly string[] {
+  const isHeld = ({ grantedBy }: ScopeNeed): boolean => grantedBy.some((scope) => held.has(scope))
+  const missing = all.every(isHeld) ? NONE : all.filter((need) => !isHeld(need)).map(({ scope }) => scope)
+  return advertised === undefined || any.some(isHeld) ? missing : [...missing, advertised]
 }

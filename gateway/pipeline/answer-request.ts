@@ -26,9 +26,7 @@ export type Answerer = {
 }
 
 /** Makes what answers in the gateway's name. */
-export function createAnswerer(
-  options: Pick<PipelineOptions, 'resourceMetadata' | 'tokenEndpoint' | 'draining' | 'report' | 'onBroken'>,
-): Answerer {
+export function createAnswerer(options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>): Answerer {
   const { draining } = options
   const ending = new WeakSet<Socket>()
 
@@ -42,7 +40,7 @@ export function createAnswerer(
     served.refusal = refusal
     // What a caller was allowed stays allowed, whatever becomes of the upstream.
     served.decision ??= decisionOf(refusal)
-    send(served, refusalAnswer(served, refusal, options), isSuspicious(refusal))
+    send(served, refusalAnswer(served, refusal), isSuspicious(refusal))
   }
 
   /** Whoever fails to count or to log it does not keep the client from its answer. */

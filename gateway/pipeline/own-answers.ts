@@ -4,18 +4,17 @@ import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
 import { refuse } from './refuse.ts'
 import type { OwnAnswer } from './send-answer.ts'
 import type { Served } from './served.ts'
-import type { RefuseOptions } from './to-wire.ts'
 
 const NOTHING: readonly string[] = []
 
 /** What a client hears that is refused. */
-export function refusalAnswer(
-  served: Served,
-  refusal: Refusal,
-  { resourceMetadata, tokenEndpoint }: Omit<RefuseOptions, 'requestId'>,
-): OwnAnswer {
-  const { requestId } = served
-  const { status, headers, body } = refuse(refusal, { requestId, resourceMetadata, tokenEndpoint })
+export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
+  const { requestId, resource } = served
+  const { status, headers, body } = refuse(refusal, {
+    requestId,
+    resourceMetadata: resource.metadataUrl,
+    tokenEndpoint: resource.tokenEndpoint,
+  })
   return {
     status,
     headers: [

@@ -4,6 +4,7 @@ import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observe/access-log.ts'
 import type { RouteMeter } from '../observe/route-meter.ts'
 import type { TokenMeter } from '../observe/token-meter.ts'
+import type { Resource } from '../routes/resource.ts'
 import type { Snapshot } from '../routes/route.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 import type { ForwardedHeader } from './client-address.ts'
@@ -17,8 +18,8 @@ export type PipelineOptions = {
   readonly rateLimiter: Pick<RateLimiter, 'take'>
   /** The public address, without a trailing slash. */
   readonly baseUrl: string
-  readonly resourceMetadata: string
-  readonly tokenEndpoint: string | undefined
+  /** What tokens are for where no route says otherwise. */
+  readonly rootResource: Resource
   readonly limits: { readonly targetBytes: number; readonly tokenBytes: number }
   readonly tokenMeter: TokenMeter
   /** Counts what meets no route. */

@@ -111,6 +111,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function runApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
     const { request } = served
+    served.resource = route.resourceOf(canonical.path)
     if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined)
       return respond(served, optionsAnswer(served, route.methods))
     const { authorization, authorizationCount } = canonical.headers
@@ -119,7 +120,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (credentials.kind === 'anonymous') return decideApi(served, route, canonical)
 
     served.token = credentials.token
-    const caller = validateToken(credentials.token, {
+    const caller = validateToken(credentials.token, served.resource.issuers, {
       verdicts,
       onFailure: (error) => options.report('introspection_failed', served.requestId, error),
     })
@@ -150,14 +151,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function decideApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
     const { caller } = served
-    const refusal = decideOn(caller, route)
+    const refusal = decideOn(served, caller, route)
     if (refusal !== undefined) return refuse(served, refusal)
     served.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
     send(served, route, canonical)
   }
 
-  function decideOn(caller: Caller | undefined, route: ApiRoute): Refusal | undefined {
-    return decide({ nowSeconds: nowMs() / 1_000, audience: options.baseUrl }, caller, route.policy)
+  function decideOn({ resource }: Served, caller: Caller | undefined, route: ApiRoute): Refusal | undefined {
+    return decide({ nowSeconds: nowMs() / 1_000, resource }, caller, route.access)
   }
 
   function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
@@ -290,8 +291,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       },
     })
     books.becameSession(served)
-    const mayStay = (now: Caller): boolean => decideOn(now, route) === undefined
-    const identity = caller === undefined || token === undefined ? undefined : { token, caller, mayStay }
+    const mayStay = (now: Caller): boolean => decideOn(served, now, route) === undefined
+    const { issuers } = served.resource
+    const identity =
+      caller === undefined || token === undefined ? undefined : { token, issuers, caller, mayStay }
     place.opened({ session, identity })
   }
 

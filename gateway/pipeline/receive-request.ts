@@ -11,9 +11,12 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Notes when a request came, from whom, and by which id it is known; of all that, proxies in front are believed if trusted. */
 export function createReceiver(
-  options: Pick<PipelineOptions, 'trustedProxies' | 'forwardedHeader' | 'newRequestId' | 'nowMs' | 'tickMs'>,
+  options: Pick<
+    PipelineOptions,
+    'rootResource' | 'trustedProxies' | 'forwardedHeader' | 'newRequestId' | 'nowMs' | 'tickMs'
+  >,
 ): (request: IncomingMessage, response: ServerResponse, tunnel: Tunnel | undefined) => Served {
-  const { trustedProxies, forwardedHeader, newRequestId, nowMs, tickMs } = options
+  const { rootResource, trustedProxies, forwardedHeader, newRequestId, nowMs, tickMs } = options
 
   function addressBehind(peer: string, request: IncomingMessage): string {
     const value = request.headers[forwardedHeader]
@@ -35,6 +38,7 @@ export function createReceiver(
       token: undefined,
       canonical: undefined,
       route: undefined,
+      resource: rootResource,
       params: NO_PARAMS,
       caller: undefined,
       decision: undefined,

@@ -3,6 +3,7 @@ import type { Caller } from '../identity/caller.ts'
 import type { RateVerdict } from '../limits/rate-limit.ts'
 import type { Decision } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
+import type { Resource } from '../routes/resource.ts'
 import type { Route } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
 import type { ForwardResult } from '../upstreams/forward-request.ts'
@@ -22,6 +23,8 @@ export type Served = {
   token: string | undefined
   canonical: CanonicalRequest | undefined
   route: Route | undefined
+  /** What a token must be for; that of the whole API until the route is known. */
+  resource: Resource
   /** What the parameters of the route's path met. */
   params: Readonly<Record<string, string>>
   caller: Caller | undefined

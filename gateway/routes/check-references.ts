@@ -14,7 +14,7 @@ export type References = {
 /**
  * Finds names that lead nowhere. It looks at whatever has the right shape, so that a misspelt key does not hide a misspelt
  * scope.
- * Codes: P201 unknown scope, P202 unknown upstream.
+ * Codes: P201 unknown scope, P202 unknown upstream, P204 a scope is advertised that would not do.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = record(document.value)
@@ -27,6 +27,7 @@ export function checkReferences(document: YamlDocument, references: References):
         diagnostics.push(...checkScope(scope, path, document, references.catalogue))
       }
     }
+    diagnostics.push(...checkAdvertised(scopes, ['routes', index, 'scopes', 'advertise'], document))
   }
   return diagnostics
 }
@@ -55,6 +56,21 @@ function checkScope(
     near === undefined ? 'add it to the catalogue, or name one of its scopes' : `did you mean "${near}"?`
   const message = `scope ${JSON.stringify(name)} is not in the catalogue (config/scopes.yaml)`
   return [diagnostic('P201', message, document.placeOf(path), { hint })]
+}
+
+function checkAdvertised(
+  { advertise, any }: Readonly<Record<string, unknown>>,
+  path: YamlPath,
+  document: YamlDocument,
+): Diagnostic[] {
+  const enough = list(any)
+  if (typeof advertise !== 'string' || enough.includes(advertise)) return []
+  const hint =
+    enough.length === 0
+      ? 'leave it out: without any, all of all is advertised'
+      : `take one of ${enough.join(', ')}`
+  const message = `scope ${JSON.stringify(advertise)} is advertised, and is not among any`
+  return [diagnostic('P204', message, document.placeOf(path), { hint })]
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

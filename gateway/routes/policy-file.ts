@@ -95,7 +95,17 @@ const RouteEntry = Type.Object(
     anonymous: Type.Optional(Anonymous),
     scopes: Type.Optional(
       Type.Object(
-        { all: Type.Optional(Scopes), any: Type.Optional(Scopes) },
+        {
+          all: Type.Optional(Scopes),
+          any: Type.Optional(Scopes),
+          advertise: Type.Optional(
+            Type.String({
+              description: 'The one of any that callers are told to ask for; the first one without this key.',
+              minLength: 1,
+              maxLength: 256,
+            }),
+          ),
+        },
         {
           ...open,
           minProperties: 1,

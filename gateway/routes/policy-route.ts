@@ -2,7 +2,12 @@ import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
 
 /** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
-export type ScopeRule = { readonly all: readonly string[]; readonly any: readonly string[] }
+export type ScopeRule = {
+  readonly all: readonly string[]
+  readonly any: readonly string[]
+  /** The one of `any` that callers are told to ask for; undefined: the first. */
+  readonly advertise?: string
+}
 
 /** What happens to a request without a token: served without identity, challenged, or refused without hints. */
 export type AnonymousRule = 'allow' | 'challenge' | 'deny'

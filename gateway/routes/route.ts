@@ -4,8 +4,10 @@ import type { RateLimit } from '../limits/rate-limit.ts'
 import type { RouteMeter } from '../observe/route-meter.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { Rewrite } from './compile-rewrite.ts'
-import type { PolicyRoute } from './policy-route.ts'
+import type { AnonymousRule, PolicyRoute } from './policy-route.ts'
+import type { Resource } from './resource.ts'
 import type { Match } from './route-table.ts'
+import type { ScopeCheck } from './scope-check.ts'
 
 type Common = {
   /** `policy/route`, or `scopegate/…` and `authorization-server/…` for the built-in ones. A metric label. */
@@ -21,6 +23,10 @@ type Common = {
 export type ApiRoute = Common & {
   readonly kind: 'api'
   readonly policy: PolicyRoute
+  /** What it asks of callers. */
+  readonly access: { readonly anonymous: AnonymousRule; readonly scopes: ScopeCheck | undefined }
+  /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
+  readonly resourceOf: (path: string) => Resource
   readonly upstream: Upstream
   /** undefined: nobody counts. */
   readonly rateLimit: RateLimit | undefined

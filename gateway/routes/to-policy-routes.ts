@@ -50,6 +50,10 @@ function toRateLimit(limit: RouteEntry['rateLimit']): RateLimitRule | undefined 
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {
   if (route.scopes === undefined) return undefined
-  const { all, any } = route.scopes
-  return Object.freeze({ all: Object.freeze([...(all ?? [])]), any: Object.freeze([...(any ?? [])]) })
+  const { all, any, advertise } = route.scopes
+  return Object.freeze({
+    all: Object.freeze([...(all ?? [])]),
+    any: Object.freeze([...(any ?? [])]),
+    ...(advertise === undefined ? {} : { advertise }),
+  })
 }

@@ -106,3 +106,22 @@ t.test('check() warns of a variable only when neither service knows it', async (
   t.notMatch(text, /DATA_DIR|MAX_TTL/)
   t.match(text, /; 1 warning\n$/)
 })
+
+t.test('check() knows resources: unusable ones are errors, empty ones are warned about', async (t) => {
+  const withResources = (text: string) =>
+    readFileSync(join(ROOT, 'config', 'gateway.yaml'), 'utf8').replace('resources: []', `resources: ${text}`)
+  const bad = await run(
+    aCopy(t, {
+      'config/gateway.yaml': withResources('[{ path: /api/oauth, issuers: [https://nobody.test] }]'),
+    }),
+  )
+  t.equal(bad.exitCode, 3)
+  t.match(bad.text, 'error[C341]')
+  t.match(bad.text, 'error[C342]')
+  const empty = await run(
+    aCopy(t, { 'config/gateway.yaml': withResources('[{ path: /api/courses }, { path: /api/curses }]') }),
+  )
+  t.equal(empty.exitCode, 0)
+  t.match(empty.text, /warning\[C343\]: resources: no route lies at or below \/api\/curses/)
+  t.notMatch(empty.text, 'below /api/courses')
+})

@@ -32,6 +32,40 @@ t.test(
   },
 )
 
+t.test(
+  'readScopeCatalogue() refuses to imply what is not there, and circles, each at its place',
+  async (t) => {
+    const scope = (name: string, implies: string) =>
+      `  - { name: ${name}, description: d, group: g, sensitivity: read, implies: [${implies}] }\n`
+    const plain = '  - { name: courses:read, description: d, group: g, sensitivity: read }\n'
+    const diagnosticsFor = (text: string) => {
+      const file = join(t.testdir({ 'scopes.yaml': `scopes:\n${text}` }), 'scopes.yaml')
+      return diagnosticsOf(() => readScopeCatalogue({ file }))
+    }
+    t.match(diagnosticsFor(plain + scope('courses:write', 'course:read, nothing')), [
+      { code: 'C202', place: { line: 3 }, hint: 'did you mean "courses:read"?' },
+      { code: 'C202', place: { line: 3 }, hint: 'list it too, or leave it out' },
+    ])
+    t.match(diagnosticsFor(scope('a', 'a')), [
+      { code: 'C203', place: { line: 2 }, message: '"a" implies itself' },
+    ])
+    t.match(diagnosticsFor(scope('a', 'b') + scope('b', 'c') + scope('c', 'a') + scope('d', 'a')), [
+      { code: 'C203', place: { line: 2 }, message: '"a" implies "b", which implies "a"' },
+      { code: 'C203', place: { line: 3 } },
+      { code: 'C203', place: { line: 4 } },
+    ])
+    t.match(diagnosticsFor(plain + scope('courses:write', '')), [{ code: 'C106', place: { line: 3 } }])
+    t.match(diagnosticsFor(plain + scope('a', 'courses:read, courses:read')), [
+      { code: 'C106', place: { line: 3 } },
+    ])
+    const file = join(
+      t.testdir({ 'scopes.yaml': `scopes:\n${scope('courses:write', 'courses:read')}${plain}` }),
+      'scopes.yaml',
+    )
+    t.same(readScopeCatalogue({ file }).get('courses:write')?.implies, ['courses:read'])
+  },
+)
+
 t.test('the shipped catalogue holds the 38 scopes of the public contract, each described', async (t) => {
   const catalogue = readScopeCatalogue({ file: join(findPackageRoot(), 'config', 'scopes.yaml') })
   const both = (family: string) => [`${family}:read`, `${family}:write`]

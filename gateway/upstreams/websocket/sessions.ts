@@ -10,6 +10,8 @@ export type OpenSession = {
   readonly identity:
     | {
         readonly token: string
+        /** Whose tokens are good for it. */
+        readonly issuers: readonly string[]
         readonly caller: Caller
         /** Whether a caller may still do what this one was allowed. */
         readonly mayStay: (caller: Caller) => boolean
@@ -117,7 +119,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   async function recheckOne({ session, identity }: OpenSession): Promise<void> {
     if (identity === undefined) return
     try {
-      const verdict = await verdictOf(identity.token)
+      const verdict = await verdictOf(identity.token, identity.issuers)
       if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
       else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
     } catch {

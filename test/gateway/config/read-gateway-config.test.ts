@@ -234,3 +234,37 @@ t.test('readGatewayConfig() reads marks of overload, and refuses them in the wro
     message: /overload\.memory\.close|OVERLOAD__MEMORY__CLOSE/,
   })
 })
+
+t.test('readGatewayConfig() refuses resources that are no paths, or there twice, or of nobody', async (t) => {
+  const resources = (text: string) =>
+    readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8').replace('resources: []', `resources: ${text}`)
+  for (const [text, words] of [
+    ['[{ path: mcp }]', /C105[\s\S]*a path such as \/mcp/],
+    ['[{ path: /mcp/ }]', /C105[\s\S]*without a trailing slash/],
+    ['[{ path: /a/../b }]', /C105/],
+    ['[{ path: "/{x}" }]', /C105/],
+    ['[{ path: "/mcp/**" }]', /C105/],
+    ['[{ path: /a%62 }]', /C105/],
+    ['[{ path: //a }]', /C105/],
+    ['[{ path: "/a?b" }]', /C105/],
+    ['[{ path: /mcp, audience: x }]', /audience/],
+    ['[{ path: /mcp, issuers: [] }]', /C106/],
+    ['[{ path: /mcp }, { path: /mcp }]', /C340[\s\S]*resources\[1\]\.path: \/mcp is resources\[0\] already/],
+    ['[{ path: /api/oauth }]', /C341[\s\S]*\/api\/oauth/],
+    ['[{ path: /oauth/interaction/x }]', /C341/],
+    ['[{ path: /openapi.json }]', /C341/],
+    ['[{ path: /.well-known/oauth-protected-resource }]', /C341/],
+    [
+      '[{ path: /mcp, issuers: ["http://127.0.0.1:8080/"] }]',
+      /C342[\s\S]*did you mean "http:\/\/127\.0\.0\.1:8080"\?/,
+    ],
+  ] as const)
+    t.throws(
+      () => readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(text) }))),
+      { exitCode: 3, message: words },
+      text,
+    )
+  const good = '[{ path: /, issuers: ["http://127.0.0.1:8080"] }, { path: /mcp/v1.0, name: Tools }]'
+  const { config } = readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(good) })))
+  t.match(config.resources, [{ path: '/' }, { path: '/mcp/v1.0', name: 'Tools' }])
+})

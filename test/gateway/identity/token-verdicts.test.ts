@@ -16,7 +16,7 @@ function setUp(options: { maxQuestions?: number; maxEntries?: number } = {}) {
     maxTtlMs: 30_000,
     negativeTtlMs: 5_000,
   })
-  const verdicts = createTokenVerdicts({
+  const { verdictOf, revoke, clear } = createTokenVerdicts({
     issuers: [
       {
         issuer: 'https://issuer.test',
@@ -35,6 +35,8 @@ function setUp(options: { maxQuestions?: number; maxEntries?: number } = {}) {
     maxQuestions: options.maxQuestions ?? 10,
     observe: { hit() {}, miss() {} },
   })
+  const issuers = ['https://issuer.test']
+  const verdicts = { verdictOf: (token: string) => verdictOf(token, issuers), revoke, clear }
   const question = (index: number) => {
     const found = questions[index]
     if (found === undefined) throw new Error(`there is no question ${index}`)

@@ -1,13 +1,70 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { decide } from '../../../gateway/pipeline/5-decide.ts'
+import type { AnonymousRule, ScopeRule } from '../../../gateway/routes/policy-route.ts'
+import { compileScopeCheck } from '../../../gateway/routes/scope-check.ts'
+import { NO_IMPLICATION, type ScopeImplication } from '../../../oauth/scope-implication.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 
-const REQUEST = { nowSeconds: 500, audience: 'https://api.test' }
-
-function aRoute(change: object = {}) {
-  return { scopes: { all: ['courses:write'], any: [] as string[] }, anonymous: 'allow' as const, ...change }
+const REQUEST = {
+  nowSeconds: 500,
+  resource: { identifier: 'https://api.test', issuers: ['https://api.test'] },
 }
+
+function aRoute(
+  change: { readonly scopes?: ScopeRule | undefined; readonly anonymous?: AnonymousRule } = {},
+  implication: ScopeImplication = NO_IMPLICATION,
+) {
+  const { scopes, anonymous } = {
+    scopes: { all: ['courses:write'], any: [] },
+    anonymous: 'allow' as const,
+    ...change,
+  }
+  return { anonymous, scopes: compileScopeCheck(scopes, implication) }
+}
+
+t.test('decide() refuses a caller of an issuer that the resource does not name', async (t) => {
+  const scopes = new Set(['courses:write'])
+  for (const issuer of [
+    'https://other.test',
+    'https://api.test/',
+    'https://API.test',
+    'https://api.test.evil',
+  ])
+    t.same(decide(REQUEST, aCaller({ issuer, scopes }), aRoute()), {
+      refused: 'token_invalid',
+      fault: { reason: 'wrong_issuer' },
+    })
+})
+
+t.test('decide() takes a scope that implies the needed one, and never tells to ask for it', async (t) => {
+  const implication = new Map([['courses:read', ['courses:read', 'courses:write', 'courses:own']]])
+  const read = aRoute({ scopes: { all: ['courses:read'], any: [] } }, implication)
+  for (const scope of ['courses:read', 'courses:write', 'courses:own'])
+    t.equal(decide(REQUEST, aCaller({ scopes: new Set([scope]) }), read), undefined, scope)
+  t.same(decide(REQUEST, aCaller({ scopes: new Set(['courses:readwrite']) }), read), {
+    refused: 'scope_missing',
+    needed: ['courses:read'],
+    missing: ['courses:read'],
+  })
+  const either = aRoute({ scopes: { all: [], any: ['posts:read', 'courses:read'] } }, implication)
+  t.equal(decide(REQUEST, aCaller({ scopes: new Set(['courses:own']) }), either), undefined)
+  const write = aRoute({ scopes: { all: ['courses:write'], any: [] } }, implication)
+  t.match(decide(REQUEST, aCaller({ scopes: new Set(['courses:read']) }), write), {
+    needed: ['courses:write'],
+    missing: ['courses:write'],
+  })
+})
+
+t.test('decide() tells to ask for the scope that is advertised', async (t) => {
+  const route = aRoute({ scopes: { all: ['a:read'], any: ['b:read', 'c:read'], advertise: 'c:read' } })
+  t.same(decide(REQUEST, aCaller({ scopes: new Set(['a:read']) }), route), {
+    refused: 'scope_missing',
+    needed: ['a:read', 'c:read'],
+    missing: ['c:read'],
+  })
+  t.equal(decide(REQUEST, aCaller({ scopes: new Set(['a:read', 'b:read']) }), route), undefined)
+})
 
 t.test('decide() refuses a caller whose token expired since it was cached', async (t) => {
   const caller = aCaller({ expiresAtSeconds: 440, scopes: new Set(['courses:write']) })

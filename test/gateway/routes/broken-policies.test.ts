@@ -303,6 +303,20 @@ const CASES: readonly Case[] = [
     expect: [['P203', 8, 22, 'did you mean {courseId}?']],
   },
   {
+    it: 'an advertised scope that would not do',
+    text: route(
+      '  - name: x\n    match: { methods: [GET], path: /x }\n    scopes: { any: [courses:read, orders:read], advertise: courses:write }\n',
+    ),
+    expect: [['P204', 8, 60, 'take one of courses:read, orders:read']],
+  },
+  {
+    it: 'an advertised scope where all are needed',
+    text: route(
+      '  - name: x\n    match: { methods: [GET], path: /x }\n    scopes: { all: [courses:read], advertise: courses:read }\n',
+    ),
+    expect: [['P204', 8, 47, 'leave it out']],
+  },
+  {
     it: 'a rewrite with a parameter where there is none',
     text: route('  - name: x\n    match: { methods: [GET], path: /x }\n    rewrite: { path: "/y/{id}" }\n'),
     expect: [['P203', 8, 22, 'its path has none']],

@@ -1,0 +1,50 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { suggest } from '../../runtime/suggest.ts'
+import { parsePathTemplate } from '../routes/path-template.ts'
+import { findReservedPath } from '../routes/reserved-paths.ts'
+import type { GatewayFile } from './gateway-file.ts'
+
+/** Resources that are there twice, in a place of Scopegate's own, or whose tokens nobody issues: C340 to C342. */
+export function findUnusableResources(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const resources = file.resources ?? []
+  const issuers = file.issuers.map(({ issuer }) => issuer)
+  const say = (code: string, key: string, message: string, hint: string): Diagnostic =>
+    diagnostic(code, `resources${key}: ${message}`, wholeFile(shownAs), { hint })
+  return resources.flatMap(({ path, issuers: named = [] }, index) => {
+    const found: Diagnostic[] = []
+    const first = resources.findIndex((other) => other.path === path)
+    if (first !== index)
+      found.push(
+        say('C340', `[${index}].path`, `${path} is resources[${first}] already`, 'keep one of the two'),
+      )
+    const reserved = reservedPath(path)
+    if (reserved !== undefined)
+      found.push(
+        say(
+          'C341',
+          `[${index}].path`,
+          `${path} belongs to Scopegate itself (${reserved})`,
+          'choose another path; no route of a policy could lie there',
+        ),
+      )
+    for (const [at, issuer] of named.entries()) {
+      if (issuers.includes(issuer)) continue
+      const near = suggest(issuer, issuers)
+      found.push(
+        say(
+          'C342',
+          `[${index}].issuers[${at}]`,
+          `"${issuer}" is none of this file's issuers`,
+          near === undefined ? `take some of ${issuers.join(', ')}, exactly` : `did you mean "${near}"?`,
+        ),
+      )
+    }
+    return found
+  })
+}
+
+function reservedPath(path: string): string | undefined {
+  if (path === '/') return undefined
+  const template = parsePathTemplate(path)
+  return 'problem' in template ? undefined : findReservedPath(template)
+}

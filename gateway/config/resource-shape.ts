@@ -1,0 +1,22 @@
+import Type from 'typebox'
+import { HttpAddress, ResourcePath } from '../../runtime/value-shapes.ts'
+
+/** One entry of `resources` in config/gateway.yaml. */
+export const ResourceShape = Type.Object(
+  {
+    path: ResourcePath('where it begins; / is the whole API'),
+    name: Type.Optional(
+      Type.String({ description: 'what it calls itself; the name of the API', minLength: 1, maxLength: 100 }),
+    ),
+    issuers: Type.Optional(
+      Type.Array(HttpAddress('an issuer of this file'), {
+        description: 'whose tokens are good for it, in the order in which they are asked; all of them',
+        minItems: 1,
+        maxItems: 100,
+        uniqueItems: true,
+      }),
+    ),
+    documentation: Type.Optional(HttpAddress('where people read about it; /auth.md')),
+  },
+  { description: 'a part of the API that tokens are for on their own' },
+)

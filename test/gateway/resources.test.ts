@@ -1,0 +1,213 @@
+import t, { type Test } from 'tap'
+import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
+import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
+import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { send } from '../fixtures/send.ts'
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { anonymous: challenge }
+routes:
+  - { name: course, match: { methods: [GET], path: /api/courses }, scopes: { all: [courses:read] } }
+  - { name: mcp, match: { methods: [GET, POST], path: "/mcp/**" }, scopes: { all: [posts:read] } }
+  - { name: wide, match: { methods: [GET, DELETE], path: "/**" }, scopes: { all: [orders:read] } }
+`
+const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+
+/** Two issuers, A that is asked and B whose JWTs are verified; the MCP server takes tokens of B alone. */
+async function start(t: Test) {
+  const b = await startJwtIssuer()
+  t.teardown(b.close)
+  const world = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      issuers: [...config.issuers, aJwtIssuerConfig(b.issuer)],
+      resources: [
+        { path: '/mcp', name: 'Tools', issuers: [b.issuer], documentation: 'https://docs.test/mcp' },
+        { path: '/reports' },
+      ],
+    }),
+  })
+  const { gateway } = world
+  const aud = (path: string, scope = 'posts:read orders:read') =>
+    b.sign({ aud: BASE_URL + path, scope, sub: 'user-1', client_id: 'client-1' })
+  return { ...world, b, aud, get: (path: string, token?: string) => send(gateway.url + path, { token }) }
+}
+
+t.test('§3.1 of RFC 9728: each resource has a document of its own, under its own path', async (t) => {
+  const { b, get } = await start(t)
+  t.same((await get(`${WELL_KNOWN}/mcp`)).json, {
+    resource: `${BASE_URL}/mcp`,
+    authorization_servers: [b.issuer],
+    scopes_supported: ['orders:read', 'posts:read'],
+    bearer_methods_supported: ['header'],
+    resource_name: 'Tools',
+    resource_documentation: 'https://docs.test/mcp',
+  })
+  t.match((await get(`${WELL_KNOWN}/reports`)).json, {
+    resource: `${BASE_URL}/reports`,
+    authorization_servers: [BASE_URL, b.issuer],
+    scopes_supported: ['orders:read'],
+    resource_name: 'Test API',
+    resource_documentation: `${BASE_URL}/auth.md`,
+  })
+  t.match((await get(WELL_KNOWN)).json, {
+    resource: BASE_URL,
+    scopes_supported: ['courses:read', 'orders:read'],
+  })
+})
+
+t.test(
+  '§3.3 of RFC 9728: nothing else has one: 404 in JSON, never the document of another resource',
+  async (t) => {
+    const { get } = await start(t)
+    for (const path of [
+      '/',
+      '/mcp/',
+      '/mcp/x',
+      '/MCP',
+      '/api/courses',
+      '/mcpx',
+      '/mcp%2Fx',
+      '/reports/mcp',
+    ]) {
+      const answer = await get(WELL_KNOWN + path)
+      t.ok([400, 404].includes(answer.status), path)
+      t.match(answer.headers.get('content-type'), 'application/json', path)
+      t.notMatch(answer.text, 'authorization_servers', path)
+    }
+  },
+)
+
+t.test(
+  'the document of a resource is public, cacheable and readable by pages of other origins',
+  async (t) => {
+    const { gateway, upstream } = await start(t)
+    const url = `${gateway.url}${WELL_KNOWN}/mcp`
+    const response = await send(url, { headers: { 'x-forwarded-host': 'evil.test' } })
+    t.match(response.json, { resource: `${BASE_URL}/mcp` })
+    t.equal(response.headers.get('access-control-allow-origin'), '*')
+    t.equal(response.headers.get('cache-control'), 'public, max-age=300')
+    const etag = response.headers.get('etag') ?? ''
+    t.equal((await send(url, { headers: { 'if-none-match': etag } })).status, 304)
+    t.equal((await send(url, { method: 'HEAD' })).status, 200)
+    t.equal((await send(url, { method: 'POST', body: 'x' })).status, 405)
+    t.equal((await send(url, { method: 'OPTIONS' })).status, 204)
+    t.equal(upstream.requests.length, 0)
+  },
+)
+
+t.test('§5.1 of RFC 9728: a challenge names the document of the resource that was asked for', async (t) => {
+  const { get, aud } = await start(t)
+  for (const [path, metadata, scope] of [
+    ['/mcp', '/mcp', 'posts:read'],
+    ['/mcp/tools', '/mcp', 'posts:read'],
+    ['/mcpx', '', 'orders:read'],
+    ['/reports/1', '/reports', 'orders:read'],
+    ['/api/courses', '', 'courses:read'],
+  ] as const) {
+    const resource_metadata = `${BASE_URL}${WELL_KNOWN}${metadata}`
+    const nobody = await get(path)
+    t.equal(nobody.status, 401)
+    t.same(parseChallenge(nobody.headers.get('www-authenticate')), {
+      scheme: 'Bearer',
+      parameters: { resource_metadata, scope },
+    })
+    const wrong = await get(path, aud('/elsewhere'))
+    t.equal(wrong.status, 401)
+    t.match(parseChallenge(wrong.headers.get('www-authenticate')).parameters, {
+      error: 'invalid_token',
+      resource_metadata,
+    })
+    const powerless = await get(path, aud(metadata, 'openid'))
+    t.equal(powerless.status, 403)
+    t.match(parseChallenge(powerless.headers.get('www-authenticate')).parameters, {
+      error: 'insufficient_scope',
+      resource_metadata,
+      scope,
+    })
+  }
+})
+
+t.test(
+  '§2 of RFC 8707: a token for one resource opens no other one, above, below or beside it',
+  async (t) => {
+    const { get, aud, upstream } = await start(t)
+    const paths = { '': '/else', '/mcp': '/mcp/tools', '/reports': '/reports/1' }
+    for (const [own, path] of Object.entries(paths))
+      for (const audience of Object.keys(paths)) {
+        const before = upstream.requests.length
+        const answer = await get(path, aud(audience))
+        t.equal(answer.status, own === audience ? 200 : 401, `${path} with a token for ${audience}`)
+        t.equal(upstream.requests.length - before, own === audience ? 1 : 0)
+      }
+    t.equal((await get('/mcp', aud('/mcp/'))).status, 200, 'one trailing slash does not matter')
+    t.equal((await get('/mcp', aud('/mcp//'))).status, 401, 'two do')
+  },
+)
+
+t.test('a wide route holds a token against the resource of the path, not of its template', async (t) => {
+  const { gateway, aud, upstream } = await start(t)
+  const remove = (path: string, token: string) => send(gateway.url + path, { method: 'DELETE', token })
+  t.equal((await remove('/mcp/tools', aud(''))).status, 401, 'DELETE /mcp/tools meets the route /**')
+  t.equal((await remove('/mcp/tools', aud('/mcp'))).status, 200)
+  t.equal((await remove('/%6dcp/tools', aud(''))).status, 401, 'the canonical path counts')
+  t.equal((await remove('/%6dcp/tools', aud('/mcp'))).status, 200)
+  t.equal((await remove('/else', aud('/mcp'))).status, 401)
+  t.same(
+    upstream.requests.map(({ target }) => target),
+    ['/mcp/tools', '/mcp/tools'],
+  )
+})
+
+t.test(
+  'a token of an issuer that the resource does not name is refused, and nobody is asked about it',
+  async (t) => {
+    const { get, issuer, b, upstream } = await start(t)
+    const keyFetches = b.keyFetches
+    const opaque = issuer.store('opaque-of-a', { aud: `${BASE_URL}/mcp`, scope: 'posts:read orders:read' })
+    const answer = await get('/mcp/tools', opaque)
+    t.equal(answer.status, 401)
+    t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { error: 'invalid_token' })
+    t.equal(issuer.asked.length, 0, 'A is not asked')
+    t.equal(b.keyFetches, keyFetches, 'nor is B')
+
+    const wide = issuer.store('wide-of-a', {
+      aud: [BASE_URL, `${BASE_URL}/mcp`, `${BASE_URL}/reports`],
+      scope: 'posts:read orders:read',
+    })
+    t.equal((await get('/reports', wide)).status, 200, 'primed where A counts')
+    t.equal((await get('/mcp', wide)).status, 401, 'and no good where it does not')
+    t.equal(issuer.asked.length, 1)
+    t.equal(upstream.requests.length, 1)
+  },
+)
+
+t.test('the root can name its issuers too', async (t) => {
+  const b = await startJwtIssuer()
+  t.teardown(b.close)
+  const { gateway, issuer } = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      issuers: [...config.issuers, aJwtIssuerConfig(b.issuer)],
+      resources: [{ path: '/', issuers: [BASE_URL] }, { path: '/mcp' }],
+    }),
+  })
+  t.match((await send(gateway.url + WELL_KNOWN)).json, {
+    resource: BASE_URL,
+    authorization_servers: [BASE_URL],
+  })
+  const aud = [BASE_URL, `${BASE_URL}/mcp`]
+  const token = b.sign({ aud, scope: 'orders:read posts:read' })
+  t.equal((await send(`${gateway.url}/else`, { token })).status, 401)
+  t.equal((await send(`${gateway.url}/mcp`, { token })).status, 200)
+  const expired = issuer.store('expired', { exp: 1 })
+  t.match((await send(`${gateway.url}/else`, { token: expired })).text, `${BASE_URL}/api/oauth/token`)
+  const mcp = await send(`${gateway.url}/mcp`, { token: expired })
+  t.match(mcp.text, 'Get a new one from its issuer.', 'with several issuers nobody knows where')
+})
