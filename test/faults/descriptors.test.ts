@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { sumSamples } from '../../bench/product/sum-samples.ts'
+import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { until } from '../fixtures/until.ts'
+
+const CLIENTS = 60
+/** Descriptors that are left for connections to the upstream. */
+const LEFT = 8
+
+/** An upstream that answers when it is told to. */
+async function startUpstream(t: Test) {
+  const waiting: (() => void)[] = []
+  let holds = true
+  const server = createServer((_request, response) => {
+    if (holds) waiting.push(() => response.end('ok'))
+    else response.end('ok')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const answerAll = (): void => {
+    holds = false
+    for (const answer of waiting) answer()
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, waiting, answerAll }
+}
+
+/** Lets a running process have so many more descriptors; the system gives the lowest number that is free. */
+function limitDescriptors(pid: number, left: number | undefined): void {
+  const taken = descriptors(pid)
+  let limit = 0
+  for (let free = left ?? 1_024; taken.has(limit) || free > 0; limit += 1) if (!taken.has(limit)) free -= 1
+  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
+}
+
+const descriptors = (pid: number): Set<number> => new Set(readdirSync(`/proc/${pid}/fd`).map(Number))
+
+async function openClients(t: Test, gateway: SoakGateway) {
+  const { hostname, port } = new URL(gateway.url)
+  const before = descriptors(gateway.process.pid).size
+  const clients = Array.from({ length: CLIENTS }, () => {
+    const socket = connect(Number(port), hostname)
+    t.teardown(() => socket.destroy())
+    const client = { socket, text: '' }
+    socket.on('error', () => undefined)
+    socket.on('data', (part) => {
+      client.text += part.toString()
+    })
+    return client
+  })
+  await until('all are accepted', async () => descriptors(gateway.process.pid).size >= before + CLIENTS)
+  return clients
+}
+
+t.test(
+  'no descriptor left for a connection to the upstream: 503, counted, the target is not blamed',
+  { skip: process.platform === 'linux' ? false : 'the limit of another process is changed by prlimit(1)' },
+  async (t) => {
+    const cleanup = createCleanup()
+    t.teardown(() => cleanup.run())
+    const upstream = await startUpstream(t)
+    const gateway = await startSoakGateway({ folder: t.testdir(), cleanup, upstream: upstream.url })
+    const { pid } = gateway.process
+    const metric = async (name: string): Promise<number> =>
+      sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
+    const clients = await openClients(t, gateway)
+    const refused = () => clients.filter(({ text }) => text !== '')
+
+    limitDescriptors(pid, LEFT)
+    for (const { socket } of clients) socket.write('GET /pub/x HTTP/1.1\r\nhost: a\r\n\r\n')
+    await until('each is at the upstream or has its answer', async () => {
+      return refused().length + upstream.waiting.length === CLIENTS
+    })
+    t.equal(upstream.waiting.length, LEFT)
+    for (const { text } of refused()) {
+      t.match(text, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n/i)
+      t.match(text, '"error":"server_error"')
+    }
+
+    limitDescriptors(pid, undefined)
+    t.equal(
+      await metric('scopegate_upstream_errors_total{upstream="api",reason="descriptors"}'),
+      CLIENTS - LEFT,
+    )
+    t.equal(gateway.process.child.exitCode, null)
+    upstream.answerAll()
+    await until('those at the upstream are answered', async () => refused().length === CLIENTS)
+    const served = clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 '))
+    t.equal(served.length, LEFT, 'none of them was disturbed')
+    t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200, 'the target was never ejected')
+  },
+)
+
+t.test(
+  'no descriptor left for clients: those who are connected are served, the others when there is one again',
+  { skip: process.platform === 'linux' ? false : 'the limit of another process is changed by prlimit(1)' },
+  async (t) => {
+    const cleanup = createCleanup()
+    t.teardown(() => cleanup.run())
+    const upstream = await startUpstream(t)
+    upstream.answerAll()
+    const folder = t.testdir()
+    const stdout = openSync(join(folder, 'log'), 'w')
+    t.teardown(() => closeSync(stdout))
+    const gateway = await startSoakGateway({ folder, cleanup, upstream: upstream.url, stdout })
+    const clients = await openClients(t, gateway)
+    const ask = ({ socket }: (typeof clients)[number]): void =>
+      void socket.write('GET /pub/x HTTP/1.1\r\nhost: a\r\n\r\n')
+    const [first] = clients
+    if (first === undefined) throw new Error('there are clients')
+    ask(first)
+    await until('one is served, and its connection to the upstream is kept', async () => first.text !== '')
+
+    limitDescriptors(gateway.process.pid, 0)
+    const { hostname, port } = new URL(gateway.url)
+    const late = connect(Number(port), hostname)
+    t.teardown(() => late.destroy())
+    const over = once(
+      late.on('error', () => undefined),
+      'close',
+    )
+    await over
+    t.notMatch(readFileSync(join(folder, 'log'), 'utf8'), 'accept_failed', 'the system told nobody')
+    first.text = ''
+    ask(first)
+    await until('it is served again', async () => first.text !== '')
+    t.match(first.text, /^HTTP\/1\.1 200 /)
+    t.equal(gateway.process.child.exitCode, null)
+
+    limitDescriptors(gateway.process.pid, undefined)
+    t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
+    const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+    t.ok(sumSamples(metrics, 'process_open_fds') > CLIENTS)
+    t.ok(sumSamples(metrics, 'process_max_fds') > CLIENTS)
+  },
+)
