@@ -27,7 +27,7 @@ export function openIssuers(
         dataDir,
         clock: CLOCK,
         random: Math.random,
-        meter: metrics.issuerKeys(config.issuer),
+        meter: metrics.issuer(config.issuer),
         logger,
       }),
     ),
@@ -36,11 +36,13 @@ export function openIssuers(
 
 /** Whether the tokens of each issuer can be checked. One that had keys once stays ready: a metric tells how old they are. */
 export function issuerChecks(issuers: readonly OpenIssuer[]): readonly ReadinessCheck[] {
-  return issuers
-    .filter(({ keys }) => keys !== undefined)
-    .map(({ issuer, ready }) => ({
-      name: `keys of ${issuer}`,
-      ok: ready,
-      ...(ready ? {} : { detail: 'never fetched' }),
-    }))
+  return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
+    ...(keys === undefined
+      ? []
+      : [{ name: `keys of ${issuer}`, ok: ready, ...(ready ? {} : { detail: 'never fetched' }) }]),
+    // What else the gateway serves goes on: it stays ready.
+    ...(introspector?.trouble === undefined
+      ? []
+      : [{ name: `questions to ${issuer}`, ok: true, detail: `degraded: ${introspector.trouble}` }]),
+  ])
 }

@@ -37,8 +37,6 @@ export type Serving = {
   close(options?: StopOptions): Promise<void>
 }
 
-/** Tokens that may be asked about at once, those waiting for a connection included. */
-const MAX_INTROSPECTIONS = 1_024
 /** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
 const FIRST_DESCRIPTION_MS = 1_000
 
@@ -92,7 +90,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     issuers,
     cache,
     nowMs: Date.now,
-    maxQuestions: MAX_INTROSPECTIONS,
+    tickMs,
     observe: metrics.tokens,
   })
   const sessions = createWebsocketSessions({

@@ -1,6 +1,6 @@
 /** What holds when the files say nothing, in the units that the files are written in. */
 export const DEFAULTS = {
-  introspectionTimeout: '2s',
+  introspection: { timeout: '2s', maxConcurrent: 64, maxQueue: 1_024 },
   jwt: {
     algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA'] as readonly string[],
     type: 'at+jwt',
@@ -18,7 +18,7 @@ export const DEFAULTS = {
   ejection: { failures: 5, for: '30s' },
   tlsMinVersion: 'TLSv1.2',
   drain: { delay: '5s', grace: '20s' },
-  tokenCache: { maxEntries: 100_000, maxTtl: '30s', negativeTtl: '5s' },
+  tokenCache: { maxEntries: 100_000, maxBytes: '64MiB', maxTtl: '30s', negativeTtl: '5s' },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },
   overload: {
     heap: { close: 70, refuse: 80 },

@@ -10,7 +10,7 @@ import type { IssuerEntry } from './issuer-shape.ts'
 /** What of an issuer is wrong, and what to do. */
 type Problem = readonly [code: string, key: string, message: string, hint: string]
 
-/** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C330 to C339. */
+/** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C329 to C339. */
 export function findUnusableIssuers(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   return file.issuers.flatMap((entry, index) => {
     const before = file.issuers.slice(0, index)
@@ -35,6 +35,15 @@ function findDuplicate({ issuer }: IssuerEntry, before: readonly IssuerEntry[]):
 }
 
 function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readonly Problem[] {
+  if (introspection?.signed === true && jwt === undefined)
+    return [
+      [
+        'C329',
+        '.introspection.signed',
+        'nothing says where the keys are that its answers are signed with',
+        'add jwt, with keys or without: its keys check answers too',
+      ],
+    ]
   if (jwt === undefined && introspection === undefined)
     return [
       [

@@ -56,6 +56,7 @@ export type GatewayConfig = {
   }
   readonly tokenCache: {
     readonly maxEntries: number
+    readonly maxBytes: number
     readonly maxTtlMs: number
     readonly negativeTtlMs: number
   }

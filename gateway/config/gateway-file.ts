@@ -115,6 +115,7 @@ export const GatewayFile = Type.Object(
           maxEntries: Type.Optional(
             Type.Integer({ description: 'tokens to remember', minimum: 1, maximum: 10_000_000 }),
           ),
+          maxBytes: Type.Optional(ByteSizeText('memory for tokens to remember')),
           maxTtl: Type.Optional(DurationText('how long a good token is remembered')),
           negativeTtl: Type.Optional(DurationText('how long a bad token is remembered')),
         },

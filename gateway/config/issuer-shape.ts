@@ -78,6 +78,18 @@ export const IssuerShape = Type.Object(
           clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
           clientSecretFile: FilePath("file with the gateway's client_secret"),
           timeout: Type.Optional(TimeoutText('how long an answer may take')),
+          maxConcurrent: Type.Optional(
+            Type.Integer({ description: 'questions on their way at once', minimum: 1, maximum: 10_000 }),
+          ),
+          maxQueue: Type.Optional(
+            Type.Integer({ description: 'questions that wait for their turn', minimum: 0, maximum: 100_000 }),
+          ),
+          ttl: Type.Optional(
+            DurationText('an answer is used no longer than this, nor than tokenCache.maxTtl'),
+          ),
+          signed: Type.Optional(
+            Type.Boolean({ description: 'answers are JWTs that the issuer signed (RFC 9701)' }),
+          ),
         },
         { description: 'how the gateway asks about tokens' },
       ),

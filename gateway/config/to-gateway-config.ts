@@ -54,6 +54,7 @@ export function toGatewayConfig(
     },
     tokenCache: {
       maxEntries: tokenCache.maxEntries,
+      maxBytes: bytes(tokenCache.maxBytes),
       maxTtlMs: milliseconds(tokenCache.maxTtl),
       negativeTtlMs: milliseconds(tokenCache.negativeTtl),
     },

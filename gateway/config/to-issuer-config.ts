@@ -20,7 +20,12 @@ export function toIssuerConfig(
             endpoint: introspection.endpoint,
             clientId: introspection.clientId,
             clientSecret: read.clientSecret ?? '',
-            timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspectionTimeout),
+            timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspection.timeout),
+            maxConcurrent: introspection.maxConcurrent ?? DEFAULTS.introspection.maxConcurrent,
+            maxQueue: introspection.maxQueue ?? DEFAULTS.introspection.maxQueue,
+            ttlMs:
+              introspection.ttl === undefined ? Number.POSITIVE_INFINITY : milliseconds(introspection.ttl),
+            signed: introspection.signed ?? false,
           },
     revocations,
   }

@@ -1,3 +1,4 @@
+import type { Answer } from './answer.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 import type { Verdict } from './verdict.ts'
@@ -6,9 +7,9 @@ import type { Verdict } from './verdict.ts'
 export type TokenCheck =
   | { readonly kind: 'known'; readonly verdict: Verdict }
   /** By its signature. */
-  | { readonly kind: 'jwt'; ask(): Promise<Verdict> }
+  | { readonly kind: 'jwt'; ask(): Promise<Answer> }
   /** At the issuer. */
-  | { readonly kind: 'opaque'; ask(): Promise<Verdict> }
+  | { readonly kind: 'opaque'; ask(): Promise<Answer> }
 
 const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
 const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
@@ -27,27 +28,32 @@ export function chooseIssuer(token: string, issuers: readonly Issuer[]): TokenCh
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
   if (issuer === undefined) return NOBODYS
   const { verify, introspect } = issuer
-  if (verify !== undefined) return { kind: 'jwt', ask: () => verify(jwt) }
+  if (verify !== undefined)
+    return { kind: 'jwt', ask: async () => ({ verdict: await verify(jwt), ageMs: 0, ttlMs: Infinity }) }
   return introspect === undefined ? NOBODYS : { kind: 'opaque', ask: () => introspect(token) }
 }
 
 /** The first issuer that knows the token; a failure counts only when no other one does. */
 async function askInTurn(
   token: string,
-  asked: readonly ((token: string) => Promise<Verdict>)[],
-): Promise<Verdict> {
+  asked: readonly ((token: string) => Promise<Answer>)[],
+): Promise<Answer> {
   let failure: unknown
-  let last: Verdict | undefined
+  let last: Answer | undefined
   for (const introspect of asked) {
     try {
-      const verdict = await introspect(token)
-      if (verdict.active) return verdict
+      const answer = await introspect(token)
+      if (answer.verdict.active) return answer
       // `inactive` says that this issuer does not know it; any other fault says more.
-      if (last === undefined || last.active || last.fault.reason === 'inactive') last = verdict
+      if (last === undefined || isUnknown(last.verdict)) last = answer
     } catch (error) {
       failure ??= error
     }
   }
   if (failure !== undefined || last === undefined) throw failure
   return last
+}
+
+function isUnknown(verdict: Verdict): boolean {
+  return !verdict.active && verdict.fault.reason === 'inactive'
 }

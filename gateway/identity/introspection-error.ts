@@ -10,18 +10,27 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_CREDENTIALS'
   /** Another status than 200. Redirects are not followed. */
   | 'ERR_INTROSPECTION_STATUS'
-  /** Not a JSON object that follows RFC 7662, or more than 64 KiB. */
+  /** Not a JSON object that follows RFC 7662, not signed where it has to be, or more than 64 KiB. */
   | 'ERR_INTROSPECTION_RESPONSE'
   /** Too many tokens are being asked about already. */
   | 'ERR_INTROSPECTION_OVERLOAD'
+  /** The issuer failed too often of late to be asked now. */
+  | 'ERR_INTROSPECTION_SUSPENDED'
 
 /** An issuer that gave no answer. The message holds no token. */
 export class IntrospectionError extends UnverifiableError {
   readonly code: IntrospectionErrorCode
+  /** Of the issuer's answer, where that is why. */
+  readonly status: number | undefined
 
-  constructor(code: IntrospectionErrorCode, message: string, options: { cause?: unknown } = {}) {
+  constructor(
+    code: IntrospectionErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly status?: number } = {},
+  ) {
     super(message, options)
     this.name = 'IntrospectionError'
     this.code = code
+    this.status = options.status
   }
 }

@@ -26,7 +26,16 @@ export type IntrospectionConfig = {
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
+  /** From the question to the last byte of the answer, queueing included. */
   readonly timeoutMs: number
+  /** Questions on their way to the issuer at once. */
+  readonly maxConcurrent: number
+  /** Questions that wait for their turn; more are refused. */
+  readonly maxQueue: number
+  /** An answer is used no longer than this; Infinity: `tokenCache.maxTtl` alone counts. */
+  readonly ttlMs: number
+  /** Answers are JWTs that the issuer signed. RFC 9701. */
+  readonly signed: boolean
 }
 
 /** Who issues tokens, and how they are checked: by their signature, by asking, or both. */

@@ -1,3 +1,4 @@
+import type { Answer } from './answer.ts'
 import type { CompactJwt } from './jwt/compact-jwt.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -10,7 +11,7 @@ export type Issuer = {
   /** Checks a JWT that names this issuer. Undefined: its tokens are always asked about. */
   readonly verify: ((jwt: CompactJwt) => Promise<Verdict>) | undefined
   /** Asks the issuer about a token. Undefined: it answers no such questions. */
-  readonly introspect: ((token: string) => Promise<Verdict>) | undefined
+  readonly introspect: ((token: string) => Promise<Answer>) | undefined
   /** Whether its tokens can be checked. What it lacks, it goes on fetching. */
   readonly ready: boolean
   close(): Promise<void>

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Logger } from '../../runtime/logger.ts'
-import { createIntrospector } from './introspect.ts'
+import { createIntrospector, type Introspector } from './introspect.ts'
+import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
 import type { Issuer } from './issuer.ts'
 import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
+import type { IssuerMeter } from './issuer-meter.ts'
 import { createDocumentFetcher } from './jwt/fetch-document.ts'
-import { type Clock, createIssuerKeys, type IssuerKeys, type IssuerKeysMeter } from './jwt/issuer-keys.ts'
+import { type Clock, createIssuerKeys, type IssuerKeys } from './jwt/issuer-keys.ts'
 import { createKeyCopy } from './jwt/key-copy.ts'
 import { createKeySource } from './jwt/key-source.ts'
 import { verifyJwt } from './jwt/verify-jwt.ts'
@@ -18,12 +20,15 @@ export type OpenIssuerOptions = {
   readonly dataDir: string | undefined
   readonly clock: Clock
   readonly random: () => number
-  readonly meter: IssuerKeysMeter
+  readonly meter: IssuerMeter
   readonly logger: Logger
 }
 
-/** An issuer that is open, with its keys where its JWTs are verified here. */
-export type OpenIssuer = Issuer & { readonly keys: IssuerKeys | undefined }
+/** An issuer that is open: with its keys where its JWTs are verified here, with a line to it where it is asked. */
+export type OpenIssuer = Issuer & {
+  readonly keys: IssuerKeys | undefined
+  readonly introspector: Pick<Introspector, 'load' | 'trouble'> | undefined
+}
 
 /**
  * Opens an issuer: its keys are fetched, or read from their copy, before this resolves. It never waits for longer than the
@@ -33,11 +38,30 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
   const { config, clock } = options
   const { issuer, jwt, introspection } = config
   const nowSeconds = (): number => clock.nowMs() / 1_000
+  const opened = jwt === undefined ? undefined : openKeys(jwt, options)
   const introspector =
     introspection === undefined
       ? undefined
-      : createIntrospector({ issuer, ca: config.ca, ...introspection, nowSeconds })
-  const opened = jwt === undefined ? undefined : openKeys(jwt, options)
+      : createIntrospector({
+          ...introspection,
+          issuer,
+          ca: config.ca,
+          readSigned:
+            introspection.signed && opened !== undefined && jwt !== undefined
+              ? (text) =>
+                  readSignedIntrospection(text, {
+                    issuer,
+                    audience: introspection.clientId,
+                    algorithms: new Set(jwt.algorithms),
+                    keys: opened.keys,
+                    nowSeconds,
+                  })
+              : undefined,
+          nowSeconds,
+          tickMs: clock.tickMs,
+          onResult: options.meter.introspected,
+          logger: options.logger,
+        })
   await opened?.keys.start()
   const scopes = createScopeSets()
   const rules = jwt === undefined ? undefined : toRules(jwt, options)
@@ -45,6 +69,7 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
     issuer,
     id: nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } }),
     keys: opened?.keys,
+    introspector,
     verify:
       opened === undefined || rules === undefined
         ? undefined

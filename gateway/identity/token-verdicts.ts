@@ -1,19 +1,19 @@
 import { LRUCache } from 'lru-cache'
 import { chooseIssuer, type TokenCheck } from './choose-issuer.ts'
-import { IntrospectionError } from './introspection-error.ts'
 import type { Issuer } from './issuer.ts'
 import { tokenKey } from './token-key.ts'
 import type { Verdict } from './verdict.ts'
 import type { VerdictCache } from './verdict-cache.ts'
 
-/** Where verdicts are kept, and who gives them. `introspect` rejects when nobody can say; `nowMs` is the wall clock. */
+/** Where verdicts are kept, and who gives them. An issuer's promise rejects when nobody can say. */
 export type TokenVerdictsOptions = {
   /** Whose tokens are taken somewhere. */
   readonly issuers: readonly Issuer[]
   readonly cache: VerdictCache
+  /** The wall clock, which tokens expire by. Milliseconds since the epoch. */
   readonly nowMs: () => number
-  /** Tokens that issuers may be asked about at once, waiting ones included; more are refused. JWTs ask nobody. */
-  readonly maxQuestions: number
+  /** A clock that never jumps, which what is remembered ages by. Milliseconds. */
+  readonly tickMs: () => number
   readonly observe: { hit(): void; miss(): void }
 }
 
@@ -44,14 +44,13 @@ const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
 
 /** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
 export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
-  const { cache, nowMs } = options
+  const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Promise<Verdict>>()
   const revokedAt = new LRUCache<string, number>({ max: RECENT_REVOCATIONS })
   // Counts revocations and clears; a question remembers the count it started at.
   let count = 0
   let clearedAt = 0
-  let questions = 0
 
   /** Those of a resource, worked out once: there are as many lists as resources. */
   function issuerSet(names: readonly string[]): IssuerSet {
@@ -65,11 +64,13 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
 
   async function ask(key: string, check: AskedCheck): Promise<Verdict> {
     const startedAt = count
-    const verdict = await check.ask()
+    const at = { tickMs: tickMs(), nowMs: nowMs() }
+    const answer = await check.ask()
+    const { verdict } = answer
     // The answer may have been given before the revocation that has reached us since.
     const grant = verdict.active ? verdict.caller.grant : undefined
     if (grant !== undefined && (revokedAt.get(grant) ?? 0) > startedAt) return REVOKED
-    if (clearedAt <= startedAt) cache.set(key, verdict, nowMs())
+    if (clearedAt <= startedAt) cache.set(key, answer, at)
     return verdict
   }
 
@@ -77,7 +78,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
     verdictOf(token, names) {
       const { issuers, id } = issuerSet(names)
       const key = tokenKey(id, token)
-      const known = cache.get(key, nowMs())
+      const known = cache.get(key, tickMs())
       if (known !== undefined) {
         options.observe.hit()
         return known
@@ -87,17 +88,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
       if (shared !== undefined) return shared
       const check = chooseIssuer(token, issuers)
       if (check.kind === 'known') return check.verdict
-      const isQuestion = check.kind === 'opaque'
-      if (isQuestion && questions >= options.maxQuestions)
-        return Promise.reject(
-          new IntrospectionError(
-            'ERR_INTROSPECTION_OVERLOAD',
-            'Too many tokens are being asked about at once.',
-          ),
-        )
-      if (isQuestion) questions += 1
       const flight = ask(key, check).finally(() => {
-        if (isQuestion) questions -= 1
         if (flights.get(key) === flight) flights.delete(key)
       })
       flights.set(key, flight)

@@ -1,15 +1,22 @@
 import { LRUCache } from 'lru-cache'
+import type { Answer } from './answer.ts'
 import type { Verdict } from './verdict.ts'
+import { verdictBytes } from './verdict-bytes.ts'
 
 /** How much is remembered of tokens, and for how long. */
 export type VerdictCacheOptions = {
   /** Tokens that are remembered as active; the least recently used goes first. */
   readonly maxEntries: number
+  /** Memory for those, as far as it can be told. Bytes. */
+  readonly maxBytes: number
   /** An active verdict lives no longer than this, and never past the token's own expiry. Milliseconds. */
   readonly maxTtlMs: number
   /** A token found bad is asked about again after this. Milliseconds. */
   readonly negativeTtlMs: number
 }
+
+/** What the clocks show: one that never jumps, and that of the wall, which tokens expire by. Milliseconds. */
+export type Instant = { readonly tickMs: number; readonly nowMs: number }
 
 type Entry = { readonly verdict: Verdict; readonly freshUntilMs: number }
 
@@ -17,8 +24,9 @@ type Entry = { readonly verdict: Verdict; readonly freshUntilMs: number }
 const MAX_NEGATIVE_ENTRIES = 10_000
 
 /**
- * Remembers what issuers said about tokens, by hash (token-key.ts). It keeps claims, never decisions.
- * Time is passed in; both halves are bounded.
+ * Remembers what issuers said about tokens, by hash (token-key.ts). It keeps claims, never decisions: whoever takes a verdict
+ * out looks at its expiry, audience and scopes again. Time is passed in, and is that of a clock that never jumps; both
+ * halves are bounded.
  */
 export class VerdictCache {
   readonly #options: VerdictCacheOptions
@@ -30,6 +38,8 @@ export class VerdictCache {
     this.#options = options
     this.#active = new LRUCache({
       max: options.maxEntries,
+      maxSize: options.maxBytes,
+      sizeCalculation: ({ verdict }) => verdictBytes(verdict),
       dispose: (entry, key) => this.#forgetGrant(key, entry.verdict),
     })
     this.#inactive = new LRUCache({ max: Math.min(options.maxEntries, MAX_NEGATIVE_ENTRIES) })
@@ -40,27 +50,35 @@ export class VerdictCache {
     return this.#active.size + this.#inactive.size
   }
 
-  get(key: string, nowMs: number): Verdict | undefined {
+  /** What the active ones take, by estimate. */
+  get bytes(): number {
+    return this.#active.calculatedSize
+  }
+
+  get(key: string, tickMs: number): Verdict | undefined {
     const entry = this.#active.get(key) ?? this.#inactive.get(key)
     if (entry === undefined) return undefined
-    if (nowMs < entry.freshUntilMs) return entry.verdict
+    if (tickMs < entry.freshUntilMs) return entry.verdict
     this.#active.delete(key)
     this.#inactive.delete(key)
     return undefined
   }
 
-  set(key: string, verdict: Verdict, nowMs: number): void {
+  /** `at` is when the question was put: the answer may be that old. */
+  set(key: string, { verdict, ageMs, ttlMs }: Answer, at: Instant): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
     if (!verdict.active) {
-      this.#inactive.set(key, { verdict, freshUntilMs: nowMs + this.#options.negativeTtlMs })
+      const ownTtlMs = Math.min(this.#options.negativeTtlMs, ttlMs)
+      this.#inactive.set(key, { verdict, freshUntilMs: at.tickMs + ownTtlMs - ageMs })
       return
     }
     const { caller } = verdict
-    const freshUntilMs = Math.min(nowMs + this.#options.maxTtlMs, caller.expiresAtSeconds * 1_000)
-    if (freshUntilMs <= nowMs) return
-    this.#active.set(key, { verdict, freshUntilMs })
-    if (caller.grant === undefined) return
+    const ownTtlMs = Math.min(this.#options.maxTtlMs, ttlMs) - ageMs
+    const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
+    if (freshForMs <= 0) return
+    this.#active.set(key, { verdict, freshUntilMs: at.tickMs + freshForMs })
+    if (caller.grant === undefined || !this.#active.has(key)) return
     const keys = this.#keysOfGrant.get(caller.grant)
     if (keys === undefined) this.#keysOfGrant.set(caller.grant, new Set([key]))
     else keys.add(key)

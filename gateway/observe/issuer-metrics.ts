@@ -1,14 +1,22 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { IssuerKeys, IssuerKeysMeter } from '../identity/jwt/issuer-keys.ts'
+import type { IntrospectionResult, Introspector } from '../identity/introspect.ts'
+import type { IssuerMeter } from '../identity/issuer-meter.ts'
+import type { IssuerKeys } from '../identity/jwt/issuer-keys.ts'
+import { keep } from './keep.ts'
+import { TalliedCounter } from './tallied-counter.ts'
 
 /** An issuer, as far as metrics are concerned. */
-export type MeteredIssuer = { readonly issuer: string; readonly keys: IssuerKeys | undefined }
+export type MeteredIssuer = {
+  readonly issuer: string
+  readonly keys: IssuerKeys | undefined
+  readonly introspector: Pick<Introspector, 'load'> | undefined
+}
 
-/** Registers what is counted of issuers' keys. Issuers are those of the configuration, so there are few. @returns the meter of each. */
+/** Registers what is counted of issuers. Issuers are those of the configuration, so there are few. @returns the meter of each. */
 export function createIssuerMeters(
   registers: [Registry],
   issuers: () => readonly MeteredIssuer[],
-): (issuer: string) => IssuerKeysMeter {
+): (issuer: string) => IssuerMeter {
   const refreshes = new Counter({
     name: 'scopegate_jwks_refresh_total',
     help: "Fetches of an issuer's keys.",
@@ -42,7 +50,33 @@ export function createIssuerMeters(
       for (const { issuer, keys } of issuers()) if (keys !== undefined) this.set({ issuer }, keys.size)
     },
   })
+  const introspections = new TalliedCounter({
+    name: 'scopegate_introspections_total',
+    help: 'Questions to an issuer about tokens, by how they ended.',
+    labelNames: ['issuer', 'result'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_introspections_in_flight',
+    help: 'Questions to an issuer: on their way, and waiting for their turn.',
+    labelNames: ['issuer', 'state'],
+    registers,
+    collect() {
+      for (const { issuer, introspector } of issuers()) {
+        if (introspector === undefined) continue
+        this.set({ issuer, state: 'working' }, introspector.load.working)
+        this.set({ issuer, state: 'waiting' }, introspector.load.waiting)
+      }
+    },
+  })
+  const introspected = keep((issuer: string) => {
+    const child = keep((result: IntrospectionResult) =>
+      introspections.child({ issuer, result: result.replace('ERR_INTROSPECTION_', '').toLowerCase() }),
+    )
+    return (result: IntrospectionResult) => child(result).inc()
+  })
   return (issuer) => ({
+    introspected: introspected(issuer),
     refreshed: (result) => refreshes.inc({ issuer, result }),
     dropped: (reason) => dropped.inc({ issuer, reason }),
   })

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
-import type { IssuerKeysMeter } from '../identity/jwt/issuer-keys.ts'
+import type { IssuerMeter } from '../identity/issuer-meter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
@@ -21,7 +21,7 @@ export type Metrics = {
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
   readonly tokens: TokenMeter
-  issuerKeys(issuer: string): IssuerKeysMeter
+  issuer(name: string): IssuerMeter
   /** Counts limits that were kept without Redis, although it is configured. */
   rateLimitFallback(reason: FallbackReason): void
   /** Counts a connection that was closed because there were too many. */
@@ -97,7 +97,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     upstream: createUpstreamMeters(registers, sources.upstreams),
     tokens: createTokenMeter(registers, sources.cacheEntries),
     overloaded: addOverloadMetrics(registry, sources.overload),
-    issuerKeys: createIssuerMeters(registers, sources.issuers),
+    issuer: createIssuerMeters(registers, sources.issuers),
     rateLimitFallback: (reason) => fallback(reason).inc(),
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,

@@ -11,7 +11,7 @@ export type ValidateTokenOptions = {
   readonly onFailure: (error: UnverifiableError) => void
 }
 
-/** An issuer that restarts is back within this. Seconds. */
+/** Where the failure does not tell: an issuer that restarts is back within this. Seconds. */
 const RETRY_AFTER_SECONDS = 2
 
 /**
@@ -36,7 +36,11 @@ async function awaitVerdict(
   } catch (error) {
     if (!(error instanceof UnverifiableError)) throw error
     options.onFailure(error)
-    return { refused: 'token_unverifiable', retryAfterSeconds: RETRY_AFTER_SECONDS }
+    const retryAfterSeconds =
+      error.retryAfterMs === undefined
+        ? RETRY_AFTER_SECONDS
+        : Math.max(1, Math.ceil(error.retryAfterMs / 1_000))
+    return { refused: 'token_unverifiable', retryAfterSeconds }
   }
 }
 

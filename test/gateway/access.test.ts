@@ -1,5 +1,6 @@
 import t from 'tap'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { until } from '../fixtures/until.ts'
 
 const METADATA = `resource_metadata="${BASE_URL}/.well-known/oauth-protected-resource"`
 
@@ -172,10 +173,54 @@ t.test('when the issuer gives no answer nobody passes, and nobody is called inva
     t.match(headers.get('retry-after'), /^\d+$/)
     t.equal(challenge, null)
     t.match(body, { error: 'upstream_unavailable', retry_after: Number })
+    // One answer, so that the issuer is not given a rest.
+    under.issuer.answerWith(undefined)
+    t.equal((await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status, 401)
   }
   t.equal(under.upstream.bytes, '')
-  under.issuer.answerWith(undefined)
   t.equal((await call(under, '/pub/x', { token: 'good' })).status, 200, 'no failure is remembered')
+
+  under.issuer.answerWith((response) => response.destroy())
+  for (let i = 0; i < 5; i++) t.equal((await call(under, '/pub/x', { token: `new-${i}` })).status, 503)
+  const asked = under.issuer.asked.length
+  t.equal((await call(under, '/pub/x', { token: 'new' })).status, 503, 'the issuer is given a rest')
+  t.equal(under.issuer.asked.length, asked)
+  under.issuer.answerWith(undefined)
+  under.issuer.store('new')
+  await until('it is asked again', async () => {
+    const { status, headers } = await call(under, '/pub/x', { token: 'new' })
+    if (status === 503) t.match(headers.get('retry-after'), /^[1-5]$/)
+    return status === 200
+  })
+  const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  const issuer = 'issuer="http://api.test"'
+  for (const result of ['answered', 'timeout', 'connection', 'status', 'response', 'suspended'])
+    t.match(scrape, new RegExp(`scopegate_introspections_total{${issuer},result="${result}"} [1-9]`))
+  t.match(scrape, `scopegate_introspections_in_flight{${issuer},state="working"} 0`)
+})
+
+t.test('wrong credentials of the gateway are its own trouble: 503, and readiness tells', async (t) => {
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      issuers: config.issuers.map((issuer) => ({
+        ...issuer,
+        introspection: issuer.introspection && { ...issuer.introspection, clientSecret: 'an old one' },
+      })),
+    }),
+  })
+  under.issuer.store('good', { scope: 'courses:read' })
+  const { status, challenge } = await call(under, '/pub/x', { token: 'good' })
+  t.equal(status, 503)
+  t.equal(challenge, null)
+  const ready = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
+  t.equal(ready.status, 200, 'anonymous callers and JWTs are served still')
+  t.match(
+    await ready.text(),
+    'questions to http://api.test: degraded: the issuer refuses the client credentials',
+  )
+  t.equal(under.log().filter(({ event }) => event === 'introspection_credentials_refused').length, 1)
+  t.notMatch(under.logText(), 'an old one')
 })
 
 t.test('a thousand parallel uses of one new token are one question', async (t) => {

@@ -1,10 +1,9 @@
-import { compactVerify, errors } from 'jose'
 import type { TokenFault } from '../../refusal.ts'
 import type { GrantedScopes } from '../scope-sets.ts'
 import type { Verdict } from '../verdict.ts'
 import type { CompactJwt } from './compact-jwt.ts'
 import { isAccessToken } from './is-access-token.ts'
-import type { IssuerKey } from './issuer-key.ts'
+import { isSignedBy } from './is-signed-by.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
 import type { JwtRules } from './jwt-rules.ts'
 import { readTokenClaims } from './read-token-claims.ts'
@@ -30,16 +29,6 @@ export async function verifyJwt(jwt: CompactJwt, options: VerifyJwtOptions): Pro
   if (key === undefined) return refused('unknown_key')
   if (!(await isSignedBy(jwt, key))) return refused('bad_signature')
   return readTokenClaims(jwt.claims, rules, { nowSeconds: options.nowSeconds(), scopes: options.scopes })
-}
-
-async function isSignedBy(jwt: CompactJwt, { key }: IssuerKey): Promise<boolean> {
-  try {
-    await compactVerify(jwt.token, key, { algorithms: [jwt.algorithm] })
-    return true
-  } catch (error) {
-    if (error instanceof errors.JOSEError) return false
-    throw error
-  }
 }
 
 function refused(

@@ -134,6 +134,11 @@ const REFUSED: readonly (readonly [what: string, issuers: readonly object[], mes
   ['a refresh many times a second', jwt({ refresh: '100ms' }), /C338[\s\S]*jwt\.refresh/],
   ['no cool-down', jwt({ cooldown: '1ms' }), /C338[\s\S]*jwt\.cooldown/],
   ['keys too old before they are fetched', jwt({ refresh: '2h', maxStale: '1h' }), /C338[\s\S]*maxStale/],
+  [
+    'signed answers without keys',
+    [{ issuer: ISSUER, introspection: { ...INTROSPECTION, signed: true } }],
+    /C329[\s\S]*add jwt/,
+  ],
   ['a key that does not exist', jwt({ algorithm: 'ES256' }), /algorithms/],
   [
     'a secret that is not there',

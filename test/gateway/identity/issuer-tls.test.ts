@@ -8,6 +8,7 @@ import { createIntrospector } from '../../../gateway/identity/introspect.ts'
 import { createDocumentFetcher } from '../../../gateway/identity/jwt/fetch-document.ts'
 import { subscribeToRevocations } from '../../../gateway/identity/revocations.ts'
 import { aCertificate, type TestCertificate } from '../../fixtures/a-certificate.ts'
+import { introspectionOptions } from '../../fixtures/introspection-options.ts'
 
 const authority = aCertificate({ authority: true })
 const CLIENT = { clientId: 'gateway', clientSecret: 'the secret of a test' }
@@ -38,14 +39,9 @@ type Ask = (t: Test, url: string, ca: string | undefined) => Promise<unknown>
 
 const ASKS: Readonly<Record<string, Ask>> = {
   async introspection(t, url, ca) {
-    const introspector = createIntrospector({
-      ...CLIENT,
-      issuer: url,
-      endpoint: `${url}/introspect`,
-      timeoutMs: 5_000,
-      nowSeconds: () => 0,
-      ca,
-    })
+    const introspector = createIntrospector(
+      introspectionOptions({ ...CLIENT, issuer: url, endpoint: `${url}/introspect`, ca }),
+    )
     t.teardown(() => introspector.close())
     return introspector.introspect('a-token')
   },

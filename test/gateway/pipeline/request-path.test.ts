@@ -142,7 +142,7 @@ t.test('every default stands in the table of times and limits', async (t) => {
     ...keysOf('websockets', websockets),
     ...keysOf('tokenCache', tokenCache),
     'drain.grace': drain.grace,
-    'introspection.timeout': DEFAULTS.introspectionTimeout,
+    ...keysOf('introspection', DEFAULTS.introspection),
     connectTimeout: DEFAULTS.connectTimeout,
     timeout: DEFAULTS.upstreamTimeout,
     idleTimeout: DEFAULTS.idleTimeout,

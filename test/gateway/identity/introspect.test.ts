@@ -1,0 +1,224 @@
+import type { ServerResponse } from 'node:http'
+import { createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import {
+  createIntrospector,
+  type IntrospectionOptions,
+  type IntrospectionResult,
+} from '../../../gateway/identity/introspect.ts'
+import { startIssuer } from '../../fixtures/an-issuer.ts'
+import { introspectionOptions } from '../../fixtures/introspection-options.ts'
+import { until } from '../../fixtures/until.ts'
+
+const ISSUER = 'https://issuer.test'
+
+/** An introspector with a real issuer. */
+async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
+  const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
+  const clock = { ms: 0 }
+  const results: IntrospectionResult[] = []
+  const logged: unknown[] = []
+  const introspector = createIntrospector(
+    introspectionOptions({
+      issuer: ISSUER,
+      endpoint: issuer.endpoint,
+      clientId: issuer.clientId,
+      clientSecret: issuer.clientSecret,
+      ttlMs: 30_000,
+      tickMs: () => clock.ms,
+      onResult: (result) => results.push(result),
+      logger: {
+        info() {},
+        warn() {},
+        error: (fields: unknown) => logged.push(fields),
+      } as IntrospectionOptions['logger'],
+      ...change,
+    }),
+  )
+  t.teardown(async () => {
+    await introspector.close()
+    await issuer.close()
+  })
+  return { issuer, introspector, clock, results, logged }
+}
+
+type Answer = (response: ServerResponse) => void
+const json =
+  (text: string, status = 200): Answer =>
+  (response) => {
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(text)
+  }
+const redirect: Answer = (response) => {
+  response.writeHead(307, { location: '/elsewhere' }).end()
+}
+const hangUp: Answer = (response) => {
+  response.destroy()
+}
+const halfway: Answer = (response) => {
+  response.writeHead(200, { 'content-length': '1000' })
+  response.write('{"active":', () => response.destroy())
+}
+/** Never ends by itself: what is written is counted. */
+function endless(written: { bytes: number }): Answer {
+  return (response) => {
+    const chunk = Buffer.alloc(64 * 1024, 0x20)
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(2 ** 30) })
+    const more = (): void => {
+      if (response.destroyed) return
+      written.bytes += chunk.length
+      response.write(chunk, more)
+    }
+    more()
+  }
+}
+
+t.test('class 50: what is not an answer is never taken for one', async (t) => {
+  const written = { bytes: 0 }
+  const rows: readonly (readonly [what: string, answer: Answer, code: string])[] = [
+    ['"true"', json('{"active":"true"}'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['1', json('{"active":1}'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['null', json('{"active":null}'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['nothing', json('{}'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['an array', json('[{"active":true}]'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['both', json('{"active":false,"active":true}'), 'ERR_INTROSPECTION_RESPONSE'],
+    [
+      'deep JSON',
+      json(`{"active":true,"x":${'['.repeat(500)}${']'.repeat(500)}}`),
+      'ERR_INTROSPECTION_RESPONSE',
+    ],
+    ['HTML', json('<html>active: true</html>'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['an empty body', json(''), 'ERR_INTROSPECTION_RESPONSE'],
+    ['1 GB', endless(written), 'ERR_INTROSPECTION_RESPONSE'],
+    ['500', json('{"active":true}', 500), 'ERR_INTROSPECTION_STATUS'],
+    ['201', json('{"active":true}', 201), 'ERR_INTROSPECTION_STATUS'],
+    ['a redirect', redirect, 'ERR_INTROSPECTION_STATUS'],
+    ['401', json('{"active":true}', 401), 'ERR_INTROSPECTION_CREDENTIALS'],
+    ['403', json('{"active":true}', 403), 'ERR_INTROSPECTION_CREDENTIALS'],
+    ['no answer', hangUp, 'ERR_INTROSPECTION_CONNECTION'],
+    ['half an answer', halfway, 'ERR_INTROSPECTION_CONNECTION'],
+  ]
+  for (const [what, answer, code] of rows) {
+    const { issuer, introspector, results } = await setUp(t)
+    issuer.answerWith(answer)
+    await t.rejects(introspector.introspect('a'), { code }, what)
+    t.equal(issuer.asked.length, code === 'ERR_INTROSPECTION_CONNECTION' ? 2 : 1, `${what}: questions`)
+    // An answer that is well-formed and says nothing is the issuer's, and counts as one.
+    t.equal(results.length, 1)
+  }
+  t.ok(written.bytes < 32 * 1024 * 1024, `${written.bytes} bytes were read at most`)
+})
+
+t.test('introspect() waits for no answer beyond its deadline, and does not ask twice then', async (t) => {
+  const { issuer, introspector } = await setUp(t, { timeoutMs: 50 })
+  issuer.answerWith(() => undefined)
+  await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
+  t.equal(issuer.asked.length, 1)
+})
+
+t.test('introspect() asks once more when the connection breaks, and gives that answer', async (t) => {
+  const { issuer, introspector, results } = await setUp(t)
+  issuer.store('a')
+  issuer.answerWith((response) => {
+    issuer.answerWith(undefined)
+    response.destroy()
+  })
+  t.match(await introspector.introspect('a'), { verdict: { active: true }, ageMs: 0, ttlMs: 30_000 })
+  t.equal(issuer.asked.length, 2)
+  t.same(results, ['answered'])
+})
+
+t.test(
+  'F11: a thousand tokens: at most the cap is asked about at once, the rest waits or is refused',
+  async (t) => {
+    const { issuer, introspector, results } = await setUp(t, { maxConcurrent: 64, maxQueue: 500 })
+    let open = 0
+    let most = 0
+    const held: ServerResponse[] = []
+    issuer.answerWith((response) => {
+      open += 1
+      most = Math.max(most, open)
+      response.on('close', () => {
+        open -= 1
+      })
+      held.push(response)
+    })
+    const all = Array.from({ length: 1_000 }, (_, i) => introspector.introspect(`token-${i}`))
+    const outcomes = Promise.allSettled(all)
+    t.match(introspector.load, { working: 64, waiting: 500 })
+    await until('the cap is reached', async () => held.length === 64)
+    issuer.answerWith((response) => {
+      most = Math.max(most, open + 1)
+      json('{"active":false}')(response)
+    })
+    for (const response of held) json('{"active":false}')(response)
+    const refused = (await outcomes).filter(({ status }) => status === 'rejected')
+    t.equal(refused.length, 1_000 - 64 - 500)
+    for (const one of refused)
+      t.match(one, { reason: { code: 'ERR_INTROSPECTION_OVERLOAD', retryAfterMs: 1_000 } })
+    t.equal(issuer.asked.length, 564)
+    t.ok(most <= 64, `${most} at once`)
+    t.match(introspector.load, { working: 0, waiting: 0 })
+    t.equal(results.filter((result) => result === 'answered').length, 564)
+  },
+)
+
+t.test('introspect() gives an issuer that fails a rest, and says until when', async (t) => {
+  const { issuer, introspector, clock } = await setUp(t)
+  issuer.answerWith(json('', 500))
+  for (let i = 0; i < 5; i++) {
+    clock.ms += 1
+    await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_STATUS' })
+  }
+  t.equal(introspector.trouble, 'the issuer does not answer')
+  await t.rejects(introspector.introspect('a'), {
+    code: 'ERR_INTROSPECTION_SUSPENDED',
+    retryAfterMs: 1_000,
+  })
+  t.equal(issuer.asked.length, 5)
+  issuer.answerWith(undefined)
+  clock.ms += 1_000
+  t.match(await introspector.introspect('a'), { verdict: { active: false } })
+  t.equal(introspector.trouble, undefined)
+})
+
+t.test('introspect() lets no client talk the issuer into a rest by odd tokens', async (t) => {
+  const { issuer, introspector, clock } = await setUp(t)
+  issuer.answerWith(json('{"error":"invalid_request"}', 400))
+  for (let i = 0; i < 20; i++) {
+    clock.ms += 1
+    await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS' })
+  }
+  t.equal(introspector.trouble, undefined)
+  t.equal(issuer.asked.length, 20)
+})
+
+t.test('introspect() says loudly, and once, that its own credentials are refused', async (t) => {
+  const { introspector, logged, results } = await setUp(t, { clientSecret: 'another one' })
+  for (let i = 0; i < 3; i++)
+    await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
+  t.match(logged, [{ event: 'introspection_credentials_refused', issuer: ISSUER }])
+  t.equal(logged.length, 1)
+  t.equal(introspector.trouble, 'the issuer refuses the client credentials of the gateway')
+  t.same(new Set(results), new Set(['ERR_INTROSPECTION_CREDENTIALS']))
+})
+
+t.test('introspect() does not take what is not HTTP for a broken connection', async (t) => {
+  let connections = 0
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    connections += 1
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  const { introspector } = await setUp(t, { endpoint: `http://127.0.0.1:${port}/` })
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_RESPONSE' })
+  t.equal(connections, 1)
+})
