@@ -137,6 +137,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
   return createEngine({
     issuer: config.issuer,
     catalogue: config.catalogue,
+    resources: config.resources,
     lifetimes: { ...config.lifetimes, interactionSeconds: INTERACTION_SECONDS },
     signingKeys: { keys: secrets.signingKeys.keys.map((key) => ({ ...key })) },
     cookieKeys: cookieKeys(secrets.cookieSecrets),

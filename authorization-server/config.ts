@@ -10,7 +10,14 @@ import { ListenAddress } from '../runtime/listen-address.ts'
 import { ManagementAddress } from '../runtime/management-address.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
-import { ByteSizeText, DurationText, FilePath, HttpOrigin, SecretText } from '../runtime/value-shapes.ts'
+import {
+  ByteSizeText,
+  DurationText,
+  FilePath,
+  HttpOrigin,
+  ResourcePath,
+  SecretText,
+} from '../runtime/value-shapes.ts'
 
 /** A client that the operator vouches for, with fixed callbacks. Source: seed-interface section 5.4. */
 export type Integration = {
@@ -30,6 +37,8 @@ export type AuthorizationServerConfig = {
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
   readonly catalogue: ScopeCatalogue
+  /** What tokens may be for (RFC 8707), without a trailing slash: the issuer itself first. */
+  readonly resources: readonly string[]
   /** SQLite file and generated keys live here. */
   readonly dataDir: string
   readonly store: { readonly type: 'sqlite' | 'redis' }
@@ -146,6 +155,13 @@ export const AuthorizationServerFile = Type.Object(
     listen: ListenAddress('where the service listens'),
     management: ManagementAddress,
     scopes: FilePath('the scope catalogue'),
+    protectedResources: Type.Optional(
+      Type.Array(ResourcePath('a path below the public address'), {
+        description: 'parts of the API that tokens may be for, besides the API itself',
+        maxItems: 1_000,
+        uniqueItems: true,
+      }),
+    ),
     dataDir: FilePath('folder of the SQLite file and the generated keys'),
     store: Type.Object(
       { type: Type.Enum(['sqlite', 'redis'], { description: 'sqlite or redis' }) },
@@ -221,6 +237,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     listen: file.listen,
     management: file.management,
     catalogue,
+    resources: resourcesOf(file),
     dataDir: file.dataDir,
     store: file.store,
     redis: file.redis,
@@ -249,6 +266,11 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     })),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
   })
+}
+
+/** What tokens may be for: the issuer's address, and parts of it. */
+function resourcesOf({ issuer, protectedResources = [] }: File): readonly string[] {
+  return [issuer, ...protectedResources.filter((path) => path !== '/').map((path) => issuer + path)]
 }
 
 /** What each key's own shape cannot say. */

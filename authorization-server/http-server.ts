@@ -55,6 +55,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       engine,
       issuer: config.issuer,
       catalogue: config.catalogue,
+      resources: config.resources,
       registration: config.registration,
       registrationLimit: createRegistrationLimit(config.registration.rateLimit, () => Date.now()),
       refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),

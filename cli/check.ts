@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findContradictions } from '../gateway/config/find-contradictions.ts'
+import { findUnissuedResources } from '../gateway/config/find-unissued-resources.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
@@ -62,6 +63,14 @@ export async function check(options: {
     const other = attempt(() =>
       readConfig({ file: config('authorization-server.yaml'), schema: AuthorizationServerFile, env }),
     )
+    if (gateway !== undefined && other !== undefined)
+      found.push(
+        ...findUnissuedResources(
+          gateway.value,
+          other.value.protectedResources ?? [],
+          displayPath(config('gateway.yaml')),
+        ),
+      )
     // A variable that one of the two services knows is no slip.
     const unknownToBoth = new Set(other?.warnings.map((one) => one.place.file))
     found.push(...ownVariables.filter((one) => unknownToBoth.has(one.place.file)))

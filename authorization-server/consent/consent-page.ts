@@ -2,7 +2,7 @@ import type { ScopeDescription } from '../../oauth/scope-catalogue.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { RedirectTarget } from '../pages/redirect-target.ts'
 import { scopeField } from './granted-scopes.ts'
-import type { ScopeGroup } from './scope-groups.ts'
+import type { ScopeChoice, ScopeGroup } from './scope-groups.ts'
 
 const FOLD_ABOVE = 10 // scopes; a longer list opens group by group
 
@@ -81,8 +81,8 @@ ${choices}<p>Untick what you do not want to allow.</p>`
 
 const MARK = html`<span class="badge changes">can change</span>`
 
-function choice(scope: ScopeDescription): Html {
-  return html`<label class="scope"><input type="checkbox" name="${scopeField(scope.name)}" value="on" checked><span>${scope.description}${changes(scope) && html` ${MARK}`}</span></label>
+function choice(scope: ScopeChoice): Html {
+  return html`<label class="scope"><input type="checkbox" name="${scopeField(scope.name)}" value="on" checked><span>${scope.description}${changes(scope) && html` ${MARK}`}${scope.comesWith.length > 0 && html` <small>This includes: ${scope.comesWith.join('; ')}.</small>`}</span></label>
 `
 }
 

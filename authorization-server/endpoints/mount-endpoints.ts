@@ -4,7 +4,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import type { RegistrationLimit } from '../register/registration-limit.ts'
-import { canonicaliseResource } from './canonical-resource.ts'
+import { canonicaliseResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
 import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
@@ -17,6 +17,8 @@ export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
+  /** What tokens may be for, the issuer itself first. */
+  readonly resources: readonly string[]
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
   readonly registrationLimit: RegistrationLimit
   readonly refreshGate: RefreshGate
@@ -27,7 +29,12 @@ export type MountEndpointsOptions = {
 const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization request pushed with all scopes
 
 /** A request that may go on to the engine. */
-type Admitted = EngineRequest & { readonly grantType?: string; readonly release?: () => void }
+type Admitted = EngineRequest & {
+  readonly grantType?: string
+  readonly release?: () => void
+  /** A token request that names what the token is to be for. */
+  readonly tokenRequest?: URLSearchParams
+}
 
 /**
  * Mounts each of the engine's endpoints as a route of its own: exact path, exact method, body read and checked here.
@@ -45,7 +52,7 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
       config: { endpoint: endpoint.name },
       exposeHeadRoute: endpoint.cors, // a HEAD at the authorization endpoint would start or finish a sign-in
       handler: async (request, reply) => {
-        const verdict = admit(endpoint, request, options)
+        const verdict = await checkGrantedTarget(admit(endpoint, request, options), options)
         if ('refused' in verdict) {
           options.count(endpoint.name, verdict.grantType ?? '-', verdict.refused.error)
           return sendRefusal(reply, verdict.refused)
@@ -95,7 +102,7 @@ function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpoi
 function admitAuthorization(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?')
   const parameters = new URLSearchParams(query)
-  return canonicaliseResource(parameters, options.issuer) ? { url: `${path}?${parameters}` } : {}
+  return canonicaliseResource(parameters, options.resources) ? { url: `${path}?${parameters}` } : {}
 }
 
 function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
@@ -129,19 +136,37 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
     checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
     (endpoint.name === 'introspection' ? checkIntrospectionCaller(form, options.issuer) : undefined)
   if (refused !== undefined) return { refused, grantType }
-  canonicaliseResource(form, options.issuer)
-  if (endpoint.name === 'token' && form.getAll('resource').some((resource) => resource !== options.issuer))
-    return { refused: foreignResource(options.issuer), grantType }
+  canonicaliseResource(form, options.resources)
   const body = Buffer.from(form.toString())
-  return endpoint.name === 'token' && grantType === 'refresh_token'
-    ? admitRefresh(form, body, options)
-    : { body, grantType }
+  if (endpoint.name !== 'token') return { body, grantType }
+  const target = refuseTarget(form, options.resources)
+  if (target !== undefined) return { refused: target, grantType }
+  const admitted = grantType === 'refresh_token' ? admitRefresh(form, body, options) : { body, grantType }
+  return form.has('resource') ? { ...admitted, tokenRequest: form } : admitted
 }
 
-/** Said before the engine sees the request: it would use the code or refresh token up first and refuse afterwards. */
-function foreignResource(issuer: string): OAuthRefusal {
-  const description = `resource must be ${issuer}, the only API this server issues tokens for`
-  return { status: 400, error: 'invalid_target', description }
+/**
+ * Refuses a token request for another API than the one that was consented to, before the engine sees it: it would use the code
+ * or refresh token up first and refuse afterwards. A grant that is not good is left to the engine.
+ */
+async function checkGrantedTarget(verdict: Verdict, options: MountEndpointsOptions): Promise<Verdict> {
+  if ('refused' in verdict || verdict.tokenRequest === undefined || options.resources.length < 2)
+    return verdict
+  const { tokenRequest: form, grantType = '-' } = verdict
+  const by =
+    grantType === 'refresh_token'
+      ? { refreshToken: form.get('refresh_token') ?? '' }
+      : { code: form.get('code') ?? '' }
+  try {
+    const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
+    if (granted === undefined || granted.includes(form.get('resource') ?? '')) return verdict
+  } catch (error) {
+    verdict.release?.()
+    throw error
+  }
+  verdict.release?.()
+  const refused = invalidTarget('the person allowed access to another resource; authorize again for this one')
+  return { refused, grantType }
 }
 
 function admitRefresh(form: URLSearchParams, body: Buffer, options: MountEndpointsOptions): Verdict {

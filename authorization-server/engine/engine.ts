@@ -40,6 +40,11 @@ export type Engine = {
    */
   handle(request: IncomingMessage, response: ServerResponse, options?: EngineRequest): Promise<string>
   readonly interactions: Interactions
+  /** @returns what a code or refresh token was issued for; undefined when it is not, or no longer, one of this client. */
+  findGrantedResources(
+    by: { readonly code: string } | { readonly refreshToken: string },
+    clientId: string,
+  ): Promise<readonly string[] | undefined>
   /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
   findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
   /** Ends a grant with everything issued under it. */
@@ -132,6 +137,14 @@ export function createEngine(options: EngineOptions): Engine {
       clients: options.store.artifacts('Client'),
       onEvent: options.onEvent,
     }),
+    findGrantedResources: async (by, clientId) => {
+      const artifact =
+        'code' in by
+          ? await provider.AuthorizationCode.find(by.code)
+          : await provider.RefreshToken.find(by.refreshToken)
+      if (artifact === undefined || artifact.clientId !== clientId) return undefined
+      return [...artifact.resourceIndicators].filter((resource) => resource !== undefined)
+    },
     findTokenOwner: async (value) => {
       const token = await provider.AccessToken.find(value)
       if (token === undefined || !token.isValid || token.aud !== options.issuer) return undefined

@@ -11,6 +11,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
+import { checkTarget } from './check-target.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { hashGrantId } from './hash-grant-id.ts'
 import { requestRules } from './request-rules.ts'
@@ -28,6 +29,8 @@ export type StaticClient = {
 export type ProviderConfigurationOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
+  /** What tokens may be for, the issuer itself first. */
+  readonly resources: readonly string[]
   readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
@@ -110,7 +113,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       }),
     discovery: {
       service_documentation: `${issuer}/auth.md`,
-      protected_resources: [issuer],
+      protected_resources: options.resources,
       userinfo_endpoint: issuer + ENDPOINTS.userinfo,
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
       introspection_endpoint_auth_methods_supported: ['client_secret_post'],
@@ -129,17 +132,13 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       introspection: { enabled: true, allowedPolicy: introspectionPolicy(options) },
       resourceIndicators: {
         enabled: true,
-        // At authorize every API there is, so that a client may name the one it wants at the token endpoint.
         defaultResource: () => issuer,
         useGrantedResource: () => true,
-        getResourceServerInfo: (_ctx, resource) => {
-          if (resource !== issuer)
-            throw new errors.InvalidTarget(
-              `resource must be ${issuer}, the only API this server issues tokens for`,
-            )
+        getResourceServerInfo: (ctx, resource) => {
+          checkTarget(ctx.oidc.params?.['resource'], resource, options.resources)
           return {
             scope: scopes.join(' '),
-            audience: issuer,
+            audience: resource,
             accessTokenFormat: 'opaque',
             accessTokenTTL: lifetimes.accessTokenSeconds,
           }

@@ -25,6 +25,25 @@ t.test('readAuthorizationServerConfig() names every problem at once', async (t) 
   }
 })
 
+t.test(
+  'readAuthorizationServerConfig() reads resources as paths of the issuer, and nothing else',
+  async (t) => {
+    const read = (resources: string) =>
+      readAuthorizationServerConfig({ configDir: shipped, env: { SCOPEGATE_PROTECTED_RESOURCES: resources } })
+        .config.resources
+    t.same(read('[/mcp, /]'), ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/mcp'])
+    for (const bad of [
+      '[mcp]',
+      '[/mcp/]',
+      '["https://other.example/mcp"]',
+      '["/{x}"]',
+      '[/mcp, /mcp]',
+      '[/a/../b]',
+    ])
+      t.throws(() => read(bad), { exitCode: 3, message: /SCOPEGATE_PROTECTED_RESOURCES/ }, bad)
+  },
+)
+
 t.test('readAuthorizationServerConfig() refuses unknown keys with their place', async (t) => {
   const configDir = aFolder(t, 'lifetime: { code: 60s }\n')
   t.throws(() => readAuthorizationServerConfig({ configDir, env: {} }), { message: /unknown key .*lifetime/ })

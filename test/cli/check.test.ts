@@ -124,4 +124,12 @@ t.test('check() knows resources: unusable ones are errors, empty ones are warned
   t.equal(empty.exitCode, 0)
   t.match(empty.text, /warning\[C343\]: resources: no route lies at or below \/api\/curses/)
   t.notMatch(empty.text, 'below /api/courses')
+  t.match(
+    empty.text,
+    /warning\[C344\]: resources: the authorization server issues no tokens for \/api\/courses/,
+  )
+  const both = await run(aCopy(t, { 'config/gateway.yaml': withResources('[{ path: /api/courses }]') }), {
+    env: { SCOPEGATE_PROTECTED_RESOURCES: '[/api/courses]' },
+  })
+  t.equal(both.exitCode, 0)
 })

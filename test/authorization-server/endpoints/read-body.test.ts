@@ -52,11 +52,15 @@ t.test('readJsonObject() refuses everything but a JSON object', async (t) => {
 
 t.test('canonicaliseResource() takes the trailing slash and repetitions away', async (t) => {
   const issuer = 'https://api.example.com'
+  const resources = [issuer, `${issuer}/mcp`]
   const parameters = new URLSearchParams(`resource=${issuer}/&a=b&resource=${issuer}`)
-  t.ok(canonicaliseResource(parameters, issuer))
+  t.ok(canonicaliseResource(parameters, resources))
   t.same(parameters.getAll('resource'), [issuer])
   t.equal(parameters.get('a'), 'b')
-  t.notOk(canonicaliseResource(new URLSearchParams(`resource=${issuer}`), issuer))
-  t.notOk(canonicaliseResource(new URLSearchParams('resource=https://api.example.com/a/'), issuer))
-  t.notOk(canonicaliseResource(new URLSearchParams('a=b'), issuer))
+  t.notOk(canonicaliseResource(new URLSearchParams(`resource=${issuer}`), resources))
+  t.notOk(canonicaliseResource(new URLSearchParams('resource=https://api.example.com/a/'), resources))
+  t.notOk(canonicaliseResource(new URLSearchParams('a=b'), resources))
+  const mcp = new URLSearchParams(`resource=${issuer}/mcp/&resource=${issuer}/mcp//`)
+  t.ok(canonicaliseResource(mcp, resources))
+  t.same(mcp.getAll('resource'), [`${issuer}/mcp`, `${issuer}/mcp//`])
 })

@@ -1,0 +1,12 @@
+import { errors } from 'oidc-provider'
+import { ONE_TARGET, unknownTarget } from '../target-words.ts'
+
+/**
+ * Refuses a request for an API that there is not, or for several: one consent and one token are for one API.
+ * Source: RFC 8707 section 2.
+ * @throws {InvalidTarget} which the engine tells the client.
+ */
+export function checkTarget(asked: unknown, resource: string, resources: readonly string[]): void {
+  if (Array.isArray(asked) && asked.length > 1) throw new errors.InvalidTarget(ONE_TARGET)
+  if (!resources.includes(resource)) throw new errors.InvalidTarget(unknownTarget(resources))
+}

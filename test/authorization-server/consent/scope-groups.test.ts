@@ -1,0 +1,38 @@
+import t from 'tap'
+import { consentPage } from '../../../authorization-server/consent/consent-page.ts'
+import { groupScopes } from '../../../authorization-server/consent/scope-groups.ts'
+import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+
+const CATALOGUE = new Map(aCatalogue(['openid', 'courses:read', 'courses:write', 'courses:own']))
+const write = CATALOGUE.get('courses:write')
+const own = CATALOGUE.get('courses:own')
+if (write === undefined || own === undefined) throw new Error('the catalogue lacks a scope')
+CATALOGUE.set('courses:write', { ...write, implies: ['courses:read'] })
+CATALOGUE.set('courses:own', { ...own, implies: ['courses:write'] })
+
+t.test(
+  'groupScopes() says what comes with a scope, asked for or not, over any number of steps',
+  async (t) => {
+    const [group] = groupScopes(['openid', 'courses:read', 'courses:own'], CATALOGUE)
+    t.match(group?.scopes, [
+      { name: 'courses:read', comesWith: [] },
+      { name: 'courses:own', comesWith: ['Use courses:read', 'Use courses:write'] },
+    ])
+  },
+)
+
+t.test('the consent page tells what a box includes, so that nobody unticks it in vain', async (t) => {
+  const { body } = consentPage({
+    clientName: 'App',
+    verified: false,
+    serviceName: 'Platform',
+    account: { name: 'Alice', username: 'alice' },
+    target: { shown: '127.0.0.1', onThisDevice: true, policySource: '' },
+    groups: groupScopes(['courses:write', 'courses:read'], CATALOGUE),
+    nothingChosen: false,
+    formToken: 'token',
+    path: '/oauth/interaction/uid',
+  })
+  t.match(String(body), 'This includes: Use courses:read.')
+  t.equal(String(body).split('This includes').length, 2, 'where something is included, and nowhere else')
+})
