@@ -8,7 +8,7 @@ import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { DEVELOPMENT_ACCOUNTS, settleDevelopmentAccounts } from './accounts/settle-development-accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { errorPage } from './endpoints/error-page.ts'
-import { createRevocationStream, type RevocationStream } from './endpoints/revocation-stream.ts'
+import { openRevocationStream } from './endpoints/revocation-stream.ts'
 import { createEngine, type Engine } from './engine/engine.ts'
 import { createHttpServer } from './http-server.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
@@ -53,17 +53,19 @@ export async function startAuthorizationServer(options: {
     closing.push(() => store.close())
     await announceAccounts(config, store, logger)
 
-    const revocations = createRevocationStream({
+    const revocations = await openRevocationStream({
       clientId: config.gatewayClient.id,
       clientSecret: secrets.gatewaySecret,
+      log: store.revocations,
     })
+    closing.push(() => revocations.close())
     const metrics = createMetrics({
       version: readPackageVersion(),
       listeners: revocations.listeners,
       logger,
     })
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
-    const engine = buildEngine({ config, secrets, store, accounts, metrics, logger, revocations })
+    const engine = buildEngine({ config, secrets, store, accounts, metrics, logger })
     const app = createHttpServer({
       config,
       engine,
@@ -89,7 +91,7 @@ export async function startAuthorizationServer(options: {
       await connections.finish({ graceMs: DRAIN_MS })
       await app.close()
     })
-    closing.push(() => revocations.close())
+    closing.push(() => revocations.close()) // before connections are waited for: a stream has no end of its own
     const url = await listen(app, config)
     return { url, managementUrl: management.url, close }
   } catch (error) {
@@ -129,7 +131,6 @@ type Parts = {
   readonly accounts: Accounts
   readonly metrics: Metrics
   readonly logger: Logger
-  readonly revocations: RevocationStream
 }
 
 function buildEngine(parts: Parts & { readonly store: Store }): Engine {
@@ -148,11 +149,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     store: parts.store,
     findAccount: (id) => accounts.find(id),
     renderErrorPage: (error, response) => errorPage(error, response, config.name),
-    onEvent: observeEngine({
-      logger: parts.logger,
-      metrics: parts.metrics,
-      grantGone: parts.revocations.publish,
-    }),
+    onEvent: observeEngine({ logger: parts.logger, metrics: parts.metrics }),
     nowSeconds,
   })
 }

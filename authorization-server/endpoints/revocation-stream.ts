@@ -1,12 +1,12 @@
-import { hash, timingSafeEqual } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { writeRevocation } from '../../oauth/revocation.ts'
+import type { LoggedRevocation, RevocationLog } from '../store/store.ts'
+import { isGatewayClient } from './is-gateway-client.ts'
 import { sendRefusal } from './oauth-refusal.ts'
+import { createStreamListener, type StreamListener } from './stream-listener.ts'
 
-/** Tells gateways about revoked grants the moment they are gone. */
+/** Tells gateways what was revoked, the moment it is gone. */
 export type RevocationStream = {
-  /** @param grant hashed id of the grant. */
-  publish(grant: string): void
   /** Handles `GET /internal/revocations`. */
   handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
   readonly listeners: () => number
@@ -15,33 +15,55 @@ export type RevocationStream = {
 }
 
 const MOST_LISTENERS = 256
-const HEARTBEAT_MS = 15_000
-const MOST_UNSENT_BYTES = 65_536 // a listener that does not read is cut: it clears its cache when it comes back
+/** A gateway that hears nothing for three of these takes the connection for dead. */
+const HEARTBEAT_MS = 5_000
+/** Who missed more starts anew. */
+const MOST_REPLAYED = 10_000
 
 /**
- * Keeps the open streams, `text/event-stream`: `ready` first, `revoked` per grant, a comment every 15 seconds.
- * Callers authenticate as the gateway's client, with HTTP Basic, compared in constant time.
+ * Keeps the open streams, `text/event-stream`: `ready` first, `revoked` for each revocation by any process on the store, a
+ * comment every 5 seconds. Each event has an id; who comes back with the last one in `Last-Event-ID` gets what it missed,
+ * and `"resumed": true`. `reset` says that something may be missing. Callers authenticate as the gateway's client, with HTTP Basic.
+ * Source: HTML Living Standard, section 9.2.
  */
-export function createRevocationStream(options: {
+export async function openRevocationStream(options: {
   readonly clientId: string
   readonly clientSecret: string
-}): RevocationStream {
-  const listeners = new Set<ServerResponse>()
-  const expected = digest(`${options.clientId}:${options.clientSecret}`)
-  const send = (text: string) => {
-    for (const listener of listeners) {
-      if (listener.writableLength > MOST_UNSENT_BYTES) listener.destroy()
-      else listener.write(text)
-    }
+  readonly log: RevocationLog
+}): Promise<RevocationStream> {
+  const { log } = options
+  const listeners = new Set<StreamListener>()
+  const isGateway = isGatewayClient(options)
+  const sendAll = (text: string): void => {
+    for (const listener of listeners) listener.send(text)
   }
-  const heartbeat = setInterval(() => send(': still here\n\n'), HEARTBEAT_MS)
+  const unfollow = await log.follow({
+    revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
+    missed: () => sendAll('event: reset\ndata: {}\n\n'),
+  })
+  const heartbeat = setInterval(() => sendAll(': still here\n\n'), HEARTBEAT_MS)
   heartbeat.unref()
   let closed = false
 
+  async function listen(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const listener = createStreamListener(reply.raw)
+    // From now on it misses nothing; what comes before the answer has begun is held back.
+    listeners.add(listener)
+    reply.raw.on('close', () => listeners.delete(listener))
+    const start = await readStart(log, lastEventId(request)).catch(() => undefined)
+    if (start === undefined) {
+      listeners.delete(listener)
+      return unavailable(reply, 'The log of revocations does not answer right now.')
+    }
+    reply.hijack()
+    listener.begin(start)
+    if (closed) listener.end()
+    return reply
+  }
+
   return {
-    publish: (grant) => send(`event: revoked\ndata: ${JSON.stringify({ grant })}\n\n`),
     handle: async (request, reply) => {
-      if (!timingSafeEqual(digest(readBasic(request.headers.authorization) ?? ''), expected))
+      if (!isGateway(request.headers.authorization))
         return sendRefusal(reply, {
           status: 401,
           error: 'invalid_client',
@@ -49,38 +71,46 @@ export function createRevocationStream(options: {
           challenge: 'Basic realm="revocations"',
         })
       if (closed || listeners.size >= MOST_LISTENERS)
-        return sendRefusal(reply, {
-          status: 503,
-          error: 'temporarily_unavailable',
-          description: 'No more listeners are taken right now.',
-          headers: { 'retry-after': '5' },
-        })
-      reply.hijack()
-      const response = reply.raw
-      response.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      })
-      response.write('event: ready\ndata: {}\n\n')
-      listeners.add(response)
-      response.on('close', () => listeners.delete(response))
-      return reply
+        return unavailable(reply, 'No more listeners are taken right now.')
+      return listen(request, reply)
     },
     listeners: () => listeners.size,
     close: () => {
       closed = true
+      unfollow()
       clearInterval(heartbeat)
       for (const listener of listeners) listener.end()
     },
   }
 }
 
-function readBasic(authorization: string | undefined): string | undefined {
-  const encoded = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1]
-  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
+/** The first events of a stream. */
+async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
+  const missed = after === undefined ? undefined : await log.readAfter(after, MOST_REPLAYED)
+  if (after !== undefined && missed !== undefined)
+    return readyEvent(after, true) + missed.map(revokedEvent).join('')
+  const ready = readyEvent(await log.lastId(), false)
+  return after === undefined ? ready : `${ready}event: reset\ndata: {}\n\n`
 }
 
-function digest(text: string): Buffer {
-  return Buffer.from(hash('sha256', text, 'hex'), 'hex')
+function lastEventId(request: FastifyRequest): string | undefined {
+  const value = request.headers['last-event-id']
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function readyEvent(id: string, resumed: boolean): string {
+  return `event: ready\nid: ${id}\ndata: ${JSON.stringify({ resumed })}\n\n`
+}
+
+function revokedEvent({ id, revocation }: LoggedRevocation): string {
+  return `event: revoked\nid: ${id}\ndata: ${writeRevocation(revocation)}\n\n`
+}
+
+function unavailable(reply: FastifyReply, description: string): FastifyReply {
+  return sendRefusal(reply, {
+    status: 503,
+    error: 'temporarily_unavailable',
+    description,
+    headers: { 'retry-after': '5' },
+  })
 }

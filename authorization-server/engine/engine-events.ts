@@ -25,8 +25,6 @@ export type EngineEvent =
       readonly grant: string
       readonly reason: 'revoked' | 'code_reused' | 'refresh_token_reused' | 'signed_out'
     }
-  /** The store has acknowledged that the grant is gone: what gateways are told. */
-  | { readonly kind: 'grant_gone'; readonly grant: string }
   /** A request was refused; `detail` is for the log only. */
   | {
       readonly kind: 'refused'

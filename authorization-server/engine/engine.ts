@@ -7,7 +7,6 @@ import { StoreError } from '../store/store-error.ts'
 import { clientChallenge } from './client-challenge.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent } from './engine-events.ts'
-import { hashGrantId } from './hash-grant-id.ts'
 import type { Interactions } from './interactions.ts'
 import { providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
@@ -47,8 +46,6 @@ export type Engine = {
   ): Promise<readonly string[] | undefined>
   /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
   findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
-  /** Ends a grant with everything issued under it. */
-  revokeGrant(grantId: string): Promise<void>
 }
 
 /**
@@ -75,13 +72,6 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
 export function createEngine(options: EngineOptions): Engine {
   const issuer = new URL(options.issuer)
   const requests = new WeakMap<IncomingMessage, EngineRequest>()
-  const grantArtifacts = options.store.artifacts('Grant')
-
-  const grantGone = (grantId: string) => options.onEvent({ kind: 'grant_gone', grant: hashGrantId(grantId) })
-  const revokeGrant = async (grantId: string): Promise<void> => {
-    await grantArtifacts.revokeByGrantId(grantId)
-    grantGone(grantId)
-  }
 
   const provider = new Provider(
     options.issuer,
@@ -90,8 +80,6 @@ export function createEngine(options: EngineOptions): Engine {
       adapter: providerAdapter({
         store: options.store,
         unusedClientSeconds: options.unusedClientSeconds,
-        revokeGrant,
-        grantRevoked: grantGone,
       }),
       findAccount: async (_ctx, accountId) => {
         const account = await options.findAccount(accountId)
@@ -154,7 +142,6 @@ export function createEngine(options: EngineOptions): Engine {
       if ((await provider.Client.find(token.clientId)) === undefined) return undefined
       return { accountId: token.accountId, clientId: token.clientId, scopes: [...token.scopes] }
     },
-    revokeGrant,
   }
 }
 

@@ -2,16 +2,15 @@ import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 
-/** Where the engine keeps what it knows, and who hears when a grant ends. */
+/** Where the engine keeps what it knows. */
 export type ProviderAdapterOptions = {
   readonly store: Store
   /** Registered clients that nobody used go after this long. */
   readonly unusedClientSeconds: number
-  /** Ends a grant with everything issued under it. */
-  readonly revokeGrant: (grantId: string) => Promise<void>
-  /** Told once the store has acknowledged that the grant is gone. */
-  readonly grantRevoked: (grantId: string) => void
 }
+
+/** The engine destroys these only where it ends their grant next. */
+const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
 
 /**
  * Gives the engine its storage: one adapter per model over the store.
@@ -39,23 +38,27 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
       if (model === 'PushedAuthorizationRequest')
         throw new errors.InvalidRequestUri('request_uri was used already')
       // RFC 6749 §4.1.2: a code used twice ends what was issued for it, also when both uses came at once.
-      if (model === 'AuthorizationCode') await revokeGrantOf(await artifacts.find(id), options)
+      if (model === 'AuthorizationCode') {
+        const grantId = grantOf(await artifacts.find(id))
+        if (grantId !== undefined) await artifacts.revokeByGrantId(grantId)
+      }
       throw new errors.InvalidGrant('lost the race for a value that works once')
     },
     destroy: async (id) => {
+      // All in one step: were the token gone and its grant not, asking again would find nothing that is left to revoke.
+      if (ENDS_WITH_GRANT.includes(model)) {
+        const grantId = model === 'Grant' ? id : grantOf(await artifacts.find(id))
+        if (grantId !== undefined) await artifacts.revokeByGrantId(grantId)
+      }
       await artifacts.destroy(id)
-      if (model === 'Grant') options.grantRevoked(id)
     },
     revokeByGrantId: (grantId) => artifacts.revokeByGrantId(grantId),
   }
 }
 
-async function revokeGrantOf(
-  stored: Record<string, unknown> | undefined,
-  options: ProviderAdapterOptions,
-): Promise<void> {
+function grantOf(stored: Record<string, unknown> | undefined): string | undefined {
   const grantId = stored?.['grantId']
-  if (typeof grantId === 'string') await options.revokeGrant(grantId)
+  return typeof grantId === 'string' ? grantId : undefined
 }
 
 function withHashedSecret(payload: AdapterPayload): AdapterPayload {

@@ -9,7 +9,6 @@ import type { Metrics } from './metrics.ts'
 export function observeEngine(options: {
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly grantGone: (grant: string) => void
 }): (event: EngineEvent) => void {
   const { logger, metrics } = options
   const audit = (action: string, fields: Record<string, unknown>) =>
@@ -44,8 +43,6 @@ export function observeEngine(options: {
           client_id: event.clientId,
           grant: event.grant,
         })
-      case 'grant_gone':
-        return options.grantGone(event.grant)
       case 'refused':
         return logger.info(
           {

@@ -5,8 +5,10 @@ import { openRedisStore } from './redis-store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
 
-/** Which store, and where. */
+/** Which store, where, and whose tokens are in it. */
 export type StoreConfig = {
+  readonly issuer: string
+  readonly lifetimes: { readonly accessTokenSeconds: number }
   readonly store: { readonly type: 'sqlite' | 'redis' }
   readonly dataDir: string
   readonly redis: { readonly url: string } | undefined
@@ -21,8 +23,17 @@ export const SQLITE_FILE_NAME = 'authorization-server.sqlite'
  */
 export async function openStore(
   config: StoreConfig,
-  options: { readonly nowSeconds: () => number; readonly logger?: Pick<Logger, 'warn' | 'info'> },
+  {
+    nowSeconds,
+    logger,
+  }: { readonly nowSeconds: () => number; readonly logger?: Pick<Logger, 'warn' | 'info'> },
 ): Promise<Store> {
+  const options = {
+    nowSeconds,
+    issuer: config.issuer,
+    accessTokenSeconds: config.lifetimes.accessTokenSeconds,
+    ...(logger === undefined ? {} : { logger }),
+  }
   switch (config.store.type) {
     case 'sqlite':
       return openSqliteStore(join(config.dataDir, SQLITE_FILE_NAME), options)

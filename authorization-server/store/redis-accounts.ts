@@ -1,12 +1,23 @@
 import type { Redis } from 'ioredis'
+import { REVOCATION_STREAM, revokedKey } from '../../runtime/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { INSERT_ACCOUNT, REMOVE_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
+import {
+  accountName,
+  accountRevocation,
+  keepSeconds,
+  MOST_REVOCATIONS,
+  type RevocationContext,
+} from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
 /** Accounts in Redis: a hash for each, a pointer from the username, a set for each origin. */
-export function redisAccounts(redis: Redis): AccountStore {
+export function redisAccounts(
+  redis: Redis,
+  context: RevocationContext & { readonly nowSeconds: () => number },
+): AccountStore {
   const findById = async (id: string): Promise<StoredAccount | undefined> => {
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))
     return fields['username'] === undefined ? undefined : toAccount(id, fields)
@@ -48,8 +59,11 @@ export function redisAccounts(redis: Redis): AccountStore {
         REDIS_KEYS.account(id),
         REDIS_KEYS.username(username),
         REDIS_KEYS.origin(origin),
+        REVOCATION_STREAM,
+        revokedKey('subject', accountName(id, context)),
       ]
-      await runScript(redis, REMOVE_ACCOUNT, keys, [id])
+      const entry = accountRevocation(id, context, context.nowSeconds())
+      await runScript(redis, REMOVE_ACCOUNT, keys, [id, entry, keepSeconds(context), MOST_REVOCATIONS])
     },
   }
 }

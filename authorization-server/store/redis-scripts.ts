@@ -1,3 +1,5 @@
+import { REVOCATION_FIELD } from '../../runtime/revocation-keys.ts'
+
 /**
  * Writes an artifact, its pointers and its place in the sets of its grant and account.
  * KEYS: artifact, then ARGV[5] sets, then pointers (uid, user code).
@@ -45,10 +47,29 @@ if expires and tonumber(expires) <= tonumber(ARGV[1]) then return 0 end
 return redis.call('HSETNX', KEYS[1], 'c', ARGV[1])
 `
 
-/** Removes every artifact of a grant, and its set. KEYS: set. */
-export const REVOKE_GRANT = `
-for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
-return redis.call('DEL', KEYS[1])
+/**
+ * Writes a revocation into the stream, with a mark of what was revoked, and drops what nobody needs any longer: by age, and
+ * beyond a number. Redis' own clock, so that replicas need not agree on the time.
+ */
+const PUBLISH = `
+local function publish(stream, mark, entry, keep, most)
+  local now = tonumber(redis.call('TIME')[1])
+  redis.call('XADD', stream, 'MAXLEN', '~', most, '*', '${REVOCATION_FIELD}', entry)
+  redis.call('XTRIM', stream, 'MINID', '~', string.format('%d', (now - keep) * 1000))
+  redis.call('SET', mark, now, 'EX', keep)
+end
+`
+
+/**
+ * Removes every artifact of a grant, and its set; what it removed it publishes.
+ * KEYS: set, stream, mark. ARGV: entry, seconds to keep it, most entries.
+ */
+export const REVOKE_GRANT = `${PUBLISH}
+local removed = 0
+for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do removed = removed + redis.call('DEL', key) end
+redis.call('DEL', KEYS[1])
+if removed > 0 then publish(KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]) end
+return removed
 `
 
 /**
@@ -69,9 +90,14 @@ if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], 
 return 1
 `
 
-/** Removes an account and every artifact of it. KEYS: set of its artifacts, account, username, origin set. ARGV: id. */
-export const REMOVE_ACCOUNT = `
+/**
+ * Removes an account and every artifact of it, and publishes that.
+ * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to keep it, most entries.
+ */
+export const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
 redis.call('SREM', KEYS[4], ARGV[1])
-return redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+local removed = redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3], ARGV[4]) end
+return removed
 `

@@ -2,27 +2,38 @@ import type { Redis } from 'ioredis'
 import { BootError } from '../../runtime/boot-error.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { connectRedis, describeRedisUrl } from '../../runtime/redis.ts'
+import { REVOCATION_STREAM, revokedKey } from '../../runtime/revocation-keys.ts'
 import { type ArtifactRecord, fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import { hashId } from './hash-id.ts'
 import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
+import { openRedisRevocations } from './redis-revocations.ts'
 import { CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
+import {
+  grantRevocation,
+  keepSeconds,
+  MOST_REVOCATIONS,
+  type RevocationContext,
+} from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1
+
+/** The clock, whose tokens are in the store, and who is told about its connection. */
+export type RedisStoreOptions = RevocationContext & {
+  readonly nowSeconds: () => number
+  readonly logger?: Pick<Logger, 'warn' | 'info'>
+}
 
 /**
  * Opens the store in Redis, for replicas. Expired artifacts leave by themselves.
  * Cost: one round trip for every operation, two for findByUid and findByUserCode; no KEYS, no SCAN.
  * @throws {BootError} as connectRedis; ERR_STORE_TOO_NEW, ERR_REDIS_READ_ONLY.
  */
-export async function openRedisStore(
-  url: string,
-  options: { readonly nowSeconds: () => number; readonly logger?: Pick<Logger, 'warn' | 'info'> },
-): Promise<Store> {
-  const { nowSeconds, logger } = options
+export async function openRedisStore(url: string, options: RedisStoreOptions): Promise<Store> {
+  const { logger } = options
   const redis = await connectRedis(logger === undefined ? { url } : { url, logger })
   try {
     await checkSchema(redis, describeRedisUrl(url))
@@ -30,16 +41,22 @@ export async function openRedisStore(
     redis.disconnect()
     throw error
   }
+  const revocations = openRedisRevocations({ redis, url, issuer: options.issuer })
   return {
-    artifacts: (model) => artifacts(model, redis, nowSeconds),
-    accounts: redisAccounts(redis),
+    artifacts: (model) => artifacts(model, redis, options),
+    accounts: redisAccounts(redis, options),
+    revocations,
     check: () => attemptRedis(async () => void (await redis.ping())),
     sweep: async () => 0,
-    close: async () => redis.disconnect(),
+    close: async () => {
+      await revocations.close()
+      redis.disconnect()
+    },
   }
 }
 
-function artifacts(model: string, redis: Redis, nowSeconds: () => number): ArtifactStore {
+function artifacts(model: string, redis: Redis, options: RedisStoreOptions): ArtifactStore {
+  const { nowSeconds } = options
   const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
     const fields = await attemptRedis(() => redis.hmget(REDIS_KEYS.artifact(model, idHash), 'p', 'c', 'e'))
     const [payload, consumed, expires] = fields
@@ -75,8 +92,12 @@ function artifacts(model: string, redis: Redis, nowSeconds: () => number): Artif
       (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [nowSeconds()])) === 1,
     // Pointers and set members to it lead nowhere then, and go when they expire.
     destroy: (id) => attemptRedis(async () => void (await redis.del(REDIS_KEYS.artifact(model, hashId(id))))),
-    revokeByGrantId: async (grantId) =>
-      void (await runScript(redis, REVOKE_GRANT, [REDIS_KEYS.grant(hashId(grantId))], [])),
+    revokeByGrantId: async (grantId) => {
+      const grant = hashId(grantId)
+      const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
+      const entry = grantRevocation(grant, options, nowSeconds())
+      await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options), MOST_REVOCATIONS])
+    },
   }
 }
 

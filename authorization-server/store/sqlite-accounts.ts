@@ -1,9 +1,13 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { SQLOutputValue } from 'node:sqlite'
 import { attemptSqlite } from './attempt-sqlite.ts'
+import { accountRevocation } from './revocation-records.ts'
+import type { SqliteParts } from './sqlite-store.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
+import { transact } from './transact.ts'
 
 /** Accounts in the store's SQLite file. */
-export function sqliteAccounts(database: DatabaseSync): AccountStore {
+export function sqliteAccounts(parts: SqliteParts): AccountStore {
+  const { database, revocations, nowSeconds } = parts
   const byId = database.prepare('select * from accounts where id = ?')
   const byUsername = database.prepare('select * from accounts where username = ?')
   const byOrigin = database.prepare('select * from accounts where origin = ? order by username')
@@ -27,18 +31,14 @@ export function sqliteAccounts(database: DatabaseSync): AccountStore {
     setPasswordHash: async (id, passwordHash) =>
       void attemptSqlite(() => setPasswordHash.run(passwordHash, id)),
     listByOrigin: async (origin) => attemptSqlite(() => byOrigin.all(origin).map(toAccount)),
-    remove: async (id) =>
-      attemptSqlite(() => {
-        database.exec('begin immediate')
-        try {
-          removeArtifacts.run(id)
-          remove.run(id)
-          database.exec('commit')
-        } catch (error) {
-          if (database.isTransaction) database.exec('rollback')
-          throw error
-        }
-      }),
+    remove: async (id) => {
+      const now = nowSeconds()
+      transact(database, () => {
+        removeArtifacts.run(id)
+        if (remove.run(id).changes > 0) revocations.append(accountRevocation(id, parts, now), now)
+      })
+      revocations.tell()
+    },
   }
 }
 

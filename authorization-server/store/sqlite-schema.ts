@@ -33,6 +33,15 @@ const MIGRATIONS: readonly string[] = [
     created_at integer not null
   ) strict;
   `,
+  `
+  create table revocations (
+    id integer primary key autoincrement,
+    revoked_at integer not null,
+    payload text not null
+  ) strict;
+  create table revocation_epoch (epoch text not null) strict;
+  insert into revocation_epoch values (lower(hex(randomblob(8))));
+  `,
 ]
 
 /** The schema version this program writes. */

@@ -2,32 +2,53 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
 import { attemptSqlite } from './attempt-sqlite.ts'
 import { hashId } from './hash-id.ts'
+import { grantRevocation, type RevocationContext } from './revocation-records.ts'
 import { sqliteAccounts } from './sqlite-accounts.ts'
 import { openSqliteFile } from './sqlite-file.ts'
+import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
+import { transact } from './transact.ts'
 
 type Row = Record<string, SQLOutputValue>
+
+/** The clock, and whose tokens are in the store. */
+export type SqliteStoreOptions = RevocationContext & { readonly nowSeconds: () => number }
 
 /**
  * Opens the store in one SQLite file. Any number of processes on one machine may share the file.
  * Cost: every write is one transaction and one disk flush; reads touch no lock.
  * @throws {BootError} as {@link openSqliteFile}.
  */
-export function openSqliteStore(file: string, options: { readonly nowSeconds: () => number }): Store {
+export function openSqliteStore(file: string, options: SqliteStoreOptions): Store {
   const database = openSqliteFile(file)
   const statements = prepareStatements(database)
+  const revocations = sqliteRevocations(database, options)
+  const parts = { database, statements, revocations, ...options }
   return {
-    artifacts: (model) => artifacts(model, statements, options.nowSeconds),
-    accounts: sqliteAccounts(database),
+    artifacts: (model) => artifacts(model, parts),
+    accounts: sqliteAccounts(parts),
+    revocations,
     check: async () => attemptSqlite(() => void statements.check.get()),
-    sweep: async (nowSeconds) => attemptSqlite(() => Number(statements.sweep.run(nowSeconds).changes)),
+    sweep: async (nowSeconds) =>
+      attemptSqlite(() => {
+        revocations.trim(nowSeconds)
+        return Number(statements.sweep.run(nowSeconds).changes)
+      }),
     close: async () => {
+      revocations.close()
       if (database.isOpen) database.close()
     },
   }
 }
 
-function artifacts(model: string, statements: Statements, nowSeconds: () => number): ArtifactStore {
+/** What all parts of the store share. */
+export type SqliteParts = SqliteStoreOptions & {
+  readonly database: DatabaseSync
+  readonly revocations: SqliteRevocations
+}
+
+function artifacts(model: string, parts: SqliteParts & { readonly statements: Statements }): ArtifactStore {
+  const { database, statements, revocations, nowSeconds } = parts
   return {
     upsert: async (id, payload, expiresInSeconds) => {
       const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: nowSeconds() })
@@ -65,8 +86,15 @@ function artifacts(model: string, statements: Statements, nowSeconds: () => numb
       return attemptSqlite(() => statements.consume.run(now, model, hashId(id), now).changes) === 1
     },
     destroy: async (id) => void attemptSqlite(() => statements.destroy.run(model, hashId(id))),
-    revokeByGrantId: async (grantId) =>
-      void attemptSqlite(() => statements.revokeByGrant.run(hashId(grantId))),
+    revokeByGrantId: async (grantId) => {
+      const grant = hashId(grantId)
+      const now = nowSeconds()
+      transact(database, () => {
+        if (statements.revokeByGrant.run(grant).changes > 0)
+          revocations.append(grantRevocation(grant, parts, now), now)
+      })
+      revocations.tell()
+    },
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Revocation } from '../../oauth/revocation.ts'
+
 /** What an artifact looks like when it comes back: its payload, with `jti` and `consumed` put back. */
 export type StoredArtifact = Record<string, unknown>
 
@@ -17,7 +19,10 @@ export type ArtifactStore = {
   /** Compare-and-set: true exactly once for an artifact, however many processes ask. */
   consume(id: string): Promise<boolean>
   destroy(id: string): Promise<void>
-  /** Removes everything that belongs to the grant, of every model, the grant itself included, in one step. */
+  /**
+   * Removes everything that belongs to the grant, of every model, the grant itself included, and writes down that it did,
+   * in one step. Where nothing is left to remove, nothing is written.
+   */
   revokeByGrantId(grantId: string): Promise<void>
 }
 
@@ -43,14 +48,36 @@ export type AccountStore = {
   insert(account: StoredAccount): Promise<boolean>
   setPasswordHash(id: string, passwordHash: string): Promise<void>
   listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>
-  /** Removes the account together with its sessions, grants and tokens. */
+  /** Removes the account together with its sessions, grants and tokens, and writes that down, in one step. */
   remove(id: string): Promise<void>
+}
+
+/** One line of the log of revocations. Ids grow; they are opaque to everybody but the store. */
+export type LoggedRevocation = { readonly id: string; readonly revocation: Revocation }
+
+/** Who is told about revocations. */
+export type RevocationListener = {
+  /** Oldest first; one that was told before may be told again. */
+  revoked(logged: readonly LoggedRevocation[]): void
+  /** Some may be missing from what was told. */
+  missed(): void
+}
+
+/** What was revoked lately, by every process on the store. It is as old as tokens get, and bounded in length. */
+export type RevocationLog = {
+  /** Where somebody begins who has nothing to forget. */
+  lastId(): Promise<string>
+  /** @returns those after `id`, oldest first; undefined when that is not known, or they are more than `limit`. */
+  readAfter(id: string, limit: number): Promise<readonly LoggedRevocation[] | undefined>
+  /** Tells about every revocation from now on. @returns what ends it. */
+  follow(listener: RevocationListener): Promise<() => void>
 }
 
 /** Everything the authorization server remembers. One contract; SQLite and Redis meet it. */
 export type Store = {
   artifacts(model: string): ArtifactStore
   readonly accounts: AccountStore
+  readonly revocations: RevocationLog
   /** @throws {StoreError} ERR_STORE_UNAVAILABLE when the store cannot answer now. */
   check(): Promise<void>
   /** Deletes what has expired. @returns how many artifacts went. */

@@ -18,6 +18,8 @@ export type Caller = {
   readonly expiresAtSeconds: number
   /** The first second at which the token may be used, the clocks' tolerance taken off. Seconds since the epoch. */
   readonly notBeforeSeconds: number | undefined
+  /** When the token was issued, as its issuer says. Seconds since the epoch. */
+  readonly issuedAtSeconds: number | undefined
   /** Hash of the grant that the token came from; revocations are pushed by it. */
   readonly grant: string | undefined
   /** Hash of issuer and `jti`: names this one token. RFC 7519 section 4.1.7. */

@@ -13,6 +13,7 @@ export type TokenFacts = {
   readonly issuer: string
   readonly expiresAtSeconds: number
   readonly notBeforeSeconds: number | undefined
+  readonly issuedAtSeconds: number | undefined
   /** The claim `jti` as it came. */
   readonly tokenId: unknown
   readonly grant: string | undefined
@@ -33,6 +34,7 @@ export function makeCaller(facts: TokenFacts): Caller {
     issuer,
     expiresAtSeconds: facts.expiresAtSeconds,
     notBeforeSeconds: facts.notBeforeSeconds,
+    issuedAtSeconds: facts.issuedAtSeconds,
     // RFC 7519 section 4.1.7: a name is good within its issuer. An issuer has no line break.
     tokenId: typeof tokenId === 'string' ? hash('sha256', `${issuer}\n${tokenId}`, 'base64url') : undefined,
     grant: facts.grant,

@@ -54,6 +54,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   const granted = typeof scope === 'string' ? options.scopes(scope) : undefined
   if (granted === undefined) throw unusable('"scope" does not follow RFC 6749 section 3.3')
   const grant = claims.get('grant')
+  const issuedAt = claims.get('iat')
 
   return {
     active: true,
@@ -65,6 +66,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
       issuer: options.issuer,
       expiresAtSeconds,
       notBeforeSeconds: typeof notBefore === 'number' ? notBefore - NOT_BEFORE_SKEW_SECONDS : undefined,
+      issuedAtSeconds: typeof issuedAt === 'number' ? issuedAt : undefined,
       tokenId: claims.get('jti'),
       grant: typeof grant === 'string' ? grant : undefined,
       confirmation,

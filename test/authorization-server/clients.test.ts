@@ -13,6 +13,7 @@ import { send } from '../fixtures/send.ts'
 import { answerPage, signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { until } from '../fixtures/until.ts'
+import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
 
@@ -208,7 +209,7 @@ t.test('an access token ends with its lifetime, a family with the longest one', 
 
 /** The server's own store, at another time if need be. */
 function openStoreOf(t: Test, dataDir: string, nowSeconds: () => number): Store {
-  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { nowSeconds })
+  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
   t.teardown(() => store.close())
   return store
 }

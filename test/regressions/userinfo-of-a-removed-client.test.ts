@@ -8,6 +8,7 @@ import { openBrowser } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
+import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 t.test('a token whose client is gone does not open userinfo', async (t) => {
   const server = await startServer(t)
@@ -16,6 +17,7 @@ t.test('a token whose client is gone does not open userinfo', async (t) => {
   const ask = () => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken })
   t.equal((await ask()).status, 200)
   const store = openSqliteStore(join(server.dataDir, SQLITE_FILE_NAME), {
+    ...WHOSE,
     nowSeconds: () => Math.floor(Date.now() / 1000),
   })
   t.teardown(() => store.close())

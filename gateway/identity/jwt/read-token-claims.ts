@@ -58,6 +58,7 @@ export function readTokenClaims(
       // Judged on every request: the tolerance is part of both.
       expiresAtSeconds: expires + tolerance,
       notBeforeSeconds: Math.max(notBefore ?? 0, issuedAt ?? 0) - tolerance,
+      issuedAtSeconds: issuedAt,
       tokenId: claims.get('jti'),
       grant: undefined,
       confirmation,

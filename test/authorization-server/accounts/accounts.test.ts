@@ -9,6 +9,7 @@ import { settleDevelopmentAccounts } from '../../../authorization-server/account
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
+import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const nowSeconds = () => 1_000
 const PASSWORD = 'correct horse battery'
@@ -172,7 +173,12 @@ t.test(
 )
 
 t.test('addAccount() opens the configured store, adds and closes it', async (t) => {
-  const config = { store: { type: 'sqlite' }, dataDir: t.testdir(), redis: undefined } as const
+  const config = {
+    ...WHOSE_CONFIG,
+    store: { type: 'sqlite' },
+    dataDir: t.testdir(),
+    redis: undefined,
+  } as const
   const account = { username: 'dora', password: PASSWORD }
   t.match(await addAccount({ config, account, nowSeconds }), { added: { username: 'dora', name: 'dora' } })
   t.match(await addAccount({ config, account, nowSeconds }), { refused: 'username_taken' })
@@ -183,7 +189,7 @@ t.test('addAccount() opens the configured store, adds and closes it', async (t) 
 })
 
 async function open(t: Test, development = false) {
-  const store: Store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { nowSeconds })
+  const store: Store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
   t.teardown(() => store.close())
   return { store, accounts: createAccounts({ store: store.accounts, development, nowSeconds }) }
 }

@@ -1,13 +1,16 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../../oauth/endpoints.ts'
+import { introspect } from '../../fixtures/introspect.ts'
+import { listenForRevocations } from '../../fixtures/listen-for-revocations.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
 import { registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
-import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
+import { startServer } from '../../fixtures/start-authorization-server.ts'
 
 const server = await startServer(t)
 const client = await registerClient(server)
 const browser = openBrowser(server.baseUrl)
+const gateway = { url: server.baseUrl, secret: server.gatewaySecret }
 
 t.test('only the gateway may listen', async (t) => {
   const basic = (credentials: string) => `Basic ${btoa(credentials)}`
@@ -43,8 +46,8 @@ t.test('HEAD is answered at once: it cannot listen', async (t) => {
 t.test(
   'a revoked token, a reused refresh token and a reused code are told by the grant of introspection',
   async (t) => {
-    const events = await listen(t, server)
-    t.same(await events.next(), { event: 'ready', data: {} })
+    const events = await listenForRevocations(t, gateway)
+    t.match(await events.next(), { event: 'ready', id: /^[0-9a-f]{16}\.\d+$/, data: { resumed: false } })
     const grantOf = async (token: string) =>
       (
         await send(`${server.baseUrl}${ENDPOINTS.introspection}`, {
@@ -56,25 +59,25 @@ t.test(
     const grant = await grantOf(revoked.accessToken)
     t.match(grant, /^[\w-]{43}$/)
     await client.revoke(revoked.accessToken)
-    t.same(await events.next(), { event: 'revoked', data: { grant } })
+    t.match(await events.next(), { event: 'revoked', data: { iss: server.baseUrl, grant } })
 
     const refreshed = await client.obtainTokens({ browser, scope: 'courses:read' })
     const family = await grantOf(refreshed.accessToken)
     client.readTokens(await client.refresh(refreshed.refreshToken))
     await client.refresh(refreshed.refreshToken)
-    t.same(await events.next(), { event: 'revoked', data: { grant: family } })
+    t.match(await events.next(), { event: 'revoked', data: { iss: server.baseUrl, grant: family } })
 
     const code = await client.obtainCode({ browser, scope: 'courses:read' })
     const exchanged = client.readTokens(await client.exchange(code))
     const replayed = await grantOf(exchanged.accessToken)
     await client.exchange(code)
-    t.same(await events.next(), { event: 'revoked', data: { grant: replayed } })
+    t.match(await events.next(), { event: 'revoked', data: { iss: server.baseUrl, grant: replayed } })
   },
 )
 
 t.test('listeners are counted, and the stream ends when the server stops', async (t) => {
   const stopping = await startServer(t)
-  const events = await listen(t, stopping)
+  const events = await listenForRevocations(t, { url: stopping.baseUrl, secret: stopping.gatewaySecret })
   await events.next()
   const { text } = await send(`${stopping.managementUrl}/metrics`)
   t.match(text, /^scopegate_oauth_revocation_listeners 1$/m)
@@ -82,29 +85,61 @@ t.test('listeners are counted, and the stream ends when the server stops', async
   t.equal(await events.next(), undefined)
 })
 
-/** Listens as a gateway does. */
-async function listen(t: Test, to: AuthorizationServer) {
-  const abort = new AbortController()
-  t.teardown(() => abort.abort())
-  const response = await fetch(`${to.baseUrl}${REVOCATION_STREAM_PATH}`, {
-    headers: { authorization: `Basic ${btoa(`gateway:${to.gatewaySecret}`)}` },
-    signal: abort.signal,
-  })
-  t.equal(response.status, 200)
-  t.match(response.headers.get('content-type'), /^text\/event-stream/)
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  let buffered = ''
-  return {
-    next: async (): Promise<{ event: string; data: unknown } | undefined> => {
-      while (!buffered.includes('\n\n')) {
-        const chunk = await reader?.read()
-        if (chunk === undefined || chunk.done) return undefined
-        buffered += chunk.value
-      }
-      const [block = '', ...rest] = buffered.split('\n\n')
-      buffered = rest.join('\n\n')
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? ''
-      return { event: field('event'), data: JSON.parse(field('data')) }
-    },
+t.test('who comes back with the last id gets what it missed, in order, and no more', async (t) => {
+  const before = await listenForRevocations(t, gateway)
+  const { id = '' } = (await before.next()) ?? {}
+  before.stop()
+  const missed: string[] = []
+  for (let i = 0; i < 3; i++) {
+    const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+    missed.push(String((await introspect(server, accessToken))['grant']))
+    await client.revoke(accessToken)
   }
-}
+  const after = await listenForRevocations(t, { ...gateway, lastEventId: id })
+  t.match(await after.next(), { event: 'ready', id, data: { resumed: true } })
+  let last = ''
+  for (const grant of missed) {
+    const event = await after.next()
+    t.match(event, { event: 'revoked', data: { grant } })
+    last = event?.id ?? ''
+  }
+  const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+  const grant = (await introspect(server, accessToken))['grant']
+  await client.revoke(accessToken)
+  t.match(await after.next(), { event: 'revoked', data: { grant } }, 'and goes on from there')
+  const again = await listenForRevocations(t, { ...gateway, lastEventId: last })
+  t.match(await again.next(), { event: 'ready', id: last, data: { resumed: true } })
+  t.match(await again.next(), { event: 'revoked', data: { grant } })
+})
+
+t.test('an id that is not known is told to forget everything', async (t) => {
+  for (const lastEventId of ['0123456789abcdef.1', 'junk', `${'9'.repeat(16)}.${'9'.repeat(15)}`, '-']) {
+    const events = await listenForRevocations(t, { ...gateway, lastEventId })
+    t.match(await events.next(), { event: 'ready', data: { resumed: false } }, lastEventId)
+    t.match(await events.next(), { event: 'reset' }, lastEventId)
+    events.stop()
+  }
+})
+
+t.test('the log is there after a restart of the server', async (t) => {
+  const first = await startServer(t)
+  const itsClient = await registerClient(first)
+  const { accessToken } = await itsClient.obtainTokens({
+    browser: openBrowser(first.baseUrl),
+    scope: 'courses:read',
+  })
+  const { grant } = await introspect(first, accessToken)
+  const events = await listenForRevocations(t, { url: first.baseUrl, secret: first.gatewaySecret })
+  const { id = '' } = (await events.next()) ?? {}
+  events.stop()
+  await itsClient.revoke(accessToken)
+  await first.stop()
+  const second = await startServer(t, { dataDir: first.dataDir })
+  const resumed = await listenForRevocations(t, {
+    url: second.baseUrl,
+    secret: second.gatewaySecret,
+    lastEventId: id,
+  })
+  t.match(await resumed.next(), { event: 'ready', id, data: { resumed: true } })
+  t.match(await resumed.next(), { event: 'revoked', data: { grant } })
+})

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { introspect } from '../../fixtures/introspect.ts'
+import { listenForRevocations } from '../../fixtures/listen-for-revocations.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
 import { registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
@@ -55,6 +57,27 @@ t.test('two replicas on Redis: what one issues, the other refreshes and revokes'
   const userinfo = await send(`${urlOf(one)}${ENDPOINTS.userinfo}`, { token: next.accessToken })
   t.equal(userinfo.status, 401)
   t.match(userinfo.headers.get('www-authenticate'), 'error="invalid_token"')
+})
+
+t.test('two replicas on Redis: each tells of what the other one revokes, and knows its ids', async (t) => {
+  const at = (replica: typeof one) => ({ url: urlOf(replica), secret: one.gatewaySecret })
+  const client = await registerClient(one)
+  const revokeOne = async () => {
+    const { accessToken } = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
+    const { grant } = await introspect(one, accessToken)
+    t.equal((await client.revoke(accessToken)).status, 200)
+    return String(grant)
+  }
+  const events = await listenForRevocations(t, at(two))
+  t.match(await events.next(), { event: 'ready', data: { resumed: false } })
+  const grant = await revokeOne()
+  const told = await events.next()
+  t.match(told, { event: 'revoked', data: { iss: one.baseUrl, grant } })
+  events.stop()
+  const missed = await revokeOne()
+  const resumed = await listenForRevocations(t, { ...at(one), lastEventId: told?.id ?? '' })
+  t.match(await resumed.next(), { event: 'ready', data: { resumed: true } })
+  t.match(await resumed.next(), { event: 'revoked', data: { grant: missed } })
 })
 
 t.test('Redis away: nothing is granted, and it is called an outage', async (t) => {

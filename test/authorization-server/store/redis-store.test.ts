@@ -6,8 +6,9 @@ import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openRedisStore } from '../../../authorization-server/store/redis-store.ts'
 import { describeRedisUrl } from '../../../runtime/redis.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
+import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
-const clock = { nowSeconds: () => 1_000 }
+const clock = { ...WHOSE, nowSeconds: () => 1_000 }
 
 t.test('describeRedisUrl() never shows user or password', async (t) => {
   t.equal(describeRedisUrl('redis://admin:s3cret@db.example:6380/2'), 'redis://db.example:6380/2')
@@ -17,7 +18,7 @@ t.test('describeRedisUrl() never shows user or password', async (t) => {
 })
 
 t.test('openStore() refuses redis without an address', async (t) => {
-  const config = { store: { type: 'redis' }, dataDir: '/nowhere', redis: undefined } as const
+  const config = { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: undefined } as const
   await t.rejects(openStore(config, clock), { code: 'ERR_REDIS_URL', exitCode: 3 })
 })
 

@@ -6,6 +6,7 @@ import { openSqliteFile } from '../../../authorization-server/store/sqlite-file.
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { BootError } from '../../../runtime/boot-error.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
+import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 t.test('openSqliteFile() refuses a file that is no database, and leaves it alone', async (t) => {
   const file = join(t.testdir(), 'notes.sqlite')
@@ -29,7 +30,7 @@ t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t
   const database = openSqliteFile(file)
   database.exec('pragma user_version = 99')
   database.close()
-  refused(t, file, 'ERR_STORE_TOO_NEW', /schema version 99; this program knows versions up to 1/)
+  refused(t, file, 'ERR_STORE_TOO_NEW', /schema version 99; this program knows versions up to 2/)
   const again = new DatabaseSync(file)
   t.equal(again.prepare('pragma user_version').get()?.['user_version'], 99)
   again.close()
@@ -70,7 +71,7 @@ t.test('openSqliteFile() keeps what is answered through a power cut: WAL, synchr
 })
 
 t.test('a store that is closed answers ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   await store.close()
   await t.rejects(store.check(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.artifacts('AccessToken').find('x'), { code: 'ERR_STORE_UNAVAILABLE' })

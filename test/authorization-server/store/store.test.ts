@@ -4,10 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { hashId } from '../../../authorization-server/store/hash-id.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import type { Store, StoredAccount } from '../../../authorization-server/store/store.ts'
+import type { LoggedRevocation, Store, StoredAccount } from '../../../authorization-server/store/store.ts'
+import { subjectName } from '../../../gateway/identity/revoked-tokens.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
+import { until } from '../../fixtures/until.ts'
+import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 type Clock = { now: number }
 /** Opens the engine's store; called twice it gives two stores over the same data. */
@@ -18,7 +22,10 @@ const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
 t.test('SQLite meets the store contract', async (t) => {
   const dataDir = t.testdir()
   const open: Open = (clock) =>
-    openStore({ store: { type: 'sqlite' }, dataDir, redis: undefined }, { nowSeconds: () => clock.now })
+    openStore(
+      { ...WHOSE_CONFIG, store: { type: 'sqlite' }, dataDir, redis: undefined },
+      { nowSeconds: () => clock.now },
+    )
   await contract(t, open, () =>
     readdirSync(dataDir)
       .map((name) => readFileSync(join(dataDir, name), 'latin1'))
@@ -31,7 +38,10 @@ t.test('Redis meets the store contract', async (t) => {
   t.teardown(() => server.stop())
   const redis = { url: server.url }
   const open: Open = (clock) =>
-    openStore({ store: { type: 'redis' }, dataDir: '/nowhere', redis }, { nowSeconds: () => clock.now })
+    openStore(
+      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis },
+      { nowSeconds: () => clock.now },
+    )
   await contract(t, open, () => everythingIn(server.url))
 })
 
@@ -155,6 +165,43 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
     t.equal(await store.artifacts('AccessToken').find('later'), undefined)
   })
 
+  t.test('revokeByGrantId() writes down the grant once, for every process on the store', async (t) => {
+    const store = await open(t)
+    const other = await open(t)
+    const [told, toldElsewhere] = [await heard(t, store), await heard(t, other)]
+    const from = await store.revocations.lastId()
+    await store.artifacts('AccessToken').upsert('at', { jti: 'at', grantId: 'logged' }, 60)
+    await Promise.all(
+      ['Grant', 'AccessToken', 'RefreshToken'].map((model) =>
+        store.artifacts(model).revokeByGrantId('logged'),
+      ),
+    )
+    await store.artifacts('Grant').revokeByGrantId('never-there')
+    const logged = await store.revocations.readAfter(from, 10)
+    t.match(logged, [
+      { revocation: { issuer: WHOSE.issuer, grant: hashId('logged'), token: undefined, subject: undefined } },
+    ])
+    t.equal(logged?.length, 1)
+    const [{ id = '', revocation } = {}] = logged ?? []
+    t.equal(revocation?.atSeconds, 1_000)
+    t.equal(revocation?.expiresAtSeconds, 1_000 + WHOSE.accessTokenSeconds)
+    t.same(await told.next(), { id, revocation })
+    t.same(await toldElsewhere.next(), { id, revocation })
+    t.same(await store.revocations.readAfter(id, 10), [])
+    t.equal(await store.revocations.lastId(), id)
+  })
+
+  t.test('readAfter() does not know an id of another store, of junk, or too far back', async (t) => {
+    const store = await open(t)
+    const from = await revokeOne(store, 'a')
+    await revokeOne(store, 'b')
+    await revokeOne(store, 'c')
+    t.equal((await store.revocations.readAfter(from, 2))?.length, 2)
+    t.equal(await store.revocations.readAfter(from, 1), undefined)
+    for (const id of ['', '0', 'junk', '0-0', `x${from}`, `${from}9`, `${from}\n`, '-1', 'é'.repeat(9_000)])
+      t.equal(await store.revocations.readAfter(id, 10), undefined, id.slice(0, 20))
+  })
+
   t.test('no token, code, cookie or grant id stands in the clear at rest', async (t) => {
     const store = await open(t)
     const { length } = await rawContent()
@@ -211,8 +258,12 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
     await store.artifacts('Session').upsert('s', { jti: 's', uid: 's', accountId: 'gone' }, 60)
     await store.artifacts('RefreshToken').upsert('r', { jti: 'r', accountId: 'gone', grantId: 'g' }, 60)
     await store.artifacts('RefreshToken').upsert('kept', { jti: 'kept', accountId: 'stays' }, 60)
+    const from = await revokeOne(store, 'before')
     await store.accounts.remove('gone')
     await store.accounts.remove('gone')
+    const logged = await store.revocations.readAfter(from, 10)
+    t.equal(logged?.length, 1)
+    t.match(logged, [{ revocation: { grant: undefined, subject: subjectName(WHOSE.issuer, 'gone') } }])
     t.equal(await store.accounts.findById('gone'), undefined)
     t.equal(await store.accounts.findByUsername('gone'), undefined)
     t.equal(await store.artifacts('Session').find('s'), undefined)
@@ -241,7 +292,7 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
 
 t.test('SQLite: 4 processes on one file consume each of 50 codes once in all', async (t) => {
   const file = join(t.testdir(), 'shared.sqlite')
-  const store = openSqliteStore(file, { nowSeconds: () => 1_000 })
+  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const ids = Array.from({ length: 50 }, (_, i) => `code-${i}`)
   for (const id of ids) await store.artifacts('AuthorizationCode').upsert(id, { jti: id }, 60)
@@ -255,7 +306,7 @@ t.test('SQLite: 4 processes on one file consume each of 50 codes once in all', a
 })
 
 t.test('SQLite: sweep() deletes what has expired and counts it', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   for (const id of ['a', 'b']) await store.artifacts('AccessToken').upsert(id, { jti: id }, 60)
   await store.artifacts('AccessToken').upsert('c', { jti: 'c' }, 61)
@@ -270,7 +321,7 @@ t.test(
     const server = await startRedis({ folder: t.testdir() })
     t.teardown(() => server.stop())
     const store = await openStore(
-      { store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
       { nowSeconds: () => 1_000 },
     )
     const redis = new Redis(server.url)
@@ -297,11 +348,30 @@ async function everythingIn(url: string): Promise<string> {
     const type = await redis.type(key)
     if (type === 'hash') lines.push(key, JSON.stringify(await redis.hgetall(key)).replaceAll('\\"', '"'))
     else if (type === 'zset') lines.push(key, ...(await redis.zrange(key, '0', '-1')))
+    else if (type === 'stream') lines.push(key, JSON.stringify(await redis.xrange(key, '-', '+')))
     else if (type === 'set') lines.push(key, ...(await redis.smembers(key)))
     else lines.push(key, (await redis.get(key)) ?? '')
   }
   redis.disconnect()
   return lines.join('\n')
+}
+
+/** What a store tells, one at a time. */
+async function heard(t: Test, store: Store) {
+  const told: LoggedRevocation[] = []
+  const stop = await store.revocations.follow({
+    revoked: (logged) => void told.push(...logged),
+    missed: () => undefined,
+  })
+  t.teardown(stop)
+  return { next: () => until('told', async () => told.shift()) }
+}
+
+/** @returns the id that the revocation got. */
+async function revokeOne(store: Store, grantId: string): Promise<string> {
+  await store.artifacts('AccessToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 60)
+  await store.artifacts('Grant').revokeByGrantId(grantId)
+  return store.revocations.lastId()
 }
 
 function anAccount(fields: Partial<StoredAccount>): StoredAccount {

@@ -1,0 +1,19 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+
+/** Makes the check of an `Authorization: Basic` header against the gateway's client, in constant time. RFC 7617. */
+export function isGatewayClient(client: {
+  readonly clientId: string
+  readonly clientSecret: string
+}): (authorization: string | undefined) => boolean {
+  const expected = digest(`${client.clientId}:${client.clientSecret}`)
+  return (authorization) => timingSafeEqual(digest(readBasic(authorization) ?? ''), expected)
+}
+
+function readBasic(authorization: string | undefined): string | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1]
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
+}
+
+function digest(text: string): Buffer {
+  return Buffer.from(hash('sha256', text, 'hex'), 'hex')
+}

@@ -1,0 +1,96 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { readRevocation } from '../../oauth/revocation.ts'
+import { attemptSqlite } from './attempt-sqlite.ts'
+import { keepSeconds, MOST_REVOCATIONS, type RevocationContext } from './revocation-records.ts'
+import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
+
+/** The log in the store's SQLite file. */
+export type SqliteRevocations = RevocationLog & {
+  /** Writes down what a transaction takes back; called inside of it. */
+  append(text: string, nowSeconds: number): void
+  /** Tells those who follow; called when the transaction is on the disk. */
+  tell(): void
+  /** Drops what is older than tokens get. */
+  trim(nowSeconds: number): void
+  close(): void
+}
+
+/** Other processes on the file are noticed within this. Milliseconds. */
+const LOOK_EVERY_MS = 100
+const MOST_AT_ONCE = 1_000
+
+/**
+ * The log of revocations in SQLite. An id is the file's epoch and a number that never comes twice, so that an id of another
+ * file, or of one that is gone, is not taken for one of this.
+ */
+export function sqliteRevocations(database: DatabaseSync, context: RevocationContext): SqliteRevocations {
+  const insert = database.prepare('insert into revocations (revoked_at, payload) values (?, ?)')
+  const newest = database.prepare("select seq from sqlite_sequence where name = 'revocations'")
+  const oldest = database.prepare('select min(id) as id from revocations')
+  const after = database.prepare('select id, payload from revocations where id > ? order by id limit ?')
+  const old = database.prepare('delete from revocations where revoked_at < ? or id <= ?')
+  const dataVersion = database.prepare('pragma data_version')
+  const epoch = String(database.prepare('select epoch from revocation_epoch').get()?.['epoch'])
+  const followers = new Set<{ readonly listener: RevocationListener; at: number }>()
+  let timer: NodeJS.Timeout | undefined
+  let seenVersion: SQLOutputValue | undefined
+
+  const newestId = (): number => Number(newest.get()?.['seq'] ?? 0)
+  const read = (id: number, limit: number): LoggedRevocation[] =>
+    after.all(id, limit).flatMap((row) => {
+      const revocation = readRevocation(String(row['payload']))
+      return revocation === undefined ? [] : [{ id: `${epoch}.${row['id']}`, revocation }]
+    })
+
+  function tellAll(): void {
+    const last = newestId()
+    for (const follower of followers) {
+      if (follower.at >= last) continue
+      if (last - follower.at > MOST_AT_ONCE) follower.listener.missed()
+      else follower.listener.revoked(read(follower.at, MOST_AT_ONCE))
+      follower.at = last
+    }
+  }
+
+  function look(): void {
+    try {
+      const version = dataVersion.get()?.['data_version']
+      if (version === seenVersion) return
+      tellAll()
+      seenVersion = version
+    } catch {
+      // Locked or failing: requests say so. The next look finds what this one missed.
+    }
+  }
+
+  return {
+    lastId: async () => attemptSqlite(() => `${epoch}.${newestId()}`),
+    readAfter: async (id, limit) =>
+      attemptSqlite(() => {
+        const [, itsEpoch, number] = /^([0-9a-f]+)\.(\d{1,15})$/.exec(id) ?? []
+        const last = newestId()
+        const at = Number(number)
+        if (itsEpoch !== epoch || !(at <= last)) return undefined
+        const first = Number(oldest.get()?.['id'] ?? last + 1)
+        return at < first - 1 || last - at > limit ? undefined : read(at, limit)
+      }),
+    follow: async (listener) => {
+      const follower = { listener, at: newestId() }
+      followers.add(follower)
+      timer ??= setInterval(look, LOOK_EVERY_MS).unref()
+      return () => {
+        followers.delete(follower)
+        if (followers.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+    },
+    append: (text, nowSeconds) => void insert.run(nowSeconds, text),
+    tell() {
+      seenVersion = undefined // what this process wrote is no new version to it
+      look()
+    },
+    trim: (nowSeconds) => void old.run(nowSeconds - keepSeconds(context), newestId() - MOST_REVOCATIONS),
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Revocation } from '../../oauth/revocation.ts'
+import type { Caller } from './caller.ts'
+
+/** Which tokens were taken back: whatever else says that they are good is older, or does not know. */
+export type RevokedTokens = {
+  readonly size: number
+  /** @param channelIssuer whom the message is from, where it names no issuer itself. */
+  add(revocation: Revocation, channelIssuer: string | undefined, nowSeconds: number): void
+  /** Whether the caller's grant, token, or subject was taken back. Cost: at most three look-ups. */
+  has(caller: Caller): boolean
+}
+
+/** Seconds since the epoch: until when it matters, and up to when a subject's tokens are no longer good. */
+type Ban = { readonly untilSeconds: number; readonly atSeconds: number }
+
+/** A revocation that does not say how long it matters is kept for a day: longer than access tokens should live. */
+const BAN_SECONDS = 86_400
+/** Some 30 MiB of each kind. */
+const MAX_BANS = 100_000
+/** The clocks of issuers and gateways, and the tolerance that is given to tokens, are within this. Seconds. */
+const MARGIN_SECONDS = 120
+
+/**
+ * Remembers revocations until the tokens would have expired. A grant or a token never comes back; a subject gets new
+ * tokens when it signs in again, and those are good. An issuer takes back only what is its own.
+ * @param options.onForgotten told when one that still matters went because there were too many: what is cached must go.
+ */
+export function createRevokedTokens(options: {
+  readonly onForgotten: () => void
+  readonly maxBans?: number
+}): RevokedTokens {
+  let latestSeconds = 0
+  const bans = () =>
+    new LRUCache<string, Ban>({
+      max: options.maxBans ?? MAX_BANS,
+      dispose: (ban, _name, why) => {
+        if (why === 'evict' && ban.untilSeconds > latestSeconds) options.onForgotten()
+      },
+    })
+  const grants = bans()
+  const tokens = bans()
+  const subjects = bans()
+
+  return {
+    get size() {
+      return grants.size + tokens.size + subjects.size
+    },
+    add(revocation, channelIssuer, nowSeconds) {
+      latestSeconds = nowSeconds
+      const issuer = revocation.issuer ?? channelIssuer ?? ''
+      const ban = {
+        untilSeconds: (revocation.expiresAtSeconds ?? nowSeconds + BAN_SECONDS) + MARGIN_SECONDS,
+        atSeconds: revocation.atSeconds ?? nowSeconds,
+      }
+      if (ban.untilSeconds <= nowSeconds) return
+      const { grant, token, subject } = revocation
+      if (grant !== undefined) grants.set(nameOf(issuer, grant), ban)
+      if (token !== undefined) tokens.set(nameOf(issuer, token), ban)
+      if (subject !== undefined) subjects.set(nameOf(issuer, subject), ban)
+    },
+    has({ issuer, grant, tokenId, subject, issuedAtSeconds }) {
+      if (grants.size > 0 && grant !== undefined && grants.has(nameOf(issuer, grant))) return true
+      if (tokens.size > 0 && tokenId !== undefined && tokens.has(nameOf(issuer, tokenId))) return true
+      if (subjects.size === 0 || subject === undefined) return false
+      const ban = subjects.get(nameOf(issuer, subjectName(issuer, subject)))
+      return ban !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= ban.atSeconds)
+    },
+  }
+}
+
+/** The name under which a subject stands in a revocation. */
+export function subjectName(issuer: string, subject: string): string {
+  return hash('sha256', `${issuer}\n${subject}`, 'base64url')
+}
+
+function nameOf(issuer: string, name: string): string {
+  return `${issuer}\n${name}`
+}

@@ -1,0 +1,42 @@
+// The token was destroyed, then its grant: when the store failed in between, the client was told 503, asked again, was told
+// 200 because there was no such token any more, and the grant with its refresh token lived on; no gateway heard of it.
+import { join } from 'node:path'
+import t from 'tap'
+import { providerAdapter } from '../../authorization-server/engine/provider-adapter.ts'
+import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
+import type { Store } from '../../authorization-server/store/store.ts'
+import { StoreError } from '../../authorization-server/store/store-error.ts'
+import { WHOSE } from '../fixtures/whose-tokens.ts'
+
+t.test('a token whose grant could not be ended is still there for the next try', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  let isAway = true
+  const failing: Store = {
+    ...store,
+    artifacts: (model) => ({
+      ...store.artifacts(model),
+      revokeByGrantId: async (grantId) => {
+        if (isAway) throw new StoreError('ERR_STORE_UNAVAILABLE', 'away')
+        await store.artifacts(model).revokeByGrantId(grantId)
+      },
+    }),
+  }
+  const adapter = providerAdapter({ store: failing, unusedClientSeconds: 60 })
+  const payload = { grantId: 'g' }
+  for (const model of ['AccessToken', 'RefreshToken'])
+    await adapter(model).upsert(model, { ...payload, jti: model }, 60)
+  await adapter('Grant').upsert('g', { jti: 'g' }, 60)
+
+  await t.rejects(Promise.resolve(adapter('AccessToken').destroy('AccessToken')), {
+    code: 'ERR_STORE_UNAVAILABLE',
+  })
+  t.ok(await adapter('AccessToken').find('AccessToken'))
+  isAway = false
+  const from = await store.revocations.lastId()
+  await adapter('AccessToken').destroy('AccessToken')
+  for (const model of ['AccessToken', 'RefreshToken'])
+    t.equal(await adapter(model).find(model), undefined, model)
+  t.equal(await adapter('Grant').find('g'), undefined)
+  t.equal((await store.revocations.readAfter(from, 10))?.length, 1)
+})
