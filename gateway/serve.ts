@@ -8,7 +8,7 @@ import type { GatewayConfig } from './config/gateway-config.ts'
 import { toResources } from './config/to-resources.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import type { OpenIssuer } from './identity/open-issuer.ts'
-import { type RevocationsSubscription, subscribeToRevocations } from './identity/revocations.ts'
+import type { RevocationChannels } from './identity/revocation-channels.ts'
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
 import { VerdictCache } from './identity/verdict-cache.ts'
 import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
@@ -18,6 +18,7 @@ import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
 import { issuerChecks, openIssuers } from './open-issuers.ts'
+import { openRevocations, verdictCapMs } from './open-revocations.ts'
 import { openSnapshot } from './open-snapshot.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
@@ -50,11 +51,14 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const resources = toResources(config)
   const policies = readPolicies(config, resources, logger)
   const version = readPackageVersion()
-  const cache = new VerdictCache(config.tokenCache)
+  const cache = new VerdictCache({
+    ...config.tokenCache,
+    capMs: (issuer) => verdictCapMs(config.tokenCache, channels, issuer),
+  })
   let rateLimiter: RateLimiter | undefined
   let pipeline: Pipeline | undefined
   let issuers: readonly OpenIssuer[] = []
-  const subscriptions: RevocationsSubscription[] = []
+  let channels: RevocationChannels | undefined
   let draining = false
   const overload = openOverload({
     limits: config.overload,
@@ -70,6 +74,10 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     cacheEntries: () => cache.size,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
     issuers: () => issuers,
+    heardIssuers: () =>
+      config.issuers.flatMap(({ issuer }) =>
+        channels?.expects(issuer) === true ? [{ issuer, isHeard: channels.hears(issuer) }] : [],
+      ),
     rateLimitEntries: () => rateLimiter?.size ?? 0,
     websocketSessions: () => sessions.size,
   })
@@ -95,10 +103,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   })
   const sessions = createWebsocketSessions({
     ...config.websockets,
-    recheckMs: config.tokenCache.maxTtlMs,
+    recheckMs: Math.min(config.tokenCache.maxTtlMs, config.tokenCache.ttlWithoutPushMs),
     verdictOf: verdicts.verdictOf,
-    pushed: () =>
-      subscriptions.length === config.issuers.length && subscriptions.every(({ connected }) => connected),
+    pushed: (issuer) => channels?.hears(issuer) === true,
     nowMs: Date.now,
   })
   const { snapshot, ...documents } = openSnapshot({
@@ -187,28 +194,10 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       documents.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
+    const opened = await openRevocations(config, { verdicts, sessions, metrics, logger })
+    channels = opened
+    closers.push(() => opened.close())
     const url = await listen(server, config)
-    for (const { introspection, revocations, ca } of config.issuers) {
-      if (introspection === undefined || revocations === undefined) continue
-      const subscription = subscribeToRevocations({
-        url: revocations,
-        clientId: introspection.clientId,
-        clientSecret: introspection.clientSecret,
-        onRevoked: (grant) => {
-          verdicts.revoke(grant)
-          sessions.revoke(grant)
-        },
-        onConnected: () => {
-          verdicts.clear()
-          sessions.recheck()
-        },
-        logger,
-        random: Math.random,
-        ca,
-      })
-      subscriptions.push(subscription)
-      closers.push(() => subscription.close())
-    }
     logger.info(
       { event: 'serving', url, routes: policies.routes.length, policy_hash: policies.hash },
       'serving',

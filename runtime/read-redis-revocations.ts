@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis'
+import { type Redis, ReplyError } from 'ioredis'
 import { type Revocation, readRevocation } from '../oauth/revocation.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from './revocation-keys.ts'
 
@@ -42,8 +42,10 @@ export async function awaitEntriesAfter(
 export async function readRunId(redis: Redis): Promise<string | undefined> {
   try {
     return /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1]
-  } catch {
-    return undefined // not everybody may ask that
+  } catch (error) {
+    // Not everybody may ask that: Redis says so. No answer at all is something else.
+    if (error instanceof ReplyError) return undefined
+    throw error
   }
 }
 

@@ -18,7 +18,13 @@ export const DEFAULTS = {
   ejection: { failures: 5, for: '30s' },
   tlsMinVersion: 'TLSv1.2',
   drain: { delay: '5s', grace: '20s' },
-  tokenCache: { maxEntries: 100_000, maxBytes: '64MiB', maxTtl: '30s', negativeTtl: '5s' },
+  tokenCache: {
+    maxEntries: 100_000,
+    maxBytes: '64MiB',
+    maxTtl: '30s',
+    ttlWithoutPush: '5s',
+    negativeTtl: '5s',
+  },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },
   overload: {
     heap: { close: 70, refuse: 80 },

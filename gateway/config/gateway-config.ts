@@ -58,6 +58,8 @@ export type GatewayConfig = {
     readonly maxEntries: number
     readonly maxBytes: number
     readonly maxTtlMs: number
+    /** While revocations of the issuer should arrive and do not. */
+    readonly ttlWithoutPushMs: number
     readonly negativeTtlMs: number
   }
   readonly limits: {

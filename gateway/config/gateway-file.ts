@@ -117,6 +117,9 @@ export const GatewayFile = Type.Object(
           ),
           maxBytes: Type.Optional(ByteSizeText('memory for tokens to remember')),
           maxTtl: Type.Optional(DurationText('how long a good token is remembered')),
+          ttlWithoutPush: Type.Optional(
+            DurationText('the same while revocations should be pushed and are not'),
+          ),
           negativeTtl: Type.Optional(DurationText('how long a bad token is remembered')),
         },
         { description: 'what is remembered about tokens' },

@@ -56,6 +56,7 @@ export function toGatewayConfig(
       maxEntries: tokenCache.maxEntries,
       maxBytes: bytes(tokenCache.maxBytes),
       maxTtlMs: milliseconds(tokenCache.maxTtl),
+      ttlWithoutPushMs: milliseconds(tokenCache.ttlWithoutPush),
       negativeTtlMs: milliseconds(tokenCache.negativeTtl),
     },
     limits: {

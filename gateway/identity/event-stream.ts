@@ -1,17 +1,18 @@
-/** One event of a `text/event-stream`. */
-export type StreamEvent = { readonly event: string; readonly data: string }
+/** One event of a `text/event-stream`. `id` is the last one that the stream named, with this event or before it. */
+export type StreamEvent = { readonly event: string; readonly data: string; readonly id: string | undefined }
 
 /** A peer that sends a longer line is not sending revocations. Characters. */
 const LINE_LIMIT = 64 * 1024
 
 /**
- * Reads a `text/event-stream` piece by piece. Comments and fields other than `event` and `data` are skipped.
+ * Reads a `text/event-stream` piece by piece. Comments and fields other than `event`, `data` and `id` are skipped.
  * Source: HTML Living Standard, section 9.2.6.
  * @throws {RangeError} when a line or an event has no end.
  */
 export function createEventStreamReader(): (text: string) => StreamEvent[] {
   let rest = ''
   let event = ''
+  let id: string | undefined
   let data: string[] = []
   let dataLength = 0
 
@@ -22,7 +23,7 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
     for (const line of lines) {
       if (line === '') {
         if (data.length > 0 || event !== '')
-          events.push({ event: event === '' ? 'message' : event, data: data.join('\n') })
+          events.push({ event: event === '' ? 'message' : event, data: data.join('\n'), id })
         event = ''
         data = []
         dataLength = 0
@@ -32,6 +33,8 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
       const field = colon === -1 ? line : line.slice(0, colon)
       const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
       if (field === 'event') event = value
+      // A line of printable ASCII: it is sent back in a header.
+      if (field === 'id' && /^[\x21-\x7e]{1,256}$/.test(value)) id = value
       if (field === 'data') {
         data.push(value)
         dataLength += value.length

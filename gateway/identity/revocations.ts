@@ -1,23 +1,26 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
+import { type Revocation, readRevocation } from '../../oauth/revocation.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { createEventStreamReader } from './event-stream.ts'
+import { createEventStreamReader, type StreamEvent } from './event-stream.ts'
 import { issuerTls } from './issuer-tls.ts'
 
 /** Where revocations come from, and who hears of them. */
 export type RevocationsOptions = {
-  /** A `text/event-stream` of the issuer: `ready` once, then `revoked` with `{"grant": …}`. */
+  /** A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation, `reset` when some were missed. */
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
-  readonly onRevoked: (grant: string) => void
-  /** Called on every connection: revocations of the gap before it were missed. */
-  readonly onConnected: () => void
+  readonly onRevoked: (revocation: Revocation) => void
+  /** Revocations may have been missed: those before the first connection, too. */
+  readonly onMissed: () => void
   readonly logger: Logger
   /** 0 to below 1; spreads the reconnects of many gateways. */
   readonly random: () => number
   /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
   readonly ca: string | undefined
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
 }
 
 /**
@@ -26,16 +29,20 @@ export type RevocationsOptions = {
  */
 export type RevocationsSubscription = { readonly connected: boolean; close(): Promise<void> }
 
-/** The issuer sends a comment every 15 s: three missed in a row are a dead connection. */
-const SILENCE_MS = 45_000
-const FIRST_RETRY_MS = 250
+/** The issuer sends a comment every 5 s: three missed in a row are a dead connection. */
+const SILENCE_MS = 15_000
+/** At most one connect a second. */
+const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 10_000
 
 /**
- * Listens for revocations, so that a revoked token is refused at once and not when its cached verdict ends.
- * Reconnects for ever, with exponential back-off and jitter. While it is away, the cache's own cap holds.
+ * Listens for revocations, so that a revoked token is refused at once and not when its cached verdict ends. Reconnects for
+ * ever, with exponential back-off and jitter, and names the last event that it knows; unless the issuer goes on from there,
+ * revocations were missed.
+ * Source: HTML Living Standard, section 9.2.
  */
 export function subscribeToRevocations(options: RevocationsOptions): RevocationsSubscription {
+  const { logger, tickMs } = options
   const url = new URL(options.url)
   const pool = new Pool(url.origin, {
     connections: 1,
@@ -46,12 +53,20 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const closing = new AbortController()
   const credentials = Buffer.from(`${options.clientId}:${options.clientSecret}`).toString('base64')
   let connected = false
+  let heardAtMs = 0
+  let lastId: string | undefined
 
   async function listen(): Promise<void> {
     const { statusCode, body } = await pool.request({
       method: 'GET',
       path: url.pathname + url.search,
-      headers: ['accept', 'text/event-stream', 'authorization', `Basic ${credentials}`],
+      headers: [
+        'accept',
+        'text/event-stream',
+        'authorization',
+        `Basic ${credentials}`,
+        ...(lastId === undefined ? [] : ['last-event-id', lastId]),
+      ],
       signal: closing.signal,
     })
     if (statusCode !== 200) {
@@ -61,23 +76,25 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     const read = createEventStreamReader()
     const decoder = new TextDecoder()
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      for (const { event, data } of read(decoder.decode(chunk, { stream: true }))) {
-        if (event === 'ready') {
-          connected = true
-          options.onConnected()
-          options.logger.info({ event: 'revocations_connected' }, 'listening for revocations')
-        }
-        if (event === 'revoked') revoked(data)
-      }
+      heardAtMs = tickMs()
+      for (const event of read(decoder.decode(chunk, { stream: true }))) take(event)
     }
     throw new Error('the issuer ended the stream')
   }
 
-  function revoked(data: string): void {
-    const grant = readGrant(data)
-    if (grant !== undefined) options.onRevoked(grant)
-    // It was a revocation, of whom cannot be told: forget all.
-    else options.onConnected()
+  function take({ event, data, id }: StreamEvent): void {
+    if (event === 'ready') {
+      if (!isResumed(data)) options.onMissed()
+      connected = true
+      logger.info({ event: 'revocations_connected', channel: 'stream' }, 'listening for revocations')
+    } else if (event === 'reset') options.onMissed()
+    else if (event === 'revoked') {
+      const revocation = readRevocation(data)
+      if (revocation !== undefined) options.onRevoked(revocation)
+      // It was a revocation, of whom cannot be told: forget all.
+      else options.onMissed()
+    }
+    if (id !== undefined) lastId = id
   }
 
   async function run(): Promise<void> {
@@ -90,15 +107,19 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
         if (connected) attempt = 0
         // The first failure is worth a line, and then every tenth: an issuer may be away for a night.
         if (attempt % 10 === 0)
-          options.logger.warn(
-            { event: 'revocations_lost', reason: error instanceof Error ? error.message : 'unknown' },
+          logger.warn(
+            {
+              event: 'revocations_lost',
+              channel: 'stream',
+              reason: error instanceof Error ? error.message : 'unknown',
+            },
             'not listening for revocations: revoked tokens are noticed when their cached verdict ends',
           )
         connected = false
       }
       const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt, 10))
       attempt += 1
-      await pause(delayMs * (0.5 + options.random() / 2), undefined, { signal: closing.signal }).catch(
+      await pause(delayMs * (1 + options.random() / 2), undefined, { signal: closing.signal }).catch(
         () => undefined,
       )
     }
@@ -107,7 +128,8 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const running = run()
   return {
     get connected() {
-      return connected
+      // The clock and not a timer: a process that was stopped does not believe what it has not heard.
+      return connected && tickMs() - heardAtMs < SILENCE_MS
     },
     async close() {
       closing.abort()
@@ -117,12 +139,11 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   }
 }
 
-function readGrant(data: string): string | undefined {
+/** Whether the issuer goes on where the last connection ended; one that does not say so does not. */
+function isResumed(data: string): boolean {
   try {
-    const message: unknown = JSON.parse(data)
-    if (typeof message !== 'object' || message === null || !('grant' in message)) return undefined
-    return typeof message.grant === 'string' ? message.grant : undefined
+    return (JSON.parse(data) as { resumed?: unknown } | null)?.resumed === true
   } catch {
-    return undefined
+    return false
   }
 }

@@ -1,6 +1,8 @@
-import { LRUCache } from 'lru-cache'
+import type { Revocation } from '../../oauth/revocation.ts'
+import type { Caller } from './caller.ts'
 import { chooseIssuer, type TokenCheck } from './choose-issuer.ts'
 import type { Issuer } from './issuer.ts'
+import { createRevokedTokens } from './revoked-tokens.ts'
 import { tokenKey } from './token-key.ts'
 import type { Verdict } from './verdict.ts'
 import type { VerdictCache } from './verdict-cache.ts'
@@ -26,8 +28,13 @@ export type TokenVerdicts = {
    * @throws {UnverifiableError} by the promise, when nobody can say.
    */
   verdictOf(token: string, issuers: readonly string[]): Verdict | Promise<Verdict>
-  /** Forgets the tokens of a revoked grant, those being asked about right now included. */
-  revoke(grant: string): void
+  /**
+   * Refuses what was revoked from now on, tokens being asked about right now included.
+   * @param issuer whom the message is from, where it names none.
+   */
+  revoke(revocation: Revocation, issuer?: string): void
+  /** Whether a revocation was heard of that is about this caller. */
+  isRevoked(caller: Caller): boolean
   /** Forgets everything: revocations may have been missed. */
   clear(): void
 }
@@ -37,9 +44,6 @@ type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
 type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 
-/** Grants revoked lately, kept for questions that were on their way when the revocation came. */
-const RECENT_REVOCATIONS = 10_000
-
 const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
 
 /** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
@@ -47,10 +51,9 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Promise<Verdict>>()
-  const revokedAt = new LRUCache<string, number>({ max: RECENT_REVOCATIONS })
-  // Counts revocations and clears; a question remembers the count it started at.
-  let count = 0
-  let clearedAt = 0
+  const revoked = createRevokedTokens({ onForgotten: clear })
+  // Counts how often everything was forgotten; a question remembers the count it started at.
+  let clears = 0
 
   /** Those of a resource, worked out once: there are as many lists as resources. */
   function issuerSet(names: readonly string[]): IssuerSet {
@@ -62,15 +65,21 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
     return set
   }
 
+  function clear(): void {
+    clears += 1
+    cache.clear()
+    // Later calls ask anew; those that wait still get the answer to their own question.
+    flights.clear()
+  }
+
   async function ask(key: string, check: AskedCheck): Promise<Verdict> {
-    const startedAt = count
+    const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
     const answer = await check.ask()
     const { verdict } = answer
-    // The answer may have been given before the revocation that has reached us since.
-    const grant = verdict.active ? verdict.caller.grant : undefined
-    if (grant !== undefined && (revokedAt.get(grant) ?? 0) > startedAt) return REVOKED
-    if (clearedAt <= startedAt) cache.set(key, answer, at)
+    // The answer may have been given before the revocation that has reached us since; a signature knows of none.
+    if (verdict.active && revoked.has(verdict.caller)) return REVOKED
+    if (clears === startedAt) cache.set(key, answer, at)
     return verdict
   }
 
@@ -81,7 +90,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
       const known = cache.get(key, tickMs())
       if (known !== undefined) {
         options.observe.hit()
-        return known
+        return known.active && revoked.has(known.caller) ? REVOKED : known
       }
       options.observe.miss()
       const shared = flights.get(key)
@@ -94,17 +103,11 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
       flights.set(key, flight)
       return flight
     },
-    revoke(grant) {
-      count += 1
-      revokedAt.set(grant, count)
-      cache.dropGrant(grant)
+    revoke(revocation, issuer) {
+      revoked.add(revocation, issuer, nowMs() / 1_000)
+      if (revocation.grant !== undefined) cache.dropGrant(revocation.grant)
     },
-    clear() {
-      count += 1
-      clearedAt = count
-      cache.clear()
-      // Later calls ask anew; those that wait still get the answer to their own question.
-      flights.clear()
-    },
+    isRevoked: (caller) => revoked.has(caller),
+    clear,
   }
 }

@@ -13,12 +13,14 @@ export type VerdictCacheOptions = {
   readonly maxTtlMs: number
   /** A token found bad is asked about again after this. Milliseconds. */
   readonly negativeTtlMs: number
+  /** The cap that is in force for an issuer right now; judged on every hit. Milliseconds. Unless given, `maxTtlMs`. */
+  readonly capMs?: (issuer: string) => number
 }
 
 /** What the clocks show: one that never jumps, and that of the wall, which tokens expire by. Milliseconds. */
 export type Instant = { readonly tickMs: number; readonly nowMs: number }
 
-type Entry = { readonly verdict: Verdict; readonly freshUntilMs: number }
+type Entry = { readonly verdict: Verdict; readonly knownAtMs: number; readonly freshUntilMs: number }
 
 /** Junk tokens cost nothing to make: what they may push out is other junk. */
 const MAX_NEGATIVE_ENTRIES = 10_000
@@ -58,7 +60,7 @@ export class VerdictCache {
   get(key: string, tickMs: number): Verdict | undefined {
     const entry = this.#active.get(key) ?? this.#inactive.get(key)
     if (entry === undefined) return undefined
-    if (tickMs < entry.freshUntilMs) return entry.verdict
+    if (tickMs < entry.freshUntilMs && this.#isWithinCap(entry, tickMs)) return entry.verdict
     this.#active.delete(key)
     this.#inactive.delete(key)
     return undefined
@@ -68,16 +70,17 @@ export class VerdictCache {
   set(key: string, { verdict, ageMs, ttlMs }: Answer, at: Instant): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
+    const knownAtMs = at.tickMs - ageMs
     if (!verdict.active) {
       const ownTtlMs = Math.min(this.#options.negativeTtlMs, ttlMs)
-      this.#inactive.set(key, { verdict, freshUntilMs: at.tickMs + ownTtlMs - ageMs })
+      this.#inactive.set(key, { verdict, knownAtMs, freshUntilMs: knownAtMs + ownTtlMs })
       return
     }
     const { caller } = verdict
     const ownTtlMs = Math.min(this.#options.maxTtlMs, ttlMs) - ageMs
     const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
     if (freshForMs <= 0) return
-    this.#active.set(key, { verdict, freshUntilMs: at.tickMs + freshForMs })
+    this.#active.set(key, { verdict, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
     if (caller.grant === undefined || !this.#active.has(key)) return
     const keys = this.#keysOfGrant.get(caller.grant)
     if (keys === undefined) this.#keysOfGrant.set(caller.grant, new Set([key]))
@@ -94,6 +97,11 @@ export class VerdictCache {
   clear(): void {
     this.#active.clear()
     this.#inactive.clear()
+  }
+
+  #isWithinCap({ verdict, knownAtMs }: Entry, tickMs: number): boolean {
+    const { capMs } = this.#options
+    return !verdict.active || capMs === undefined || tickMs < knownAtMs + capMs(verdict.caller.issuer)
   }
 
   #forgetGrant(key: string, verdict: Verdict): void {

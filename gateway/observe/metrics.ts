@@ -10,13 +10,14 @@ import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
 import { keep } from './keep.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics } from './policy-metrics.ts'
+import { createRevocationMeter, type HeardIssuer, type RevocationMeter } from './revocation-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { TalliedCounter } from './tallied-counter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
 import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
 
 /** Everything that a gateway counts, and the registry that shows it. */
-export type Metrics = {
+export type Metrics = RevocationMeter & {
   readonly registry: Registry
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
@@ -44,6 +45,7 @@ export type MetricsSources = {
   readonly cacheEntries: () => number
   readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
   readonly issuers: () => readonly MeteredIssuer[]
+  readonly heardIssuers: () => readonly HeardIssuer[]
   readonly rateLimitEntries: () => number
   readonly websocketSessions: () => number
 }
@@ -98,6 +100,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     tokens: createTokenMeter(registers, sources.cacheEntries),
     overloaded: addOverloadMetrics(registry, sources.overload),
     issuer: createIssuerMeters(registers, sources.issuers),
+    ...createRevocationMeter(registers, sources.heardIssuers),
     rateLimitFallback: (reason) => fallback(reason).inc(),
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,

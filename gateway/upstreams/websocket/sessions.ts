@@ -23,11 +23,11 @@ export type OpenSession = {
 export type WebsocketSessionsOptions = {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number
-  /** Without pushed revocations tokens are asked about again this often. Milliseconds. */
+  /** Where revocations do not arrive, tokens are asked about again this often. Milliseconds. */
   readonly recheckMs: number
   readonly verdictOf: TokenVerdicts['verdictOf']
-  /** Whether revocations are pushed right now. */
-  readonly pushed: () => boolean
+  /** Whether revocations of an issuer arrive right now. */
+  readonly pushed: (issuer: string) => boolean
   readonly nowMs: () => number
 }
 
@@ -43,8 +43,8 @@ export type WebsocketSessions = {
   readonly size: number
   /** @returns a place, or why there is none. `caller` names who is counted. */
   enter(caller: string): SessionPlace | Refusal
-  /** Closes the sessions of a revoked grant, with code 1008. */
-  revoke(grant: string): void
+  /** Closes the sessions of revoked tokens, with code 1008. */
+  revoke(isRevoked: (caller: Caller) => boolean): void
   /** Asks about every token again: revocations may have been missed. */
   recheck(): void
   /** Closes all of them with code 1001, and every one that is opened later. Resolves when the last one is over. */
@@ -132,7 +132,8 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   }
 
   const timer = setInterval(() => {
-    if (!options.pushed()) recheck()
+    for (const open of sessions.keys())
+      if (open.identity !== undefined && !options.pushed(open.identity.caller.issuer)) void recheckOne(open)
   }, options.recheckMs).unref()
 
   return {
@@ -140,9 +141,10 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
       return sessions.size
     },
     enter,
-    revoke(grant) {
+    revoke(isRevoked) {
       for (const { session, identity } of sessions.keys())
-        if (identity?.caller.grant === grant) session.close(POLICY_VIOLATION, 'token revoked')
+        if (identity !== undefined && isRevoked(identity.caller))
+          session.close(POLICY_VIOLATION, 'token revoked')
     },
     recheck,
     drain() {

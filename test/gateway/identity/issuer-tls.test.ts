@@ -60,7 +60,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
         ...CLIENT,
         url: `${url}/revocations`,
         onRevoked: () => undefined,
-        onConnected: () => resolve('connected'),
+        onMissed: () => resolve('connected'),
         logger: pino(
           new Writable({
             write: (line, _encoding, done) => {
@@ -70,6 +70,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
           }),
         ),
         random: Math.random,
+        tickMs: () => performance.now(),
         ca,
       })
       t.teardown(() => subscription.close())

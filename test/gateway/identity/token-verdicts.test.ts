@@ -1,15 +1,17 @@
 import t from 'tap'
 import type { Answer } from '../../../gateway/identity/answer.ts'
+import { subjectName } from '../../../gateway/identity/revoked-tokens.ts'
 import { createTokenVerdicts } from '../../../gateway/identity/token-verdicts.ts'
 import type { Verdict } from '../../../gateway/identity/verdict.ts'
 import { VerdictCache } from '../../../gateway/identity/verdict-cache.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
+import { aRevocation } from '../../fixtures/a-revocation.ts'
 
-const GOOD: Verdict = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) }
+const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies Verdict
 const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
 
 /** Verdicts with a clock and an issuer in the test's hand. */
-function setUp(options: { maxEntries?: number } = {}) {
+function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
   const clock = { ms: 0, wallMs: 0 }
   const questions: {
     token: string
@@ -21,6 +23,7 @@ function setUp(options: { maxEntries?: number } = {}) {
     maxBytes: 1024 * 1024,
     maxTtlMs: 30_000,
     negativeTtlMs: 5_000,
+    ...(options.capMs === undefined ? {} : { capMs: options.capMs }),
   })
   const { verdictOf, revoke, clear } = createTokenVerdicts({
     issuers: [
@@ -60,7 +63,7 @@ function setUp(options: { maxEntries?: number } = {}) {
 t.test('verdictOf() refuses a token that was revoked while the issuer was answering', async (t) => {
   const { settle, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
-  verdicts.revoke('grant-1')
+  verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
   t.match(await settle(pending, 0, GOOD), BAD)
   t.ok(verdicts.verdictOf('a') instanceof Promise, 'and nothing was remembered')
 })
@@ -68,7 +71,7 @@ t.test('verdictOf() refuses a token that was revoked while the issuer was answer
 t.test('verdictOf() asks again after a revocation of another grant changed nothing', async (t) => {
   const { settle, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
-  verdicts.revoke('grant-2')
+  verdicts.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
   t.equal(await settle(pending, 0, GOOD), GOOD)
   t.equal(verdicts.verdictOf('a'), GOOD)
 })
@@ -96,7 +99,7 @@ t.test('revoke() forgets every token of the grant and no other', async (t) => {
     }),
   )
   t.equal(cache.size, 3)
-  verdicts.revoke('grant-1')
+  verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
   t.equal(cache.size, 1)
   t.equal(verdicts.verdictOf('token-2'), other)
 })
@@ -205,4 +208,46 @@ t.test('a cache is bounded by the size of what tokens say', async (t) => {
   t.ok(cache.size > 10 && cache.size < 100, `${cache.size} entries`)
   t.ok(cache.bytes <= 100_000)
   t.ok(cache.get('key-999', 1))
+})
+
+t.test('verdictOf() refuses a known token, and one whose answer is new, by its token id', async (t) => {
+  const { questions, settle, verdicts } = setUp()
+  const verdict = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
+  await settle(verdicts.verdictOf('a'), 0, verdict)
+  verdicts.revoke(aRevocation({ token: 'id-2' }), verdict.caller.issuer)
+  t.equal(verdicts.verdictOf('a'), verdict)
+  verdicts.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
+  t.equal(verdicts.verdictOf('a'), verdict, 'another issuer takes nothing back')
+  verdicts.revoke(aRevocation({ token: 'id-1' }), verdict.caller.issuer)
+  t.match(verdicts.verdictOf('a'), BAD)
+  verdicts.clear()
+  t.match(await settle(verdicts.verdictOf('a'), 1, verdict), BAD, 'a signature that is good changes nothing')
+  t.equal(questions.length, 2)
+})
+
+t.test('verdictOf() refuses what a subject had, and takes what it gets when it signs in again', async (t) => {
+  const { clock, settle, verdicts } = setUp()
+  const issued = (issuedAtSeconds: number | undefined) =>
+    ({ active: true, caller: aCaller({ grant: undefined, issuedAtSeconds }) }) as const
+  await settle(verdicts.verdictOf('before'), 0, issued(10))
+  await settle(verdicts.verdictOf('undated'), 1, issued(undefined))
+  clock.ms = 20_000
+  const subject = subjectName('https://api.test', 'user-1')
+  verdicts.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
+  t.match(verdicts.verdictOf('before'), BAD)
+  t.match(verdicts.verdictOf('undated'), BAD)
+  t.match(await settle(verdicts.verdictOf('at once'), 2, issued(20)), BAD)
+  const later = issued(21)
+  t.equal(await settle(verdicts.verdictOf('later'), 3, later), later)
+})
+
+t.test('verdictOf() judges the age of what it knows by the cap that is in force', async (t) => {
+  const cap = { ms: 30_000 }
+  const { clock, settle, verdicts } = setUp({ capMs: () => cap.ms })
+  await settle(verdicts.verdictOf('a'), 0, GOOD)
+  clock.ms = 4_999
+  cap.ms = 5_000
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 5_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'it was remembered under a longer one')
 })

@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { openBrowser } from '../../test/fixtures/open-browser.ts'
+import { type Client, registerClient } from '../../test/fixtures/register-client.ts'
+import { quietPort } from '../../test/fixtures/start-scopegate.ts'
+import type { Cleanup } from '../cleanup.ts'
+import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
+import { startCountingUpstream } from './start-counting-upstream.ts'
+
+/** A service that can be ended and started again at its address. */
+export type ClusterService = {
+  readonly url: string
+  /** The process that runs now. */
+  readonly process: BenchProcess
+  /** Ends it as a service manager does, and starts it anew. */
+  restart(): Promise<void>
+}
+
+/** A gateway of a cluster. */
+export type ClusterGateway = ClusterService & {
+  readonly managementUrl: string
+  /** What it answers to the token: 201 of the upstream, 401 for one that is revoked, 503 when nobody can say. */
+  statusOf(token: string): Promise<number>
+}
+
+/** Several gateways and authorization servers, each a process of its own, as they run in production. */
+export type RevocationCluster = {
+  readonly gateways: readonly ClusterGateway[]
+  readonly servers: readonly ClusterService[]
+  readonly client: Client
+  /** A new access token of alice, of a grant of its own. */
+  obtainToken(): Promise<string>
+}
+
+/** What runs. Without Redis there is one authorization server, on SQLite. */
+export type RevocationClusterOptions = {
+  readonly folder: string
+  readonly cleanup: Cleanup
+  readonly gateways: number
+  readonly servers: number
+  /** How the servers reach Redis, and how the gateways do. */
+  readonly redis: { readonly ofServers: string; readonly ofGateways: string } | undefined
+  /** Whether gateways listen to the stream of events of their authorization server. */
+  readonly eventStream: boolean
+  /** `tokenCache` of config/gateway.yaml. */
+  readonly tokenCache?: Readonly<Record<string, unknown>>
+}
+
+const SCOPE = 'courses:read'
+const POLICY = {
+  apiVersion: 'scopegate/v1',
+  kind: 'Policy',
+  name: 'soak',
+  owner: 'soak',
+  upstream: 'api',
+  routes: [
+    {
+      name: 'read',
+      match: { methods: ['GET'], path: '/api/courses' },
+      scopes: { all: [SCOPE] },
+      anonymous: 'deny',
+    },
+  ],
+}
+
+/**
+ * Starts the cluster and registers a client.
+ * @throws {BenchError} ERR_BENCH_START when a process does not come up.
+ */
+export async function startRevocationCluster(options: RevocationClusterOptions): Promise<RevocationCluster> {
+  const { url: upstream } = await startCountingUpstream(options.cleanup)
+  const ports = await Promise.all(Array.from({ length: options.gateways + options.servers }, quietPort))
+  const gatewayPorts = ports.slice(0, options.gateways)
+  const serverUrls = ports.slice(options.gateways).map(urlOf)
+  const baseUrl = urlOf(gatewayPorts[0] ?? 0)
+  const dataDir = join(options.folder, 'data')
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'gateway-client-secret'), randomBytes(32).toString('base64url'), {
+    mode: 0o600,
+  })
+
+  const servers: ClusterService[] = []
+  for (const url of serverUrls)
+    servers.push(
+      await startService(options.cleanup, 'authorization-server', url, serverEnv(options, baseUrl, dataDir)),
+    )
+  const gateways = await Promise.all(
+    gatewayPorts.map(async (port, at) => {
+      const server = serverUrls[at % serverUrls.length] ?? ''
+      const configDir = writeConfig(options, { at, port, baseUrl, server, upstream, dataDir })
+      const service = await startService(options.cleanup, 'gateway', urlOf(port), {
+        SCOPEGATE_CONFIG_DIR: configDir,
+      })
+      return Object.assign(service, { statusOf: (token: string) => statusOf(service.url, token) })
+    }),
+  )
+  const client = await registerClient({ baseUrl, secret: () => undefined })
+  const browser = openBrowser(baseUrl)
+  return {
+    gateways,
+    servers,
+    client,
+    obtainToken: async () => (await client.obtainTokens({ browser, scope: SCOPE })).accessToken,
+  }
+}
+
+function serverEnv(
+  { redis }: RevocationClusterOptions,
+  issuer: string,
+  dataDir: string,
+): Readonly<Record<string, string>> {
+  return {
+    SCOPEGATE_ISSUER: issuer,
+    SCOPEGATE_DATA_DIR: dataDir,
+    SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: join(dataDir, 'gateway-client-secret'),
+    SCOPEGATE_DEVELOPMENT: 'true',
+    ...(redis === undefined ? {} : { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: redis.ofServers }),
+  }
+}
+
+function writeConfig(
+  options: RevocationClusterOptions,
+  own: {
+    readonly at: number
+    readonly port: number
+    readonly baseUrl: string
+    readonly server: string
+    readonly upstream: string
+    readonly dataDir: string
+  },
+): string {
+  const folder = join(options.folder, `gateway-${own.at}`)
+  mkdirSync(join(folder, 'policies'), { recursive: true })
+  writeFileSync(join(folder, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is YAML
+  copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
+  const upstreams = { api: { url: own.upstream }, 'authorization-server': { url: own.server } }
+  writeFileSync(join(folder, 'upstreams.yaml'), JSON.stringify(upstreams))
+  const config = {
+    baseUrl: own.baseUrl,
+    name: 'Soak',
+    listen: { host: '127.0.0.1', port: own.port },
+    management: { host: '127.0.0.1', port: 0 },
+    policies: './policies',
+    scopes: './scopes.yaml',
+    upstreams: './upstreams.yaml',
+    issuers: [
+      {
+        issuer: own.baseUrl,
+        introspection: {
+          endpoint: `${own.server}${ENDPOINTS.introspection}`,
+          clientId: 'gateway',
+          clientSecretFile: join(own.dataDir, 'gateway-client-secret'),
+        },
+        ...(options.eventStream ? { revocations: `${own.server}${REVOCATION_STREAM_PATH}` } : {}),
+      },
+    ],
+    authorizationServer: { upstream: 'authorization-server' },
+    ...(options.redis === undefined ? {} : { redis: { url: options.redis.ofGateways } }),
+    tokenCache: options.tokenCache ?? {},
+    drain: { delay: '0s' },
+  }
+  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))
+  return folder
+}
+
+async function startService(
+  cleanup: Cleanup,
+  name: 'gateway' | 'authorization-server',
+  url: string,
+  env: Readonly<Record<string, string>>,
+): Promise<ClusterService & { readonly managementUrl: string }> {
+  const command = [process.execPath, join(findPackageRoot(), name, 'main.ts')]
+  const ports = { PORT: new URL(url).port, SCOPEGATE_MANAGEMENT__PORT: '0' }
+  const start = async () => {
+    const started = startProcess({ name, command, cores: undefined, cleanup, env: { ...ports, ...env } })
+    const { managementUrl } = await whenReady(started)
+    return { process: started, managementUrl: String(managementUrl) }
+  }
+  let running = await start()
+  return {
+    url,
+    get process() {
+      return running.process
+    },
+    get managementUrl() {
+      return running.managementUrl
+    },
+    async restart() {
+      await running.process.stop()
+      running = await start()
+    },
+  }
+}
+
+async function statusOf(url: string, token: string): Promise<number> {
+  const response = await fetch(`${url}/api/courses`, { headers: { authorization: `Bearer ${token}` } })
+  await response.arrayBuffer()
+  return response.status
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`
+}

@@ -1,0 +1,55 @@
+import type { Logger } from '../runtime/logger.ts'
+import type { GatewayConfig } from './config/gateway-config.ts'
+import { openRevocationChannels, type RevocationChannels } from './identity/revocation-channels.ts'
+import type { TokenVerdicts } from './identity/token-verdicts.ts'
+import type { Metrics } from './observe/metrics.ts'
+import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
+
+/**
+ * Listens for revocations of every issuer, and lets go of what they are about: verdicts and open sessions.
+ * @throws {BootError} when Redis refuses the credentials.
+ */
+export function openRevocations(
+  config: Pick<GatewayConfig, 'issuers' | 'redis'>,
+  parts: {
+    readonly verdicts: TokenVerdicts
+    readonly sessions: WebsocketSessions
+    readonly metrics: Metrics
+    readonly logger: Logger
+  },
+): Promise<RevocationChannels> {
+  const { verdicts, sessions, metrics, logger } = parts
+  return openRevocationChannels({
+    issuers: config.issuers.map(({ issuer, introspection, revocations, ca }) => ({
+      issuer,
+      stream:
+        introspection === undefined || revocations === undefined
+          ? undefined
+          : { ...introspection, url: revocations, ca },
+    })),
+    redis: config.redis,
+    onRevoked(revocations, issuer) {
+      metrics.revocations(revocations.length)
+      for (const revocation of revocations) verdicts.revoke(revocation, issuer)
+      sessions.revoke(verdicts.isRevoked)
+    },
+    onMissed() {
+      metrics.revocationsMissed()
+      verdicts.clear()
+      sessions.recheck()
+    },
+    logger,
+    random: Math.random,
+    tickMs: () => performance.now(),
+  })
+}
+
+/** How long a verdict of an issuer may be used: less while revocations should arrive and do not. Milliseconds. */
+export function verdictCapMs(
+  { maxTtlMs, ttlWithoutPushMs }: GatewayConfig['tokenCache'],
+  channels: RevocationChannels | undefined,
+  issuer: string,
+): number {
+  if (channels === undefined || !channels.expects(issuer) || channels.hears(issuer)) return maxTtlMs
+  return Math.min(maxTtlMs, ttlWithoutPushMs)
+}

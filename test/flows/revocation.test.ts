@@ -1,0 +1,202 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import {
+  type RevocationCluster,
+  type RevocationClusterOptions,
+  startRevocationCluster,
+} from '../../bench/soak/revocation-cluster.ts'
+import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
+import { until } from '../fixtures/until.ts'
+
+const CAP_MS = 5_000
+
+type Cluster = RevocationCluster & { readonly folder: string }
+
+async function start(
+  t: Test,
+  options: Pick<RevocationClusterOptions, 'redis' | 'eventStream' | 'servers'> &
+    Partial<RevocationClusterOptions>,
+): Promise<Cluster> {
+  const cleanup = createCleanup()
+  const folder = t.testdir()
+  t.teardown(() => cleanup.run())
+  return { folder, ...(await startRevocationCluster({ folder, cleanup, gateways: 3, ...options })) }
+}
+
+async function startWithRedis(
+  t: Test,
+  options: { readonly servers: number; readonly keepsData?: boolean },
+): Promise<Cluster & { readonly redis: TestRedis; readonly way: FaultProxy; redisFolder: string }> {
+  const redisFolder = t.testdir({ redis: {}, cluster: {} })
+  const redis = await startRedis({ folder: `${redisFolder}/redis`, keepsData: options.keepsData ?? false })
+  const cleanup = createCleanup()
+  t.teardown(() => cleanup.run())
+  cleanup.add(() => redis.stop())
+  const way = await startFaultProxy(redis.port)
+  cleanup.add(() => way.close())
+  const folder = `${redisFolder}/cluster`
+  const cluster = await startRevocationCluster({
+    folder,
+    cleanup,
+    gateways: 3,
+    servers: options.servers,
+    redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
+    eventStream: false,
+  })
+  await heard(cluster, 1)
+  return { ...cluster, folder, redis, way, redisFolder: `${redisFolder}/redis` }
+}
+
+async function statuses({ gateways }: RevocationCluster, token: string): Promise<readonly number[]> {
+  return Promise.all(gateways.map((gateway) => gateway.statusOf(token)))
+}
+
+/** A token that every gateway has let pass. */
+async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> {
+  const token = await cluster.obtainToken()
+  t.same(await statuses(cluster, token), [201, 201, 201])
+  return token
+}
+
+async function denied(cluster: RevocationCluster, token: string, limitMs?: number): Promise<void> {
+  await until(
+    'denied by all',
+    async () => (await statuses(cluster, token)).every((status) => status === 401),
+    limitMs,
+  )
+}
+
+async function metricOf(gateway: { readonly managementUrl: string }, name: string): Promise<number> {
+  const text = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+}
+
+/** Waits until every gateway says so. */
+async function heard({ gateways }: RevocationCluster, value: 0 | 1): Promise<void> {
+  for (const gateway of gateways)
+    await until(
+      'heard',
+      async () => (await metricOf(gateway, 'scopegate_revocation_channel_up')) === value,
+      20_000,
+    )
+}
+
+t.test('Redis, two authorization servers: what one revokes all gateways refuse, for good', async (t) => {
+  const cluster = await startWithRedis(t, { servers: 2, keepsData: true })
+  const { client, gateways, servers } = cluster
+  const gone: string[] = []
+  const stillGone = async (what: string): Promise<void> => {
+    for (const token of gone) t.same(await statuses(cluster, token), [401, 401, 401], what)
+  }
+  const kept = await knownToken(t, cluster)
+
+  for (let i = 0; i < 5; i++) {
+    const token = await knownToken(t, cluster)
+    t.equal((await client.revoke(token)).status, 200)
+    await denied(cluster, token, 2_000)
+    gone.push(token)
+  }
+  t.same(await statuses(cluster, kept), [201, 201, 201])
+
+  await gateways[1]?.restart()
+  await stillGone('after a gateway was restarted')
+  await servers[0]?.restart()
+  await servers[1]?.restart()
+  await stillGone('after the authorization servers were restarted')
+  t.same(await statuses(cluster, kept), [201, 201, 201])
+
+  await cluster.redis.stop()
+  await heard(cluster, 0)
+  await stillGone('while Redis is away')
+  const again = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port, keepsData: true })
+  t.teardown(() => again.stop())
+  await heard(cluster, 1)
+  await stillGone('after Redis was restarted with its data')
+  t.same(await statuses(cluster, kept), [201, 201, 201])
+
+  const token = await knownToken(t, cluster)
+  t.equal((await client.revoke(token)).status, 200)
+  await denied(cluster, token, 2_000)
+})
+
+t.test('Redis loses its data: nothing that was denied comes back, and what is gone is noticed', async (t) => {
+  const cluster = await startWithRedis(t, { servers: 1 })
+  const token = await knownToken(t, cluster)
+  const other = await knownToken(t, cluster)
+  t.equal((await cluster.client.revoke(token)).status, 200)
+  await denied(cluster, token)
+  await cluster.redis.stop()
+  const empty = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port })
+  t.teardown(() => empty.stop())
+  await heard(cluster, 1)
+  t.same(await statuses(cluster, token), [401, 401, 401])
+  await denied(cluster, other, CAP_MS)
+})
+
+t.test(
+  'the way from the gateways to Redis is cut: refused within the cap, and everything is told later',
+  async (t) => {
+    const cluster = await startWithRedis(t, { servers: 1 })
+    const { client, way } = cluster
+    for (const [how, cut] of [
+      ['down', () => way.down()],
+      ['silent', async () => way.toClient({ blackHole: true })],
+    ] as const) {
+      const token = await knownToken(t, cluster)
+      await cut()
+      t.equal((await client.revoke(token)).status, 200, 'the authorization server has its own way')
+      const startedMs = performance.now()
+      await denied(cluster, token, CAP_MS + 5_000)
+      t.comment(`${how}: denied by all after ${Math.round(performance.now() - startedMs)} ms`)
+      await heard(cluster, 0)
+      way.heal()
+      await way.up()
+      way.reset()
+      await heard(cluster, 1)
+      t.same(await statuses(cluster, token), [401, 401, 401])
+    }
+  },
+)
+
+t.test('a gateway that stood still hears what it missed, and believes nothing old meanwhile', async (t) => {
+  const cluster = await startWithRedis(t, { servers: 1 })
+  const [gateway] = cluster.gateways.slice(-1)
+  if (gateway === undefined) return
+  const token = await knownToken(t, cluster)
+  const gaps = await metricOf(gateway, 'scopegate_revocation_gaps_total')
+  process.kill(gateway.process.pid, 'SIGSTOP')
+  t.equal((await cluster.client.revoke(token)).status, 200)
+  await wait(CAP_MS) // until its verdicts are older than the cap
+  process.kill(gateway.process.pid, 'SIGCONT')
+  t.equal(await gateway.statusOf(token), 401, 'at once')
+  await heard(cluster, 1)
+  t.equal(await metricOf(gateway, 'scopegate_revocation_gaps_total'), gaps, 'it went on where it was')
+  t.ok((await metricOf(gateway, 'scopegate_revocations_received_total')) >= 1)
+})
+
+t.test(
+  'without Redis: the stream of events resumes, over a restart of the authorization server',
+  async (t) => {
+    const cluster = await start(t, { servers: 1, redis: undefined, eventStream: true })
+    await heard(cluster, 1)
+    const kept = await knownToken(t, cluster)
+    const token = await knownToken(t, cluster)
+    t.equal((await cluster.client.revoke(token)).status, 200)
+    await denied(cluster, token, 2_000)
+    const missed = await knownToken(t, cluster)
+    const [gateway] = cluster.gateways.slice(-1)
+    if (gateway === undefined) return
+    process.kill(gateway.process.pid, 'SIGSTOP')
+    t.equal((await cluster.client.revoke(missed)).status, 200)
+    await cluster.servers[0]?.restart()
+    process.kill(gateway.process.pid, 'SIGCONT')
+    await denied(cluster, missed)
+    await heard(cluster, 1)
+    for (const one of cluster.gateways)
+      t.equal(await metricOf(one, 'scopegate_revocation_gaps_total'), 1, 'the one of its start')
+    t.same(await statuses(cluster, token), [401, 401, 401])
+    t.same(await statuses(cluster, kept), [201, 201, 201])
+  },
+)
