@@ -4,7 +4,8 @@ import type { Socket } from 'node:net'
 /** Requests that may wait behind an unanswered one; a connection with more ends after those. */
 const MAX_WAITING = 100
 
-const waiting = new WeakMap<Socket, number>()
+/** What waits on a connection, in order; what is being answered is not among it. */
+const waiting = new WeakMap<Socket, ServerResponse[]>()
 
 /**
  * Starts a request when those before it on its connection are answered: of two that change something, the second must
@@ -27,17 +28,23 @@ export function inTurn(
     startOnOpen()
     return
   }
-  const ahead = waiting.get(socket) ?? 0
-  if (ahead >= MAX_WAITING) {
+  const line = waiting.get(socket) ?? []
+  if (line.length >= MAX_WAITING) {
     // What was read already waits for nothing, the rest is not read.
     socket.pause()
     response.once('socket', (own: Socket) => own.destroySoon())
     return
   }
-  waiting.set(socket, ahead + 1)
+  line.push(response)
+  waiting.set(socket, line)
   response.once('socket', () => {
-    waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
+    line.shift()
     // The response is still being handed its connection.
     process.nextTick(startOnOpen)
   })
+}
+
+/** The last of the requests that wait on a connection which came whole; undefined: none of them did. */
+export function lastWholeInTurn(socket: Socket): ServerResponse | undefined {
+  return waiting.get(socket)?.findLast(({ req }) => req.complete)
 }

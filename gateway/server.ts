@@ -7,7 +7,7 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { inTurn } from './in-turn.ts'
+import { inTurn, lastWholeInTurn } from './in-turn.ts'
 import type { UnreadRequest } from './observe/unread-request.ts'
 import { plainAddress } from './pipeline/plain-address.ts'
 import { refuse } from './pipeline/refuse.ts'
@@ -138,9 +138,11 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void
     return
   }
   ended.add(socket)
-  // A request that came whole is answered before what is wrong behind it counts.
-  if (current?.req.complete === true && !current.writableEnded) {
-    current.once('finish', () => endConnection(socket))
+  // Requests that came whole are answered before what is wrong behind them counts.
+  const answering = current?.req.complete === true && !current.writableEnded ? current : undefined
+  const last = lastWholeInTurn(socket) ?? answering
+  if (last !== undefined) {
+    last.once('finish', () => endConnection(socket))
     return
   }
   if (current?.headersSent === true) {

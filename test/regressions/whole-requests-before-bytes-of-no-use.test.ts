@@ -1,0 +1,54 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { OK_REPLY } from '../fixtures/recording-upstream.ts'
+import { until } from '../fixtures/until.ts'
+
+const HOST = 'Host: api.test\r\n'
+const FIRST = `PUT /pub/1 HTTP/1.1\r\n${HOST}Content-Length: 1\r\n\r\na`
+const SECOND = `PUT /pub/2 HTTP/1.1\r\n${HOST}Content-Length: 1\r\n\r\nb`
+const LAST = `PUT /pub/3 HTTP/1.1\r\n${HOST}Connection: close\r\nContent-Length: 1\r\n\r\nc`
+const REFUSED = `GET /nothing HTTP/1.1\r\n${HOST}\r\n`
+const BEHIND = `GET /pub/behind HTTP/1.1\r\n${HOST}\r\n`
+const HALF = `PUT /pub/half HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nhalf`
+
+// The parser said at once that what came behind is no request, and the connection ended behind the one that was being answered:
+// those that came whole in between were neither forwarded nor answered. RFC 9112 section 9.6: the one with the close option
+// is the last.
+const CASES: readonly (readonly [
+  what: string,
+  bytes: string,
+  statuses: string,
+  forwarded: readonly string[],
+])[] = [
+  ['behind the last request', FIRST + LAST + BEHIND, '200 200', ['/pub/1', '/pub/3']],
+  ['behind the last request, half a one,', FIRST + LAST + HALF, '200 200', ['/pub/1', '/pub/3']],
+  ['behind the last of three', FIRST + SECOND + LAST + BEHIND, '200 200 200', ['/pub/1', '/pub/2', '/pub/3']],
+  ['of no HTTP behind two', `${FIRST}${SECOND}this is not HTTP\r\n\r\n`, '200 200', ['/pub/1', '/pub/2']],
+  ['behind one that is answered at once', REFUSED + LAST + BEHIND, '404 200', ['/pub/3']],
+  [
+    'in the body of the last one, which is not whole',
+    `${FIRST}${SECOND}PUT /pub/3 HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nnone\r\n`,
+    '200 200',
+    ['/pub/1', '/pub/2'],
+  ],
+]
+
+for (const [what, bytes, statuses, forwarded] of CASES)
+  t.test(`whole requests are answered before bytes ${what} end the connection`, async (t) => {
+    const under = await startGatewayUnderTest(t)
+    let waiting: (() => void) | undefined
+    under.upstream.reply((socket) => {
+      waiting = () => socket.write(OK_REPLY)
+    })
+    const answer = under.raw(bytes)
+    for (const target of forwarded) {
+      await until(`${target} is forwarded`, async () => under.upstream.requests.at(-1)?.target === target)
+      waiting?.()
+    }
+    t.equal([...(await answer).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code).join(' '), statuses)
+    t.same(
+      under.upstream.requests.map(({ target }) => target),
+      forwarded,
+    )
+    t.notMatch(under.logText(), /request_failed/)
+  })
