@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { CollectionFamily, Family } from '../families/family.ts'
@@ -23,7 +23,7 @@ export function openDatabase(
 ): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolder(dirname(path))
     database = new DatabaseSync(path, { timeout: 5000 })
     database.exec('PRAGMA journal_mode = WAL')
     prepare(database, path, families, seed)
@@ -35,6 +35,22 @@ export function openDatabase(
       'ERR_DATABASE',
       `The database ${path} can not be used (${reason(cause)}): ` +
         'check that its folder exists and is writable, or name another file in LEARNING_PLATFORM_DATABASE.',
+      { cause },
+    )
+  }
+}
+
+/** One level after the other: Node's recursive mkdir never returns where a parent takes no children, such as `/proc`. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder)
+  } catch (cause) {
+    if (existsSync(folder)) return // another process was faster
+    throw new StartError(
+      'ERR_DATABASE',
+      `The folder ${folder} can not be made (${reason(cause)}): name another file in LEARNING_PLATFORM_DATABASE.`,
       { cause },
     )
   }

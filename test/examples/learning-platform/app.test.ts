@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { startLearningPlatform } from '../../../examples/learning-platform/app.ts'
@@ -16,8 +16,17 @@ t.test('a database that can not be used is refused with a message that says what
   const foreign = new DatabaseSync(join(folder, 'foreign.sqlite'))
   foreign.exec('CREATE TABLE theirs (id INTEGER)')
   foreign.close()
-  for (const name of ['a-file/data.sqlite', 'not-a-database.sqlite', 'a-folder', 'foreign.sqlite']) {
-    const databasePath = join(folder, name)
+  const names = [
+    'a-file/data.sqlite',
+    'a-file/none/data.sqlite',
+    'not-a-database.sqlite',
+    'a-folder',
+    'foreign.sqlite',
+  ]
+  // Node's own recursive mkdir never returns there.
+  if (process.platform === 'linux') names.push('/proc/learning-platform/data.sqlite', '/proc/a/b/data.sqlite')
+  for (const name of names) {
+    const databasePath = resolve(folder, name)
     await t.rejects(startLearningPlatform({ ...HERE, databasePath }), {
       code: 'ERR_DATABASE',
       message: /^[^\n]*name another file in LEARNING_PLATFORM_DATABASE\.$/,
