@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
 import { findPackageRoot } from '../../runtime/package-root.ts'
 import { openBrowser } from '../../test/fixtures/open-browser.ts'
 import { type Client, registerClient } from '../../test/fixtures/register-client.ts'
 import { quietPort } from '../../test/fixtures/start-scopegate.ts'
+import { BenchError } from '../bench-error.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 import { startCountingUpstream } from './start-counting-upstream.ts'
@@ -21,7 +23,8 @@ export type ClusterService = {
 
 /** A gateway of a cluster. */
 export type ClusterGateway = ClusterService & {
-  readonly managementUrl: string
+  /** The value of a series with one label set, or none. */
+  metric(name: string): Promise<number>
   /** What it answers to the token: 201 of the upstream, 401 for one that is revoked, 503 when nobody can say. */
   statusOf(token: string): Promise<number>
 }
@@ -49,6 +52,8 @@ export type RevocationClusterOptions = {
   readonly tokenCache?: Readonly<Record<string, unknown>>
 }
 
+const LOOK_EVERY_MS = 20
+const CHANNEL_LIMIT_MS = 30_000
 const SCOPE = 'courses:read'
 const POLICY = {
   apiVersion: 'scopegate/v1',
@@ -94,7 +99,10 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
       const service = await startService(options.cleanup, 'gateway', urlOf(port), {
         SCOPEGATE_CONFIG_DIR: configDir,
       })
-      return Object.assign(service, { statusOf: (token: string) => statusOf(service.url, token) })
+      return Object.assign(service, {
+        statusOf: (token: string) => statusOf(service.url, token),
+        metric: (name: string) => readMetric(service.managementUrl, name),
+      })
     }),
   )
   const client = await registerClient({ baseUrl, secret: () => undefined })
@@ -105,6 +113,23 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
     client,
     obtainToken: async () => (await client.obtainTokens({ browser, scope: SCOPE })).accessToken,
   }
+}
+
+/**
+ * Waits until every gateway says that revocations arrive, or that they do not.
+ * @throws {BenchError} ERR_BENCH_SUBJECT when that takes more than half a minute.
+ */
+export async function awaitChannel(
+  { gateways }: Pick<RevocationCluster, 'gateways'>,
+  state: 'up' | 'down',
+): Promise<void> {
+  const deadlineMs = performance.now() + CHANNEL_LIMIT_MS
+  for (const gateway of gateways)
+    while ((await gateway.metric('scopegate_revocation_channel_up')) !== (state === 'up' ? 1 : 0)) {
+      if (performance.now() > deadlineMs)
+        throw new BenchError('ERR_BENCH_SUBJECT', `the channel of revocations is not ${state}`)
+      await wait(LOOK_EVERY_MS)
+    }
 }
 
 function serverEnv(
@@ -193,6 +218,11 @@ async function startService(
       running = await start()
     },
   }
+}
+
+async function readMetric(managementUrl: string, name: string): Promise<number> {
+  const text = await (await fetch(`${managementUrl}/metrics`)).text()
+  return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
 }
 
 async function statusOf(url: string, token: string): Promise<number> {

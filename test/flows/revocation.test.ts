@@ -1,7 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
+import { measureRevocations } from '../../bench/soak/measure-revocations.ts'
 import {
+  awaitChannel,
   type RevocationCluster,
   type RevocationClusterOptions,
   startRevocationCluster,
@@ -45,7 +47,7 @@ async function startWithRedis(
     redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
     eventStream: false,
   })
-  await heard(cluster, 1)
+  await awaitChannel(cluster, 'up')
   return { ...cluster, folder, redis, way, redisFolder: `${redisFolder}/redis` }
 }
 
@@ -68,21 +70,6 @@ async function denied(cluster: RevocationCluster, token: string, limitMs?: numbe
   )
 }
 
-async function metricOf(gateway: { readonly managementUrl: string }, name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
-  return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
-}
-
-/** Waits until every gateway says so. */
-async function heard({ gateways }: RevocationCluster, value: 0 | 1): Promise<void> {
-  for (const gateway of gateways)
-    await until(
-      'heard',
-      async () => (await metricOf(gateway, 'scopegate_revocation_channel_up')) === value,
-      20_000,
-    )
-}
-
 t.test('Redis, two authorization servers: what one revokes all gateways refuse, for good', async (t) => {
   const cluster = await startWithRedis(t, { servers: 2, keepsData: true })
   const { client, gateways, servers } = cluster
@@ -92,12 +79,10 @@ t.test('Redis, two authorization servers: what one revokes all gateways refuse, 
   }
   const kept = await knownToken(t, cluster)
 
-  for (let i = 0; i < 5; i++) {
-    const token = await knownToken(t, cluster)
-    t.equal((await client.revoke(token)).status, 200)
-    await denied(cluster, token, 2_000)
-    gone.push(token)
-  }
+  // At full length, and with times, it is `npm run soak:revocation`.
+  const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
+  t.same([...answers], [[200, 10]])
+  gone.push(...tokens)
   t.same(await statuses(cluster, kept), [201, 201, 201])
 
   await gateways[1]?.restart()
@@ -108,13 +93,13 @@ t.test('Redis, two authorization servers: what one revokes all gateways refuse, 
   t.same(await statuses(cluster, kept), [201, 201, 201])
 
   await cluster.redis.stop()
-  await heard(cluster, 0)
+  await awaitChannel(cluster, 'down')
   for (const token of gone)
     for (const status of await statuses(cluster, token))
       t.ok([401, 503].includes(status), `${status} while Redis is away: no, or nobody knows`)
   const again = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port, keepsData: true })
   t.teardown(() => again.stop())
-  await heard(cluster, 1)
+  await awaitChannel(cluster, 'up')
   await stillGone('after Redis was restarted with its data')
   t.same(await statuses(cluster, kept), [201, 201, 201])
 
@@ -132,7 +117,7 @@ t.test('Redis loses its data: nothing that was denied comes back, and what is go
   await cluster.redis.stop()
   const empty = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port })
   t.teardown(() => empty.stop())
-  await heard(cluster, 1)
+  await awaitChannel(cluster, 'up')
   t.same(await statuses(cluster, token), [401, 401, 401])
   await denied(cluster, other, CAP_MS)
 })
@@ -152,11 +137,11 @@ t.test(
       const startedMs = performance.now()
       await denied(cluster, token, CAP_MS + 5_000)
       t.comment(`${how}: denied by all after ${Math.round(performance.now() - startedMs)} ms`)
-      await heard(cluster, 0)
+      await awaitChannel(cluster, 'down')
       way.heal()
       await way.up()
       way.reset()
-      await heard(cluster, 1)
+      await awaitChannel(cluster, 'up')
       t.same(await statuses(cluster, token), [401, 401, 401])
     }
   },
@@ -167,22 +152,22 @@ t.test('a gateway that stood still hears what it missed, and believes nothing ol
   const [gateway] = cluster.gateways.slice(-1)
   if (gateway === undefined) return
   const token = await knownToken(t, cluster)
-  const gaps = await metricOf(gateway, 'scopegate_revocation_gaps_total')
+  const gaps = await gateway.metric('scopegate_revocation_gaps_total')
   process.kill(gateway.process.pid, 'SIGSTOP')
   t.equal((await cluster.client.revoke(token)).status, 200)
   await wait(CAP_MS) // until its verdicts are older than the cap
   process.kill(gateway.process.pid, 'SIGCONT')
   t.equal(await gateway.statusOf(token), 401, 'at once')
-  await heard(cluster, 1)
-  t.equal(await metricOf(gateway, 'scopegate_revocation_gaps_total'), gaps, 'it went on where it was')
-  t.ok((await metricOf(gateway, 'scopegate_revocations_received_total')) >= 1)
+  await awaitChannel(cluster, 'up')
+  t.equal(await gateway.metric('scopegate_revocation_gaps_total'), gaps, 'it went on where it was')
+  t.ok((await gateway.metric('scopegate_revocations_received_total')) >= 1)
 })
 
 t.test(
   'without Redis: the stream of events resumes, over a restart of the authorization server',
   async (t) => {
     const cluster = await start(t, { servers: 1, redis: undefined, eventStream: true })
-    await heard(cluster, 1)
+    await awaitChannel(cluster, 'up')
     const kept = await knownToken(t, cluster)
     const token = await knownToken(t, cluster)
     t.equal((await cluster.client.revoke(token)).status, 200)
@@ -195,9 +180,9 @@ t.test(
     await cluster.servers[0]?.restart()
     process.kill(gateway.process.pid, 'SIGCONT')
     await denied(cluster, missed)
-    await heard(cluster, 1)
+    await awaitChannel(cluster, 'up')
     for (const one of cluster.gateways)
-      t.equal(await metricOf(one, 'scopegate_revocation_gaps_total'), 1, 'the one of its start')
+      t.equal(await one.metric('scopegate_revocation_gaps_total'), 1, 'the one of its start')
     t.same(await statuses(cluster, token), [401, 401, 401])
     t.same(await statuses(cluster, kept), [201, 201, 201])
   },
