@@ -305,6 +305,21 @@ t.test(
   },
 )
 
+t.test('revocations reach the gateways in the Redis that the authorization server stores in', async (t) => {
+  const objects = render(...valuesOf('redis-values.yaml'))
+  const read = (name: string, file: string) => parse(find(objects, 'ConfigMap', name).data?.[file] ?? '')
+  const server = read('gw-scopegate-authorization-server-config', 'authorization-server.yaml')
+  const gateway = read('gw-scopegate-config', 'gateway.yaml')
+  t.match(server, { store: { type: 'redis' } }, 'it writes revocations there')
+  t.match(gateway.issuers, [{ issuer: server.issuer, revocations: /\/internal\/revocations$/ }])
+  const addresses = ['gw-scopegate', 'gw-scopegate-authorization-server'].map((name) => {
+    const [container] = find(objects, 'Deployment', name).spec?.template?.spec.containers ?? []
+    return container?.env?.find((one) => one.name === 'REDIS_URL')?.valueFrom?.secretKeyRef
+  })
+  t.ok(addresses[0])
+  t.same(addresses[0], addresses[1])
+})
+
 t.test('a password in redis.url stands in a Secret only', async (t) => {
   const { stdout } = helm('template', 'gw', CHART, '--set', 'redis.url=redis://:hunter2@redis:6379')
   t.notMatch(stdout, /hunter2/, 'nowhere in the clear')
