@@ -9,8 +9,8 @@ import type { KubeObject } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
 
-/** The gateway's default `drain.grace` and its last resort; the authorization server ends in as much. */
-const LONGEST_END_SECONDS = (parseDurationMs(DEFAULTS.drain.grace) ?? 0) / 1_000 + 5
+/** When a drain is given up: its last resort, after `drain.grace`. */
+const LAST_RESORT_SECONDS = 5
 
 const CASES = readdirSync(join(CHART, 'ci')).sort()
 const valuesOf = (file: string): readonly string[] => ['--values', join(CHART, 'ci', file)]
@@ -111,6 +111,14 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
     set: ['resources.limits.memory=lots'],
     says: 'resources.limits.memory is "lots": write it in Mi or Gi, e.g. 384Mi.',
   },
+  {
+    set: ['gateway.config.drain.grace=31s'],
+    says: 'A gateway that drains for 31s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 46 seconds, and terminationGracePeriodSeconds is 45. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
+  },
+  {
+    set: ['terminationGracePeriodSeconds=34'],
+    says: 'A gateway that drains for 20s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 35 seconds, and terminationGracePeriodSeconds is 34. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
+  },
 ]
 
 t.test('what cannot work is refused with its cure', async (t) => {
@@ -183,7 +191,8 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
   t.equal(container.readinessProbe?.httpGet.path, '/readyz')
   const sleep = container.lifecycle?.preStop?.sleep?.seconds ?? 0
   t.ok(
-    sleep + LONGEST_END_SECONDS <= (template.spec.terminationGracePeriodSeconds ?? 0),
+    sleep + graceSecondsOf(objects) + LAST_RESORT_SECONDS <=
+      (template.spec.terminationGracePeriodSeconds ?? 0),
     `${what} has time to drain after its preStop sleep`,
   )
   const mounted = container.volumeMounts?.map((mount) => mount.name) ?? []
@@ -206,6 +215,13 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
       }
     }
   }
+}
+
+/** That of the gateway, or its default; the authorization server ends in as much as that. */
+function graceSecondsOf(objects: readonly KubeObject[]): number {
+  const text = objects.map(({ data }) => data?.['gateway.yaml']).find((one) => one !== undefined)
+  const set: unknown = text === undefined ? undefined : parse(text).drain?.grace
+  return (parseDurationMs(typeof set === 'string' ? set : DEFAULTS.drain.grace) ?? Number.NaN) / 1_000
 }
 
 function checkService(t: Tap, service: KubeObject, objects: readonly KubeObject[]): void {
