@@ -6,6 +6,8 @@ const MAX_WAITING = 100
 
 /** What waits on a connection, in order; what is being answered is not among it. */
 const waiting = new WeakMap<Socket, ServerResponse[]>()
+/** Connections of which nothing more is read. */
+const full = new WeakSet<Socket>()
 
 /**
  * Starts a request when those before it on its connection are answered: of two that change something, the second must
@@ -31,8 +33,11 @@ export function inTurn(
   const line = waiting.get(socket) ?? []
   if (line.length >= MAX_WAITING) {
     // What was read already waits for nothing, the rest is not read.
-    socket.pause()
-    response.once('socket', (own: Socket) => own.destroySoon())
+    if (!full.has(socket)) {
+      full.add(socket)
+      stopReading(socket)
+      response.once('socket', (own: Socket) => own.destroySoon())
+    }
     return
   }
   line.push(response)
@@ -47,4 +52,10 @@ export function inTurn(
 /** The last of the requests that wait on a connection which came whole; undefined: none of them did. */
 export function lastWholeInTurn(socket: Socket): ServerResponse | undefined {
   return waiting.get(socket)?.findLast(({ req }) => req.complete)
+}
+
+/** For good: Node goes on reading by itself when a request is whole and when an answer is out. */
+function stopReading(socket: Socket): void {
+  socket.on('resume', () => socket.pause())
+  socket.pause()
 }

@@ -1,0 +1,54 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { OK_REPLY } from '../fixtures/recording-upstream.ts'
+import { until } from '../fixtures/until.ts'
+
+const REQUEST = `GET /pub/x HTTP/1.1\r\nHost: api.test\r\nX-Long: ${'x'.repeat(950)}\r\n\r\n`
+const PIECE = Buffer.from(REQUEST.repeat(64))
+/** More than the buffers of both sockets hold. */
+const ALL_BYTES = 48 * 1024 * 1024
+
+// Reading was stopped at the hundred-and-first, and Node began again with the end of each request: one connection behind
+// one slow answer took as much memory as its client liked.
+t.test('a client that sends without end behind an unanswered request is not read without end', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  let release: () => void = () => undefined
+  under.upstream.reply((socket) => {
+    under.upstream.reply(OK_REPLY)
+    release = () => socket.write(OK_REPLY)
+  })
+  const client = connect(Number(new URL(under.gateway.url).port), '127.0.0.1')
+  t.teardown(() => client.destroy())
+  client.on('error', () => undefined)
+  let closed = false
+  client.once('close', () => {
+    closed = true
+  })
+  let answers = ''
+  client.on('data', (chunk) => (answers += chunk.toString()))
+  client.write(REQUEST)
+  await until('the first', async () => under.upstream.requests.length > 0)
+
+  let sentBytes = 0
+  const sendMore = (): void => {
+    let takesMore = true
+    while (takesMore && sentBytes < ALL_BYTES) {
+      sentBytes += PIECE.length
+      takesMore = client.write(PIECE)
+    }
+  }
+  client.on('drain', sendMore)
+  sendMore()
+  // Requests on other connections show that the gateway had the time to read more.
+  for (let before = -1; before !== sentBytes && sentBytes < ALL_BYTES; ) {
+    before = sentBytes
+    for (let i = 0; i < 20; i++)
+      await under.raw('GET /pub/other HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n')
+  }
+  t.ok(sentBytes < ALL_BYTES, `${sentBytes} bytes were taken`)
+
+  release()
+  await until('the end of the connection', async () => closed)
+  t.equal(answers.match(/HTTP\/1\.1 200/g)?.length, 101)
+})
