@@ -1,0 +1,101 @@
+import { BASE_URL } from '../fixtures/a-gateway.ts'
+import type { Place } from './matrix-world.ts'
+
+/** A claim in one of its shapes, and what it stands for; nothing for one that makes no sense. */
+export type Shape = {
+  readonly what: string
+  readonly value: unknown
+  readonly means: readonly string[]
+}
+
+const shape = (what: string, value: unknown, means: readonly string[] = []): Shape => ({ what, value, means })
+const MCP = `${BASE_URL}/mcp`
+
+/** Class 43: `aud` has to name the resource, exactly. */
+export const AUDIENCES: readonly Shape[] = [
+  shape('missing', undefined),
+  shape('null', null),
+  shape('an empty text', ''),
+  shape('an empty list', []),
+  shape('the API', BASE_URL, [BASE_URL]),
+  shape('a list of the API', [BASE_URL], [BASE_URL]),
+  shape('a list with the API', ['https://other.test', BASE_URL, 7], [BASE_URL]),
+  shape('the API with a trailing slash', `${BASE_URL}/`, [BASE_URL]),
+  shape('the API with two', `${BASE_URL}//`),
+  shape('another resource', MCP, [MCP]),
+  shape('both', [MCP, BASE_URL], [BASE_URL, MCP]),
+  shape('another resource with a trailing slash', [`${MCP}/`], [MCP]),
+  shape('a third one', 'https://other.test'),
+  shape('other case', BASE_URL.toUpperCase()),
+  shape('other case in the path', `${BASE_URL}/MCP`),
+  shape('a longer name', `${BASE_URL}.evil.test`),
+  shape('a longer path', `${BASE_URL}/mcpx`),
+  shape('a path below', `${MCP}/open`),
+  shape('a shorter name', BASE_URL.slice(0, -1)),
+  shape('the default port', `${BASE_URL}:80`),
+  shape('another scheme', BASE_URL.replace('http:', 'https:')),
+  shape('a query', `${BASE_URL}?`),
+  shape('several in one text', `${BASE_URL} ${MCP}`),
+  shape('a list in a list', [[BASE_URL]]),
+  shape('an object', { 0: BASE_URL, length: 1 }),
+  shape('a number', 1),
+  shape('true', true),
+  shape('a pattern', '*'),
+]
+
+/** Class 52: scopes are members of a set, letter by letter; `courses:write` comes with `courses:read` by the catalogue. */
+export const SCOPES: readonly Shape[] = [
+  shape('missing', undefined),
+  shape('empty', ''),
+  shape('what is needed', 'courses:read', ['courses:read']),
+  shape('what implies it', 'courses:write', ['courses:write', 'courses:read']),
+  shape('more than is needed', 'openid courses:read orders:read posts:read', [
+    'courses:read',
+    'orders:read',
+    'posts:read',
+  ]),
+  shape('a part of it', 'orders:read', ['orders:read']),
+  shape('the other of any', 'posts:read', ['posts:read']),
+  shape('a longer name', 'courses:readwrite'),
+  shape('a shorter name', 'courses:rea courses'),
+  shape('other case', 'Courses:Read COURSES:READ'),
+  shape('a comma between', 'courses:read,courses:write'),
+  shape('a plus between', 'courses:read+courses:write'),
+  shape('a pattern', 'courses:* * **'),
+  shape('names that objects have', '__proto__ constructor toString'),
+]
+
+/** What scopes of a JWT can be besides: lists are taken as long as each place holds one scope. */
+export const JWT_SCOPES: readonly Shape[] = [
+  shape('a list', ['courses:read', 'orders:read'], ['courses:read', 'orders:read']),
+  shape('an empty list', []),
+]
+
+/** Scopes that make no sense: such a JWT opens nothing at all. RFC 6749 section 3.3. */
+export const BROKEN_SCOPES: readonly unknown[] = [
+  'courses:read\tcourses:write',
+  'courses:read  courses:write',
+  ' courses:read',
+  'courses:read ',
+  'courses:read\n',
+  '"courses:read"',
+  'coursés:read',
+  ['courses:read courses:write'],
+  ['courses:read', ''],
+  ['courses:read', 1],
+  [['courses:read']],
+  { 0: 'courses:read' },
+  1,
+  true,
+  null,
+]
+
+/** What a token must get, worked out from what it means and from nothing of the gateway's. */
+export function expected(where: Place, audience: readonly string[], scopes: readonly string[]): string {
+  const metadata = where.resource.replace(BASE_URL, `${BASE_URL}/.well-known/oauth-protected-resource`)
+  if (!audience.includes(where.resource)) return `401 invalid_token ${metadata}`
+  const isEnough =
+    where.all.every((scope) => scopes.includes(scope)) &&
+    (where.any.length === 0 || where.any.some((scope) => scopes.includes(scope)))
+  return isEnough ? '200' : `403 insufficient_scope ${metadata} ${where.advertised}`
+}

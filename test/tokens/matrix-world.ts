@@ -1,0 +1,152 @@
+import type { Test } from 'tap'
+import type { IssuerConfig } from '../../gateway/identity/issuer-config.ts'
+import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
+import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
+import { startIssuer, type TestIssuer } from '../fixtures/an-issuer.ts'
+import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { send } from '../fixtures/send.ts'
+
+/** The second issuer that is asked about tokens. */
+export const D = 'https://d.test'
+
+/** A route as the test knows it, apart from the gateway's own notion of it. */
+export type Place = {
+  readonly path: string
+  /** What a token has to be for. */
+  readonly resource: string
+  /** All of them. */
+  readonly all: readonly string[]
+  /** One of them. */
+  readonly any: readonly string[]
+  /** What a challenge asks for. */
+  readonly advertised: string
+}
+
+const place = (
+  path: string,
+  resource: string,
+  all: readonly string[],
+  any: readonly string[] = [],
+): Place => ({
+  path,
+  resource: BASE_URL + resource,
+  all,
+  any,
+  advertised: [...all, ...any.slice(0, 1)].join(' '),
+})
+
+/** Places where every issuer counts: they share what is known about tokens. */
+export const SHARED: readonly Place[] = [
+  place('/api/read', '', ['courses:read']),
+  place('/api/write', '', ['courses:write']),
+  place('/api/both', '', ['courses:read', 'orders:read']),
+  place('/api/any', '', [], ['posts:read', 'courses:read']),
+  place('/api/open', '', []),
+  place('/mcp', '/mcp', ['courses:read']),
+  place('/mcp/open', '/mcp', []),
+  // These two meet the route /**, and lie in different resources.
+  place('/mcp/wide', '/mcp', ['posts:read']),
+  place('/wide', '', ['posts:read']),
+]
+
+/** Places where one issuer counts. */
+export const ONLY: Readonly<Record<'a' | 'b' | 'd', Place>> = {
+  a: place('/only-a', '/only-a', ['courses:read']),
+  b: place('/only-b', '/only-b', ['courses:read']),
+  d: place('/only-d', '/only-d', ['courses:read']),
+}
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: matrix
+upstream: api
+defaults: { anonymous: challenge }
+routes:
+  - { name: read, match: { methods: [GET], path: /api/read }, scopes: { all: [courses:read] } }
+  - { name: write, match: { methods: [GET], path: /api/write }, scopes: { all: [courses:write] } }
+  - { name: both, match: { methods: [GET], path: /api/both }, scopes: { all: [courses:read, orders:read] } }
+  - { name: any, match: { methods: [GET], path: /api/any }, scopes: { any: [posts:read, courses:read] } }
+  - { name: open, match: { methods: [GET], path: /api/open } }
+  - { name: mcp, match: { methods: [GET], path: /mcp }, scopes: { all: [courses:read] } }
+  - { name: mcp-open, match: { methods: [GET], path: /mcp/open } }
+  - { name: wide, match: { methods: [GET], path: "/**" }, scopes: { all: [posts:read] } }
+  - { name: only-a, match: { methods: [GET], path: /only-a }, scopes: { all: [courses:read] } }
+  - { name: only-b, match: { methods: [GET], path: /only-b }, scopes: { all: [courses:read] } }
+  - { name: only-d, match: { methods: [GET], path: /only-d }, scopes: { all: [courses:read] } }
+`
+
+/** A gateway with four issuers and five resources. */
+export type Matrix = {
+  readonly under: GatewayUnderTest
+  /** Asked about tokens. */
+  readonly a: TestIssuer
+  /** Its JWTs are verified. */
+  readonly b: JwtIssuer
+  /** The same, with keys of the same names. */
+  readonly c: JwtIssuer
+  /** Asked about tokens, after A. */
+  readonly d: TestIssuer
+  /** What a token gets at a place: `200`, or status, error, metadata and scope of the challenge. */
+  answerAt(where: Place, token: string): Promise<string>
+  /** How often a verdict was known, and how often not, so far. */
+  cache(): Promise<{ readonly hits: number; readonly misses: number }>
+}
+
+export async function startMatrix(t: Test): Promise<Matrix> {
+  const [b, c] = [await startJwtIssuer(), await startJwtIssuer()]
+  const d = await startIssuer({ issuer: D, audience: BASE_URL })
+  t.teardown(() => Promise.all([b.close(), c.close(), d.close()]))
+  const asked: IssuerConfig = {
+    ...aJwtIssuerConfig(D),
+    jwt: undefined,
+  }
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => {
+      const [first] = config.issuers
+      if (first?.introspection === undefined) throw new Error('the first issuer is asked about tokens')
+      const introspection = { ...first.introspection, endpoint: d.endpoint }
+      const catalogue = new Map(config.catalogue)
+      const write = catalogue.get('courses:write')
+      if (write !== undefined) catalogue.set('courses:write', { ...write, implies: ['courses:read'] })
+      return {
+        ...config,
+        catalogue,
+        issuers: [first, aJwtIssuerConfig(b.issuer), aJwtIssuerConfig(c.issuer), { ...asked, introspection }],
+        resources: [
+          { path: '/mcp' },
+          { path: '/only-a', issuers: [BASE_URL] },
+          { path: '/only-b', issuers: [b.issuer] },
+          { path: '/only-d', issuers: [D] },
+        ],
+      }
+    },
+  })
+  const { gateway, issuer: a } = under
+  return {
+    under,
+    a,
+    b,
+    c,
+    d,
+    async answerAt({ path }, token) {
+      const { status, json, headers } = await send(gateway.url + path, { token })
+      if (status < 400) return String(status)
+      const { parameters } = parseChallenge(headers.get('www-authenticate') ?? 'None')
+      return `${status} ${json['error']} ${parameters['resource_metadata']} ${parameters['scope'] ?? ''}`.trim()
+    },
+    async cache() {
+      const { text } = await send(`${gateway.managementUrl}/metrics`)
+      const sum = (name: string) =>
+        [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'gm'))].reduce(
+          (total, [, value]) => total + Number(value),
+          0,
+        )
+      return {
+        hits: sum('scopegate_token_cache_hits_total'),
+        misses: sum('scopegate_token_cache_misses_total'),
+      }
+    },
+  }
+}

@@ -1,0 +1,190 @@
+import t, { type Test } from 'tap'
+import { BASE_URL } from '../fixtures/a-gateway.ts'
+import { AUDIENCES, BROKEN_SCOPES, expected, JWT_SCOPES, SCOPES, type Shape } from './matrix-shapes.ts'
+import { D, type Matrix, ONLY, type Place, SHARED, startMatrix } from './matrix-world.ts'
+
+// Class 48: what is remembered of a token are its claims. Each token is sent to one place first and then to all others, where it
+// must get what it would have got had it never been seen: by audience, scopes and issuer, from the cache each time.
+
+let count = 0
+
+/** Sends a token to one place, then to all; each later answer must come from the cache. */
+async function replay(
+  t: Test,
+  { under, answerAt, cache }: Matrix,
+  token: { readonly what: string; readonly subject: string; readonly text: string },
+  want: (where: Place) => string,
+): Promise<void> {
+  count += 1
+  const first = SHARED[count % SHARED.length] as Place
+  const forwarded = under.upstream.requests.length
+  const got = [await answerAt(first, token.text)]
+  const before = await cache()
+  for (const where of SHARED) got.push(await answerAt(where, token.text))
+  const after = await cache()
+  const wanted = [first, ...SHARED].map(want)
+  t.same(got, wanted, `${token.what}, first sent to ${first.path}`)
+  t.same(
+    { hits: after.hits - before.hits, misses: after.misses - before.misses },
+    { hits: SHARED.length, misses: 0 },
+    'every later answer was judged on a verdict that was known',
+  )
+  const served = under.upstream.requests.slice(forwarded)
+  t.equal(served.length, wanted.filter((one) => one === '200').length, 'nothing else was forwarded')
+  for (const { headers } of served)
+    t.same(
+      headers.filter(([name]) => name === 'x-auth-subject').map(([, value]) => value),
+      [token.subject],
+    )
+}
+
+t.test(
+  'classes 43, 48, 52: audience and scopes of opaque tokens, primed here and replayed there',
+  async (t) => {
+    const matrix = await startMatrix(t)
+    for (const audience of AUDIENCES)
+      for (const scope of SCOPES) {
+        const subject = `opaque-${count}`
+        const text = matrix.a.store(subject, { aud: audience.value, scope: scope.value, sub: subject })
+        const what = `aud ${audience.what}, scope ${scope.what}`
+        await replay(t, matrix, { what, subject, text }, (where) =>
+          expected(where, audience.means, scope.means),
+        )
+      }
+    t.equal(matrix.a.asked.length, AUDIENCES.length * SCOPES.length, 'each token was asked about once')
+    t.equal(matrix.d.asked.length, 0, 'the issuer that knows a token is the last one that is asked')
+  },
+)
+
+t.test('classes 43, 48, 52: audience and scopes of JWTs, primed here and replayed there', async (t) => {
+  const matrix = await startMatrix(t)
+  for (const audience of AUDIENCES)
+    for (const scope of [...SCOPES, ...JWT_SCOPES]) {
+      const subject = `jwt-${count}`
+      const text = matrix.b.sign({ aud: audience.value, scope: scope.value, sub: subject })
+      const what = `aud ${audience.what}, scope ${scope.what}`
+      await replay(t, matrix, { what, subject, text }, (where) =>
+        expected(where, audience.means, scope.means),
+      )
+    }
+  t.equal(matrix.a.asked.length + matrix.d.asked.length, 0, 'nobody is asked about a JWT')
+})
+
+const ALL: Shape['means'] = [
+  BASE_URL,
+  `${BASE_URL}/mcp`,
+  `${BASE_URL}/only-a`,
+  `${BASE_URL}/only-b`,
+  `${BASE_URL}/only-d`,
+]
+const EVERYTHING = 'courses:read courses:write orders:read posts:read'
+
+t.test(
+  'class 52: scopes that do not follow the grammar open nothing, not even what asks for none',
+  async (t) => {
+    const matrix = await startMatrix(t)
+    for (const scope of BROKEN_SCOPES) {
+      const text = matrix.b.sign({ aud: ALL, scope })
+      await replay(t, matrix, { what: JSON.stringify(scope), subject: '', text }, (where) =>
+        expected(where, [], []),
+      )
+    }
+  },
+)
+
+t.test('class 44: a key counts under the name of its own issuer only, whatever it is called', async (t) => {
+  const matrix = await startMatrix(t)
+  const { a, b, c, d } = matrix
+  t.equal(b.key().jwk['kid'], c.key().jwk['kid'], 'both call their key the same')
+  const claims = { aud: ALL, scope: EVERYTHING }
+  for (const [what, text] of [
+    ['signed by C in the name of B', c.sign({ ...claims, iss: b.issuer })],
+    ['signed by B in the name of C', b.sign({ ...claims, iss: c.issuer })],
+    ['signed by B in the name of A', b.sign({ ...claims, iss: BASE_URL })],
+    ['signed by B in the name of D', b.sign({ ...claims, iss: D })],
+  ] as const)
+    await replay(t, matrix, { what, subject: '', text }, (where) => expected(where, [], []))
+  t.equal(a.asked.length, 1, 'A is asked about the token in its name, once')
+  t.equal(d.asked.length, 1, 'and so is D')
+  const nobody = b.sign({ ...claims, iss: 'https://nobody.test' })
+  for (const where of SHARED) t.equal(await matrix.answerAt(where, nobody), expected(where, [], []))
+  t.equal(a.asked.length + d.asked.length, 2, 'nobody is asked about a token in the name of nobody')
+})
+
+t.test(
+  'class 44: at a resource of one issuer the tokens of the others are refused, and nobody is asked',
+  async (t) => {
+    const matrix = await startMatrix(t)
+    const { a, b, d, answerAt } = matrix
+    const tokens = {
+      a: a.store('of-a', { aud: ALL, scope: EVERYTHING }),
+      b: b.sign({ aud: ALL, scope: EVERYTHING }),
+      d: d.store('of-d', { aud: ALL, scope: EVERYTHING }),
+    }
+    for (const [owner, text] of Object.entries(tokens)) {
+      t.equal(await answerAt(SHARED[0] as Place, text), '200', `${owner} is good where every issuer counts`)
+      for (const [name, where] of Object.entries(ONLY)) {
+        const asked = { a: a.asked.length, b: b.asked.length, d: d.asked.length }
+        t.equal(
+          await answerAt(where, text),
+          name === owner ? '200' : expected(where, [], []),
+          `a token of ${owner} at ${where.path}`,
+        )
+        const opaqueAt = owner === 'b' ? undefined : name
+        t.same(
+          { a: a.asked.length - asked.a, b: b.asked.length - asked.b, d: d.asked.length - asked.d },
+          { a: opaqueAt === 'a' ? 1 : 0, b: 0, d: opaqueAt === 'd' ? 1 : 0 },
+          'an opaque token is asked about where it was sent, a JWT nowhere',
+        )
+      }
+    }
+  },
+)
+
+for (const [first, second] of [
+  ['a', 'd'],
+  ['d', 'a'],
+] as const)
+  t.test(
+    `class 49: the same opaque text at two issuers is two tokens, first ${first}, then ${second}`,
+    async (t) => {
+      const matrix = await startMatrix(t)
+      const { a, d, answerAt, under } = matrix
+      const text = 'the-same-text'
+      a.store(text, { aud: ALL, scope: EVERYTHING, sub: 'of-a' })
+      d.store(text, { aud: [`${BASE_URL}/only-d`], scope: 'courses:read', sub: 'of-d' })
+      const subjectAt = async (where: Place) => {
+        t.equal(await answerAt(where, text), '200')
+        return under.upstream.seen('x-auth-subject')
+      }
+      for (let round = 0; round < 3; round++)
+        for (const name of [first, second]) t.same(await subjectAt(ONLY[name]), [`of-${name}`])
+      t.same(await subjectAt(SHARED[0] as Place), ['of-a'], 'where both count, the one that is named first')
+      t.equal(await answerAt(ONLY.b, text), expected(ONLY.b, [], []), 'B is never asked')
+
+      a.revoke(text, { push: false })
+      const both = ['of-a-and-d', 'of-d-alone'] as const
+      a.store(both[0], { aud: ALL, scope: EVERYTHING })
+      d.store(both[0], { aud: ALL, scope: '' })
+      d.store(both[1], { aud: ALL, scope: EVERYTHING })
+      t.equal(await answerAt(ONLY.a, both[0]), '200')
+      t.match(await answerAt(ONLY.d, both[0]), /^403 /, 'what A says about it is no good at D')
+      t.equal(await answerAt(ONLY.d, both[1]), '200')
+      t.match(await answerAt(ONLY.a, both[1]), /^401 /, 'and what D says is no good at A')
+    },
+  )
+
+t.test('class 49: two tokens never share an answer, however many are asked about at once', async (t) => {
+  const { a, under, answerAt } = await startMatrix(t)
+  const names = Array.from({ length: 40 }, (_, index) => `caller-${index}`)
+  for (const name of names) a.store(name, { aud: ALL, scope: EVERYTHING, sub: name })
+  // Each twice: one flight for the two of them, and none with anybody else.
+  const open = SHARED[4] as Place
+  const answers = await Promise.all([...names, ...names].map((name) => answerAt(open, name)))
+  t.ok(answers.every((answer) => answer === '200'))
+  const seen = under.upstream.requests.map(
+    ({ headers }) => headers.find(([name]) => name === 'x-auth-subject')?.[1],
+  )
+  t.same(seen.toSorted(), [...names, ...names].toSorted())
+  t.equal(a.asked.length, names.length)
+})
