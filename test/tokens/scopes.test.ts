@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
+import { decide } from '../../gateway/pipeline/5-decide.ts'
+import { compileScopeCheck } from '../../gateway/routes/scope-check.ts'
+import { NO_IMPLICATION } from '../../oauth/scope-implication.ts'
+import { aCaller } from '../fixtures/a-caller.ts'
+
+// Class 52: a scope text is split at single spaces, and a scope is held when it is a member, letter by letter.
+
+const NAMES = ['courses:read', 'courses:write', 'courses:readwrite', 'courses', 'Courses:read', 'orders:read']
+const RESOURCE = { identifier: 'https://api.test', issuers: ['https://api.test'] }
+const token = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: 'grapheme-ascii', maxLength: 8 }))
+const separator = fc.constantFrom(' ', ' ', ' ', '  ', '\t', ',', '\n', '+', ';', '\u00a0')
+
+/** The grammar of RFC 6749 section 3.3, said in another way than the code says it. */
+function split(text: string): readonly string[] | undefined {
+  const found: string[] = []
+  let current = ''
+  for (const character of [...text, ' ']) {
+    const code = character.codePointAt(0) ?? 0
+    if (character === ' ') {
+      if (current === '') return text === '' ? [] : undefined
+      found.push(current)
+      current = ''
+    } else if (code < 0x21 || code > 0x7e || character === '"' || character === '\\') return undefined
+    else current += character
+  }
+  return found
+}
+
+t.test('class 52: what a scope text holds is what the grammar says, and decides what is let in', async () => {
+  const read = createScopeSets()
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(token, separator), { maxLength: 5 }),
+      fc.uniqueArray(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 }),
+      (parts, all) => {
+        const text = parts.map(([name, between], index) => (index === 0 ? name : between + name)).join('')
+        const granted = read(text)
+        const wanted = split(text)
+        if ((granted === undefined) !== (wanted === undefined)) return false
+        if (granted === undefined || wanted === undefined) return true
+        if ([...granted.set].join(' ') !== [...new Set(wanted)].join(' ')) return false
+        const refusal = decide({ nowSeconds: 0, resource: RESOURCE }, aCaller({ scopes: granted.set }), {
+          anonymous: 'deny',
+          scopes: compileScopeCheck({ all, any: [] }, NO_IMPLICATION),
+        })
+        const missing = all.filter((scope) => !wanted.includes(scope))
+        return missing.length === 0
+          ? refusal === undefined
+          : refusal?.refused === 'scope_missing' && refusal.missing.join() === missing.join()
+      },
+    ),
+    { numRuns: 5_000 },
+  )
+})
