@@ -23,3 +23,12 @@ for (const coding of ['gzip', 'gzip, chunked', 'identity', 'chunked, chunked'])
     t.match(answer, /^HTTP\/1\.1 502 .*x-scopegate-error: 1\r\n.*"error":"upstream_unavailable"/s)
     t.notMatch(answer, /zzzz/)
   })
+
+// Some readers take a number that begins with a zero for an octal one: they would see the answer end elsewhere.
+t.test('a length with zeros in front is passed on without them', async (t) => {
+  const { raw, upstream } = await startGatewayUnderTest(t)
+  upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 0010\r\n\r\n0123456789')
+  const answer = await raw('GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n')
+  t.same(answer.match(/^content-length: .*$/gim), ['content-length: 10'])
+  t.match(answer, /^HTTP\/1\.1 200 .*\r\n\r\n0123456789$/s)
+})

@@ -23,6 +23,7 @@ const TAB = 9
 const COLON = 58
 const MAX_HEADERS = 512
 const DIGITS = /^\d{1,15}$/
+const LENGTH = 'content-length'
 
 /**
  * Reads the head of an answer, strictly: one of the few ways in which two readers of the same bytes could disagree
@@ -58,7 +59,7 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     at += 2
     const value = text.slice(valueFrom, valueTo)
     switch (name) {
-      case 'content-length':
+      case LENGTH:
         if (contentLength !== undefined) throw malformed('it says its length twice')
         contentLength = value
         break
@@ -72,7 +73,11 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     }
     add(headers, name, value)
   }
-  if (contentLength !== undefined && !DIGITS.test(contentLength)) throw malformed('its length is no number')
+  if (contentLength !== undefined) {
+    if (!DIGITS.test(contentLength)) throw malformed('its length is no number')
+    // Zeros in front make it an octal number to some.
+    headers[LENGTH] = String(Number(contentLength))
+  }
   if (coding !== undefined) {
     if (contentLength !== undefined) throw malformed('it says both a length and a transfer coding')
     if (http10) throw malformed('HTTP/1.0 has no transfer coding')
