@@ -1,3 +1,5 @@
+import type { ProofFault } from './identity/dpop/proof-fault.ts'
+
 /** Why a token opens nothing. The first line of each reason is what logs and metrics say. */
 export type TokenFault =
   | { readonly reason: 'malformed' }
@@ -15,8 +17,17 @@ export type TokenFault =
   | { readonly reason: 'bad_signature' }
   | { readonly reason: 'not_yet_valid' }
   | { readonly reason: 'wrong_audience' }
-  /** Bound to a key that a Bearer request does not prove. RFC 9449 section 7.2, RFC 8705 section 3. */
+  /** Bound to something that cannot be checked here. RFC 7800 section 3.1. */
   | { readonly reason: 'sender_constrained' }
+  /** Bound to a key, and sent as a Bearer token. RFC 9449 section 7.2. */
+  | { readonly reason: 'proof_missing' }
+  /** Sent with a DPoP proof, and bound to no key. RFC 9449 section 7.1. */
+  | { readonly reason: 'not_bound' }
+  /** The proof is of another key. */
+  | { readonly reason: 'wrong_key' }
+  /** Bound to a certificate, and sent without one. RFC 8705 section 3. */
+  | { readonly reason: 'certificate_missing' }
+  | { readonly reason: 'wrong_certificate' }
   /** Active, but without a claim that a resource needs, such as `exp`. */
   | { readonly reason: 'claims_missing' }
   /** A claim that is there, and makes no sense. */
@@ -43,6 +54,10 @@ export type Refusal =
       readonly needed: readonly string[]
     }
   | { readonly refused: 'token_invalid'; readonly fault: TokenFault }
+  /** A DPoP proof that proves nothing. RFC 9449 section 7.1 `invalid_dpop_proof`. */
+  | { readonly refused: 'proof_invalid'; readonly fault: ProofFault }
+  /** A DPoP proof without a nonce that is good now. RFC 9449 section 9 `use_dpop_nonce`. */
+  | { readonly refused: 'proof_nonce'; readonly nonce: string }
   /** The issuer gave no answer: nobody can say whether the token is good. */
   | { readonly refused: 'token_unverifiable'; readonly retryAfterSeconds: number }
   /** `needed` is all that the operation asks for, `missing` what the token lacks of it, in policy order. */

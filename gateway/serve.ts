@@ -7,6 +7,7 @@ import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { toResources } from './config/to-resources.ts'
 import type { GatewayOptions } from './gateway-options.ts'
+import { openProofs } from './identity/dpop/open-proofs.ts'
 import type { OpenIssuer } from './identity/open-issuer.ts'
 import type { RevocationChannels } from './identity/revocation-channels.ts'
 import { createTokenVerdicts } from './identity/token-verdicts.ts'
@@ -130,9 +131,17 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     onFallback: metrics.rateLimitFallback,
   })
   const limiter = rateLimiter
+  const proofs = await openProofs({
+    redis: config.redis,
+    nonceSecret: config.dpop.nonceSecret,
+    logger,
+    tickMs: () => performance.now(),
+    onAlone: metrics.proofAlone,
+  })
   const unmatchedMeter = metrics.route('-')
   pipeline = createPipeline({
     rateLimiter: limiter,
+    proofs,
     snapshot: () => snapshot,
     verdicts,
     baseUrl: config.baseUrl,
@@ -179,6 +188,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     () => sessions.close(),
     () => accessLog.flush(),
     () => limiter.close(),
+    () => proofs.close(),
     () => documents.close(),
     ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),

@@ -1,7 +1,16 @@
+import { DPOP_ALGORITHMS } from './dpop-algorithms.ts'
+
 /** What a challenge tells a client. All values are plain text; quoting happens here. */
 export type Challenge = {
-  /** RFC 6750 section 3.1; left out when the request carried no credentials. */
-  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  /** How a token is to be sent: `Bearer` unless it says otherwise. */
+  readonly scheme?: 'Bearer' | 'DPoP'
+  /** RFC 6750 section 3.1, RFC 9449 section 7.1; left out when the request carried no credentials. */
+  readonly error?:
+    | 'invalid_request'
+    | 'invalid_token'
+    | 'insufficient_scope'
+    | 'invalid_dpop_proof'
+    | 'use_dpop_nonce'
   readonly errorDescription?: string
   /** What the operation needs, space-separated. RFC 6750 section 3. */
   readonly scope?: string
@@ -10,10 +19,11 @@ export type Challenge = {
 }
 
 /**
- * Writes the value of a `WWW-Authenticate` header with the Bearer scheme.
- * Source: RFC 6750 section 3, RFC 9728 section 5.1.
+ * Writes one challenge of a `WWW-Authenticate` header. A DPoP one says what proofs may be signed with.
+ * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9449 section 7.1.
  */
 export function formatChallenge(challenge: Challenge): string {
+  const { scheme = 'Bearer' } = challenge
   const parameters: string[] = []
   if (challenge.error !== undefined) parameters.push(`error="${challenge.error}"`)
   if (challenge.errorDescription !== undefined)
@@ -21,7 +31,8 @@ export function formatChallenge(challenge: Challenge): string {
   if (challenge.scope !== undefined) parameters.push(`scope="${quotable(challenge.scope)}"`)
   if (challenge.resourceMetadata !== undefined)
     parameters.push(`resource_metadata="${quotable(challenge.resourceMetadata)}"`)
-  return parameters.length === 0 ? 'Bearer' : `Bearer ${parameters.join(', ')}`
+  if (scheme === 'DPoP') parameters.push(`algs="${DPOP_ALGORITHMS.join(' ')}"`)
+  return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
 }
 
 /** RFC 6750 section 3: error_description holds %x20-21 / %x23-5B / %x5D-7E, so no quote and no backslash. */

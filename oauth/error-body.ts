@@ -4,6 +4,8 @@ export type GatewayErrorCode =
   | 'unauthorized'
   | 'invalid_token'
   | 'insufficient_scope'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
   | 'access_denied'
   | 'not_found'
   | 'method_not_allowed'

@@ -1,3 +1,4 @@
+import { DPOP_ALGORITHMS } from './dpop-algorithms.ts'
 import { ENDPOINTS } from './endpoints.ts'
 
 /** Protected Resource Metadata. Source: RFC 9728 section 2. */
@@ -6,6 +7,7 @@ export type ProtectedResourceMetadata = {
   readonly authorization_servers: readonly string[]
   readonly scopes_supported: readonly string[]
   readonly bearer_methods_supported: readonly ['header']
+  readonly dpop_signing_alg_values_supported: typeof DPOP_ALGORITHMS
   readonly resource_name: string
   readonly resource_documentation: string
 }
@@ -27,6 +29,7 @@ export function protectedResourceMetadata(resource: {
     authorization_servers: resource.issuers,
     scopes_supported: resource.scopes,
     bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
     resource_name: resource.name,
     resource_documentation: resource.documentation,
   }

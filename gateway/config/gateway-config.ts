@@ -62,6 +62,8 @@ export type GatewayConfig = {
     readonly ttlWithoutPushMs: number
     readonly negativeTtlMs: number
   }
+  /** The secret that nonces of DPoP proofs are made with; undefined: proofs need none. */
+  readonly dpop: { readonly nonceSecret: string | undefined }
   readonly limits: {
     /** Where no route says otherwise. */
     readonly bodyBytes: number

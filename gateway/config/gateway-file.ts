@@ -125,6 +125,21 @@ export const GatewayFile = Type.Object(
         { description: 'what is remembered about tokens' },
       ),
     ),
+    dpop: Type.Optional(
+      Type.Object(
+        {
+          nonce: Type.Optional(
+            Type.Enum(['off', 'required'], {
+              description: 'whether proofs need a nonce that the gateway gave: off or required',
+            }),
+          ),
+          nonceSecretFile: Type.Optional(
+            FilePath('file with the secret that nonces are made with, the same for every replica'),
+          ),
+        },
+        { description: 'tokens that are bound to a key of the client (RFC 9449)' },
+      ),
+    ),
     limits: Type.Optional(
       Type.Object(
         {

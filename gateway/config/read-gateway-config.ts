@@ -11,6 +11,7 @@ import { findContradictions } from './find-contradictions.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import { GatewayFile } from './gateway-file.ts'
 import { readClientSecrets } from './read-client-secret.ts'
+import { readNonceSecret } from './read-nonce-secret.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
 
@@ -21,7 +22,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
- * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C342 of resources.
+ * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C342 of resources, C350 of DPoP.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -46,6 +47,7 @@ export function readGatewayConfig(options: {
     }),
   )
   const clientSecrets = attempt(() => readClientSecrets(value.issuers))
+  const nonceSecret = attempt(() => readNonceSecret(value.dpop))
   const authorities = new Map<string, string>()
   const believe = (caFile: string | undefined, setting: string): void => {
     const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile, setting))
@@ -67,7 +69,13 @@ export function readGatewayConfig(options: {
   )
     throw new ConfigError(problems)
   return {
-    config: toGatewayConfig(value, { catalogue, upstreams: upstreams.value, authorities, clientSecrets }),
+    config: toGatewayConfig(value, {
+      catalogue,
+      upstreams: upstreams.value,
+      authorities,
+      clientSecrets,
+      nonceSecret,
+    }),
     warnings: [...gateway.warnings, ...upstreams.warnings],
   }
 }

@@ -19,6 +19,7 @@ export function toGatewayConfig(
     readonly authorities: ReadonlyMap<string, string>
     /** By issuer. */
     readonly clientSecrets: ReadonlyMap<string, string>
+    readonly nonceSecret: string | undefined
   },
 ): GatewayConfig {
   const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
@@ -59,6 +60,7 @@ export function toGatewayConfig(
       ttlWithoutPushMs: milliseconds(tokenCache.ttlWithoutPush),
       negativeTtlMs: milliseconds(tokenCache.negativeTtl),
     },
+    dpop: { nonceSecret: read.nonceSecret },
     limits: {
       bodyBytes: bytes(limits.body),
       headersBytes: bytes(limits.headers),

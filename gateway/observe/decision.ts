@@ -6,6 +6,7 @@ export type Decision = {
     | 'anonymous'
     | 'invalid_request'
     | 'invalid_token'
+    | 'invalid_proof'
     | 'expired'
     | 'wrong_audience'
     | 'insufficient_scope'

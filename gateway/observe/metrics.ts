@@ -25,6 +25,8 @@ export type Metrics = RevocationMeter & {
   issuer(name: string): IssuerMeter
   /** Counts limits that were kept without Redis, although it is configured. */
   rateLimitFallback(reason: FallbackReason): void
+  /** Counts a DPoP proof that only this process knows of, although Redis is configured. */
+  readonly proofAlone: () => void
   /** Counts a connection that was closed because there were too many. */
   readonly connectionRefused: () => void
   /** Counts a request refused because there was too much to do. */
@@ -87,6 +89,11 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
   })
   const fallback = keep((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
+  const proofsAlone = new Counter({
+    name: 'scopegate_dpop_replay_fallback_total',
+    help: 'DPoP proofs that were looked for in this process alone because Redis was away, given up, or failed.',
+    registers,
+  })
   const connectionsRefused = new Counter({
     name: 'scopegate_connections_refused_total',
     help: 'Connections closed because there were too many.',
@@ -102,6 +109,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     issuer: createIssuerMeters(registers, sources.issuers),
     ...createRevocationMeter(registers, sources.heardIssuers),
     rateLimitFallback: (reason) => fallback(reason).inc(),
+    proofAlone: () => proofsAlone.inc(),
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,
     policies: createPolicyMetrics(registers),

@@ -1,7 +1,11 @@
 import type { Refusal } from '../refusal.ts'
 
 /** What a request offers as proof of who calls. */
-export type Credentials = { readonly kind: 'anonymous' } | { readonly kind: 'bearer'; readonly token: string }
+export type Credentials =
+  | { readonly kind: 'anonymous' }
+  | { readonly kind: 'bearer'; readonly token: string }
+  /** With a proof in `DPoP` that nobody has looked at. */
+  | { readonly kind: 'dpop'; readonly token: string }
 
 /**
  * Where a token may stand: the `Authorization` header, how many of them there were, and the query, where none may be.
@@ -9,19 +13,23 @@ export type Credentials = { readonly kind: 'anonymous' } | { readonly kind: 'bea
 export type CredentialsInput = {
   readonly authorization: string | undefined
   readonly authorizationCount: number
+  /** What `DPoP` holds. */
+  readonly proof?: string | undefined
   readonly query: string
 }
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
-const SCHEME = /^bearer(?: |$)/i
-// b64token of RFC 6750 section 2.1; RFC 9110 section 11.6.2 allows more than one space before it.
+const SCHEME = /^(?:bearer|dpop)(?: |$)/i
+// b64token of RFC 6750 section 2.1, token68 for DPoP; RFC 9110 section 11.6.2 allows more than one space before it.
 const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
+const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
 
 /**
  * Stage 3: finds the access token. It travels in `Authorization` and nowhere else; a credential that cannot be
  * read is refused, never taken for none.
- * Source: RFC 6750 sections 2.1 and 3.1.
- * @returns the credentials; `credentials_ambiguous` for two, or one in the query; `token_invalid` for anything else.
+ * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
+ * @returns the credentials; `credentials_ambiguous` for two, or one in the query; `proof_invalid` for DPoP without a proof;
+ * `token_invalid` for anything else.
  */
 export function readToken(
   input: CredentialsInput,
@@ -35,6 +43,11 @@ export function readToken(
   if (authorization.length > rules.tokenLimitBytes) return invalid('malformed')
   const token = BEARER.exec(authorization)?.[1]
   if (token !== undefined) return { kind: 'bearer', token }
+  const bound = DPOP.exec(authorization)?.[1]
+  if (bound !== undefined)
+    return input.proof === undefined
+      ? { refused: 'proof_invalid', fault: 'missing' }
+      : { kind: 'dpop', token: bound }
   return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
 }
 

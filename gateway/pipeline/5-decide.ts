@@ -1,4 +1,6 @@
 import type { Caller } from '../identity/caller.ts'
+import { checkConfirmation } from '../identity/check-confirmation.ts'
+import { NOTHING_PROVEN, type Proven } from '../identity/proven.ts'
 import type { Refusal } from '../refusal.ts'
 import type { AnonymousRule } from '../routes/policy-route.ts'
 import type { Resource } from '../routes/resource.ts'
@@ -9,6 +11,8 @@ export type DecisionRequest = {
   readonly nowSeconds: number
   /** What the token must be meant for, and who may have issued it: that of the path that was asked for. */
   readonly resource: Pick<Resource, 'identifier' | 'issuers'>
+  /** What else the request shows; undefined: a Bearer token, and no certificate. */
+  readonly proven?: Proven | undefined
 }
 
 /** What a route asks of its callers. */
@@ -38,9 +42,8 @@ export function decide(
   }
   if (caller.notBeforeSeconds !== undefined && caller.notBeforeSeconds > request.nowSeconds)
     return { refused: 'token_invalid', fault: { reason: 'not_yet_valid' } }
-  // RFC 9449 section 7.2, RFC 8705 section 3: a request proves no key so far, so a bound token opens nothing.
-  if (caller.confirmation !== undefined)
-    return { refused: 'token_invalid', fault: { reason: 'sender_constrained' } }
+  const unproven = checkConfirmation(caller.confirmation, request.proven ?? NOTHING_PROVEN)
+  if (unproven !== undefined) return { refused: 'token_invalid', fault: unproven }
   if (!caller.audience.includes(request.resource.identifier))
     return { refused: 'token_invalid', fault: { reason: 'wrong_audience' } }
   if (rule.scopes === undefined) return undefined

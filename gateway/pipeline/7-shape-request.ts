@@ -10,6 +10,8 @@ export type ShapeRequestInput = {
   readonly assertion: string | undefined
   /** Whether `Authorization` and `Cookie` are for the upstream. */
   readonly forwardsCredentials: boolean
+  /** Whether the DPoP proof is: the authorization server checks those that are made for it. */
+  readonly forwardsProof: boolean
   readonly requestId: string
   readonly clientAddress: string
   /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, `via`: the same for every request. */
@@ -28,6 +30,7 @@ export function shapeRequest(input: ShapeRequestInput): string[] {
     if (headers.authorization !== undefined) shaped.push('authorization', headers.authorization)
     if (headers.cookie !== undefined) shaped.push('cookie', headers.cookie)
   }
+  if (input.forwardsProof && headers.proof !== undefined) shaped.push('dpop', headers.proof)
   if (headers.body === 'sized') shaped.push('content-length', String(headers.contentLength))
   if (caller !== undefined) for (const part of caller.identityHeaders) shaped.push(part)
   if (input.assertion !== undefined) shaped.push('x-auth-assertion', input.assertion)

@@ -8,6 +8,8 @@ export type CleanHeaders = {
   readonly endToEnd: string[]
   readonly authorization: string | undefined
   readonly authorizationCount: number
+  /** The DPoP proof; several lines are joined by commas, and then none. RFC 9449 section 4.1. */
+  readonly proof: string | undefined
   /** All `Cookie` lines as one. RFC 6265 section 5.4 joins with `; `. */
   readonly cookie: string | undefined
   readonly userAgent: string | undefined
@@ -34,6 +36,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
   let connection: string | undefined
   let authorization: string | undefined
   let authorizationCount = 0
+  let proof: string | undefined
   let cookie: string | undefined
   let userAgent: string | undefined
   let contentLength: string | undefined
@@ -60,6 +63,9 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
       case 'authorization':
         authorization = value
         authorizationCount += 1
+        break
+      case 'dpop':
+        proof = proof === undefined ? value : `${proof}, ${value}`
         break
       case 'cookie':
         cookie = cookie === undefined ? value : `${cookie}; ${value}`
@@ -97,6 +103,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     endToEnd: withoutNominated(endToEnd, nominated),
     authorization,
     authorizationCount,
+    proof,
     cookie,
     userAgent,
     body: transferEncoding !== undefined ? 'chunked' : bytes > 0 ? 'sized' : 'none',

@@ -6,13 +6,13 @@ export const CORS_HEADERS: readonly string[] = [
   'access-control-allow-origin',
   '*',
   'access-control-expose-headers',
-  'WWW-Authenticate, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Mcp-Session-Id',
+  'WWW-Authenticate, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Mcp-Session-Id, DPoP-Nonce',
 ]
 
 /** What a preflight of an API route allows besides the methods. A browser asks again after ten minutes. */
 export const PREFLIGHT_HEADERS: readonly string[] = [
   'access-control-allow-headers',
-  'authorization, content-type, mcp-protocol-version, mcp-method, mcp-name, traceparent, idempotency-key',
+  'authorization, content-type, dpop, mcp-protocol-version, mcp-method, mcp-name, traceparent, idempotency-key',
   'access-control-max-age',
   '600',
 ]

@@ -11,6 +11,10 @@ export function decisionOf(refusal: Refusal): Decision | undefined {
     case 'token_invalid':
       if (refusal.fault.reason === 'expired') return DENIED.expired
       return refusal.fault.reason === 'wrong_audience' ? DENIED.wrongAudience : DENIED.invalidToken
+    case 'proof_invalid':
+      return DENIED.invalidProof
+    case 'proof_nonce':
+      return NONCE_NEEDED
     case 'token_unverifiable':
       return DENIED.unverifiable
     case 'scope_missing':
@@ -23,10 +27,13 @@ export function decisionOf(refusal: Refusal): Decision | undefined {
 }
 
 const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
+/** The client comes again with the nonce that it was told. */
+const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
 const DENIED = {
   anonymous: { decision: 'deny', reason: 'anonymous' },
   expired: { decision: 'deny', reason: 'expired' },
   insufficientScope: { decision: 'deny', reason: 'insufficient_scope' },
+  invalidProof: { decision: 'deny', reason: 'invalid_proof' },
   invalidRequest: { decision: 'deny', reason: 'invalid_request' },
   invalidToken: { decision: 'deny', reason: 'invalid_token' },
   rateLimited: { decision: 'deny', reason: 'rate_limited' },

@@ -28,7 +28,17 @@ export function describeTokenFault(fault: TokenFault, tokenEndpoint: string | un
     case 'wrong_audience':
       return 'The access token is meant for another resource. Ask for one whose resource is this API.'
     case 'sender_constrained':
-      return 'The access token is bound to a key; it cannot be sent as a Bearer token.'
+      return 'The access token is bound to something that this API cannot check.'
+    case 'proof_missing':
+      return 'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in DPoP.'
+    case 'not_bound':
+      return 'The access token is bound to no key. Send it as: Authorization: Bearer <access token>.'
+    case 'wrong_key':
+      return 'The DPoP proof is signed with another key than the one that the access token is bound to.'
+    case 'certificate_missing':
+      return 'The access token is bound to a client certificate. Send it on a connection with that certificate.'
+    case 'wrong_certificate':
+      return 'The access token is bound to another client certificate than that of this connection.'
     case 'claims_missing':
       return 'The access token lacks claims that this API needs.'
     case 'claims_invalid':

@@ -9,11 +9,12 @@ const NOTHING: readonly string[] = []
 
 /** What a client hears that is refused. */
 export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
-  const { requestId, resource } = served
+  const { requestId, resource, credential } = served
   const { status, headers, body } = refuse(refusal, {
     requestId,
     resourceMetadata: resource.metadataUrl,
     tokenEndpoint: resource.tokenEndpoint,
+    credential,
   })
   return {
     status,
@@ -32,6 +33,7 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
       '1',
       ...headers,
       ...served.rateHeaders,
+      ...served.nonceHeaders,
       ...(served.route?.kind === 'authorization_server' ? NOTHING : CORS_HEADERS),
     ],
     body,

@@ -1,3 +1,4 @@
+import type { VerifyProofOptions } from '../identity/dpop/verify-proof.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
@@ -15,6 +16,8 @@ export type PipelineOptions = {
   /** Read once per request: each request sees exactly one. */
   readonly snapshot: () => Snapshot
   readonly verdicts: TokenVerdicts
+  /** What DPoP proofs are held against. */
+  readonly proofs: VerifyProofOptions
   readonly rateLimiter: Pick<RateLimiter, 'take'>
   /** The public address, without a trailing slash. */
   readonly baseUrl: string

@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Caller } from '../identity/caller.ts'
+import type { Proven } from '../identity/proven.ts'
 import { formatRateLimit, type RateLimit, type RateVerdict } from '../limits/rate-limit.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
 import type { ApiRoute, AuthorizationServerRoute } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
 import type { EndableAnswer } from '../upstreams/forward-request.ts'
-import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
 import { canonicalise } from './1-canonicalise.ts'
 import { matchRoute } from './2-match-route.ts'
 import { readToken } from './3-read-token.ts'
@@ -22,6 +22,7 @@ import type { CanonicalRequest } from './canonical-request.ts'
 import { CORS_HEADERS } from './cors-headers.ts'
 import { documentAnswer, optionsAnswer } from './own-answers.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
+import { proveHolder } from './prove-holder.ts'
 import { createReceiver } from './receive-request.ts'
 import { createRequestBooks } from './request-books.ts'
 import { rewritePath } from './rewrite-path.ts'
@@ -115,12 +116,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     served.resource = route.resourceOf(canonical.path)
     if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined)
       return respond(served, optionsAnswer(served, route.methods))
-    const { authorization, authorizationCount } = canonical.headers
-    const credentials = readToken({ authorization, authorizationCount, query: canonical.query }, tokenRules)
+    const { authorization, authorizationCount, proof } = canonical.headers
+    const credentials = readToken(
+      { authorization, authorizationCount, proof, query: canonical.query },
+      tokenRules,
+    )
     if ('refused' in credentials) return refuse(served, credentials)
     if (credentials.kind === 'anonymous') return decideApi(served, route, canonical)
 
     served.token = credentials.token
+    served.credential = credentials.kind
     const caller = validateToken(credentials.token, served.resource.issuers, {
       verdicts,
       onFailure: (error) => options.report('introspection_failed', served.requestId, error),
@@ -147,6 +152,26 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function validated(served: Served, route: ApiRoute, canonical: CanonicalRequest, answer: Caller | Refusal) {
     if ('refused' in answer) return refuse(served, answer)
     served.caller = answer
+    if (answer.confirmation === undefined && served.credential === 'bearer')
+      return decideApi(served, route, canonical)
+    const proven = proveHolder(served, answer, { proofs: options.proofs, rules: canonicalRules, nowMs })
+    if (!(proven instanceof Promise)) return proved(served, route, canonical, proven)
+    proven.then(
+      (known) => {
+        if (served.response.destroyed) return
+        try {
+          proved(served, route, canonical, known)
+        } catch (error) {
+          broke(served, error)
+        }
+      },
+      (error) => broke(served, error),
+    )
+  }
+
+  function proved(served: Served, route: ApiRoute, canonical: CanonicalRequest, proven: Proven | Refusal) {
+    if ('refused' in proven) return refuse(served, proven)
+    served.proven = proven
     decideApi(served, route, canonical)
   }
 
@@ -158,8 +183,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     send(served, route, canonical)
   }
 
-  function decideOn({ resource }: Served, caller: Caller | undefined, route: ApiRoute): Refusal | undefined {
-    return decide({ nowSeconds: nowMs() / 1_000, resource }, caller, route.access)
+  function decideOn(
+    { resource, proven }: Served,
+    caller: Caller | undefined,
+    route: ApiRoute,
+  ): Refusal | undefined {
+    return decide({ nowSeconds: nowMs() / 1_000, resource, proven }, caller, route.access)
   }
 
   function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
@@ -234,6 +263,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         caller: served.caller,
         assertion: isApi && served.caller !== undefined ? route.assert?.(served.caller, nowMs()) : undefined,
         forwardsCredentials: !isApi || route.forwardsCredentials,
+        forwardsProof: !isApi,
         requestId,
         clientAddress: served.clientAddress,
         fixedHeaders,
@@ -269,10 +299,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { place, answer } = opening
     const refusal = refuseHandshake(served.request, opening)
     if (refusal !== undefined) {
-      if (refusal.refused === 'upstream_broken') {
-        route.upstream.meter.failed('protocol')
-        options.report('upstream_failed', served.requestId, misunderstood())
-      }
       refuse(served, refusal)
       return
     }
@@ -280,7 +306,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     response.removeAllListeners('close')
     const headers = shapeResponse(answer, {
       requestId: served.requestId,
-      added: served.rateHeaders,
+      added: [...served.rateHeaders, ...served.nonceHeaders],
       ownsRateLimit: served.rate !== undefined,
       ownsCors: true,
       closes: false,
@@ -324,5 +350,7 @@ const AMBIGUOUS_CREDENTIALS: Refusal = {
 
 function addedHeaders(served: Served, isApi: boolean): readonly string[] {
   if (!isApi) return NOTHING
-  return served.rate === undefined ? CORS_HEADERS : [...CORS_HEADERS, ...served.rateHeaders]
+  const { rate, rateHeaders, nonceHeaders } = served
+  if (rate === undefined && nonceHeaders.length === 0) return CORS_HEADERS
+  return [...CORS_HEADERS, ...rateHeaders, ...nonceHeaders]
 }

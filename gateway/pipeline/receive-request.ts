@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { NOTHING_PROVEN } from '../identity/proven.ts'
 import { givenRequestId } from '../observe/request-id.ts'
 import type { Tunnel } from '../take-upgrade.ts'
 import { clientAddress } from './client-address.ts'
@@ -36,6 +37,9 @@ export function createReceiver(
       clientAddress: proxied ? addressBehind(peer, request) : peer,
       tunnel,
       token: undefined,
+      credential: 'bearer',
+      proven: NOTHING_PROVEN,
+      nonceHeaders: NO_HEADERS,
       canonical: undefined,
       route: undefined,
       resource: rootResource,

@@ -18,6 +18,7 @@ export function refuse(refusal: Refusal, options: RefuseOptions): RefusalAnswer 
   const wire = toWire(refusal, options)
   const headers: string[] = []
   if (wire.challenge !== undefined) headers.push('www-authenticate', wire.challenge)
+  if (wire.nonce !== undefined) headers.push('dpop-nonce', wire.nonce)
   if (wire.allow !== undefined) headers.push('allow', wire.allow.join(', '))
   if (wire.retryAfterSeconds !== undefined) headers.push('retry-after', String(wire.retryAfterSeconds))
   const body: ErrorBody = {

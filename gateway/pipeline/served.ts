@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../identity/caller.ts'
+import type { Proven } from '../identity/proven.ts'
 import type { RateVerdict } from '../limits/rate-limit.ts'
 import type { Decision } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
@@ -21,6 +22,12 @@ export type Served = {
   /** The connection, when the client asks to turn it into a WebSocket. */
   readonly tunnel: Tunnel | undefined
   token: string | undefined
+  /** How the token was sent; what is refused is refused in those words. */
+  credential: 'bearer' | 'dpop'
+  /** What the request shows besides the token. */
+  proven: Proven
+  /** The nonce that a client is to use next: name, value. */
+  nonceHeaders: readonly string[]
   canonical: CanonicalRequest | undefined
   route: Route | undefined
   /** What a token must be for; that of the whole API until the route is known. */

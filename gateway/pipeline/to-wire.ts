@@ -2,6 +2,7 @@ import { formatChallenge } from '../../oauth/challenge.ts'
 import type { GatewayErrorCode } from '../../oauth/error-body.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Refusal } from '../refusal.ts'
+import { describeProofFault } from './describe-proof-fault.ts'
 import { describeTokenFault } from './describe-token-fault.ts'
 
 /** What an answer to a refusal says besides the refusal itself. */
@@ -11,6 +12,8 @@ export type RefuseOptions = {
   readonly resourceMetadata: string
   /** Where a token can be refreshed; undefined when somebody else issues them. */
   readonly tokenEndpoint: string | undefined
+  /** How the client sent its token: a challenge answers in the same scheme. */
+  readonly credential?: 'bearer' | 'dpop'
 }
 
 /** What one refusal means on the wire. `challenge` is the value of `WWW-Authenticate`. */
@@ -22,6 +25,8 @@ export type Wire = {
   readonly scope?: string
   readonly retryAfterSeconds?: number
   readonly allow?: readonly string[]
+  /** The value of `DPoP-Nonce`. RFC 9449 section 9. */
+  readonly nonce?: string
 }
 
 /** Refusals that are always the same to the client. */
@@ -57,7 +62,8 @@ const FIXED = {
 
 /** Says a refusal in status, words and challenge: the one switch over all of them. */
 export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
-  const { resourceMetadata } = options
+  const { resourceMetadata, credential } = options
+  const scheme = credential === 'dpop' ? 'DPoP' : 'Bearer'
   switch (refusal.refused) {
     case 'request_timed_out':
     case 'body_timed_out':
@@ -81,17 +87,28 @@ export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
       return { status: 405, error: 'method_not_allowed', description, allow }
     }
     case 'credentials_ambiguous':
-      return refuseToken('invalid_request', refusal.detail, { resourceMetadata })
+      return refuseToken('invalid_request', refusal.detail, { resourceMetadata, scheme })
     case 'token_missing':
       return tokenMissing(refusal.anonymous, refusal.needed, resourceMetadata)
     case 'token_invalid': {
       const description = describeTokenFault(refusal.fault, options.tokenEndpoint)
-      return refuseToken('invalid_token', description, { resourceMetadata })
+      const offersDpop = refusal.fault.reason === 'proof_missing'
+      return refuseToken('invalid_token', description, { resourceMetadata, scheme, offersDpop })
+    }
+    case 'proof_invalid':
+      return refuseToken('invalid_dpop_proof', describeProofFault(refusal.fault), {
+        resourceMetadata,
+        scheme: 'DPoP',
+      })
+    case 'proof_nonce': {
+      const description = 'The DPoP proof needs the nonce in the header DPoP-Nonce of this answer.'
+      const { nonce } = refusal
+      return { ...refuseToken('use_dpop_nonce', description, { resourceMetadata, scheme: 'DPoP' }), nonce }
     }
     case 'scope_missing': {
       const scope = refusal.needed.join(' ')
       const description = `The access token lacks ${refusal.missing.join(' ')}. Ask for a token with: ${scope}.`
-      return refuseToken('insufficient_scope', description, { scope, resourceMetadata })
+      return refuseToken('insufficient_scope', description, { scope, resourceMetadata, scheme })
     }
     case 'token_unverifiable':
       return later(503, 'upstream_unavailable', refusal, 'The access token cannot be checked right now.')

@@ -10,6 +10,7 @@ export type HeaderKind =
   | 'connection'
   | 'host'
   | 'authorization'
+  | 'dpop'
   | 'cookie'
   | 'content-length'
   | 'transfer-encoding'
@@ -73,6 +74,7 @@ const READ = [
   'connection',
   'host',
   'authorization',
+  'dpop', // a proof is for this server alone: RFC 9449 section 4.1
   'cookie',
   'content-length',
   'transfer-encoding',

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import type { LooseJson } from '../fixtures/loose-json.ts'
 
@@ -16,6 +17,7 @@ t.test(
       authorization_servers: [BASE_URL],
       scopes_supported: ['courses:read', 'courses:write', 'orders:read', 'posts:read', 'pages:read'],
       bearer_methods_supported: ['header'],
+      dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
       resource_name: 'Test API',
       resource_documentation: `${BASE_URL}/auth.md`,
     })

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
@@ -45,6 +46,7 @@ t.test('§3.1 of RFC 9728: each resource has a document of its own, under its ow
     authorization_servers: [b.issuer],
     scopes_supported: ['orders:read', 'posts:read'],
     bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
     resource_name: 'Tools',
     resource_documentation: 'https://docs.test/mcp',
   })

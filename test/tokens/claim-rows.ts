@@ -163,18 +163,20 @@ const SCOPES: readonly Row[] = [
 
 const THUMBPRINT = 'A'.repeat(43)
 const BOUND: readonly Row[] = [
-  ...[
-    { jkt: THUMBPRINT },
-    { 'x5t#S256': THUMBPRINT },
-    { jkt: 'x' },
-    {},
-    null,
-    [],
-    'x',
-    { jwk: {} },
-    { jkt: THUMBPRINT, kid: 'x' },
-  ].map((cnf) =>
-    claims(48, `cnf ${JSON.stringify(cnf)}, sent as a Bearer token`, 'sender_constrained', () => ({ cnf })),
+  ...(
+    [
+      [{ jkt: THUMBPRINT }, 'proof_missing'],
+      [{ 'x5t#S256': THUMBPRINT }, 'certificate_missing'],
+      [{ jkt: 'x' }, 'sender_constrained'],
+      [{}, 'sender_constrained'],
+      [null, 'sender_constrained'],
+      [[], 'sender_constrained'],
+      ['x', 'sender_constrained'],
+      [{ jwk: {} }, 'sender_constrained'],
+      [{ jkt: THUMBPRINT, kid: 'x' }, 'sender_constrained'],
+    ] as const
+  ).map(([cnf, reason]) =>
+    claims(48, `cnf ${JSON.stringify(cnf)}, sent as a Bearer token`, reason, () => ({ cnf })),
   ),
 ]
 

@@ -38,16 +38,7 @@ for (const authorization of [
     },
   )
 
-for (const authorization of [
-  '',
-  'Basic YTpi',
-  'DPoP abc',
-  'Digest x',
-  'abc',
-  'Bearerabc',
-  ' ',
-  'Token token="a"',
-])
+for (const authorization of ['', 'Basic YTpi', 'Digest x', 'abc', 'Bearerabc', ' ', 'Token token="a"'])
   t.test(`§2.1 another scheme is invalid, not absent: ${JSON.stringify(authorization)}`, async (t) => {
     t.same(read({ authorization }), { refused: 'token_invalid', fault: { reason: 'unsupported_scheme' } })
   })
@@ -84,4 +75,16 @@ t.test('§2.1 a token is a b64token', async (t) => {
 
 t.test('readToken() takes a request without credentials for what it is', async (t) => {
   t.same(read({}), { kind: 'anonymous' })
+})
+
+t.test('RFC 9449 §7.1 a token of the scheme DPoP comes with a proof', async (t) => {
+  for (const scheme of ['DPoP', 'dpop', 'DPOP']) {
+    t.same(read({ authorization: `${scheme} abc`, proof: 'p' }), { kind: 'dpop', token: 'abc' })
+    t.same(read({ authorization: `${scheme} abc` }), { refused: 'proof_invalid', fault: 'missing' })
+    t.same(read({ authorization: `${scheme} a b`, proof: 'p' }), {
+      refused: 'token_invalid',
+      fault: { reason: 'malformed' },
+    })
+  }
+  t.same(read({ authorization: 'Bearer abc', proof: 'p' }), { kind: 'bearer', token: 'abc' })
 })

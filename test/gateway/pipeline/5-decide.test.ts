@@ -97,12 +97,15 @@ t.test('decide() refuses a token whose time has not come, and lets it in when it
   t.equal(decide({ ...REQUEST, nowSeconds: 501 }, caller, aRoute()), undefined)
 })
 
-for (const kind of ['dpop', 'mtls'] as const)
+for (const [kind, reason] of [
+  ['dpop', 'proof_missing'],
+  ['mtls', 'certificate_missing'],
+] as const)
   t.test(`RFC 9449 §7.2, RFC 8705 §3 a token bound by ${kind} opens nothing as a Bearer token`, async (t) => {
     const confirmation = { kind, thumbprint: 'A'.repeat(43) }
     t.match(decide(REQUEST, aCaller({ confirmation, scopes: new Set(['courses:write']) }), aRoute()), {
       refused: 'token_invalid',
-      fault: { reason: 'sender_constrained' },
+      fault: { reason },
     })
   })
 

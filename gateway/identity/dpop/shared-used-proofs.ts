@@ -1,0 +1,53 @@
+import type { Redis } from 'ioredis'
+import { createBreaker } from '../../limits/breaker.ts'
+import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
+
+export type SharedUsedProofsOptions = {
+  readonly redis: Pick<Redis, 'status' | 'set' | 'ping'>
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+  /** Counts proofs that only this process knows of. */
+  readonly onAlone: () => void
+  /** Told when Redis is given up, and when it is back. */
+  readonly onChange: (isUsable: boolean) => void
+}
+
+const KEY_PREFIX = 'scopegate:dpop:'
+
+/**
+ * Remembers in Redis, together with every other gateway that does, and here as well. While Redis is away, slow or broken,
+ * each process knows only what it has seen itself: for as long as a proof is good, one minute after it was made, it could be
+ * used once more at each other process, for the same method, address and token. Refusing everybody instead would make
+ * Redis a part that the whole API stands and falls with.
+ */
+export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
+  const { redis, tickMs, onAlone } = options
+  const local = createUsedProofs()
+  const breaker = createBreaker({ probe: () => redis.ping(), onChange: options.onChange })
+
+  async function useThere(id: string, expiresAtSeconds: number, nowSeconds: number): Promise<boolean> {
+    const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + 1_000
+    try {
+      const answer = await redis.set(KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX')
+      breaker.succeeded()
+      return answer === 'OK'
+    } catch {
+      breaker.failed(tickMs())
+      onAlone()
+      return true
+    }
+  }
+
+  return {
+    use(id, expiresAtSeconds, nowSeconds) {
+      if (!local.use(id, expiresAtSeconds, nowSeconds)) return false
+      if (redis.status === 'ready' && breaker.isClosed(tickMs()))
+        return useThere(id, expiresAtSeconds, nowSeconds)
+      onAlone()
+      return true
+    },
+    get size() {
+      return local.size
+    },
+  }
+}

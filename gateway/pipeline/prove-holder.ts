@@ -1,0 +1,49 @@
+import type { Caller } from '../identity/caller.ts'
+import { type VerifyProofOptions, verifyProof } from '../identity/dpop/verify-proof.ts'
+import { NOTHING_PROVEN, type Proven } from '../identity/proven.ts'
+import type { Refusal } from '../refusal.ts'
+import type { TargetRules } from './canonical-target.ts'
+import { isRequestAddress } from './is-request-address.ts'
+import type { Served } from './served.ts'
+
+export type ProveHolderOptions = {
+  readonly proofs: VerifyProofOptions
+  readonly rules: Omit<TargetRules, 'method'>
+  readonly nowMs: () => number
+}
+
+/**
+ * What the request of a bound token shows of the key that the token is bound to. Nothing else is looked at: what a token
+ * does not ask for costs nothing.
+ * @returns what is proven, or `proof_invalid` or `proof_nonce`; at once, unless Redis remembers proofs.
+ */
+export function proveHolder(
+  served: Served,
+  caller: Caller,
+  options: ProveHolderOptions,
+): Proven | Refusal | Promise<Proven | Refusal> {
+  const { canonical, token, credential } = served
+  if (credential !== 'dpop') return NOTHING_PROVEN
+  // Whoever sends such a token in this way hears that, whatever the proof is.
+  if (caller.confirmation?.kind !== 'dpop' || canonical === undefined || token === undefined)
+    return { scheme: 'dpop', thumbprint: undefined }
+  const method = served.request.method ?? ''
+  const key = verifyProof(
+    canonical.headers.proof ?? '',
+    {
+      method,
+      isAddress: (address) => isRequestAddress(address, canonical.path, { ...options.rules, method }),
+      token,
+      nowSeconds: options.nowMs() / 1_000,
+    },
+    options.proofs,
+  )
+  return key instanceof Promise ? key.then((known) => toProven(known, served)) : toProven(key, served)
+}
+
+function toProven(key: Awaited<ReturnType<typeof verifyProof>>, served: Served): Proven | Refusal {
+  if ('refused' in key) return key
+  // RFC 9449 section 8.2: a client is told the next nonce with whatever it is answered.
+  if (key.nextNonce !== undefined) served.nonceHeaders = ['dpop-nonce', key.nextNonce]
+  return { scheme: 'dpop', thumbprint: key.thumbprint }
+}

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { createNonces } from '../../gateway/identity/dpop/nonces.ts'
+import { createUsedProofs } from '../../gateway/identity/dpop/used-proofs.ts'
+import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
+import { parseObject } from '../fixtures/send.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
+import { openWebsocket } from '../fixtures/websocket-client.ts'
+import { startWebsocketUpstream } from '../fixtures/websocket-upstream.ts'
+
+const SECRET = 'a secret that every replica has, of 32 characters'
+const key = aProofKey()
+const token = 'bound-token'
+const url = `${BASE_URL}/api/courses`
+
+/** Opaque tokens can be bound as well: introspection tells `cnf`. RFC 9449 section 6.2. */
+async function startBound(
+  t: Test,
+  options: Parameters<typeof startGatewayUnderTest>[1] = {},
+): Promise<GatewayUnderTest> {
+  const under = await startGatewayUnderTest(t, options)
+  under.issuer.store(token, {
+    sub: 'u1',
+    scope: 'courses:read',
+    token_type: 'DPoP',
+    cnf: { jkt: key.thumbprint },
+  })
+  return under
+}
+
+function call({ gateway }: GatewayUnderTest, proof: string, path = '/api/courses'): Promise<Response> {
+  return fetch(gateway.url + path, { headers: { authorization: `DPoP ${token}`, dpop: proof } })
+}
+
+const proofWith = (claims: Readonly<Record<string, unknown>> = {}) => aProof({ key, url, token, claims })
+
+t.test('two gateways with one Redis: a proof is good at one of them, once', async (t) => {
+  const redis = await startRedis({ folder: t.testdir({ redis: {} }) })
+  t.teardown(redis.stop)
+  const change: NonNullable<Parameters<typeof startGatewayUnderTest>[1]>['change'] = (config) => ({
+    ...config,
+    redis: { url: redis.url },
+  })
+  const one = await startBound(t, { change })
+  const other = await startBound(t, { change })
+  for (const [first, second] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const proof = proofWith()
+    t.equal((await call(first, proof)).status, 200)
+    const replayed = await call(second, proof)
+    t.equal(replayed.status, 401)
+    t.match(replayed.headers.get('www-authenticate'), /^DPoP error="invalid_dpop_proof"/)
+  }
+  const proof = proofWith()
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => call(at % 2 ? one : other, proof)))
+  t.equal(answers.filter(({ status }) => status === 200).length, 1, 'of 20 at the same time one is served')
+
+  await t.test('without Redis each gateway knows what it has seen itself, and counts that', async (t) => {
+    await redis.stop()
+    const proof = proofWith()
+    t.equal((await call(one, proof)).status, 200)
+    t.equal((await call(one, proof)).status, 401)
+    const metrics = await (await fetch(`${one.gateway.managementUrl}/metrics`)).text()
+    t.match(metrics, /^scopegate_dpop_replay_fallback_total [1-9]/m)
+  })
+})
+
+t.test('the same jti of two keys is two proofs', async (t) => {
+  const under = await startBound(t)
+  const other = aProofKey()
+  under.issuer.store('other-token', { sub: 'u2', scope: 'courses:read', cnf: { jkt: other.thumbprint } })
+  const jti = randomUUID()
+  t.equal((await call(under, proofWith({ jti }))).status, 200)
+  const response = await fetch(`${under.gateway.url}/api/courses`, {
+    headers: {
+      authorization: 'DPoP other-token',
+      dpop: aProof({ key: other, url, token: 'other-token', claims: { jti } }),
+    },
+  })
+  t.equal(response.status, 200)
+})
+
+t.test('where a nonce is required, a proof needs one that was given out within two minutes', async (t) => {
+  const under = await startBound(t, { change: (config) => ({ ...config, dpop: { nonceSecret: SECRET } }) })
+  const now = Date.now() / 1_000
+  const nonces = createNonces(SECRET)
+  const bad = {
+    none: undefined,
+    'a number': 1,
+    empty: '',
+    invented: 'AAAA',
+    'three minutes old': nonces.current(now - 180),
+    'of the future': nonces.current(now + 180),
+    'of another secret': createNonces(`${SECRET}!`).current(now),
+  }
+  for (const [what, nonce] of Object.entries(bad)) {
+    const response = await call(under, proofWith({ nonce }))
+    t.equal(response.status, 401, what)
+    t.equal(parseObject(await response.text())['error'], 'use_dpop_nonce', what)
+    t.match(response.headers.get('www-authenticate'), /^DPoP error="use_dpop_nonce".*algs="/, what)
+    t.match(response.headers.get('dpop-nonce'), /^[\w-]{43}$/, what)
+  }
+  t.equal(under.upstream.bytes, '', 'nothing was forwarded')
+  const told = (await call(under, proofWith())).headers.get('dpop-nonce')
+  const proof = proofWith({ nonce: told })
+  const good = await call(under, proof)
+  t.equal(good.status, 200)
+  t.equal((await call(under, proof)).status, 401, 'and is used up')
+  const previous = await call(under, proofWith({ nonce: nonces.current(Date.now() / 1_000 - 60) }))
+  t.equal(previous.status, 200)
+  t.match(previous.headers.get('dpop-nonce'), /^[\w-]{43}$/, 'with the next one in the answer')
+  t.match(previous.headers.get('access-control-expose-headers'), 'DPoP-Nonce')
+})
+
+t.test('a WebSocket opens for whoever holds the key, and for nobody else', async (t) => {
+  const sockets = await startWebsocketUpstream()
+  t.teardown(sockets.close)
+  const under = await startBound(t, {
+    policy: `apiVersion: scopegate/v1
+kind: Policy
+name: test
+owner: team-test
+upstream: api
+routes:
+  - { name: live, match: { methods: [GET], path: /api/live }, websocket: true, anonymous: challenge, scopes: { all: [courses:read] } }
+`,
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => (one.name === 'api' ? { ...one, urls: [sockets.url] } : one)),
+    }),
+  })
+  const address = `${under.gateway.url}/api/live`
+  const authorization = `DPoP ${token}`
+  const dpop = aProof({ key, url: `${BASE_URL}/api/live`, token })
+  await t.rejects(openWebsocket(address, token), /401/)
+  await t.rejects(openWebsocket(address, undefined, { authorization, dpop: proofWith() }), /401/)
+  const client = await openWebsocket(address, undefined, { authorization, dpop })
+  t.equal(under.gateway.url.startsWith('http'), true)
+  await t.rejects(openWebsocket(address, undefined, { authorization, dpop }), /401/, 'a proof opens one')
+  client.socket.close()
+  await client.closed
+})
+
+t.test('the proof is for the gateway: even an upstream that gets the token gets no proof', async (t) => {
+  const under = await startBound(t)
+  const dpop = aProof({ key, url: `${BASE_URL}/api/trusted`, token })
+  t.equal((await call(under, dpop, '/api/trusted')).status, 200)
+  t.match(under.upstream.bytes, `authorization: DPoP ${token}`)
+  t.notMatch(under.upstream.bytes.toLowerCase(), /^dpop:/m)
+  await fetch(`${under.gateway.url}/api/open`, { headers: { dpop } })
+  t.notMatch(under.upstream.bytes.toLowerCase(), /^dpop:/m)
+})
+
+t.test('the authorization server gets the proofs that are made for it', async (t) => {
+  const under = await startBound(t)
+  await fetch(`${under.gateway.url}/api/oauth/token`, { method: 'POST', headers: { dpop: 'a.proof' } })
+  t.match(under.authorizationServer.bytes, /^dpop: a\.proof/im)
+})
+
+t.test('what is remembered of proofs is bounded, and not longer than they are good', async (t) => {
+  const used = createUsedProofs(2)
+  t.equal(used.use('a', 100, 50), true)
+  t.equal(used.use('a', 100, 100), false)
+  t.equal(used.use('b', 100, 50), true)
+  t.equal(used.use('a', 100, 60), false, 'asking does not make it younger')
+  t.equal(used.use('c', 100, 50), true)
+  t.equal(used.size, 2)
+  t.equal(used.use('b', 100, 60), false)
+  t.equal(used.use('a', 100, 60), true, 'the oldest was forgotten')
+})
