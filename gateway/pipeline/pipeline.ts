@@ -8,6 +8,7 @@ import type { Refusal } from '../refusal.ts'
 import type { ApiRoute, AuthorizationServerRoute } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
 import type { EndableAnswer } from '../upstreams/forward-request.ts'
+import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
 import { canonicalise } from './1-canonicalise.ts'
 import { matchRoute } from './2-match-route.ts'
 import { readToken } from './3-read-token.ts'
@@ -299,6 +300,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { place, answer } = opening
     const refusal = refuseHandshake(served.request, opening)
     if (refusal !== undefined) {
+      if (refusal.refused === 'upstream_broken') {
+        route.upstream.meter.failed('protocol')
+        options.report('upstream_failed', served.requestId, misunderstood())
+      }
       refuse(served, refusal)
       return
     }
