@@ -1,8 +1,10 @@
 // Runs tests with tap: one line for each file as it ends, the whole report of a file that failed, and the sum at the end.
+// At the end every log that the tests captured is searched for every credential that they were given: one assertion more.
 // Usage: node scripts/run-tests.js [--sum FILE] [FILE ...]; without files, those of .taprc. --sum writes {"passed", "failed"} as JSON.
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -24,9 +26,14 @@ if (!tapIsBuilt()) {
 }
 
 const started = Date.now()
+const isWholeSuite = args.every((arg) => arg.startsWith('-'))
+// For this run and its owner alone; see test/fixtures/capture.ts.
+const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
+process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
 const tap = spawn(process.execPath, [TAP, '--reporter=tap', '--no-color', ...args], {
   cwd: ROOT,
   stdio: ['ignore', 'pipe', 'inherit'],
+  env: { ...process.env, TEST_CAPTURE_DIR: captured },
 })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => tap.kill(signal))
 
@@ -58,11 +65,29 @@ const status = await new Promise((resolve) => {
 })
 counts ??= { passed: 0, failed: 1 }
 if (status !== 0 && counts.failed === 0) counts.failed = 1
+const clean = await searchLogs()
+if (clean === true) counts.passed += 1
+if (clean === false) counts.failed += 1
 if (sumFile !== undefined) writeFileSync(sumFile, JSON.stringify(counts))
 say(
   `${counts.passed} assertions held, ${counts.failed} failed, in ${files} files, ${Math.round((Date.now() - started) / 1000)} s`,
 )
-process.exit(status)
+process.exit(clean === false ? 1 : status)
+
+/** @returns whether no log holds a credential; undefined for single files that were given none. */
+async function searchLogs() {
+  const { findLoggedCredentials } = await import('../test/fixtures/find-logged-credentials.ts')
+  const { credentials, logs, lines, found } = findLoggedCredentials(captured)
+  const searched = `${credentials} credentials were looked for in ${lines} lines of ${logs} logs`
+  if (!isWholeSuite && (credentials === 0 || logs === 0) && found.length === 0) return undefined
+  if (credentials === 0 || logs === 0) {
+    say(`FAILED: ${searched}: a search that cannot find anything is none`)
+    return false
+  }
+  for (const place of found.slice(0, 20)) say(`FAILED: a credential stands in the log of ${place}`)
+  if (found.length === 0) say(`${searched}, none was found`)
+  return found.length === 0
+}
 
 function count(text, name) {
   return Number(new RegExp(`\\b${name}: (\\d+)`).exec(text)?.[1] ?? 0)

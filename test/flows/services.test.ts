@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startLearningPlatform } from '../../examples/learning-platform/app.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { recordCredential } from '../fixtures/capture.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { runCommand } from '../fixtures/run-command.ts'
@@ -53,7 +54,12 @@ const gateway = await startService(t, 'gateway', {
 })
 
 const secrets = new Set([gatewaySecret, PASSWORD])
-const product = { baseUrl, secret: (value: string | undefined) => void (value && secrets.add(value)) }
+const secret = (value: string | undefined): void => {
+  if (value === undefined || value === '') return
+  secrets.add(value)
+  recordCredential(value)
+}
+const product = { baseUrl, secret }
 const carol = { username: 'carol', password: PASSWORD }
 
 t.test('the account was added, and the development accounts are not there', async (t) => {
