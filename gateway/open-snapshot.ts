@@ -58,7 +58,7 @@ export function openSnapshot(
     upstreams,
     authorizationServer: config.authorizationServer?.upstream,
     documents: {
-      ...staticDocuments(config, policies.routes),
+      ...staticDocuments(config, policies.routes, resources),
       openapi: openapi.document,
       assertionKeys: assertionKeysDocument(() => assertionKeys.ring.publishedKeys(Date.now())),
     },

@@ -2,6 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { PolicyRoute } from '../routes/policy-route.ts'
+import type { Resources } from '../routes/resources.ts'
 import { type Representation, representation } from './own-document.ts'
 
 /** What `/auth.md` is written from. Addresses have no trailing slash. */
@@ -13,6 +14,7 @@ export type AuthWalkthroughOptions = {
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
+  readonly resources: Resources
   readonly limits: {
     readonly bodyBytes: number
     readonly headersBytes: number
@@ -32,7 +34,9 @@ export function authWalkthroughDocument(options: AuthWalkthroughOptions): Repres
 /** The text of `/auth.md`, in Markdown. */
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const { baseUrl, name, issuer } = options
-  const example = exampleRoute(options.routes)
+  const { root, ofTemplate } = options.resources
+  // The token of the steps is for the API itself.
+  const example = exampleRoute(options.routes.filter(({ path }) => ofTemplate(path)[0] === root))
   const scope = ['openid', ...exampleScopes(example)].join(' ')
   const call = `${baseUrl}${example?.path ?? '/'}`
   const sections = [
@@ -50,7 +54,7 @@ curl -sS ${metadataUrl(issuer)}
 \`\`\`
 
 The first names the authorization server (\`${issuer}\`), the second lists its endpoints and scopes and is the source of truth.
-The API itself is described at ${baseUrl}/openapi.json.`,
+The API itself is described at ${baseUrl}/openapi.json.${ownResources(options.resources)}`,
     ...(options.bundledAuthorizationServer
       ? steps({ baseUrl, scope, call })
       : [
@@ -98,6 +102,21 @@ Body ${sizeText(options.limits.bodyBytes)} unless a route says otherwise, header
 Ask whoever runs \`${baseUrl}\`, and give the \`request_id\` of an answer.`,
   ]
   return `${sections.join('\n\n')}\n`
+}
+
+/** Where tokens are for a part of the API, a client has to know which one to ask for. */
+function ownResources({ all, root }: Resources): string {
+  const parts = all.filter((resource) => resource !== root)
+  if (parts.length === 0) return ''
+  const rows = parts.map((one) => `| \`${one.identifier}\` | ${cell(one.name)} | ${one.metadataUrl} |`)
+  return `
+
+These parts of it take tokens of their own, for them and nothing else. Do the same there, with the metadata of the part, and name
+it: \`resource=…\` in the authorization request and in the token request.
+
+| resource | name | metadata |
+| --- | --- | --- |
+${rows.join('\n')}`
 }
 
 function steps(options: { baseUrl: string; scope: string; call: string }): readonly string[] {

@@ -1,5 +1,6 @@
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { PolicyRoute } from '../routes/policy-route.ts'
+import type { Resources } from '../routes/resources.ts'
 import { authWalkthroughDocument } from './auth-md.ts'
 import { landingDocument } from './landing.ts'
 import type { OwnDocument } from './own-document.ts'
@@ -8,6 +9,7 @@ import type { OwnDocument } from './own-document.ts'
 export function staticDocuments(
   config: GatewayConfig,
   routes: readonly PolicyRoute[],
+  resources: Resources,
 ): Readonly<Record<'landing' | 'authWalkthrough', OwnDocument>> {
   const { baseUrl, name, catalogue, limits } = config
   const authWalkthrough = authWalkthroughDocument({
@@ -18,6 +20,7 @@ export function staticDocuments(
     bundledAuthorizationServer: config.authorizationServer !== undefined,
     catalogue,
     routes,
+    resources,
     limits,
   })
   return {
