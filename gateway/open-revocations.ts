@@ -41,6 +41,7 @@ export function openRevocations(
     logger,
     random: Math.random,
     tickMs: () => performance.now(),
+    nowSeconds: () => Date.now() / 1_000,
   })
 }
 

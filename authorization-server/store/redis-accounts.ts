@@ -3,13 +3,7 @@ import { REVOCATION_STREAM, revokedKey } from '../../runtime/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { INSERT_ACCOUNT, REMOVE_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
-import {
-  accountName,
-  accountRevocation,
-  keepSeconds,
-  MOST_REVOCATIONS,
-  type RevocationContext,
-} from './revocation-records.ts'
+import { accountName, accountRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
@@ -63,7 +57,7 @@ export function redisAccounts(
         revokedKey('subject', accountName(id, context)),
       ]
       const entry = accountRevocation(id, context, context.nowSeconds())
-      await runScript(redis, REMOVE_ACCOUNT, keys, [id, entry, keepSeconds(context), MOST_REVOCATIONS])
+      await runScript(redis, REMOVE_ACCOUNT, keys, [id, entry, keepSeconds(context)])
     },
   }
 }

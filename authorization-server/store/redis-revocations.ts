@@ -30,6 +30,9 @@ export function openRedisRevocations(options: {
 }): RedisRevocations {
   const { redis } = options
   const listeners = new Set<RevocationListener>()
+  // Gateways put there what other issuers tell them, for each other.
+  const isOwn = ({ revocation }: RevocationEntry): boolean =>
+    revocation === undefined || revocation.issuer === options.issuer
   let following: Promise<{ close(): Promise<void> }> | undefined
 
   const sayThatItPublishes = (): void =>
@@ -39,7 +42,7 @@ export function openRedisRevocations(options: {
     const follower = await followRedisRevocations({
       url: options.url,
       fromStart: false,
-      onEntries: (entries, runId) => tell(listeners, entries, runId),
+      onEntries: (entries, runId) => tell(listeners, entries.filter(isOwn), runId),
       onMissed: () => {
         for (const listener of listeners) listener.missed()
       },
@@ -65,7 +68,7 @@ export function openRedisRevocations(options: {
         if (entryId === undefined || runId === undefined || itsRunId !== runId) return undefined
         if (!(await hasEntry(redis, entryId))) return undefined
         const entries = await readEntriesAfter(redis, entryId, limit + 1)
-        return entries.length > limit ? undefined : toLogged(entries, runId)
+        return entries.length > limit ? undefined : toLogged(entries.filter(isOwn), runId)
       }),
     async follow(listener) {
       listeners.add(listener)

@@ -1,4 +1,4 @@
-import { REVOCATION_FIELD } from '../../runtime/revocation-keys.ts'
+import { PUBLISH } from '../../runtime/publish-revocation.ts'
 
 /**
  * Writes an artifact, its pointers and its place in the sets of its grant and account.
@@ -48,27 +48,14 @@ return redis.call('HSETNX', KEYS[1], 'c', ARGV[1])
 `
 
 /**
- * Writes a revocation into the stream, with a mark of what was revoked, and drops what nobody needs any longer: by age, and
- * beyond a number. Redis' own clock, so that replicas need not agree on the time.
- */
-const PUBLISH = `
-local function publish(stream, mark, entry, keep, most)
-  local now = tonumber(redis.call('TIME')[1])
-  redis.call('XADD', stream, 'MAXLEN', '~', most, '*', '${REVOCATION_FIELD}', entry)
-  redis.call('XTRIM', stream, 'MINID', '~', string.format('%d', (now - keep) * 1000))
-  redis.call('SET', mark, now, 'EX', keep)
-end
-`
-
-/**
  * Removes every artifact of a grant, and its set; what it removed it publishes.
- * KEYS: set, stream, mark. ARGV: entry, seconds to keep it, most entries.
+ * KEYS: set, stream, mark. ARGV: entry, seconds to mark it.
  */
 export const REVOKE_GRANT = `${PUBLISH}
 local removed = 0
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do removed = removed + redis.call('DEL', key) end
 redis.call('DEL', KEYS[1])
-if removed > 0 then publish(KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]) end
+if removed > 0 then publish(KEYS[2], KEYS[3], ARGV[1], ARGV[2]) end
 return removed
 `
 
@@ -92,12 +79,12 @@ return 1
 
 /**
  * Removes an account and every artifact of it, and publishes that.
- * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to keep it, most entries.
+ * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to mark it.
  */
 export const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
 redis.call('SREM', KEYS[4], ARGV[1])
 local removed = redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
-if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3], ARGV[4]) end
+if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3]) end
 return removed
 `

@@ -10,12 +10,7 @@ import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
-import {
-  grantRevocation,
-  keepSeconds,
-  MOST_REVOCATIONS,
-  type RevocationContext,
-} from './revocation-records.ts'
+import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
 
@@ -96,7 +91,7 @@ function artifacts(model: string, redis: Redis, options: RedisStoreOptions): Art
       const grant = hashId(grantId)
       const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
       const entry = grantRevocation(grant, options, nowSeconds())
-      await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options), MOST_REVOCATIONS])
+      await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options)])
     },
   }
 }

@@ -10,8 +10,6 @@ export type RevocationContext = {
 
 /** Clocks differ, and a verdict that was asked for just before is used for a while. Seconds. */
 const MARGIN_SECONDS = 300
-/** Beyond these the oldest go: who has not read them yet starts anew. */
-export const MOST_REVOCATIONS = 100_000
 
 /** How long a revocation is kept. Seconds. */
 export function keepSeconds({ accessTokenSeconds }: RevocationContext): number {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { readRevocation } from '../../oauth/revocation.ts'
 import { attemptSqlite } from './attempt-sqlite.ts'
-import { keepSeconds, MOST_REVOCATIONS, type RevocationContext } from './revocation-records.ts'
+import { keepSeconds, type RevocationContext } from './revocation-records.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
 /** The log in the store's SQLite file. */
@@ -18,6 +18,8 @@ export type SqliteRevocations = RevocationLog & {
 /** Other processes on the file are noticed within this. Milliseconds. */
 const LOOK_EVERY_MS = 100
 const MOST_AT_ONCE = 1_000
+/** Beyond these the oldest go: who has not read them yet starts anew. */
+const MOST_REVOCATIONS = 100_000
 
 /**
  * The log of revocations in SQLite. An id is the file's epoch and a number that never comes twice, so that an id of another

@@ -1,6 +1,8 @@
+import { ReplyError } from 'ioredis'
 import type { Revocation } from '../../oauth/revocation.ts'
 import { followRedisRevocations, type RedisFollower } from '../../runtime/follow-redis-revocations.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { relayRevocation } from '../../runtime/publish-revocation.ts'
 import { publisherKey } from '../../runtime/revocation-keys.ts'
 import {
   type RevocationsOptions,
@@ -25,6 +27,8 @@ export type RevocationChannelsOptions = {
   readonly random: () => number
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
+  /** The wall clock. */
+  readonly nowSeconds: () => number
 }
 
 /** Every way on which this process hears of revocations. */
@@ -38,19 +42,22 @@ export type RevocationChannels = {
 
 /** Redis answers every second; one that is silent for longer is taken for lost. */
 const SILENCE_MS = 3_000
+/** Kept for Redis while it is away. */
+const MOST_RELAYS = 10_000
 
 /**
  * Opens every channel: the stream of events of each issuer that has one, and the stream in Redis. Both may tell the same,
  * which does no harm; an issuer is heard while one of them is open. That of Redis counts for issuers which say in Redis that
- * they publish there.
+ * they publish there; what others tell is written there by the gateways.
  * @throws {BootError} as connectRedis with `mayBeAway`.
  */
 export async function openRevocationChannels(
   options: RevocationChannelsOptions,
 ): Promise<RevocationChannels> {
-  const { tickMs } = options
+  const { tickMs, nowSeconds } = options
   const published = new Set<string>()
   const publishing = new Set<string>()
+  const relays: (Revocation & { readonly issuer: string })[] = []
   let redisHeardAtMs = Number.NEGATIVE_INFINITY
   const follower = options.redis === undefined ? undefined : await followRedis(options.redis.url)
   const subscriptions = new Map<string, RevocationsSubscription>()
@@ -60,7 +67,12 @@ export async function openRevocationChannels(
       ...options,
       ...stream,
       // Nobody takes back what another issuer gave.
-      onRevoked: (revocation) => options.onRevoked([{ ...revocation, issuer: undefined }], issuer),
+      onRevoked: (revocation) => {
+        options.onRevoked([{ ...revocation, issuer: undefined }], issuer)
+        // For gateways that start later, and for verdicts that stand in Redis.
+        if (follower === undefined || publishing.has(issuer)) return
+        if (relays.length < MOST_RELAYS) relays.push({ ...revocation, issuer })
+      },
     })
     subscriptions.set(issuer, subscription)
   }
@@ -91,6 +103,13 @@ export async function openRevocationChannels(
           logger.info({ event: 'revocations_connected', channel: 'redis' }, 'listening for revocations')
         isLost = false
         redisHeardAtMs = tickMs()
+        for (let relay = relays[0]; relay !== undefined; relay = relays[0]) {
+          await relayRevocation(redis, relay, nowSeconds()).catch((error: unknown) => {
+            if (!(error instanceof ReplyError)) throw error // again when it is back
+            logger.warn({ event: 'revocation_not_relayed', err: error }, 'redis takes no revocation')
+          })
+          relays.shift()
+        }
       },
       onLost(reason) {
         if (!isLost)

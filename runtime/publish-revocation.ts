@@ -1,0 +1,62 @@
+import type { Redis } from 'ioredis'
+import { type Revocation, writeRevocation } from '../oauth/revocation.ts'
+import { REVOCATION_FIELD, REVOCATION_STREAM, revokedKey } from './revocation-keys.ts'
+
+/** Beyond these the oldest entries go: who has not read them yet starts anew. */
+const MOST_ENTRIES = 100_000
+/** Entries stay at least so long, whoever wrote them: JWTs are good for less. Seconds. */
+const LEAST_SECONDS = 86_400
+/** Clocks differ, and a verdict that was asked for just before is used for a while. Seconds. */
+const MARGIN_SECONDS = 300
+
+/**
+ * Lua: writes a revocation into the stream and marks what was revoked for `seconds`; drops entries by age, and beyond a
+ * number. Redis' own clock, so that replicas need not agree on the time.
+ */
+export const PUBLISH = `
+local function publish(stream, mark, entry, seconds)
+  local now = tonumber(redis.call('TIME')[1])
+  local oldest = now - math.max(tonumber(seconds), ${LEAST_SECONDS})
+  redis.call('XADD', stream, 'MAXLEN', '~', ${MOST_ENTRIES}, '*', '${REVOCATION_FIELD}', entry)
+  redis.call('XTRIM', stream, 'MINID', '~', string.format('%d', oldest * 1000))
+  redis.call('SET', mark, now, 'EX', seconds)
+end
+`
+
+/** KEYS: stream, mark. ARGV: entry, seconds, second of the revocation. What is marked already was published. */
+const RELAY = `${PUBLISH}
+local marked = redis.call('GET', KEYS[2])
+if marked and tonumber(marked) >= tonumber(ARGV[3]) then return 0 end
+publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
+return 1
+`
+
+/**
+ * Writes a revocation that came on another way into Redis, unless somebody did so before.
+ * Cost: one round trip for each thing that it names.
+ */
+export async function relayRevocation(
+  redis: Redis,
+  revocation: Revocation & { readonly issuer: string },
+  nowSeconds: number,
+): Promise<void> {
+  const { grant, token, subject, atSeconds, expiresAtSeconds } = revocation
+  const left = (expiresAtSeconds ?? nowSeconds + LEAST_SECONDS) - nowSeconds
+  const seconds = Math.ceil(left) + MARGIN_SECONDS
+  if (seconds <= 0) return
+  const at = Math.floor(atSeconds ?? nowSeconds)
+  for (const [kind, name] of Object.entries({ grant, token, subject })) {
+    if (name === undefined) continue
+    const one = { ...revocation, atSeconds: at, grant: undefined, token: undefined, subject: undefined }
+    const mark = revokedKey(kind as 'grant', name)
+    await redis.eval(
+      RELAY,
+      2,
+      REVOCATION_STREAM,
+      mark,
+      writeRevocation({ ...one, [kind]: name }),
+      seconds,
+      at,
+    )
+  }
+}
