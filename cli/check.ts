@@ -17,6 +17,7 @@ import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import { foldNotes } from './fold-notes.ts'
 
 const EXIT_OK = 0
 const EXIT_INVALID = 3
@@ -34,6 +35,8 @@ export async function check(options: {
   readonly policiesDir?: string | undefined
   readonly out: { write(text: string): unknown }
   readonly colour: boolean
+  /** Shows every note, and not a line for all of a kind. */
+  readonly notes?: boolean | undefined
   /** The environment whose overrides count; none when left out. */
   readonly env?: Environment | undefined
 }): Promise<number> {
@@ -91,7 +94,14 @@ export async function check(options: {
       ...findEmptyResources(toResources(gateway.value), policies.routes, displayPath(config('gateway.yaml'))),
     )
 
-  if (found.length > 0) options.out.write(`${formatDiagnostics(found, { colour: options.colour })}\n\n`)
+  const { colour } = options
+  const problems = found.filter((one) => one.severity !== 'note')
+  const notes = found.filter((one) => one.severity === 'note')
+  for (const text of [
+    formatDiagnostics(problems, { colour }),
+    options.notes === true ? formatDiagnostics(notes, { colour }) : foldNotes(notes, { colour }),
+  ])
+    if (text !== '') options.out.write(`${text}\n\n`)
   const errors = found.filter((one) => one.severity === 'error').length
   const warnings = found.filter((one) => one.severity === 'warning').length
   if (errors > 0) {

@@ -12,8 +12,9 @@ Usage
       DIR is SCOPEGATE_CONFIG_DIR, else the configuration in this package.
       Every value can be set from outside: SCOPEGATE_LISTEN__PORT=8443 is listen.port.
 
-  scopegate check [--config DIR] [--policies DIR]
+  scopegate check [--config DIR] [--policies DIR] [--notes]
       Reads configuration and policies as the gateway would and names every problem with file, line and column.
+      Notes of one kind share a line; --notes shows each.
 
   scopegate account add NAME [--email ADDRESS] [--full-name TEXT] [--config DIR] [--data DIR]
       Adds a person who may sign in at the authorization server; reads the password from standard input.

@@ -1,13 +1,15 @@
 import { parseArgs } from 'node:util'
 import { HELP } from './help.ts'
 
-/** Every option of every verb takes a value. */
 type Options = Readonly<Record<string, string | undefined>>
 type Verb = {
+  /** Those that take a value. */
   readonly options: readonly string[]
+  /** Those that take none. */
+  readonly flags?: readonly string[]
   readonly words: number
   /** Resolves to the exit code, or to undefined when the process goes on serving. */
-  run(options: Options, words: readonly string[]): Promise<number | undefined>
+  run(options: Options, words: readonly string[], flags: ReadonlySet<string>): Promise<number | undefined>
 }
 
 // Each verb loads its own code, so that `--help` starts nothing and needs no particular runtime.
@@ -30,8 +32,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
   },
   check: {
     options: ['config', 'policies'],
+    flags: ['notes'],
     words: 0,
-    run: async (options) => (await import('./run-check.ts')).runCheck(options),
+    run: async (options, _words, flags) =>
+      (await import('./run-check.ts')).runCheck({ ...options, notes: flags.has('notes') }),
   },
   'account add': {
     options: ['config', 'data', 'email', 'full-name'],
@@ -56,14 +60,22 @@ export async function main(args: readonly string[]): Promise<number | undefined>
   try {
     const { values, positionals } = parseArgs({
       args: args.slice(name.split(' ').length),
-      options: Object.fromEntries(verb.options.map((option) => [option, { type: 'string' as const }])),
+      options: Object.fromEntries([
+        ...verb.options.map((option) => [option, { type: 'string' as const }] as const),
+        ...(verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }] as const),
+      ]),
       allowPositionals: true,
     })
     if (positionals.length !== verb.words)
       return usageError(
         `\`scopegate ${name}\` takes ${verb.words === 1 ? 'one name' : 'options only'}, not ${describeWords(positionals)}`,
       )
-    return await verb.run(values, positionals)
+    const given = Object.entries(values)
+    const options = Object.fromEntries(
+      given.flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])),
+    )
+    const flags = new Set(given.filter(([, value]) => value === true).map(([key]) => key))
+    return await verb.run(options, positionals, flags)
   } catch (error) {
     // What Node.js adds after the first sentence is about a way of writing that no verb here has.
     if (isUsageError(error)) return usageError(error.message.split('. ', 1)[0] ?? '')

@@ -18,7 +18,10 @@ function aCopy(t: Test, files: Readonly<Record<string, string | undefined>> = {}
   return dir
 }
 
-async function run(dir: string, more: { policiesDir?: string; env?: Record<string, string> } = {}) {
+async function run(
+  dir: string,
+  more: { policiesDir?: string; env?: Record<string, string>; notes?: boolean } = {},
+) {
   let text = ''
   const out = { write: (part: string) => (text += part) }
   const exitCode = await check({ configDir: join(dir, 'config'), out, colour: false, ...more })
@@ -62,9 +65,15 @@ t.test(
     t.equal(exitCode, 0)
     t.match(
       text,
-      /note\[N301\]: anonymous callers reach list-courses, .* without courses:read, courses:write/,
+      /^note\[N301\]: anonymous callers reach routes without their scopes: (?:\S+\.policy\.yaml:\d+, ){2}\S+\.policy\.yaml:\d+ and 17 more \(--notes shows all 20\)\n\nok: 20 policies, 78 routes, 35 of 38 scopes used\n$/,
     )
-    t.match(text, /\nok: 20 policies, 78 routes, 35 of 38 scopes used\n$/)
+    const all = await run(aCopy(t), { notes: true })
+    t.equal(all.text.match(/^note\[N301\]: anonymous callers reach .* without /gm)?.length, 20)
+    t.match(
+      all.text,
+      /note\[N301\]: anonymous callers reach list-courses, .* without courses:read, courses:write\n *--> \S+courses\.policy\.yaml:\d+:\d+/,
+    )
+    t.match(all.text, /\nok: 20 policies, 78 routes, 35 of 38 scopes used\n$/)
   },
 )
 
@@ -86,6 +95,22 @@ t.test(
     t.match(text, 'error[P307]')
   },
 )
+
+t.test('check() shows few notes as they are, and problems whole beside many', async (t) => {
+  const policy = (name: string, scope: string) =>
+    `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\ndefaults: { anonymous: allow }\nroutes:\n  - { name: x, match: { methods: [GET], path: /${name} }, scopes: { all: [${scope}] } }\n`
+  const few = t.testdir({
+    'a.policy.yaml': policy('a', 'courses:read'),
+    'b.policy.yaml': policy('b', 'courses:read'),
+  })
+  const { exitCode, text } = await run(ROOT, { policiesDir: few })
+  t.equal(exitCode, 0)
+  t.equal(text.match(/note\[N301\]: anonymous callers reach x without courses:read\n *--> /g)?.length, 2)
+  const wrong = await run(aCopy(t, { 'policies/zz.policy.yaml': policy('zz', 'corses:read') }))
+  t.equal(wrong.exitCode, 3)
+  t.match(wrong.text, /error\[P201\][\s\S]* did you mean "courses:read"\?\n\n/)
+  t.match(wrong.text, /\n1 error\n$/)
+})
 
 t.test('check() reads another folder of policies when told', async (t) => {
   const other = t.testdir({})
