@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
@@ -40,6 +40,7 @@ export type RevocationCluster = {
 
 /** What runs. Without Redis there is one authorization server, on SQLite. */
 export type RevocationClusterOptions = {
+  /** Gets data, configuration, and a `.log` of each service. */
   readonly folder: string
   readonly cleanup: Cleanup
   readonly gateways: number
@@ -48,8 +49,8 @@ export type RevocationClusterOptions = {
   readonly redis: { readonly ofServers: string; readonly ofGateways: string } | undefined
   /** Whether gateways listen to the stream of events of their authorization server. */
   readonly eventStream: boolean
-  /** `tokenCache` of config/gateway.yaml. */
-  readonly tokenCache?: Readonly<Record<string, unknown>>
+  /** Told of every token, code and secret. */
+  readonly secret?: (value: string | undefined) => void
 }
 
 const LOOK_EVERY_MS = 20
@@ -90,13 +91,13 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
   const servers: ClusterService[] = []
   for (const url of serverUrls)
     servers.push(
-      await startService(options.cleanup, 'authorization-server', url, serverEnv(options, baseUrl, dataDir)),
+      await startService(options, 'authorization-server', url, serverEnv(options, baseUrl, dataDir)),
     )
   const gateways = await Promise.all(
     gatewayPorts.map(async (port, at) => {
       const server = serverUrls[at % serverUrls.length] ?? ''
       const configDir = writeConfig(options, { at, port, baseUrl, server, upstream, dataDir })
-      const service = await startService(options.cleanup, 'gateway', urlOf(port), {
+      const service = await startService(options, 'gateway', urlOf(port), {
         SCOPEGATE_CONFIG_DIR: configDir,
       })
       return Object.assign(service, {
@@ -105,7 +106,7 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
       })
     }),
   )
-  const client = await registerClient({ baseUrl, secret: () => undefined })
+  const client = await registerClient({ baseUrl, secret: options.secret ?? (() => undefined) })
   const browser = openBrowser(baseUrl)
   return {
     gateways,
@@ -184,7 +185,6 @@ function writeConfig(
     ],
     authorizationServer: { upstream: 'authorization-server' },
     ...(options.redis === undefined ? {} : { redis: { url: options.redis.ofGateways } }),
-    tokenCache: options.tokenCache ?? {},
     drain: { delay: '0s' },
   }
   writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))
@@ -192,15 +192,23 @@ function writeConfig(
 }
 
 async function startService(
-  cleanup: Cleanup,
+  { folder, cleanup }: RevocationClusterOptions,
   name: 'gateway' | 'authorization-server',
   url: string,
   env: Readonly<Record<string, string>>,
 ): Promise<ClusterService & { readonly managementUrl: string }> {
   const command = [process.execPath, join(findPackageRoot(), name, 'main.ts')]
   const ports = { PORT: new URL(url).port, SCOPEGATE_MANAGEMENT__PORT: '0' }
+  const stdout = openSync(join(folder, `${name}-${ports.PORT}.log`), 'a')
   const start = async () => {
-    const started = startProcess({ name, command, cores: undefined, cleanup, env: { ...ports, ...env } })
+    const started = startProcess({
+      name,
+      command,
+      cores: undefined,
+      cleanup,
+      stdout,
+      env: { ...ports, ...env },
+    })
     const { managementUrl } = await whenReady(started)
     return { process: started, managementUrl: String(managementUrl) }
   }

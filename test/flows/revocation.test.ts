@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
@@ -5,9 +7,9 @@ import { measureRevocations } from '../../bench/soak/measure-revocations.ts'
 import {
   awaitChannel,
   type RevocationCluster,
-  type RevocationClusterOptions,
   startRevocationCluster,
 } from '../../bench/soak/revocation-cluster.ts'
+import { captureLog, recordCredential } from '../fixtures/capture.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
@@ -16,39 +18,63 @@ const CAP_MS = 5_000
 
 type Cluster = RevocationCluster & { readonly folder: string }
 
-async function start(
-  t: Test,
-  options: Pick<RevocationClusterOptions, 'redis' | 'eventStream' | 'servers'> &
-    Partial<RevocationClusterOptions>,
-): Promise<Cluster> {
+/** What ends a cluster, and then finds no token in its logs. Registered before the folder, which is removed after it. */
+function atEnd(t: Test) {
   const cleanup = createCleanup()
-  const folder = t.testdir()
-  t.teardown(() => cleanup.run())
-  return { folder, ...(await startRevocationCluster({ folder, cleanup, gateways: 3, ...options })) }
+  const secrets = new Set<string>()
+  let folder: string | undefined
+  t.teardown(async () => {
+    await cleanup.run()
+    for (const name of readdirSync(folder ?? '.').filter((one) => one.endsWith('.log'))) {
+      const log = readFileSync(join(folder ?? '.', name), 'utf8')
+      captureLog(name)(log)
+      if ([...secrets].some((secret) => log.includes(secret))) throw new Error(`${name} shows a secret`)
+    }
+  })
+  return {
+    cleanup,
+    secret(value: string | undefined) {
+      if (value === undefined) return
+      secrets.add(value)
+      recordCredential(value)
+    },
+    logsIn(where: string) {
+      folder = where
+    },
+  }
 }
 
-async function startWithRedis(
+async function startOnSqlite(t: Test): Promise<Cluster> {
+  const { cleanup, secret, logsIn } = atEnd(t)
+  const folder = t.testdir()
+  logsIn(folder)
+  const options = { gateways: 3, servers: 1, redis: undefined, eventStream: true }
+  return { folder, ...(await startRevocationCluster({ folder, cleanup, secret, ...options })) }
+}
+
+async function startOnRedis(
   t: Test,
   options: { readonly servers: number; readonly keepsData?: boolean },
-): Promise<Cluster & { readonly redis: TestRedis; readonly way: FaultProxy; redisFolder: string }> {
-  const redisFolder = t.testdir({ redis: {}, cluster: {} })
-  const redis = await startRedis({ folder: `${redisFolder}/redis`, keepsData: options.keepsData ?? false })
-  const cleanup = createCleanup()
-  t.teardown(() => cleanup.run())
+): Promise<Cluster & { readonly redis: TestRedis; readonly way: FaultProxy; readonly redisFolder: string }> {
+  const { cleanup, secret, logsIn } = atEnd(t)
+  const parent = t.testdir({ redis: {}, cluster: {} })
+  const [redisFolder, folder] = [join(parent, 'redis'), join(parent, 'cluster')]
+  logsIn(folder)
+  const redis = await startRedis({ folder: redisFolder, keepsData: options.keepsData ?? false })
   cleanup.add(() => redis.stop())
   const way = await startFaultProxy(redis.port)
   cleanup.add(() => way.close())
-  const folder = `${redisFolder}/cluster`
   const cluster = await startRevocationCluster({
     folder,
     cleanup,
+    secret,
     gateways: 3,
     servers: options.servers,
     redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
     eventStream: false,
   })
   await awaitChannel(cluster, 'up')
-  return { ...cluster, folder, redis, way, redisFolder: `${redisFolder}/redis` }
+  return { ...cluster, folder, redis, way, redisFolder }
 }
 
 async function statuses({ gateways }: RevocationCluster, token: string): Promise<readonly number[]> {
@@ -71,7 +97,7 @@ async function denied(cluster: RevocationCluster, token: string, limitMs?: numbe
 }
 
 t.test('Redis, two authorization servers: what one revokes all gateways refuse, for good', async (t) => {
-  const cluster = await startWithRedis(t, { servers: 2, keepsData: true })
+  const cluster = await startOnRedis(t, { servers: 2, keepsData: true })
   const { client, gateways, servers } = cluster
   const gone: string[] = []
   const stillGone = async (what: string): Promise<void> => {
@@ -109,7 +135,7 @@ t.test('Redis, two authorization servers: what one revokes all gateways refuse, 
 })
 
 t.test('Redis loses its data: nothing that was denied comes back, and what is gone is noticed', async (t) => {
-  const cluster = await startWithRedis(t, { servers: 1 })
+  const cluster = await startOnRedis(t, { servers: 1 })
   const token = await knownToken(t, cluster)
   const other = await knownToken(t, cluster)
   t.equal((await cluster.client.revoke(token)).status, 200)
@@ -125,7 +151,7 @@ t.test('Redis loses its data: nothing that was denied comes back, and what is go
 t.test(
   'the way from the gateways to Redis is cut: refused within the cap, and everything is told later',
   async (t) => {
-    const cluster = await startWithRedis(t, { servers: 1 })
+    const cluster = await startOnRedis(t, { servers: 1 })
     const { client, way } = cluster
     for (const [how, cut] of [
       ['down', () => way.down()],
@@ -148,7 +174,7 @@ t.test(
 )
 
 t.test('a gateway that stood still hears what it missed, and believes nothing old meanwhile', async (t) => {
-  const cluster = await startWithRedis(t, { servers: 1 })
+  const cluster = await startOnRedis(t, { servers: 1 })
   const [gateway] = cluster.gateways.slice(-1)
   if (gateway === undefined) return
   const token = await knownToken(t, cluster)
@@ -166,7 +192,7 @@ t.test('a gateway that stood still hears what it missed, and believes nothing ol
 t.test(
   'without Redis: the stream of events resumes, over a restart of the authorization server',
   async (t) => {
-    const cluster = await start(t, { servers: 1, redis: undefined, eventStream: true })
+    const cluster = await startOnSqlite(t)
     await awaitChannel(cluster, 'up')
     const kept = await knownToken(t, cluster)
     const token = await knownToken(t, cluster)
