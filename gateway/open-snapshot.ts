@@ -64,7 +64,14 @@ export function openSnapshot(
     },
     resources,
     resourceDocument: (resource) => {
-      const document = protectedResourceDocument({ ...config, resource, resources, routes: policies.routes })
+      const document = protectedResourceDocument({
+        ...config,
+        resource,
+        resources,
+        routes: policies.routes,
+        seesCertificates:
+          config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined,
+      })
       return () => document
     },
     implication: readImplication(config.catalogue),

@@ -142,6 +142,10 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   pipeline = createPipeline({
     rateLimiter: limiter,
     proofs,
+    clientCertificates: {
+      header: config.clientCertificateHeader,
+      listener: listenerOf(config.tls?.clientCertificates),
+    },
     snapshot: () => snapshot,
     verdicts,
     baseUrl: config.baseUrl,
@@ -238,4 +242,12 @@ async function listen(server: ReturnType<typeof createServer>, config: GatewayCo
   } catch (error) {
     throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })
   }
+}
+
+/** What our own listener knows of client certificates. */
+function listenerOf(
+  asked: NonNullable<GatewayConfig['tls']>['clientCertificates'],
+): 'off' | 'any' | 'authority' {
+  if (asked === undefined) return 'off'
+  return asked.ca === undefined ? 'any' : 'authority'
 }

@@ -8,6 +8,8 @@ export type ProtectedResourceMetadata = {
   readonly scopes_supported: readonly string[]
   readonly bearer_methods_supported: readonly ['header']
   readonly dpop_signing_alg_values_supported: typeof DPOP_ALGORITHMS
+  /** RFC 8705 section 3.3. */
+  readonly tls_client_certificate_bound_access_tokens?: true
   readonly resource_name: string
   readonly resource_documentation: string
 }
@@ -23,6 +25,7 @@ export function protectedResourceMetadata(resource: {
   readonly scopes: readonly string[]
   readonly name: string
   readonly documentation: string
+  readonly seesCertificates: boolean
 }): ProtectedResourceMetadata {
   return {
     resource: resource.identifier,
@@ -30,6 +33,7 @@ export function protectedResourceMetadata(resource: {
     scopes_supported: resource.scopes,
     bearer_methods_supported: ['header'],
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+    ...(resource.seesCertificates ? { tls_client_certificate_bound_access_tokens: true } : {}),
     resource_name: resource.name,
     resource_documentation: resource.documentation,
   }

@@ -7,6 +7,7 @@ import { findOverloadOrder } from './find-overload-order.ts'
 import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
+import { findUntrustedCertificates } from './find-untrusted-certificates.ts'
 import { findUnusableIssuers } from './find-unusable-issuers.ts'
 import { findUnusableResources } from './find-unusable-resources.ts'
 import type { GatewayFile } from './gateway-file.ts'
@@ -37,6 +38,7 @@ export function findContradictions(
     findDrainOrder,
     findOverloadOrder,
     findPlainBaseUrl,
+    findUntrustedCertificates,
   ])
     problems.push(...find(gateway.value, shownAs))
   return problems

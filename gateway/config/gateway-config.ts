@@ -1,6 +1,7 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { ManagementAddress } from '../../runtime/management-address.ts'
 import type { IssuerConfig } from '../identity/issuer-config.ts'
+import type { CertificateHeader } from '../identity/mtls/read-certificate-header.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import type { ResourceSettings } from '../routes/resources.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
@@ -11,6 +12,8 @@ export type TlsConfig = {
   readonly certFile: string
   readonly keyFile: string
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** Clients are asked for a certificate; `ca` in PEM, undefined: who holds its key is believed. */
+  readonly clientCertificates: { readonly ca: string | undefined } | undefined
 }
 
 /** How the gateway ends. */
@@ -34,6 +37,8 @@ export type GatewayConfig = {
   readonly trustedProxies: readonly string[]
   /** The one header in which they name it. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
+  /** How they name the client's certificate; undefined: they do not. */
+  readonly clientCertificateHeader: CertificateHeader | undefined
   /** Processes that serve. 1: this one alone. */
   readonly workers: number
   readonly drain: DrainConfig

@@ -32,6 +32,19 @@ export const GatewayFile = Type.Object(
           minVersion: Type.Optional(
             Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'oldest version: TLSv1.2 or TLSv1.3' }),
           ),
+          clientCertificates: Type.Optional(
+            Type.Object(
+              {
+                request: Type.Boolean({ description: 'whether clients are asked for a certificate' }),
+                caFile: Type.Optional(
+                  FilePath(
+                    'file with the authorities that vouch for them, in PEM; without it, their key does',
+                  ),
+                ),
+              },
+              { description: 'certificates of clients, for tokens that are bound to one (RFC 8705)' },
+            ),
+          ),
         },
         { description: 'HTTPS without a proxy in front' },
       ),
@@ -47,6 +60,19 @@ export const GatewayFile = Type.Object(
       Type.Enum(['x-forwarded-for', 'forwarded'], {
         description: 'the header in which trusted proxies name the client: x-forwarded-for or forwarded',
       }),
+    ),
+    clientCertificateHeader: Type.Optional(
+      Type.Object(
+        {
+          name: Type.Enum(['x-forwarded-client-cert', 'x-client-cert', 'ssl-client-cert'], {
+            description: 'x-forwarded-client-cert, x-client-cert or ssl-client-cert',
+          }),
+          format: Type.Enum(['xfcc', 'pem-url', 'base64-der'], {
+            description: 'xfcc (Envoy), pem-url (nginx) or base64-der (HAProxy)',
+          }),
+        },
+        { description: "the header in which trusted proxies name the client's certificate" },
+      ),
     ),
     workers: Type.Optional(
       Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MOST_WORKERS })], {

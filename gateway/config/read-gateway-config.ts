@@ -22,7 +22,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
- * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C342 of resources, C350 of DPoP.
+ * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C342 of resources, C350 and C351 of bound tokens.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string
@@ -53,6 +53,7 @@ export function readGatewayConfig(options: {
     const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile, setting))
     if (caFile !== undefined && ca !== undefined) authorities.set(caFile, ca)
   }
+  believe(value.tls?.clientCertificates?.caFile, 'tls.clientCertificates.caFile')
   for (const [index, { caFile }] of value.issuers.entries()) believe(caFile, `issuers[${index}].caFile`)
   for (const [name, { caFile }] of Object.entries(upstreams?.value ?? {}))
     believe(caFile, `${name}.caFile in config/upstreams.yaml`)

@@ -30,9 +30,10 @@ export function toGatewayConfig(
     name: file.name,
     listen: file.listen,
     management: file.management,
-    tls: file.tls === undefined ? undefined : { minVersion: DEFAULTS.tlsMinVersion, ...file.tls },
+    tls: toTlsConfig(file.tls, read.authorities),
     trustedProxies: file.trustedProxies ?? [],
     forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
+    clientCertificateHeader: file.clientCertificateHeader,
     workers: file.workers === 'auto' ? availableParallelism() : (file.workers ?? 1),
     drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
     policiesDir: file.policies,
@@ -76,4 +77,20 @@ export function toGatewayConfig(
     },
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
   })
+}
+
+function toTlsConfig(
+  tls: GatewayFile['tls'],
+  authorities: ReadonlyMap<string, string>,
+): GatewayConfig['tls'] {
+  if (tls === undefined) return undefined
+  const { clientCertificates } = tls
+  return {
+    minVersion: DEFAULTS.tlsMinVersion,
+    ...tls,
+    clientCertificates:
+      clientCertificates?.request === true
+        ? { ca: authorities.get(clientCertificates.caFile ?? '') }
+        : undefined,
+  }
 }

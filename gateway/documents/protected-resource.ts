@@ -13,6 +13,8 @@ export function protectedResourceDocument(options: {
   readonly resource: Resource
   readonly resources: Pick<Resources, 'ofTemplate'>
   readonly catalogue: ReadonlyMap<string, unknown>
+  /** Whether tokens that are bound to a client certificate can be used: there is where to see certificates. */
+  readonly seesCertificates: boolean
   readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
 }): Representation {
   const { resource, resources, routes } = options
@@ -24,6 +26,8 @@ export function protectedResourceDocument(options: {
   const scopes = [...options.catalogue.keys()].filter((scope) => asked.has(scope))
   return representation(
     'application/json',
-    JSON.stringify(protectedResourceMetadata({ ...resource, scopes })),
+    JSON.stringify(
+      protectedResourceMetadata({ ...resource, scopes, seesCertificates: options.seesCertificates }),
+    ),
   )
 }

@@ -8,6 +8,7 @@ import type { TokenMeter } from '../observe/token-meter.ts'
 import type { Resource } from '../routes/resource.ts'
 import type { Snapshot } from '../routes/route.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
+import type { CertificateOfOptions } from './certificate-of.ts'
 import type { ForwardedHeader } from './client-address.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
@@ -18,6 +19,8 @@ export type PipelineOptions = {
   readonly verdicts: TokenVerdicts
   /** What DPoP proofs are held against. */
   readonly proofs: VerifyProofOptions
+  /** Where client certificates come from. */
+  readonly clientCertificates: Pick<CertificateOfOptions, 'header' | 'listener'>
   readonly rateLimiter: Pick<RateLimiter, 'take'>
   /** The public address, without a trailing slash. */
   readonly baseUrl: string

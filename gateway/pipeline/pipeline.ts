@@ -20,6 +20,7 @@ import { forwardRequest } from './8-forward.ts'
 import { shapeResponse } from './9-shape-response.ts'
 import { createAnswerer } from './answer-request.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
+import { createCertificateOf } from './certificate-of.ts'
 import { CORS_HEADERS } from './cors-headers.ts'
 import { documentAnswer, optionsAnswer } from './own-answers.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
@@ -62,6 +63,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     'via',
     '1.1 scopegate',
   ]
+  const holderRules = {
+    proofs: options.proofs,
+    certificateOf: createCertificateOf({ ...options.clientCertificates, ...options }),
+    rules: canonicalRules,
+    nowMs,
+  }
   const receive = createReceiver(options)
   const { respond, refuse, broke, brokeEarly, endsConnection, comesTooLate } = createAnswerer(options)
   const books = createRequestBooks(options)
@@ -155,7 +162,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     served.caller = answer
     if (answer.confirmation === undefined && served.credential === 'bearer')
       return decideApi(served, route, canonical)
-    const proven = proveHolder(served, answer, { proofs: options.proofs, rules: canonicalRules, nowMs })
+    const proven = proveHolder(served, answer, holderRules)
     if (!(proven instanceof Promise)) return proved(served, route, canonical, proven)
     proven.then(
       (known) => {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Caller } from '../identity/caller.ts'
 import { type VerifyProofOptions, verifyProof } from '../identity/dpop/verify-proof.ts'
 import { NOTHING_PROVEN, type Proven } from '../identity/proven.ts'
@@ -8,6 +9,8 @@ import type { Served } from './served.ts'
 
 export type ProveHolderOptions = {
   readonly proofs: VerifyProofOptions
+  /** The thumbprint of the client's certificate. */
+  readonly certificateOf: (request: IncomingMessage) => string | undefined
   readonly rules: Omit<TargetRules, 'method'>
   readonly nowMs: () => number
 }
@@ -23,7 +26,10 @@ export function proveHolder(
   options: ProveHolderOptions,
 ): Proven | Refusal | Promise<Proven | Refusal> {
   const { canonical, token, credential } = served
-  if (credential !== 'dpop') return NOTHING_PROVEN
+  if (credential !== 'dpop')
+    return caller.confirmation?.kind === 'mtls'
+      ? { scheme: 'bearer', thumbprint: options.certificateOf(served.request) }
+      : NOTHING_PROVEN
   // Whoever sends such a token in this way hears that, whatever the proof is.
   if (caller.confirmation?.kind !== 'dpop' || canonical === undefined || token === undefined)
     return { scheme: 'dpop', thumbprint: undefined }

@@ -26,6 +26,7 @@ export function openTls(options: {
   return {
     certificate,
     minVersion: config.minVersion,
+    clientCertificates: config.clientCertificates,
     onHandshakeFailure: meter.handshakeFailed,
     close: certificate.close,
   }

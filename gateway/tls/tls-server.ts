@@ -8,6 +8,8 @@ import type { ServerCertificate } from './parse-certificate.ts'
 export type TlsOptions = {
   readonly certificate: CertificateSource
   readonly minVersion: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>
+  /** Clients are asked for a certificate, and served without one too; `ca` in PEM, to tell who is vouched for. */
+  readonly clientCertificates: { readonly ca: string | undefined } | undefined
   readonly onHandshakeFailure: (failure: HandshakeFailure) => void
 }
 
@@ -44,6 +46,7 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     minVersion: tls.minVersion,
     ciphers: CIPHERS,
     honorCipherOrder: false, // all are good: clients without AES in hardware choose ChaCha20
+    ...(tls.clientCertificates?.ca === undefined ? {} : { ca: tls.clientCertificates.ca }),
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   })
   const server = createServer({
@@ -52,6 +55,9 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     sessionTimeout: SESSION_SECONDS,
+    // Whether a certificate is good is for those to judge who need one: most requests do not.
+    requestCert: tls.clientCertificates !== undefined,
+    rejectUnauthorized: false,
   })
   tls.certificate.onChange((certificate) => server.setSecureContext(context(certificate)))
   // Node takes them for requests that cannot be read. There is nobody yet who would understand an answer.

@@ -76,6 +76,7 @@ t.test('what the metadata says and what a token is held against cannot disagree'
             resources,
             catalogue: new Map(),
             routes: [],
+            seesCertificates: false,
           })
           // What a client knows is the document alone.
           const told = JSON.parse(document.body)

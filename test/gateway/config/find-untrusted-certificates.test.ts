@@ -1,0 +1,13 @@
+import t from 'tap'
+import { findUntrustedCertificates } from '../../../gateway/config/find-untrusted-certificates.ts'
+import type { GatewayFile } from '../../../gateway/config/gateway-file.ts'
+
+t.test('C351 a header with client certificates needs proxies that are believed', async (t) => {
+  const header = { name: 'ssl-client-cert', format: 'pem-url' } as const
+  const of = (file: Partial<GatewayFile>) =>
+    findUntrustedCertificates(file as GatewayFile, 'gateway.yaml').map(({ code }) => code)
+  t.same(of({}), [])
+  t.same(of({ clientCertificateHeader: header, trustedProxies: ['10.0.0.0/8'] }), [])
+  t.same(of({ clientCertificateHeader: header }), ['C351'])
+  t.same(of({ clientCertificateHeader: header, trustedProxies: [] }), ['C351'])
+})
