@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { allocateYoung } from '../runtime/allocate-young.ts'
 import { findConfigDir } from '../runtime/config-dir.ts'
 import { type EndReason, onTermination } from '../runtime/drain.ts'
 import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
@@ -14,6 +15,7 @@ import { supervise } from './workers/supervise.ts'
 /** Beyond the drain's grace, before a process that does not end is ended. Milliseconds. */
 const LAST_RESORT_MS = 5_000
 
+allocateYoung()
 try {
   const { config, warnings } = readGatewayConfig({ configDir: findConfigDir(process.env), env: process.env })
   const logger = createLogger({ level: config.log.level, service: 'gateway' })

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { Agent, createServer, get, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+import { until } from '../fixtures/until.ts'
+
+// When many requests once waited for a slow upstream, V8 took what belongs to one request for something that lasts and made
+// it in the old generation from then on; what it pointed to was never collected with the young one again.
+
+const MAIN = join(import.meta.dirname, '..', '..', 'gateway', 'main.ts')
+const COLLECT_NOW_AND_THEN = "data:text/javascript,setInterval(() => gc({ type: 'minor' }), 200).unref()"
+const PATH = '/api/courses'
+const WAITING = 800
+const LATER = 5_000
+const CONNECTIONS = 32
+/** Of one request, its headers alone take several times that many bytes. */
+const PROMOTED_BYTES_PER_REQUEST = 1_024
+const LIMIT_MS = 60_000
+
+t.test('a slow upstream at the start does not make later requests outlive their answers', async (t) => {
+  const held: ServerResponse[] = []
+  let holds = true
+  const upstream = createServer((request, response) => {
+    if (holds && request.url === PATH) held.push(response)
+    else response.end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(t, `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+
+  const burst = ask(gateway.url, WAITING, new Agent({ maxSockets: WAITING }))
+  await until('every request waits', async () => held.length === WAITING, LIMIT_MS)
+  await gateway.collected(2)
+  holds = false
+  for (const response of held) response.end('{}')
+  await burst
+  await gateway.collected(2)
+
+  const before = gateway.promotedBytes()
+  await ask(gateway.url, LATER, new Agent({ keepAlive: true, maxSockets: CONNECTIONS }))
+  await gateway.collected(2)
+  const perRequest = (gateway.promotedBytes() - before) / LATER
+  t.ok(perRequest < PROMOTED_BYTES_PER_REQUEST, `${Math.round(perRequest)} bytes of each request became old`)
+  t.notMatch(gateway.log(), /illegal value|unrecognized flag|bad option/i, 'this V8 knows the flag')
+})
+
+/** A gateway that tells of every collection of its young generation, which is large from the start. */
+async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: string) {
+  const secretFile = join(t.testdir(), 'secret')
+  writeFileSync(secretFile, 'a'.repeat(43), { mode: 0o600 })
+  const flags = ['--expose-gc', '--min-semi-space-size=32', '--trace-gc', '--trace-gc-nvp']
+  const child = spawnPlainly(process.execPath, [...flags, '--import', COLLECT_NOW_AND_THEN, MAIN], {
+    env: {
+      PORT: '0',
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: upstream,
+      SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
+    },
+  })
+  const ended = once(child, 'close')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  let log = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      log += text
+    })
+  const promoted = (): number[] =>
+    [...log.matchAll(/ gc=s .* promoted=(\d+)/g)].map(([, bytes]) => Number(bytes))
+  const listening = await until(
+    'the gateway listens',
+    async () => /^\{.*"event":"listening".*\}$/m.exec(log)?.[0],
+    LIMIT_MS,
+  )
+  return {
+    url: String((JSON.parse(listening) as { readonly url: string }).url),
+    log: () => log,
+    promotedBytes: () => promoted().reduce((sum, bytes) => sum + bytes, 0),
+    collected: (times: number) => {
+      const wanted = promoted().length + times
+      return until('a collection', async () => promoted().length >= wanted, LIMIT_MS)
+    },
+  }
+}
+
+/** Asks so often, with as many connections as the agent has, and waits for the last answer. */
+async function ask(url: string, times: number, agent: Agent): Promise<void> {
+  const one = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      get(`${url}${PATH}`, { agent }, (response) => response.resume().on('end', resolve)).on('error', reject)
+    })
+  await Promise.all(Array.from({ length: times }, one))
+  agent.destroy()
+}
