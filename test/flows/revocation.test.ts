@@ -54,7 +54,7 @@ async function startOnSqlite(t: Test): Promise<Cluster> {
 
 async function startOnRedis(
   t: Test,
-  options: { readonly servers: number; readonly keepsData?: boolean },
+  options: { readonly servers: number; readonly keepsData?: boolean; readonly eventStream?: boolean },
 ): Promise<Cluster & { readonly redis: TestRedis; readonly way: FaultProxy; readonly redisFolder: string }> {
   const { cleanup, secret, logsIn } = atEnd(t)
   const parent = t.testdir({ redis: {}, cluster: {} })
@@ -71,7 +71,7 @@ async function startOnRedis(
     gateways: 3,
     servers: options.servers,
     redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
-    eventStream: false,
+    eventStream: options.eventStream ?? false,
   })
   await awaitChannel(cluster, 'up')
   return { ...cluster, folder, redis, way, redisFolder }
@@ -170,6 +170,23 @@ t.test(
       await awaitChannel(cluster, 'up')
       t.same(await statuses(cluster, token), [401, 401, 401])
     }
+  },
+)
+
+t.test(
+  'with both channels, either is enough: the stream of events of any replica tells of all',
+  async (t) => {
+    const cluster = await startOnRedis(t, { servers: 2, eventStream: true })
+    const token = await knownToken(t, cluster)
+    await cluster.way.down()
+    for (const { url } of cluster.gateways) {
+      const log = join(cluster.folder, `gateway-${new URL(url).port}.log`)
+      const lost = /"event":"revocations_lost","channel":"redis"/
+      await until('the redis channel is lost', async () => lost.test(readFileSync(log, 'utf8')))
+    }
+    await awaitChannel(cluster, 'up')
+    t.equal((await cluster.client.revoke(token)).status, 200)
+    await denied(cluster, token, 2_000)
   },
 )
 

@@ -138,3 +138,35 @@ t.test('a key of another type keeps nobody busy', async (t) => {
   await until('told', async () => told.length === 1)
   t.ok(seen.lost.length < 5, `${seen.lost.length} attempts`)
 })
+
+t.test('a Redis that flaps is connected to once a second at most, and loses nothing', async (t) => {
+  const { way, told, follow, revoke, alive } = await setUp(t)
+  await follow()
+  await alive()
+  const before = way.connections
+  const startedMs = performance.now()
+  for (let i = 0; i < 4; i++) {
+    await revoke(`g${i}`)
+    const seen = way.connections
+    way.reset()
+    await until('connected again', async () => way.connections > seen)
+  }
+  const seconds = (performance.now() - startedMs) / 1_000
+  t.ok(way.connections - before <= seconds + 1, `${way.connections - before} in ${seconds.toFixed(1)} s`)
+  await until('told', async () => told.length >= 4)
+  t.same([...new Set(told)], ['g0', 'g1', 'g2', 'g3'])
+})
+
+t.test('a Redis that stands still is noticed, and heard again when it goes on', async (t) => {
+  const { redis, told, seen, follow, revoke, alive } = await setUp(t)
+  await follow()
+  await alive()
+  await revoke('a')
+  await until('told', async () => told.length === 1)
+  await redis.call('CLIENT', 'PAUSE', '6000', 'ALL')
+  await until('lost', async () => seen.lost.length > 0)
+  await revoke('b') // answered when the pause is over
+  await until('told', async () => told.length === 2, 20_000)
+  t.same(told, ['a', 'b'])
+  t.equal(seen.missed, 1)
+})
