@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
  * anything else. V8 else notes which places in the code made objects that stayed, and lets these places make old ones
  * from then on: what is made for one request, wherever requests once had to wait. Old objects that are garbage keep the young
  * ones that they point to, so that hardly anything of a request goes before the whole heap is collected
- * (docs/decisions/0009-objects-begin-young.md).
+ * (docs/decisions/0013-objects-begin-young.md).
  */
 export function allocateYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
