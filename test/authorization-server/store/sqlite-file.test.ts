@@ -36,6 +36,22 @@ t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t
   again.close()
 })
 
+t.test('openSqliteFile() brings a file of version 1 up to date, and keeps what is in it', async (t) => {
+  const file = join(t.testdir(), 'older.sqlite')
+  const first = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  await first.artifacts('Grant').upsert('g', { jti: 'g' }, 60)
+  await first.close()
+  const older = new DatabaseSync(file)
+  older.exec('drop table revocations; drop table revocation_epoch; pragma user_version = 1')
+  older.close()
+  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  t.ok(await store.artifacts('Grant').find('g'))
+  const from = await store.revocations.lastId()
+  await store.artifacts('Grant').revokeByGrantId('g')
+  t.equal((await store.revocations.readAfter(from, 10))?.length, 1)
+})
+
 t.test('openSqliteFile() refuses a folder that is a file, and a file that is a folder', async (t) => {
   const folder = t.testdir({ plain: 'a file' })
   refused(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)

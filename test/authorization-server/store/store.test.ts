@@ -315,6 +315,20 @@ t.test('SQLite: sweep() deletes what has expired and counts it', async (t) => {
   t.ok(await store.artifacts('AccessToken').find('c'))
 })
 
+t.test('SQLite: sweep() forgets revocations that no token can outlive, and knows where it did', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  const before = await store.revocations.lastId()
+  const last = await revokeOne(store, 'a')
+  await store.sweep(1_000 + WHOSE.accessTokenSeconds)
+  t.equal((await store.revocations.readAfter(before, 10))?.length, 1)
+  await store.sweep(1_000 + WHOSE.accessTokenSeconds + 301)
+  t.equal(await store.revocations.readAfter(before, 10), undefined)
+  t.same(await store.revocations.readAfter(last, 10), [])
+  const next = await revokeOne(store, 'b')
+  t.not(next, last, 'a number never comes twice')
+})
+
 t.test(
   'Redis: what expires has an expiry there too, and the set of a grant outlives its members',
   async (t) => {
