@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { closeGently } from '../runtime/gentle-close.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
@@ -142,6 +143,9 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     lifetimes: { ...config.lifetimes, interactionSeconds: INTERACTION_SECONDS },
     signingKeys: { keys: secrets.signingKeys.keys.map((key) => ({ ...key })) },
     cookieKeys: cookieKeys(secrets.cookieSecrets),
+    nonceSecret: Buffer.from(
+      hkdfSync('sha256', secrets.cookieSecrets[0] ?? '', '', 'scopegate dpop nonces', 32),
+    ),
     gatewayClientId: config.gatewayClient.id,
     gatewayClientSecret: secrets.gatewaySecret,
     integrations: secrets.integrations,

@@ -68,6 +68,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     userinfoHandler({
       issuer: config.issuer,
       findTokenOwner: engine.findTokenOwner,
+      verifyProof: engine.verifyProof,
       findAccount: (id) => options.accounts.find(id),
       count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
     }),

@@ -13,10 +13,10 @@ const ALLOWED: ReadonlyMap<string, string> = new Map(
 
 const CORS_HEADERS = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'WWW-Authenticate, X-Request-Id, Retry-After, ETag',
+  'access-control-expose-headers': 'WWW-Authenticate, X-Request-Id, Retry-After, ETag, DPoP-Nonce',
 }
 const PREFLIGHT_HEADERS = {
-  'access-control-allow-headers': 'authorization, content-type, mcp-protocol-version, traceparent',
+  'access-control-allow-headers': 'authorization, content-type, dpop, mcp-protocol-version, traceparent',
   'access-control-max-age': '3600',
 }
 

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatChallenge } from '../../oauth/challenge.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Account } from '../accounts/accounts.ts'
-import type { TokenOwner } from '../engine/engine.ts'
+import type { Engine, TokenOwner } from '../engine/engine.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
 /**
@@ -14,45 +15,80 @@ import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.
 export type UserinfoOptions = {
   readonly issuer: string
   readonly findTokenOwner: (accessToken: string) => Promise<TokenOwner | undefined>
+  readonly verifyProof: Engine['verifyProof']
   readonly findAccount: (id: string) => Promise<Account | undefined>
   readonly count: (result: string) => void
 }
 
 /**
  * Answers `GET /api/oauth/userinfo` with the claims that the token's scopes allow.
- * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, seed-interface section 4.
+ * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, seed-interface section 4.
  * Ours because the engine's own refuses every token that has an audience, and ours always have one.
  */
 export function userinfoHandler(options: UserinfoOptions) {
+  const told = { resourceMetadata: protectedResourceMetadataUrl(options.issuer) }
   const refuse = (reply: FastifyReply, refusal: OAuthRefusal) => {
     options.count(refusal.error)
     return sendRefusal(reply, refusal)
   }
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const token = readBearer(request.raw)
+    const token = readCredentials(request.raw)
     if (token === 'absent') return refuse(reply, noToken(options.issuer))
     if (token === 'twice') return refuse(reply, invalidRequest('Send one Authorization header.'))
+    const scheme = token === 'malformed' ? 'Bearer' : token.scheme
     const owner = token === 'malformed' ? undefined : await options.findTokenOwner(token.value)
-    if (owner === undefined) return refuse(reply, invalidToken(options.issuer))
-    if (!owner.scopes.includes('openid')) return refuse(reply, openidMissing(options.issuer))
+    if (owner === undefined || token === 'malformed') return refuse(reply, invalidToken({ ...told, scheme }))
+    const unproven = await refuseHolder(owner, token, request.raw)
+    if (unproven !== undefined) return refuse(reply, unproven)
+    if (!owner.scopes.includes('openid')) return refuse(reply, openidMissing({ ...told, scheme }))
     const account = await options.findAccount(owner.accountId)
-    if (account === undefined) return refuse(reply, invalidToken(options.issuer))
+    if (account === undefined) return refuse(reply, invalidToken({ ...told, scheme }))
     options.count('ok')
     return reply
       .headers({ 'cache-control': 'no-store' })
       .type('application/json; charset=utf-8')
       .send(JSON.stringify(claimsFor(account, owner.scopes)))
   }
+
+  /** A token that is bound to a key comes with a proof of it, and no other one does. */
+  async function refuseHolder(
+    owner: TokenOwner,
+    { scheme, value }: Credentials,
+    request: IncomingMessage,
+  ): Promise<OAuthRefusal | undefined> {
+    const isBound = owner.keyThumbprint !== undefined
+    if (scheme === 'Bearer')
+      return isBound
+        ? refuseToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
+            ...told,
+            offersDpop: true,
+          })
+        : undefined
+    if (!isBound)
+      return refuseToken('invalid_token', 'The access token is bound to no key. Send it as Bearer.', {
+        ...told,
+        scheme,
+      })
+    const [proof = '', ...others] = request.headersDistinct['dpop'] ?? []
+    const asked = { method: request.method ?? '', path: ENDPOINTS.userinfo, accessToken: value }
+    const thumbprint = others.length === 0 ? await options.verifyProof(proof, asked) : undefined
+    if (thumbprint === owner.keyThumbprint) return undefined
+    const description = 'The DPoP proof is missing, not for this request and this token, or was used before.'
+    return refuseToken('invalid_dpop_proof', description, { ...told, scheme })
+  }
 }
 
+type Credentials = { readonly scheme: 'Bearer' | 'DPoP'; readonly value: string }
+
 /** RFC 6750 section 2.1: `b64token`; the scheme in any case. */
-function readBearer(request: IncomingMessage): 'absent' | 'twice' | 'malformed' | { readonly value: string } {
+function readCredentials(request: IncomingMessage): 'absent' | 'twice' | 'malformed' | Credentials {
   const values = request.headersDistinct['authorization'] ?? []
   if (values.length > 1) return 'twice'
   const [value] = values
   if (value === undefined) return 'absent'
-  const token = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(value)?.[1]
-  return token === undefined ? 'malformed' : { value: token }
+  const [, scheme = '', token] = /^(bearer|dpop) +([A-Za-z0-9\-._~+/]+=*)$/i.exec(value) ?? []
+  if (token === undefined) return 'malformed'
+  return { scheme: scheme.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', value: token }
 }
 
 function claimsFor(account: Account, scopes: readonly string[]): Record<string, string> {
@@ -73,14 +109,16 @@ function noToken(issuer: string): OAuthRefusal {
   }
 }
 
-function invalidToken(issuer: string): OAuthRefusal {
+type Told = { readonly resourceMetadata: string; readonly scheme: 'Bearer' | 'DPoP' }
+
+function invalidToken(told: Told): OAuthRefusal {
   const description = 'The access token is malformed, expired, revoked or not for this API. Refresh it.'
-  return refuseToken('invalid_token', description, { resourceMetadata: protectedResourceMetadataUrl(issuer) })
+  return refuseToken('invalid_token', description, told)
 }
 
-function openidMissing(issuer: string): OAuthRefusal {
+function openidMissing(told: Told): OAuthRefusal {
   return refuseToken('insufficient_scope', 'The access token lacks the scope openid.', {
     scope: 'openid',
-    resourceMetadata: protectedResourceMetadataUrl(issuer),
+    ...told,
   })
 }

@@ -13,12 +13,15 @@ import { type ProviderConfigurationOptions, providerConfiguration } from './prov
 import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
+import { verifyProof } from './verify-proof.ts'
 
 /** Who a token speaks for. */
 export type TokenOwner = {
   readonly accountId: string
   readonly clientId: string
   readonly scopes: readonly string[]
+  /** Of the key that the token is bound to: RFC 9449 section 6.1. */
+  readonly keyThumbprint: string | undefined
 }
 
 /** What the engine is asked to do with one request. */
@@ -46,6 +49,11 @@ export type Engine = {
   ): Promise<readonly string[] | undefined>
   /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
   findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
+  /** @returns the thumbprint of the key that a DPoP proof is made with, for a request to one of our own endpoints. */
+  verifyProof(
+    proof: string,
+    request: { readonly method: string; readonly path: string; readonly accessToken: string },
+  ): Promise<string | undefined>
 }
 
 /**
@@ -133,6 +141,15 @@ export function createEngine(options: EngineOptions): Engine {
       if (artifact === undefined || artifact.clientId !== clientId) return undefined
       return [...artifact.resourceIndicators].filter((resource) => resource !== undefined)
     },
+    verifyProof: (proof, { method, path, accessToken }) =>
+      verifyProof(proof, {
+        method,
+        url: options.issuer + path,
+        accessToken,
+        nowSeconds: options.nowSeconds(),
+        isFirstUse: (thumbprint, id, expiresAtSeconds) =>
+          provider.ReplayDetection.unique(`${path} ${thumbprint} `, id, expiresAtSeconds),
+      }),
     findTokenOwner: async (value) => {
       const token = await provider.AccessToken.find(value)
       if (token === undefined || !token.isValid || token.aud !== options.issuer) return undefined
@@ -140,7 +157,12 @@ export function createEngine(options: EngineOptions): Engine {
       if (grant === undefined || grant.accountId !== token.accountId || token.clientId === undefined)
         return undefined
       if ((await provider.Client.find(token.clientId)) === undefined) return undefined
-      return { accountId: token.accountId, clientId: token.clientId, scopes: [...token.scopes] }
+      return {
+        accountId: token.accountId,
+        clientId: token.clientId,
+        scopes: [...token.scopes],
+        keyThumbprint: token.jkt,
+      }
     },
   }
 }

@@ -7,6 +7,7 @@ import {
   type JWKS,
   type KoaContextWithOIDC,
 } from 'oidc-provider'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
@@ -34,6 +35,8 @@ export type ProviderConfigurationOptions = {
   readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
+  /** What nonces of DPoP proofs are made with, the same at every replica: 32 bytes. */
+  readonly nonceSecret: Buffer
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
@@ -64,6 +67,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       id_token_signed_response_alg: 'ES256',
     },
     responseTypes: ['code'],
+    enabledJWA: { dPoPSigningAlgValues: [...DPOP_ALGORITHMS] },
     scopes,
     claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
     pkce: { required: () => true },
@@ -121,7 +125,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     features: {
       devInteractions: { enabled: false },
       userinfo: { enabled: false }, // ours, in endpoints/userinfo.ts: the engine's refuses tokens that have an audience
-      dPoP: { enabled: false },
+      // Nonces are taken, and told, but none is asked for: the codes and refresh tokens that proofs come with are good once.
+      dPoP: { enabled: true, nonceSecret: options.nonceSecret, requireNonce: () => false },
       rpInitiatedLogout: { enabled: false },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       pushedAuthorizationRequests: { enabled: true },

@@ -12,6 +12,8 @@ export type ClientRegistration = {
   readonly response_types: readonly ['code']
   readonly scope?: string
   readonly client_uri?: string
+  /** All its tokens are bound to keys. RFC 9449 section 5.2. */
+  readonly dpop_bound_access_tokens?: true
 }
 
 /** Why a registration is refused. Source: RFC 7591 section 3.2.2. */
@@ -58,6 +60,7 @@ export function parseRegistration(
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       ...(scope === undefined ? {} : { scope }),
+      ...(body['dpop_bound_access_tokens'] === true ? { dpop_bound_access_tokens: true } : {}),
       ...(typeof body['client_uri'] === 'string' ? { client_uri: body['client_uri'] } : {}),
     },
   }

@@ -87,6 +87,7 @@ Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`r
 | 400 \`invalid_grant\` | token endpoint | the code or refresh token is used up or expired: start at the browser step |
 | 401 \`unauthorized\` | API | this address needs a token; \`WWW-Authenticate\` says which scope |
 | 401 \`invalid_token\` | API | refresh once, then start at the browser step |
+| 401 \`invalid_dpop_proof\`, \`use_dpop_nonce\` | API | for tokens that are bound to a key: make a new proof, with the nonce in \`DPoP-Nonce\` if there is one |
 | 403 \`insufficient_scope\` | API | authorize again with the scopes in \`scope\` |
 | 403 \`access_denied\` | API | the service itself says no: do not repeat it |
 | 404 \`not_found\`, 405 \`method_not_allowed\` | API | look into /openapi.json |
@@ -168,7 +169,10 @@ curl -sS ${call}
 \`\`\`
 
 Without a token you are anonymous: most addresses answer and tell you less, without a challenge. A token that is sent has to
-be good everywhere.`,
+be good everywhere.
+
+A client that can sign may bind its tokens to a key (DPoP, RFC 9449): send a proof in \`DPoP\` with step 4 and with each refresh; from
+then on call with \`Authorization: DPoP <token>\` and a fresh proof for each request.`,
 
     `## 6. Refresh
 

@@ -60,7 +60,7 @@ async function answerTo(
 const isProofFault = (answer: string): boolean =>
   !describeProofFault(answer as 'missing').includes('undefined')
 
-t.test('a table of bad proofs: none is accepted, none reaches the upstream', async (t) => {
+t.test('§4.3 of RFC 9449: a table of bad proofs: none is accepted, none reaches the upstream', async (t) => {
   const { under, world } = await startWorld(t)
   t.ok(PROOF_ROWS.length >= 60, `${PROOF_ROWS.length} rows`)
   t.equal(new Set(PROOF_ROWS.map(({ what }) => what)).size, PROOF_ROWS.length, 'each has a name of its own')
@@ -101,27 +101,30 @@ t.test('a table of bad proofs: none is accepted, none reaches the upstream', asy
     t.notMatch(under.logText(), token.slice(-30), 'no token is in the log')
 })
 
-t.test('a good proof opens what its token opens, once, and stays at the gateway', async (t) => {
-  const { under, world } = await startWorld(t)
-  const proof = aProof({ key: world.key, url: world.url, token: world.token })
-  const row = { send: () => [`Authorization: dpop ${world.token}`, `dPoP: ${proof}`] }
-  const first = await answerTo(under, row, world)
-  t.equal(first.status, 200)
-  t.notMatch(first.head, 'dpop-nonce:')
-  t.match(first.head, /access-control-expose-headers: .*dpop-nonce/)
-  const forwarded = under.upstream.bytes
-  t.match(forwarded, 'x-auth-subject: user-1')
-  t.notMatch(forwarded.toLowerCase(), 'dpop')
-  t.notMatch(forwarded.toLowerCase(), 'authorization')
+t.test(
+  '§7.1 of RFC 9449: a good proof opens what its token opens, once, and stays at the gateway',
+  async (t) => {
+    const { under, world } = await startWorld(t)
+    const proof = aProof({ key: world.key, url: world.url, token: world.token })
+    const row = { send: () => [`Authorization: dpop ${world.token}`, `dPoP: ${proof}`] }
+    const first = await answerTo(under, row, world)
+    t.equal(first.status, 200)
+    t.notMatch(first.head, 'dpop-nonce:')
+    t.match(first.head, /access-control-expose-headers: .*dpop-nonce/)
+    const forwarded = under.upstream.bytes
+    t.match(forwarded, 'x-auth-subject: user-1')
+    t.notMatch(forwarded.toLowerCase(), 'dpop')
+    t.notMatch(forwarded.toLowerCase(), 'authorization')
 
-  const again = await answerTo(under, row, world)
-  t.equal(again.status, 401)
-  t.equal(again.body['error'], 'invalid_dpop_proof')
-  t.equal(again.body['error_description'], describeProofFault('replayed'))
-  const elsewhere = await answerTo(under, { ...row, target: '/api/courses?page=2' }, world)
-  t.equal(elsewhere.body['error_description'], describeProofFault('replayed'), 'with another query too')
-  t.equal(under.upstream.bytes, forwarded, 'and nothing more was forwarded')
-})
+    const again = await answerTo(under, row, world)
+    t.equal(again.status, 401)
+    t.equal(again.body['error'], 'invalid_dpop_proof')
+    t.equal(again.body['error_description'], describeProofFault('replayed'))
+    const elsewhere = await answerTo(under, { ...row, target: '/api/courses?page=2' }, world)
+    t.equal(elsewhere.body['error_description'], describeProofFault('replayed'), 'with another query too')
+    t.equal(under.upstream.bytes, forwarded, 'and nothing more was forwarded')
+  },
+)
 
 t.test(
   '§4.3 query and fragment of htu do not matter, and other spellings of the address are the same',

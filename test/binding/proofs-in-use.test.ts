@@ -35,7 +35,7 @@ function call({ gateway }: GatewayUnderTest, proof: string, path = '/api/courses
 
 const proofWith = (claims: Readonly<Record<string, unknown>> = {}) => aProof({ key, url, token, claims })
 
-t.test('two gateways with one Redis: a proof is good at one of them, once', async (t) => {
+t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one of them, once', async (t) => {
   const redis = await startRedis({ folder: t.testdir({ redis: {} }) })
   t.teardown(redis.stop)
   const change: NonNullable<Parameters<typeof startGatewayUnderTest>[1]>['change'] = (config) => ({
@@ -83,37 +83,40 @@ t.test('the same jti of two keys is two proofs', async (t) => {
   t.equal(response.status, 200)
 })
 
-t.test('where a nonce is required, a proof needs one that was given out within two minutes', async (t) => {
-  const under = await startBound(t, { change: (config) => ({ ...config, dpop: { nonceSecret: SECRET } }) })
-  const now = Date.now() / 1_000
-  const nonces = createNonces(SECRET)
-  const bad = {
-    none: undefined,
-    'a number': 1,
-    empty: '',
-    invented: 'AAAA',
-    'three minutes old': nonces.current(now - 180),
-    'of the future': nonces.current(now + 180),
-    'of another secret': createNonces(`${SECRET}!`).current(now),
-  }
-  for (const [what, nonce] of Object.entries(bad)) {
-    const response = await call(under, proofWith({ nonce }))
-    t.equal(response.status, 401, what)
-    t.equal(parseObject(await response.text())['error'], 'use_dpop_nonce', what)
-    t.match(response.headers.get('www-authenticate'), /^DPoP error="use_dpop_nonce".*algs="/, what)
-    t.match(response.headers.get('dpop-nonce'), /^[\w-]{43}$/, what)
-  }
-  t.equal(under.upstream.bytes, '', 'nothing was forwarded')
-  const told = (await call(under, proofWith())).headers.get('dpop-nonce')
-  const proof = proofWith({ nonce: told })
-  const good = await call(under, proof)
-  t.equal(good.status, 200)
-  t.equal((await call(under, proof)).status, 401, 'and is used up')
-  const previous = await call(under, proofWith({ nonce: nonces.current(Date.now() / 1_000 - 60) }))
-  t.equal(previous.status, 200)
-  t.match(previous.headers.get('dpop-nonce'), /^[\w-]{43}$/, 'with the next one in the answer')
-  t.match(previous.headers.get('access-control-expose-headers'), 'DPoP-Nonce')
-})
+t.test(
+  '§9 of RFC 9449: where a nonce is required, a proof needs one that was given out within two minutes',
+  async (t) => {
+    const under = await startBound(t, { change: (config) => ({ ...config, dpop: { nonceSecret: SECRET } }) })
+    const now = Date.now() / 1_000
+    const nonces = createNonces(SECRET)
+    const bad = {
+      none: undefined,
+      'a number': 1,
+      empty: '',
+      invented: 'AAAA',
+      'three minutes old': nonces.current(now - 180),
+      'of the future': nonces.current(now + 180),
+      'of another secret': createNonces(`${SECRET}!`).current(now),
+    }
+    for (const [what, nonce] of Object.entries(bad)) {
+      const response = await call(under, proofWith({ nonce }))
+      t.equal(response.status, 401, what)
+      t.equal(parseObject(await response.text())['error'], 'use_dpop_nonce', what)
+      t.match(response.headers.get('www-authenticate'), /^DPoP error="use_dpop_nonce".*algs="/, what)
+      t.match(response.headers.get('dpop-nonce'), /^[\w-]{43}$/, what)
+    }
+    t.equal(under.upstream.bytes, '', 'nothing was forwarded')
+    const told = (await call(under, proofWith())).headers.get('dpop-nonce')
+    const proof = proofWith({ nonce: told })
+    const good = await call(under, proof)
+    t.equal(good.status, 200)
+    t.equal((await call(under, proof)).status, 401, 'and is used up')
+    const previous = await call(under, proofWith({ nonce: nonces.current(Date.now() / 1_000 - 60) }))
+    t.equal(previous.status, 200)
+    t.match(previous.headers.get('dpop-nonce'), /^[\w-]{43}$/, 'with the next one in the answer')
+    t.match(previous.headers.get('access-control-expose-headers'), 'DPoP-Nonce')
+  },
+)
 
 t.test('a WebSocket opens for whoever holds the key, and for nobody else', async (t) => {
   const sockets = await startWebsocketUpstream()

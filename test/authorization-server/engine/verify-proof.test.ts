@@ -1,0 +1,76 @@
+import t from 'tap'
+import { verifyProof } from '../../../authorization-server/engine/verify-proof.ts'
+import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
+import { macJws } from '../../fixtures/jws.ts'
+
+const url = 'https://api.test/api/oauth/userinfo'
+const token = 'token'
+const key = aProofKey()
+const now = Math.floor(Date.now() / 1_000)
+
+function verify(proof: string, used = new Set<string>()): Promise<string | undefined> {
+  return verifyProof(proof, {
+    method: 'GET',
+    url,
+    accessToken: token,
+    nowSeconds: now,
+    isFirstUse: async (thumbprint, id) => {
+      if (used.has(thumbprint + id)) return false
+      used.add(thumbprint + id)
+      return true
+    },
+  })
+}
+
+const good = (options: Partial<Parameters<typeof aProof>[0]> = {}) => aProof({ key, url, token, ...options })
+
+t.test('RFC 9449 §4.3 verifyProof() gives the key of a proof, once', async (t) => {
+  const used = new Set<string>()
+  const proof = good()
+  t.equal(await verify(proof, used), key.thumbprint)
+  t.equal(await verify(proof, used), undefined)
+  t.equal(await verify(good({ url: `${url}?a=b#c` })), key.thumbprint)
+  const rsa = aProofKey('RS256')
+  t.equal(await verify(good({ key: rsa })), rsa.thumbprint)
+})
+
+const BAD: Readonly<Record<string, string>> = {
+  nothing: '',
+  dots: '...',
+  'more than 8 KiB': `${good()}${'A'.repeat(8_192)}`,
+  'typ JWT': good({ header: { typ: 'JWT' } }),
+  'alg none': good({ header: { alg: 'none' } }),
+  HS256: macJws({ typ: 'dpop+jwt', alg: 'HS256', jwk: { kty: 'oct', k: 'AAAA' } }, { jti: 'a' }, 'AAAA'),
+  'no jwk': good({ header: { jwk: undefined } }),
+  'the private key': good({ header: { jwk: key.privateKey.export({ format: 'jwk' }) } }),
+  'a key of nothing': good({ header: { jwk: { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' } } }),
+  'another key in the header': good({ header: { jwk: aProofKey().jwk } }),
+  'no jti': good({ claims: { jti: undefined } }),
+  'a long jti': good({ claims: { jti: 'a'.repeat(257) } }),
+  'another method': good({ method: 'POST' }),
+  'another path': good({ url: `${url}/` }),
+  'another host': good({ url: url.replace('api.test', 'evil.test') }),
+  'no address': good({ claims: { htu: 7 } }),
+  'another token': good({ token: 'other' }),
+  'no ath': good({ claims: { ath: undefined } }),
+  'no iat': good({ claims: { iat: undefined } }),
+  old: good({ claims: { iat: now - 61 } }),
+  'of the future': good({ claims: { iat: now + 61 } }),
+}
+for (const [what, proof] of Object.entries(BAD))
+  t.test(`verifyProof() takes no proof with ${what}`, async (t) => {
+    t.equal(await verify(proof), undefined)
+  })
+
+t.test('verifyProof() passes on what is no fault of the proof', async (t) => {
+  await t.rejects(
+    verifyProof(good(), {
+      method: 'GET',
+      url,
+      accessToken: token,
+      nowSeconds: now,
+      isFirstUse: () => Promise.reject(new Error('the store is away')),
+    }),
+    /the store is away/,
+  )
+})
