@@ -13,12 +13,20 @@ export type RevokedTokens = {
 }
 
 /** Seconds since the epoch: until when it matters, and up to when a subject's tokens are no longer good. */
-type Ban = { readonly untilSeconds: number; readonly atSeconds: number }
+type Ban = {
+  readonly issuer: string
+  readonly untilSeconds: number
+  readonly atSeconds: number
+  /** What another issuer took back under the same name: nobody lifts the ban of somebody else. */
+  readonly next: Ban | undefined
+}
 
 /** A revocation that does not say how long it matters is kept for a day: longer than access tokens should live. */
 const BAN_SECONDS = 86_400
 /** Some 30 MiB of each kind. */
 const MAX_BANS = 100_000
+/** More issuers that use one name for different things are made up. */
+const MOST_OF_A_NAME = 8
 /** The clocks of issuers and gateways, and the tolerance that is given to tokens, are within this. Seconds. */
 const MARGIN_SECONDS = 120
 
@@ -36,7 +44,8 @@ export function createRevokedTokens(options: {
     new LRUCache<string, Ban>({
       max: options.maxBans ?? MAX_BANS,
       dispose: (ban, _name, why) => {
-        if (why === 'evict' && ban.untilSeconds > latestSeconds) options.onForgotten()
+        if (why === 'evict' && chainOf(ban).some(({ untilSeconds }) => untilSeconds > latestSeconds))
+          options.onForgotten()
       },
     })
   const grants = bans()
@@ -49,22 +58,22 @@ export function createRevokedTokens(options: {
     },
     add(revocation, channelIssuer, nowSeconds) {
       latestSeconds = nowSeconds
-      const issuer = revocation.issuer ?? channelIssuer ?? ''
       const ban = {
+        issuer: revocation.issuer ?? channelIssuer ?? '',
         untilSeconds: (revocation.expiresAtSeconds ?? nowSeconds + BAN_SECONDS) + MARGIN_SECONDS,
         atSeconds: revocation.atSeconds ?? nowSeconds,
       }
       if (ban.untilSeconds <= nowSeconds) return
       const { grant, token, subject } = revocation
-      if (grant !== undefined) grants.set(nameOf(issuer, grant), ban)
-      if (token !== undefined) tokens.set(nameOf(issuer, token), ban)
-      if (subject !== undefined) subjects.set(nameOf(issuer, subject), ban)
+      if (grant !== undefined) put(grants, grant, ban)
+      if (token !== undefined) put(tokens, token, ban)
+      if (subject !== undefined) put(subjects, subject, ban)
     },
     has({ issuer, grant, tokenId, subject, issuedAtSeconds }) {
-      if (grants.size > 0 && grant !== undefined && grants.has(nameOf(issuer, grant))) return true
-      if (tokens.size > 0 && tokenId !== undefined && tokens.has(nameOf(issuer, tokenId))) return true
+      if (grant !== undefined && banBy(issuer, grants.peek(grant)) !== undefined) return true
+      if (tokenId !== undefined && banBy(issuer, tokens.peek(tokenId)) !== undefined) return true
       if (subjects.size === 0 || subject === undefined) return false
-      const ban = subjects.get(nameOf(issuer, subjectName(issuer, subject)))
+      const ban = banBy(issuer, subjects.peek(subjectName(issuer, subject)))
       return ban !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= ban.atSeconds)
     },
   }
@@ -75,6 +84,22 @@ export function subjectName(issuer: string, subject: string): string {
   return hash('sha256', `${issuer}\n${subject}`, 'base64url')
 }
 
-function nameOf(issuer: string, name: string): string {
-  return `${issuer}\n${name}`
+function put(bans: LRUCache<string, Ban>, name: string, ban: Omit<Ban, 'next'>): void {
+  const others = chainOf(bans.peek(name)).filter(({ issuer }) => issuer !== ban.issuer)
+  const next = others
+    .slice(0, MOST_OF_A_NAME - 1)
+    .reduceRight<Ban | undefined>((rest, other) => ({ ...other, next: rest }), undefined)
+  bans.set(name, { ...ban, next })
+}
+
+function banBy(issuer: string, first: Ban | undefined): Ban | undefined {
+  let ban = first
+  while (ban !== undefined && ban.issuer !== issuer) ban = ban.next
+  return ban
+}
+
+function chainOf(first: Ban | undefined): readonly Ban[] {
+  const chain: Ban[] = []
+  for (let ban = first; ban !== undefined; ban = ban.next) chain.push(ban)
+  return chain
 }

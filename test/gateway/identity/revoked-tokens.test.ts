@@ -14,6 +14,11 @@ t.test('has() knows grants of their own issuer only', async (t) => {
   revoked.add(aRevocation({ grant: 'grant-1' }), ISSUER, 100)
   t.equal(revoked.has(aCaller()), true)
   t.equal(revoked.has(aCaller({ grant: 'grant-2' })), false)
+  for (const other of ['https://another.test', 'https://third.test'])
+    revoked.add(aRevocation({ grant: 'grant-1' }), other, 200)
+  t.equal(revoked.has(aCaller()), true, 'others do not lift it')
+  t.equal(revoked.has(aCaller({ issuer: 'https://another.test' })), true)
+  t.equal(revoked.has(aCaller({ issuer: 'https://fourth.test' })), false)
   t.equal(revoked.has(aCaller({ grant: undefined })), false)
 })
 
