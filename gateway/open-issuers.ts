@@ -2,8 +2,10 @@ import type { Logger } from '../runtime/logger.ts'
 import type { ReadinessCheck } from '../runtime/ops-server.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { Clock } from './identity/jwt/issuer-keys.ts'
-import { type OpenIssuer, openIssuer } from './identity/open-issuer.ts'
+import { type OpenIssuer, type OpenIssuerOptions, openIssuer } from './identity/open-issuer.ts'
+import { isMarkedRevoked } from './identity/revocation-marks.ts'
 import type { Metrics } from './observe/metrics.ts'
+import type { SharedRedis } from './redis/shared-redis.ts'
 
 const CLOCK: Clock = {
   tickMs: () => performance.now(),
@@ -17,7 +19,11 @@ const CLOCK: Clock = {
 /** Opens every issuer, all at once: none waits for another one that is away. */
 export function openIssuers(
   { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
-  { metrics, logger }: { readonly metrics: Metrics; readonly logger: Logger },
+  parts: {
+    readonly metrics: Metrics
+    readonly shared: OpenIssuerOptions['shared']
+    readonly logger: Logger
+  },
 ): Promise<readonly OpenIssuer[]> {
   return Promise.all(
     issuers.map((config) =>
@@ -27,8 +33,8 @@ export function openIssuers(
         dataDir,
         clock: CLOCK,
         random: Math.random,
-        meter: metrics.issuer(config.issuer),
-        logger,
+        ...parts,
+        meter: parts.metrics.issuer(config.issuer),
       }),
     ),
   )
@@ -45,4 +51,22 @@ export function issuerChecks(issuers: readonly OpenIssuer[]): readonly Readiness
       ? []
       : [{ name: `questions to ${issuer}`, ok: true, detail: `degraded: ${introspector.trouble}` }]),
   ])
+}
+
+/** What gateways know together about tokens: nothing without Redis, or when the configuration says so. */
+export function sharedLevel(
+  tokenCache: GatewayConfig['tokenCache'],
+  parts: {
+    readonly redis: SharedRedis | undefined
+    readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
+  },
+): OpenIssuerOptions['shared'] {
+  const { redis, maxAgeMs } = parts
+  if (redis === undefined || !tokenCache.shared) return undefined
+  return {
+    redis,
+    isRevoked: (caller) => isMarkedRevoked(redis.redis, caller),
+    maxTtlMs: tokenCache.maxTtlMs,
+    maxAgeMs,
+  }
 }

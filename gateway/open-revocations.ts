@@ -54,3 +54,18 @@ export function verdictCapMs(
   if (channels === undefined || !channels.expects(issuer) || channels.hears(issuer)) return maxTtlMs
   return Math.min(maxTtlMs, ttlWithoutPushMs)
 }
+
+/**
+ * How old an answer may be that is taken over from another gateway. Where revocations are marked in Redis, the mark is looked
+ * at each time; where they are not, an answer from before this process had to forget everything may be about a token that
+ * was revoked since. Milliseconds.
+ */
+export function sharedAgeMs(
+  tokenCache: GatewayConfig['tokenCache'],
+  channels: RevocationChannels | undefined,
+  { issuer, sinceClearMs }: { readonly issuer: string; readonly sinceClearMs: number },
+): number {
+  if (channels === undefined) return 0 // it does not listen yet
+  const capMs = verdictCapMs(tokenCache, channels, issuer)
+  return !channels.expects(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceClearMs)
+}

@@ -18,12 +18,13 @@ import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
-import { issuerChecks, openIssuers } from './open-issuers.ts'
-import { openRevocations, verdictCapMs } from './open-revocations.ts'
+import { issuerChecks, openIssuers, sharedLevel } from './open-issuers.ts'
+import { openRevocations, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
 import { openSnapshot } from './open-snapshot.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
 import { countRoutes, readPolicies } from './read-policies.ts'
+import { openSharedRedis } from './redis/shared-redis.ts'
 import { createServer } from './server.ts'
 import { type StopOptions, stopServing } from './stop-serving.ts'
 import { openTls } from './tls/open-tls.ts'
@@ -94,7 +95,18 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       createUpstream(settings, { meter: metrics.upstream(settings.name), resolve, tickMs }),
     ]),
   )
-  issuers = await openIssuers(config, { metrics, logger })
+  const sharedRedis =
+    config.redis === undefined
+      ? undefined
+      : await openSharedRedis({ url: config.redis.url, logger, tickMs: () => performance.now() })
+  issuers = await openIssuers(config, {
+    metrics,
+    shared: sharedLevel(config.tokenCache, {
+      redis: sharedRedis,
+      maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(config.tokenCache, channels, { issuer, sinceClearMs }),
+    }),
+    logger,
+  })
   const verdicts = createTokenVerdicts({
     issuers,
     cache,
@@ -124,18 +136,15 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     service: 'gateway',
     subject: config.log.subject,
   })
-  rateLimiter = await openRateLimiter({
-    redis: config.redis,
-    logger,
+  rateLimiter = openRateLimiter({
+    shared: sharedRedis,
     tickMs: () => performance.now(),
     onFallback: metrics.rateLimitFallback,
   })
   const limiter = rateLimiter
-  const proofs = await openProofs({
-    redis: config.redis,
+  const proofs = openProofs({
+    shared: sharedRedis,
     nonceSecret: config.dpop.nonceSecret,
-    logger,
-    tickMs: () => performance.now(),
     onAlone: metrics.proofAlone,
   })
   const unmatchedMeter = metrics.route('-')
@@ -191,8 +200,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     () => overload.close(),
     () => sessions.close(),
     () => accessLog.flush(),
-    () => limiter.close(),
-    () => proofs.close(),
+    () => sharedRedis?.close(),
     () => documents.close(),
     ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),

@@ -5,7 +5,7 @@ import type { Logger } from './logger.ts'
 const CONNECT_TIMEOUT_MS = 2_000
 const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
 const SILENCE_MS = 2_000 // a connection that gives no answer at all is given up
-const RECONNECT_MIN_MS = 1_000 // at most one attempt per second and process
+const RECONNECT_MIN_MS = 2_000 // a gateway has two connections: together one attempt per second
 const RECONNECT_MAX_MS = 10_000
 
 /**

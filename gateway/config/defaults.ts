@@ -24,6 +24,7 @@ export const DEFAULTS = {
     maxTtl: '30s',
     ttlWithoutPush: '5s',
     negativeTtl: '5s',
+    shared: true,
   },
   limits: { body: '10MiB', headers: '16KiB', target: '8KiB', token: '8KiB', connections: 20_000 },
   overload: {

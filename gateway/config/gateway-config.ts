@@ -62,6 +62,8 @@ export type GatewayConfig = {
   readonly tokenCache: {
     readonly maxEntries: number
     readonly maxBytes: number
+    /** What was asked is told to the other gateways on the same Redis. */
+    readonly shared: boolean
     readonly maxTtlMs: number
     /** While revocations of the issuer should arrive and do not. */
     readonly ttlWithoutPushMs: number

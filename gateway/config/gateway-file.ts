@@ -147,6 +147,9 @@ export const GatewayFile = Type.Object(
             DurationText('the same while revocations should be pushed and are not'),
           ),
           negativeTtl: Type.Optional(DurationText('how long a bad token is remembered')),
+          shared: Type.Optional(
+            Type.Boolean({ description: 'what was asked is told to the other gateways, through redis' }),
+          ),
         },
         { description: 'what is remembered about tokens' },
       ),
@@ -184,7 +187,7 @@ export const GatewayFile = Type.Object(
     redis: Type.Optional(
       Type.Object(
         { url: SecretText('address of Redis: redis://… or rediss://…') },
-        { description: 'where rate limits are counted for all gateways together' },
+        { description: 'what gateways share: rate limits, what they asked about tokens, revocations' },
       ),
     ),
     websockets: Type.Optional(

@@ -57,6 +57,7 @@ export function toGatewayConfig(
     tokenCache: {
       maxEntries: tokenCache.maxEntries,
       maxBytes: bytes(tokenCache.maxBytes),
+      shared: tokenCache.shared,
       maxTtlMs: milliseconds(tokenCache.maxTtl),
       ttlWithoutPushMs: milliseconds(tokenCache.ttlWithoutPush),
       negativeTtlMs: milliseconds(tokenCache.negativeTtl),

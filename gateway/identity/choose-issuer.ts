@@ -9,7 +9,7 @@ export type TokenCheck =
   /** By its signature. */
   | { readonly kind: 'jwt'; ask(): Promise<Answer> }
   /** At the issuer. */
-  | { readonly kind: 'opaque'; ask(): Promise<Answer> }
+  | { readonly kind: 'opaque'; ask(sinceClearMs: number): Promise<Answer> }
 
 const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
 const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
@@ -23,26 +23,31 @@ export function chooseIssuer(token: string, issuers: readonly Issuer[]): TokenCh
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
     const asked = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
-    return asked.length === 0 ? NOBODYS : { kind: 'opaque', ask: () => askInTurn(token, asked) }
+    return asked.length === 0
+      ? NOBODYS
+      : { kind: 'opaque', ask: (sinceClearMs) => askInTurn(token, sinceClearMs, asked) }
   }
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
   if (issuer === undefined) return NOBODYS
   const { verify, introspect } = issuer
   if (verify !== undefined)
     return { kind: 'jwt', ask: async () => ({ verdict: await verify(jwt), ageMs: 0, ttlMs: Infinity }) }
-  return introspect === undefined ? NOBODYS : { kind: 'opaque', ask: () => introspect(token) }
+  return introspect === undefined
+    ? NOBODYS
+    : { kind: 'opaque', ask: (sinceClearMs) => introspect(token, sinceClearMs) }
 }
 
 /** The first issuer that knows the token; a failure counts only when no other one does. */
 async function askInTurn(
   token: string,
-  asked: readonly ((token: string) => Promise<Answer>)[],
+  sinceClearMs: number,
+  asked: readonly ((token: string, sinceClearMs: number) => Promise<Answer>)[],
 ): Promise<Answer> {
   let failure: unknown
   let last: Answer | undefined
   for (const introspect of asked) {
     try {
-      const answer = await introspect(token)
+      const answer = await introspect(token, sinceClearMs)
       if (answer.verdict.active) return answer
       // `inactive` says that this issuer does not know it; any other fault says more.
       if (last === undefined || isUnknown(last.verdict)) last = answer

@@ -10,8 +10,11 @@ export type Issuer = {
   readonly id: string
   /** Checks a JWT that names this issuer. Undefined: its tokens are always asked about. */
   readonly verify: ((jwt: CompactJwt) => Promise<Verdict>) | undefined
-  /** Asks the issuer about a token. Undefined: it answers no such questions. */
-  readonly introspect: ((token: string) => Promise<Answer>) | undefined
+  /**
+   * Asks the issuer about a token, or takes what another gateway was told; `sinceClearMs` is how long ago everything was
+   * forgotten here. Undefined: it answers no such questions.
+   */
+  readonly introspect: ((token: string, sinceClearMs: number) => Promise<Answer>) | undefined
   /** Whether its tokens can be checked. What it lacks, it goes on fetching. */
   readonly ready: boolean
   close(): Promise<void>

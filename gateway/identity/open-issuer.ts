@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Logger } from '../../runtime/logger.ts'
-import { createIntrospector, type Introspector } from './introspect.ts'
+import { createIntrospector, type Introspector, type SharedLevel } from './introspect.ts'
 import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
 import type { Issuer } from './issuer.ts'
 import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
@@ -20,6 +20,8 @@ export type OpenIssuerOptions = {
   readonly dataDir: string | undefined
   readonly clock: Clock
   readonly random: () => number
+  /** What gateways know together; undefined: nothing. */
+  readonly shared: Omit<SharedLevel, 'onResult'> | undefined
   readonly meter: IssuerMeter
   readonly logger: Logger
 }
@@ -38,6 +40,7 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
   const { config, clock } = options
   const { issuer, jwt, introspection } = config
   const nowSeconds = (): number => clock.nowMs() / 1_000
+  const id = nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } })
   const opened = jwt === undefined ? undefined : openKeys(jwt, options)
   const introspector =
     introspection === undefined
@@ -57,7 +60,9 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
                     nowSeconds,
                   })
               : undefined,
-          nowSeconds,
+          id,
+          shared: options.shared && { ...options.shared, onResult: options.meter.sharedLookUp },
+          nowMs: clock.nowMs,
           tickMs: clock.tickMs,
           onResult: options.meter.introspected,
           logger: options.logger,
@@ -67,7 +72,7 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
   const rules = jwt === undefined ? undefined : toRules(jwt, options)
   return {
     issuer,
-    id: nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } }),
+    id,
     keys: opened?.keys,
     introspector,
     verify:

@@ -74,6 +74,29 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   }
 }
 
+/** Every member that is read above. */
+const KEPT = [
+  'active',
+  'aud',
+  'client_id',
+  'cnf',
+  'exp',
+  'grant',
+  'iat',
+  'iss',
+  'jti',
+  'nbf',
+  'scope',
+  'sub',
+  'token_type',
+]
+
+/** What of a response is worth keeping: what is read here and nothing else that an issuer may say about people. */
+export function keptClaims(response: unknown): Readonly<Record<string, unknown>> {
+  const claims = new Map<string, unknown>(Object.entries(response ?? {}))
+  return Object.fromEntries(KEPT.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])))
+}
+
 function headerSafe(claims: ReadonlyMap<string, unknown>, name: string): string | undefined {
   const value = claims.get(name)
   if (value === undefined) return undefined

@@ -37,6 +37,8 @@ export type RevocationChannels = {
   expects(issuer: string): boolean
   /** Whether they arrive right now. */
   hears(issuer: string): boolean
+  /** Whether the issuer marks in Redis what it revokes. */
+  marks(issuer: string): boolean
   close(): Promise<void>
 }
 
@@ -128,6 +130,7 @@ export async function openRevocationChannels(
     hears: (issuer) =>
       subscriptions.get(issuer)?.connected === true ||
       (publishing.has(issuer) && tickMs() - redisHeardAtMs < SILENCE_MS),
+    marks: (issuer) => publishing.has(issuer),
     async close() {
       await Promise.all([follower?.close(), ...[...subscriptions.values()].map((one) => one.close())])
     },

@@ -54,6 +54,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
   const revoked = createRevokedTokens({ onForgotten: clear })
   // Counts how often everything was forgotten; a question remembers the count it started at.
   let clears = 0
+  let clearedAtMs = Number.NEGATIVE_INFINITY
 
   /** Those of a resource, worked out once: there are as many lists as resources. */
   function issuerSet(names: readonly string[]): IssuerSet {
@@ -67,6 +68,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
 
   function clear(): void {
     clears += 1
+    clearedAtMs = tickMs()
     cache.clear()
     // Later calls ask anew; those that wait still get the answer to their own question.
     flights.clear()
@@ -75,7 +77,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
   async function ask(key: string, check: AskedCheck): Promise<Verdict> {
     const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
-    const answer = await check.ask()
+    const answer = await check.ask(at.tickMs - clearedAtMs)
     const { verdict } = answer
     // The answer may have been given before the revocation that has reached us since; a signature knows of none.
     if (verdict.active && revoked.has(verdict.caller)) return REVOKED

@@ -1,22 +1,19 @@
 import { hash } from 'node:crypto'
-import type { Redis } from 'ioredis'
-import { type Breaker, createBreaker } from './breaker.ts'
+import type { SharedRedis, Unusable } from '../redis/shared-redis.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
 import type { RateLimit, RateVerdict } from './rate-limit.ts'
 
 /** Why Redis did not decide. A metric label, so a closed list. */
-export type FallbackReason = 'away' | 'open' | 'failed'
+export type FallbackReason = Unusable | 'failed'
 
 /** Where requests are counted for all gateways together, and where when that is away. */
 export type SharedLimiterOptions = {
-  readonly redis: Pick<Redis, 'status' | 'evalsha' | 'eval' | 'ping'>
+  readonly shared: SharedRedis
   readonly local: LocalLimiter
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
   /** Counts decisions that were made here because Redis did not. */
   readonly onFallback: (reason: FallbackReason) => void
-  /** Told when Redis is given up, and when it is back. */
-  readonly onChange: (isUsable: boolean) => void
 }
 
 /** Says whether one more request is within its limit. */
@@ -53,8 +50,7 @@ const SCRIPT_HASH = hash('sha1', SCRIPT)
  * counting goes on from there, and a caller that it refused is refused here until the time is over.
  */
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
-  const { redis, local, tickMs, onFallback } = options
-  const breaker: Breaker = createBreaker({ probe: () => redis.ping(), onChange: options.onChange })
+  const { shared, local, tickMs, onFallback } = options
 
   function fallBack(reason: FallbackReason, limit: RateLimit, key: string): RateVerdict {
     onFallback(reason)
@@ -64,12 +60,12 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
   async function ask(limit: RateLimit, key: string): Promise<RateVerdict> {
     let answer: readonly [number, number, number]
     try {
-      answer = await run(redis, key, limit)
+      answer = await run(shared.redis, key, limit)
     } catch {
-      breaker.failed(tickMs())
+      shared.failed()
       return fallBack('failed', limit, key)
     }
-    breaker.succeeded()
+    shared.succeeded()
     const [allowed, resetUs, retryAfterUs] = answer
     const resetMs = resetUs / 1_000
     local.note(key, resetMs, tickMs())
@@ -82,14 +78,14 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
       const nowMs = tickMs()
       const known = local.refusalOf(limit, key, nowMs)
       if (known !== undefined) return known
-      if (redis.status !== 'ready') return fallBack('away', limit, key)
-      return breaker.isClosed(nowMs) ? ask(limit, key) : fallBack('open', limit, key)
+      const reason = shared.unusable()
+      return reason === undefined ? ask(limit, key) : fallBack(reason, limit, key)
     },
   }
 }
 
 async function run(
-  redis: SharedLimiterOptions['redis'],
+  redis: SharedRedis['redis'],
   key: string,
   limit: RateLimit,
 ): Promise<readonly [number, number, number]> {

@@ -1,7 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { IntrospectionResult, Introspector } from '../identity/introspect.ts'
+import type { Introspector } from '../identity/introspect.ts'
+import type { IntrospectionResult } from '../identity/introspection/question-issuer.ts'
 import type { IssuerMeter } from '../identity/issuer-meter.ts'
 import type { IssuerKeys } from '../identity/jwt/issuer-keys.ts'
+import type { SharedResult } from '../identity/shared/shared-answers.ts'
 import { keep } from './keep.ts'
 import { TalliedCounter } from './tallied-counter.ts'
 
@@ -75,8 +77,19 @@ export function createIssuerMeters(
     )
     return (result: IntrospectionResult) => child(result).inc()
   })
+  const lookUps = new TalliedCounter({
+    name: 'scopegate_token_shared_cache_total',
+    help: 'Looks into Redis for what other gateways were told about a token, by what came of them.',
+    labelNames: ['issuer', 'result'],
+    registers,
+  })
+  const sharedLookUp = keep((issuer: string) => {
+    const child = keep((result: SharedResult) => lookUps.child({ issuer, result }))
+    return (result: SharedResult) => child(result).inc()
+  })
   return (issuer) => ({
     introspected: introspected(issuer),
+    sharedLookUp: sharedLookUp(issuer),
     refreshed: (result) => refreshes.inc({ issuer, result }),
     dropped: (reason) => dropped.inc({ issuer, reason }),
   })

@@ -1,15 +1,10 @@
-import type { Redis } from 'ioredis'
-import { createBreaker } from '../../limits/breaker.ts'
+import type { SharedRedis } from '../../redis/shared-redis.ts'
 import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
 
 export type SharedUsedProofsOptions = {
-  readonly redis: Pick<Redis, 'status' | 'set' | 'ping'>
-  /** A clock that never jumps. Milliseconds. */
-  readonly tickMs: () => number
+  readonly shared: SharedRedis
   /** Counts proofs that only this process knows of. */
   readonly onAlone: () => void
-  /** Told when Redis is given up, and when it is back. */
-  readonly onChange: (isUsable: boolean) => void
 }
 
 const KEY_PREFIX = 'scopegate:dpop:'
@@ -21,18 +16,17 @@ const KEY_PREFIX = 'scopegate:dpop:'
  * Redis a part that the whole API stands and falls with.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
-  const { redis, tickMs, onAlone } = options
+  const { shared, onAlone } = options
   const local = createUsedProofs()
-  const breaker = createBreaker({ probe: () => redis.ping(), onChange: options.onChange })
 
   async function useThere(id: string, expiresAtSeconds: number, nowSeconds: number): Promise<boolean> {
     const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + 1_000
     try {
-      const answer = await redis.set(KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX')
-      breaker.succeeded()
+      const answer = await shared.redis.set(KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX')
+      shared.succeeded()
       return answer === 'OK'
     } catch {
-      breaker.failed(tickMs())
+      shared.failed()
       onAlone()
       return true
     }
@@ -41,8 +35,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
   return {
     use(id, expiresAtSeconds, nowSeconds) {
       if (!local.use(id, expiresAtSeconds, nowSeconds)) return false
-      if (redis.status === 'ready' && breaker.isClosed(tickMs()))
-        return useThere(id, expiresAtSeconds, nowSeconds)
+      if (shared.unusable() === undefined) return useThere(id, expiresAtSeconds, nowSeconds)
       onAlone()
       return true
     },

@@ -1,11 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import {
-  createIntrospector,
-  type IntrospectionOptions,
-  type IntrospectionResult,
-} from '../../../gateway/identity/introspect.ts'
+import { createIntrospector, type IntrospectionOptions } from '../../../gateway/identity/introspect.ts'
+import type { IntrospectionResult } from '../../../gateway/identity/introspection/question-issuer.ts'
 import { startIssuer } from '../../fixtures/an-issuer.ts'
 import { introspectionOptions } from '../../fixtures/introspection-options.ts'
 import { until } from '../../fixtures/until.ts'

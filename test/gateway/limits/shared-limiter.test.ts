@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { openRateLimiter } from '../../../gateway/limits/open-rate-limiter.ts'
 import { compileRateLimit, type RateLimitRule } from '../../../gateway/limits/rate-limit.ts'
+import { openSharedRedis } from '../../../gateway/redis/shared-redis.ts'
 import { createLogger } from '../../../runtime/logger.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
@@ -24,15 +25,17 @@ const aLimit = (rule: Partial<RateLimitRule> = {}) =>
 async function aLimiter(t: Test, url: string) {
   const fallbacks: Record<string, number> = {}
   let log = ''
-  const limiter = await openRateLimiter({
-    redis: { url },
-    logger: createLogger({ level: 'info', service: 'gateway' }, { write: (line) => (log += line) }),
-    tickMs: () => performance.now(),
+  const tickMs = () => performance.now()
+  const logger = createLogger({ level: 'info', service: 'gateway' }, { write: (line) => (log += line) })
+  const shared = await openSharedRedis({ url, logger, tickMs })
+  const limiter = openRateLimiter({
+    shared,
+    tickMs,
     onFallback: (reason) => {
       fallbacks[reason] = (fallbacks[reason] ?? 0) + 1
     },
   })
-  t.teardown(() => limiter.close())
+  t.teardown(() => shared.close())
   return { limiter, fallbacks, log: () => log }
 }
 
@@ -192,12 +195,12 @@ t.test('a paused Redis holds nobody up for longer than the timeout, and then nob
     if (limiter.take(limit, `then-${i}`) instanceof Promise)
       t.fail(`request ${i} waited for a Redis that is given up`)
   t.equal(fallbacks['open'], 500)
-  t.match(log(), /counted in this process/)
+  t.match(log(), /redis_given_up/)
   await until(
     'the breaker closes',
     async () => limiter.take(limit, `later-${performance.now()}`) instanceof Promise,
   )
-  t.match(log(), /counted in redis again/)
+  t.match(log(), /redis_used_again/)
 })
 
 t.test('a Redis that takes connections and says nothing is asked for at most once a second', async (t) => {

@@ -1,0 +1,176 @@
+import type { Logger } from '../../../runtime/logger.ts'
+import { IntrospectionError, type IntrospectionErrorCode } from '../introspection-error.ts'
+import { parseJsonObject } from '../jwt/parse-json-object.ts'
+import { UnverifiableError } from '../unverifiable-error.ts'
+import { type AskIssuerOptions, openIssuerLine } from './ask-issuer.ts'
+import { createIssuerCircuit } from './issuer-circuit.ts'
+import { createTurns } from './turns.ts'
+
+/** How a question ended: with an answer, or with which error. A metric label, so a closed list. */
+export type IntrospectionResult = 'answered' | IntrospectionErrorCode
+
+/** Whom to question, and how much of it at once. */
+export type QuestionIssuerOptions = Omit<AskIssuerOptions, 'accept' | 'connections'> & {
+  readonly issuer: string
+  /** From the question to the last byte of the answer, queueing included. Milliseconds. */
+  readonly timeoutMs: number
+  readonly maxConcurrent: number
+  readonly maxQueue: number
+  /** Takes the response out of a signed one (RFC 9701). Undefined: answers are not signed. */
+  readonly readSigned: ((text: string) => Promise<unknown>) | undefined
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+  readonly onResult: (result: IntrospectionResult) => void
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>
+}
+
+/** Questions to one issuer. */
+export type IssuerQuestions = {
+  /** The issuer's response, not looked into. @throws {UnverifiableError} by the promise: any IntrospectionError, or no keys. */
+  ask(token: string): Promise<unknown>
+  /** Questions on their way, and those that wait for their turn. */
+  readonly load: { readonly working: number; readonly waiting: number }
+  /** What keeps it from answering; undefined when nothing is known of it. */
+  readonly trouble: string | undefined
+  close(): Promise<void>
+}
+
+/** Whoever finds the queue full may try when a question has had time to end. Milliseconds. */
+const OVERLOAD_RETRY_MS = 1_000
+
+const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
+const NOT_ANSWERING = 'the issuer does not answer'
+
+/**
+ * Puts questions to an issuer within a deadline, so many at once. Too many are refused, and so is every one while the
+ * issuer is given up. Source: RFC 7662 section 2, RFC 9701 for signed answers.
+ */
+export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions {
+  const { issuer, timeoutMs, readSigned, tickMs, logger } = options
+  const line = openIssuerLine({
+    ...options,
+    accept: readSigned === undefined ? 'application/json' : 'application/token-introspection+jwt',
+    connections: options.maxConcurrent,
+  })
+  const turns = createTurns({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
+  let trouble: string | undefined
+  const circuit = createIssuerCircuit({
+    tickMs,
+    onChange(isClosed) {
+      if (isClosed) {
+        trouble = undefined
+        logger.info({ event: 'introspection_back', issuer }, 'the issuer answers again')
+      } else {
+        trouble ??= NOT_ANSWERING
+        logger.warn(
+          { event: 'introspection_suspended', issuer },
+          'the issuer does not answer: it is given a rest',
+        )
+      }
+    },
+  })
+
+  async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
+    const startedMs = tickMs()
+    circuit.began()
+    try {
+      const text = await line.ask(token, signal)
+      const response = readSigned === undefined ? parse(text) : await readSigned(text)
+      circuit.answered()
+      trouble = undefined
+      return response
+    } catch (error) {
+      if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
+        if (trouble !== CREDENTIALS_REFUSED)
+          logger.error(
+            { event: 'introspection_credentials_refused', issuer },
+            `${CREDENTIALS_REFUSED}: every token that has to be asked about gets 503 until they are right`,
+          )
+        trouble = CREDENTIALS_REFUSED
+      }
+      if (isAboutThisToken(error)) circuit.answered()
+      else circuit.failed(startedMs)
+      throw error
+    } finally {
+      circuit.ended()
+    }
+  }
+
+  function refuseWhileSuspended(): void {
+    const refusedForMs = circuit.refusedForMs()
+    if (refusedForMs !== undefined)
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_SUSPENDED',
+        'The issuer failed too often of late to be asked now.',
+        { retryAfterMs: refusedForMs },
+      )
+  }
+
+  async function inTurn(token: string): Promise<unknown> {
+    refuseWhileSuspended()
+    const signal = AbortSignal.timeout(timeoutMs)
+    const turn = turns.take(signal)
+    if (turn === undefined)
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_OVERLOAD',
+        'Too many tokens are being asked about at once.',
+        { retryAfterMs: OVERLOAD_RETRY_MS },
+      )
+    try {
+      await turn
+    } catch (cause) {
+      throw tooLate(timeoutMs, cause)
+    }
+    try {
+      // It may have been given up while this one waited.
+      refuseWhileSuspended()
+      return await askNow(token, signal)
+    } catch (error) {
+      throw error instanceof UnverifiableError || !signal.aborted ? error : tooLate(timeoutMs, error)
+    } finally {
+      turns.end()
+    }
+  }
+
+  return {
+    async ask(token) {
+      try {
+        const response = await inTurn(token)
+        options.onResult('answered')
+        return response
+      } catch (error) {
+        if (error instanceof IntrospectionError) options.onResult(error.code)
+        throw error
+      }
+    },
+    load: turns,
+    get trouble() {
+      return trouble
+    },
+    close: () => line.close(),
+  }
+}
+
+/** A status such as 400 or 414: whoever sends an odd token must not have the issuer given up for everybody. */
+function isAboutThisToken(error: unknown): boolean {
+  const status = error instanceof IntrospectionError ? error.status : undefined
+  return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429
+}
+
+function tooLate(timeoutMs: number, cause: unknown): IntrospectionError {
+  return new IntrospectionError(
+    'ERR_INTROSPECTION_TIMEOUT',
+    `The issuer gave no answer within ${timeoutMs} ms.`,
+    { cause },
+  )
+}
+
+function parse(text: string): unknown {
+  const members = parseJsonObject(text)
+  if (members === undefined)
+    throw new IntrospectionError(
+      'ERR_INTROSPECTION_RESPONSE',
+      'The issuer did not answer with a JSON object.',
+    )
+  return Object.fromEntries(members)
+}

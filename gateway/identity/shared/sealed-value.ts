@@ -1,0 +1,60 @@
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
+
+/** What one token is kept under, and what opens it. */
+export type Seal = {
+  /** base64url; tells nothing about the token. */
+  readonly name: string
+  close(plain: string): Buffer
+  /** @returns undefined for whatever {@link close} did not make, with this very seal. */
+  open(sealed: Buffer): string | undefined
+}
+
+const ALGORITHM = 'aes-256-gcm'
+const KEY_BYTES = 32
+const NAME_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+/** The form of what is sealed; another one is not opened. */
+const VERSION = 1
+
+/**
+ * Makes the seals of an issuer's tokens. Whoever reads the store learns nothing without the token itself; whoever writes to
+ * it, and has a token of his own, changes nothing without the secret that gateways share with the issuer.
+ * Source: HKDF RFC 5869, AES-256-GCM NIST SP 800-38D. Cost of a seal: some microseconds.
+ * @param options.id names the issuer's configuration: what was asked under another one is not found.
+ */
+export function createSeals(options: {
+  readonly id: string
+  readonly secret: string
+}): (token: string) => Seal {
+  const salt = hash('sha256', options.secret, 'buffer')
+  const info = `scopegate verdict ${VERSION}\n${options.id}`
+
+  return (token) => {
+    const derived = Buffer.from(hkdfSync('sha256', token, salt, info, KEY_BYTES + NAME_BYTES))
+    const key = derived.subarray(0, KEY_BYTES)
+    const name = derived.subarray(KEY_BYTES).toString('base64url')
+    return {
+      name,
+      close(plain) {
+        const nonce = randomBytes(NONCE_BYTES)
+        const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(name))
+        const text = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+        return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), text])
+      },
+      open(sealed) {
+        if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES || sealed[0] !== VERSION) return undefined
+        const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
+        const tag = sealed.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES)
+        const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
+        decipher.setAAD(Buffer.from(name)).setAuthTag(tag)
+        try {
+          const text = decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES))
+          return Buffer.concat([text, decipher.final()]).toString('utf8')
+        } catch {
+          return undefined // not made with this key
+        }
+      },
+    }
+  }
+}

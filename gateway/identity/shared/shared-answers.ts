@@ -1,0 +1,127 @@
+import type { SharedRedis, Unusable } from '../../redis/shared-redis.ts'
+import type { Answer } from '../answer.ts'
+import type { Caller } from '../caller.ts'
+import type { Verdict } from '../verdict.ts'
+import { ageOf, type KeptAnswer, readKeptAnswer, writeKeptAnswer } from './kept-answer.ts'
+import { createSeals, type Seal } from './sealed-value.ts'
+
+/** What a look into Redis gave. A metric label, so a closed list. */
+export type SharedResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | Unusable
+
+export type SharedAnswersOptions = {
+  readonly shared: SharedRedis
+  /** Names the issuer's configuration. */
+  readonly id: string
+  /** What the gateways share with the issuer, and nobody else knows. */
+  readonly secret: string
+  /** What a response means; throws when it means nothing. */
+  readonly read: (response: unknown) => Verdict
+  /** Whether Redis knows that the token was revoked. */
+  readonly isRevoked: (caller: Caller) => Promise<boolean>
+  /** No answer is used for longer. Milliseconds. */
+  readonly maxTtlMs: number
+  /** The same for answers from Redis, `sinceClearMs` after this process had to forget everything. Milliseconds. */
+  readonly maxAgeMs: (sinceClearMs: number) => number
+  /** The wall clock, and one that never jumps. Milliseconds. */
+  readonly nowMs: () => number
+  readonly tickMs: () => number
+  readonly onResult: (result: SharedResult) => void
+}
+
+/** What gateways have asked an issuer, for all of them. Nothing here throws, rejects, or takes longer than 50 ms. */
+export type SharedAnswers = {
+  /** @returns an answer that may be used, or undefined: ask the issuer. */
+  find(token: string, sinceClearMs: number): Promise<Answer | undefined>
+  /** Lets the others know. Nobody waits for it. `startedMs` is when the issuer was asked, on the clock that never jumps. */
+  keep(token: string, response: KeptAnswer['response'], verdict: Verdict, startedMs: number): void
+}
+
+/** For all that is asked of Redis about a token. Milliseconds. */
+const DEADLINE_MS = 50
+const PREFIX = 'scopegate:verdict:'
+/** An answer with more in it is asked for by each gateway itself. Bytes. */
+const MAX_SEALED_BYTES = 8 * 1024
+/** Clocks of gateways may differ by this much; an answer from further ahead is none. Milliseconds. */
+const MAX_AHEAD_MS = 60_000
+
+type Found = { readonly result: SharedResult; readonly answer?: Answer }
+
+/**
+ * The second level of the verdict cache: active answers of one issuer, sealed (sealed-value.ts). What Redis gives is
+ * believed only as far as the seal goes; age, expiry and revocation are judged each time.
+ */
+export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswers {
+  const { shared, nowMs, tickMs, onResult } = options
+  const sealOf = createSeals(options)
+
+  async function look(seal: Seal, maxAgeMs: number): Promise<Found> {
+    const key = PREFIX + seal.name
+    // Whoever put something huge there must not make it travel.
+    const [sealed, remainingMs] = await Promise.all([
+      shared.redis.getrangeBuffer(key, 0, MAX_SEALED_BYTES),
+      shared.redis.pttl(key),
+    ])
+    shared.succeeded()
+    if (sealed.length === 0) return { result: 'miss' }
+    const text = sealed.length > MAX_SEALED_BYTES ? undefined : seal.open(sealed)
+    const kept = text === undefined ? undefined : readKeptAnswer(text)
+    if (kept === undefined || remainingMs < 0 || kept.askedAtMs > nowMs() + MAX_AHEAD_MS)
+      return { result: 'bad' }
+    const ageMs = ageOf(kept, { nowMs: nowMs(), remainingMs })
+    if (ageMs >= Math.min(kept.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
+    const verdict = options.read(kept.response)
+    if (!verdict.active) return { result: 'stale' }
+    if (await options.isRevoked(verdict.caller)) return { result: 'revoked' }
+    return { result: 'hit', answer: { verdict, ageMs, ttlMs: kept.lifetimeMs } }
+  }
+
+  async function lookInTime(seal: Seal, maxAgeMs: number): Promise<Found> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<Found>((resolve) => {
+      timer = setTimeout(() => resolve({ result: 'failed' }), DEADLINE_MS)
+    })
+    const found = look(seal, maxAgeMs).catch(
+      (error): Found => ({ result: isOther(error) ? 'bad' : 'failed' }),
+    )
+    try {
+      return await Promise.race([found, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return {
+    async find(token, sinceClearMs) {
+      const unusable = shared.unusable()
+      if (unusable !== undefined) {
+        onResult(unusable)
+        return undefined
+      }
+      const { result, answer } = await lookInTime(sealOf(token), options.maxAgeMs(sinceClearMs))
+      if (result === 'failed') shared.failed()
+      onResult(result)
+      return answer
+    },
+    keep(token, response, verdict, startedMs) {
+      if (!verdict.active || shared.unusable() !== undefined) return
+      const elapsedMs = Math.ceil(tickMs() - startedMs)
+      const askedAtMs = nowMs() - elapsedMs
+      const lifetimeMs = Math.floor(
+        Math.min(options.maxTtlMs, verdict.caller.expiresAtSeconds * 1_000 - askedAtMs),
+      )
+      const remainingMs = lifetimeMs - elapsedMs
+      if (remainingMs <= 0) return
+      const seal = sealOf(token)
+      const sealed = seal.close(writeKeptAnswer({ askedAtMs, lifetimeMs, response }))
+      if (sealed.length > MAX_SEALED_BYTES) return
+      shared.redis
+        .set(PREFIX + seal.name, sealed, 'PX', remainingMs)
+        .then(shared.succeeded, () => shared.failed())
+    },
+  }
+}
+
+/** Something of another kind stands there: Redis works. */
+function isOther(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('WRONGTYPE')
+}
