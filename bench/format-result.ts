@@ -1,3 +1,4 @@
+import { formatFigures } from './format-figures.ts'
 import type { Measured } from './measure-rounds.ts'
 import type { RowResult } from './row.ts'
 import { cpuPerRequest } from './sample.ts'
@@ -5,7 +6,10 @@ import { type Summary, summarise } from './summarise.ts'
 
 const OTHERS_TOLERATED = 0.02 // of the server's processor, over a round
 
-/** The table of a row for a terminal: CPU time per request of every subject, and the ratios taken round by round, their median against the target. */
+/**
+ * The table of a row for a terminal: CPU time per request of every subject, the ratios taken round by round, their median
+ * against the target, and other figures.
+ */
 export function formatResult(result: RowResult): string {
   const width = Math.max(...result.measured.map(({ name }) => name.length), ...result.ratios.map(ratioWidth))
   const lines = result.measured.map((measured) => formatMeasured(measured, width))
@@ -16,13 +20,16 @@ export function formatResult(result: RowResult): string {
     return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(found, 2)}   target <= ${ratio.goal}: ${verdict}`
   })
   const conditions = Object.entries(result.conditions).map(([name, value]) => `  ${name}: ${value}`)
+  const head = [result.title, ...conditions]
+  const figures = formatFigures(result.figures ?? [])
+  if (result.measured.length === 0) return [...head, ...figures, ''].join('\n')
   return [
-    result.title,
-    ...conditions,
+    ...head,
     `  ${'CPU µs per request'.padEnd(width)}       min   median      max   requests/s   core busy`,
     ...lines,
     `  ${'ratio of CPU per request, round by round'.padEnd(width)}       min   median      max`,
     ...ratios,
+    ...figures,
     ...warnOfOthers(result.measured),
     '',
   ].join('\n')

@@ -1,5 +1,6 @@
 import type { Cores } from './choose-cores.ts'
 import type { Cleanup } from './cleanup.ts'
+import type { Figure } from './figure.ts'
 import type { Measured } from './measure-rounds.ts'
 
 /** What a row is given to measure with. */
@@ -30,8 +31,10 @@ export type RowResult = {
   readonly title: string
   /** What the figures depend on: load generator, upstream, connections. */
   readonly conditions: Readonly<Record<string, string>>
+  /** Subjects under load; none in a row that measures something else. */
   readonly measured: readonly Measured[]
   readonly ratios: readonly Ratio[]
+  readonly figures?: readonly Figure[]
 }
 
 /** One line of figures that `npm run bench` prints. */

@@ -6,12 +6,16 @@ import { formatResult } from './format-result.ts'
 import { pinCores } from './pin-cores.ts'
 import { readOptions } from './read-options.ts'
 import type { Row, RowResult } from './row.ts'
+import { addedLatency } from './rows/added-latency.ts'
 import { cachedToken } from './rows/cached-token.ts'
+import { routeMatch } from './rows/route-match.ts'
+import { start } from './rows/start.ts'
+import { twoWorkers } from './rows/two-workers.ts'
 import { runToEnd } from './run-to-end.ts'
 import { say } from './say.ts'
 import { writeResults } from './write-results.ts'
 
-const ROWS: readonly Row[] = [cachedToken]
+const ROWS: readonly Row[] = [cachedToken, twoWorkers, addedLatency, routeMatch, start]
 
 await runToEnd(async (own) => {
   const options = readOptions(process.argv.slice(2))

@@ -43,6 +43,7 @@ function describeRow(result: RowResult): object {
       ...ratio,
       found: summarise(pairUp(result.measured, ratio.of, ratio.to)),
     })),
+    figures: result.figures ?? [],
     subjects: result.measured.map(({ name, samples }) => ({
       name,
       cpuMicrosPerRequest: summarise(samples.map(cpuPerRequest)),

@@ -27,6 +27,8 @@ export type ProductOptions = {
   readonly upstream: string
   /** Node.js options of the gateway, such as `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
+  /** Settings of the gateway beside those that every benchmark has. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 /**
@@ -63,6 +65,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       SCOPEGATE_ISSUERS__0__REVOCATIONS: `${issuer}${REVOCATION_STREAM_PATH}`,
       SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: options.upstream,
       SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: issuer,
+      ...options.settings,
     },
   })
   const { managementUrl } = await whenReady(gateway)

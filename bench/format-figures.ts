@@ -1,0 +1,17 @@
+import type { Figure } from './figure.ts'
+import { summarise } from './summarise.ts'
+
+/** The lines of figures for a terminal: minimum, median and maximum of each, and the median against the target. */
+export function formatFigures(figures: readonly Figure[]): string[] {
+  if (figures.length === 0) return []
+  const labels = figures.map(({ name, unit }) => `${name} (${unit})`)
+  const width = Math.max(...labels.map((label) => label.length))
+  const lines = figures.map(({ found, goal }, index) => {
+    const { min, median, max } = summarise(found)
+    const columns = [min, median, max].map((figure) => figure.toFixed(2).padStart(10)).join('')
+    const verdict =
+      goal === undefined ? '' : `   target <= ${goal}: ${median <= goal ? 'reached' : 'NOT REACHED'}`
+    return `  ${labels[index]?.padEnd(width)}${columns}${verdict}`
+  })
+  return [`  ${''.padEnd(width)}       min    median       max`, ...lines]
+}

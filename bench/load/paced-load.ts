@@ -1,0 +1,70 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { BenchError } from '../bench-error.ts'
+import type { Target } from './load.ts'
+
+const OK = 'HTTP/1.1 200 '
+
+/**
+ * Sends `perSecond` requests a second, whether or not earlier ones are answered, on as many kept connections as that takes.
+ * @returns how long each took from its sending to the last byte of its answer, in milliseconds, ascending.
+ * @throws {BenchError} ERR_BENCH_ANSWERS for an answer that is not 200 with the expected body.
+ */
+export async function runPaced(
+  target: Target,
+  { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },
+): Promise<readonly number[]> {
+  const { hostname, port, pathname, host } = new URL(target.url)
+  const fields = Object.entries({ host, ...target.headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = `GET ${pathname} HTTP/1.1\r\n${fields.join('')}\r\n`
+  const idle: Socket[] = []
+  const all: Socket[] = []
+  const latencies: number[] = []
+  let failure: BenchError | undefined
+
+  function send(): void {
+    const socket = idle.pop() ?? open()
+    const sentMs = performance.now()
+    let answer = ''
+    socket.on('data', function take(text: Buffer) {
+      answer += text.toString('latin1')
+      if (!OK.startsWith(answer.slice(0, OK.length))) failure = wrong(answer)
+      if (!answer.endsWith(target.expectedBody)) return
+      latencies.push(performance.now() - sentMs)
+      socket.off('data', take)
+      idle.push(socket)
+    })
+    socket.write(head)
+  }
+
+  function open(): Socket {
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+    socket.on('error', (cause) => {
+      failure ??= new BenchError('ERR_BENCH_ANSWERS', `a connection to ${host} broke`, { cause })
+    })
+    all.push(socket)
+    return socket
+  }
+
+  const startedMs = performance.now()
+  let sent = 0
+  try {
+    for (let nowMs = 0; nowMs < seconds * 1_000; nowMs = performance.now() - startedMs) {
+      for (const due = (nowMs * perSecond) / 1_000; sent < due; sent++) send()
+      if (failure !== undefined) throw failure
+      await wait(1)
+    }
+    for (let tries = 0; latencies.length < sent; tries++) {
+      if (failure !== undefined) throw failure
+      if (tries > 5_000) throw wrong(`${sent - latencies.length} answers are missing`)
+      await wait(1)
+    }
+  } finally {
+    for (const socket of all) socket.destroy()
+  }
+  return latencies.toSorted((a, b) => a - b)
+}
+
+function wrong(what: string): BenchError {
+  return new BenchError('ERR_BENCH_ANSWERS', `not the answer that was expected: ${what.slice(0, 200)}`)
+}

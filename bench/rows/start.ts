@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { tryPort } from '../../cli/dev/free-port.ts'
+import { BenchError } from '../bench-error.ts'
+import type { Bench, Row } from '../row.ts'
+import { startProcess } from '../start-process.ts'
+import { startUpstream } from '../upstream/start-upstream.ts'
+
+const MAIN = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url))
+const PATH = '/api/courses'
+const GIVE_UP_MS = 30_000
+/** Between two attempts: what the figure may be too high by. */
+const ASK_EVERY_MS = 2
+
+/** How long it takes from starting the gateway's process to its first answer from an upstream. */
+export const start: Row = {
+  name: 'start',
+  run: async (bench) => {
+    const { cores, folder, cleanup, rounds, say } = bench
+    const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
+    const secretFile = join(folder, 'gateway-client-secret')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
+    const found: number[] = []
+    for (let round = 1; round <= rounds; round++) {
+      const tookMs = await startOnce(bench, { secretFile, upstream: upstream.url })
+      found.push(tookMs)
+      say(`round ${round}/${rounds}  ${Math.round(tookMs)} ms`)
+    }
+    return {
+      title: `Start of the gateway to the first 200 (GET ${PATH} without a token)`,
+      conditions: {
+        upstream: upstream.name,
+        sources: 'TypeScript as in a checkout, policies of the checkout',
+      },
+      measured: [],
+      ratios: [],
+      figures: [{ name: 'start to the first 200', unit: 'ms', found, goal: 500 }],
+    }
+  },
+}
+
+/** @returns milliseconds. */
+async function startOnce(
+  { cores, cleanup }: Bench,
+  own: { readonly secretFile: string; readonly upstream: string },
+): Promise<number> {
+  const port = await tryPort(0)
+  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const startedMs = performance.now()
+  const gateway = startProcess({
+    name: 'gateway',
+    command: [process.execPath, MAIN],
+    cores: cores?.server,
+    cleanup,
+    env: {
+      PORT: String(port),
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s',
+      SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: own.secretFile,
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: own.upstream,
+    },
+  })
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${port}${PATH}`).catch(() => undefined)
+    await response?.arrayBuffer()
+    const tookMs = performance.now() - startedMs
+    if (response?.status === 200) {
+      await gateway.stop()
+      return tookMs
+    }
+    if (tookMs > GIVE_UP_MS) throw new BenchError('ERR_BENCH_START', 'the gateway gives no answer')
+    await wait(ASK_EVERY_MS)
+  }
+}

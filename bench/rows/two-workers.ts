@@ -1,0 +1,42 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { startLoad } from '../load/start-load.ts'
+import { measureRounds } from '../measure-rounds.ts'
+import { startGatewaySubject } from '../product/start-gateway-subject.ts'
+import type { Row } from '../row.ts'
+import type { Subject } from '../subject.ts'
+import { startUpstream } from '../upstream/start-upstream.ts'
+
+/** 1.8 times the throughput from twice the processors is 2 / 1.8 of the CPU time for each request. */
+const GOAL = 1.11
+
+/**
+ * What two workers spend on a request against one. Where load and upstream need a processor of their own, throughput says
+ * nothing about workers on a machine with two; CPU time for each request says what sharing the work costs.
+ */
+export const twoWorkers: Row = {
+  name: 'two-workers',
+  run: async (bench) => {
+    const { cores, cleanup } = bench
+    const upstream = await startUpstream({ cores: cores?.others, folder: bench.folder, cleanup })
+    const load = await startLoad({ cores: cores?.others, folder: bench.folder, cleanup })
+    const gatewayWith = (name: string, workers: number): Promise<Subject> => {
+      const folder = join(bench.folder, String(workers))
+      mkdirSync(folder)
+      const settings = { SCOPEGATE_WORKERS: String(workers) }
+      return startGatewaySubject({ name, cores, folder, cleanup, upstream: upstream.url, settings })
+    }
+    const subjects = [await gatewayWith('one worker', 1), await gatewayWith('two workers', 2)]
+    return {
+      title: 'Two workers against one, by CPU time: both share the one processor of the server under test',
+      conditions: {
+        load: `${load.name}, ${load.connections} connections`,
+        upstream: upstream.name,
+        'the target': '1.8 times the throughput on two processors, so at most 2 / 1.8 of the CPU per request',
+        'not seen here': 'what two processors lose to each other over memory and the kernel',
+      },
+      measured: await measureRounds({ ...bench, subjects, load }),
+      ratios: [{ of: 'two workers', to: 'one worker', goal: GOAL }],
+    }
+  },
+}
