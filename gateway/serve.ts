@@ -73,7 +73,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     logger,
     overload: () => overload.monitor,
     inFlight: () => pipeline?.inFlight ?? 0,
-    cacheEntries: () => cache.size,
+    cacheEntries: () => cache.entries,
     upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
     issuers: () => issuers,
     heardIssuers: () =>

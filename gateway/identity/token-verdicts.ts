@@ -4,6 +4,7 @@ import { chooseIssuer, type TokenCheck } from './choose-issuer.ts'
 import type { Issuer } from './issuer.ts'
 import { createRevokedTokens } from './revoked-tokens.ts'
 import { tokenKey } from './token-key.ts'
+import { type TokenKind, tokenKind } from './token-kind.ts'
 import type { Verdict } from './verdict.ts'
 import type { VerdictCache } from './verdict-cache.ts'
 
@@ -16,7 +17,7 @@ export type TokenVerdictsOptions = {
   readonly nowMs: () => number
   /** A clock that never jumps, which what is remembered ages by. Milliseconds. */
   readonly tickMs: () => number
-  readonly observe: { hit(): void; miss(): void }
+  readonly observe: { hit(kind: TokenKind): void; miss(kind: TokenKind): void }
 }
 
 /** Answers what is known about tokens, and asks the issuer once for each that is not known. */
@@ -74,14 +75,14 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
     flights.clear()
   }
 
-  async function ask(key: string, check: AskedCheck): Promise<Verdict> {
+  async function ask(key: string, kind: TokenKind, check: AskedCheck): Promise<Verdict> {
     const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
     const answer = await check.ask(at.tickMs - clearedAtMs)
     const { verdict } = answer
     // The answer may have been given before the revocation that has reached us since; a signature knows of none.
     if (verdict.active && revoked.has(verdict.caller)) return REVOKED
-    if (clears === startedAt) cache.set(key, answer, at)
+    if (clears === startedAt) cache.set(key, answer, { ...at, kind })
     return verdict
   }
 
@@ -91,15 +92,16 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
       const key = tokenKey(id, token)
       const known = cache.get(key, tickMs())
       if (known !== undefined) {
-        options.observe.hit()
+        options.observe.hit(tokenKind(token))
         return known.active && revoked.has(known.caller) ? REVOKED : known
       }
-      options.observe.miss()
+      const kind = tokenKind(token)
+      options.observe.miss(kind)
       const shared = flights.get(key)
       if (shared !== undefined) return shared
       const check = chooseIssuer(token, issuers)
       if (check.kind === 'known') return check.verdict
-      const flight = ask(key, check).finally(() => {
+      const flight = ask(key, kind, check).finally(() => {
         if (flights.get(key) === flight) flights.delete(key)
       })
       flights.set(key, flight)

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Answer } from './answer.ts'
+import type { TokenKind } from './token-kind.ts'
 import type { Verdict } from './verdict.ts'
 import { verdictBytes } from './verdict-bytes.ts'
 
@@ -17,10 +18,18 @@ export type VerdictCacheOptions = {
   readonly capMs?: (issuer: string) => number
 }
 
-/** What the clocks show: one that never jumps, and that of the wall, which tokens expire by. Milliseconds. */
-export type Instant = { readonly tickMs: number; readonly nowMs: number }
+/**
+ * When a question about a token was put, on a clock that never jumps and on that of the wall, which tokens expire by; and
+ * what the token looks like. Milliseconds.
+ */
+export type Asked = { readonly tickMs: number; readonly nowMs: number; readonly kind: TokenKind }
 
-type Entry = { readonly verdict: Verdict; readonly knownAtMs: number; readonly freshUntilMs: number }
+type Entry = {
+  readonly kind: TokenKind
+  readonly verdict: Verdict
+  readonly knownAtMs: number
+  readonly freshUntilMs: number
+}
 
 /** Junk tokens cost nothing to make: what they may push out is other junk. */
 const MAX_NEGATIVE_ENTRIES = 10_000
@@ -35,6 +44,7 @@ export class VerdictCache {
   readonly #active: LRUCache<string, Entry>
   readonly #inactive: LRUCache<string, Entry>
   readonly #keysOfGrant = new Map<string, Set<string>>()
+  readonly #entries = { jwt: 0, opaque: 0 }
 
   constructor(options: VerdictCacheOptions) {
     this.#options = options
@@ -42,14 +52,27 @@ export class VerdictCache {
       max: options.maxEntries,
       maxSize: options.maxBytes,
       sizeCalculation: ({ verdict }) => verdictBytes(verdict),
-      dispose: (entry, key) => this.#forgetGrant(key, entry.verdict),
+      dispose: (entry, key) => {
+        this.#entries[entry.kind] -= 1
+        this.#forgetGrant(key, entry.verdict)
+      },
     })
-    this.#inactive = new LRUCache({ max: Math.min(options.maxEntries, MAX_NEGATIVE_ENTRIES) })
+    this.#inactive = new LRUCache({
+      max: Math.min(options.maxEntries, MAX_NEGATIVE_ENTRIES),
+      dispose: ({ kind }) => {
+        this.#entries[kind] -= 1
+      },
+    })
   }
 
   /** Entries of both halves, stale ones included until they are asked for or pushed out. */
   get size(): number {
     return this.#active.size + this.#inactive.size
+  }
+
+  /** The same, by what the tokens look like. */
+  get entries(): Readonly<Record<TokenKind, number>> {
+    return this.#entries
   }
 
   /** What the active ones take, by estimate. */
@@ -67,21 +90,24 @@ export class VerdictCache {
   }
 
   /** `at` is when the question was put: the answer may be that old. */
-  set(key: string, { verdict, ageMs, ttlMs }: Answer, at: Instant): void {
+  set(key: string, { verdict, ageMs, ttlMs }: Answer, at: Asked): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
     const knownAtMs = at.tickMs - ageMs
     if (!verdict.active) {
       const ownTtlMs = Math.min(this.#options.negativeTtlMs, ttlMs)
-      this.#inactive.set(key, { verdict, knownAtMs, freshUntilMs: knownAtMs + ownTtlMs })
+      this.#inactive.set(key, { kind: at.kind, verdict, knownAtMs, freshUntilMs: knownAtMs + ownTtlMs })
+      this.#entries[at.kind] += 1
       return
     }
     const { caller } = verdict
     const ownTtlMs = Math.min(this.#options.maxTtlMs, ttlMs) - ageMs
     const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
     if (freshForMs <= 0) return
-    this.#active.set(key, { verdict, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
-    if (caller.grant === undefined || !this.#active.has(key)) return
+    this.#active.set(key, { kind: at.kind, verdict, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
+    if (!this.#active.has(key)) return // larger than all of the cache
+    this.#entries[at.kind] += 1
+    if (caller.grant === undefined) return
     const keys = this.#keysOfGrant.get(caller.grant)
     if (keys === undefined) this.#keysOfGrant.set(caller.grant, new Set([key]))
     else keys.add(key)

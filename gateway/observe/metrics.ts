@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { IssuerMeter } from '../identity/issuer-meter.ts'
+import type { TokenKind } from '../identity/token-kind.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
@@ -44,7 +45,7 @@ export type MetricsSources = {
   /** Of whose lines those are counted that were never written. */
   readonly logger: Logger
   readonly inFlight: () => number
-  readonly cacheEntries: () => number
+  readonly cacheEntries: () => Readonly<Record<TokenKind, number>>
   readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
   readonly issuers: () => readonly MeteredIssuer[]
   readonly heardIssuers: () => readonly HeardIssuer[]

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Duplex } from 'node:stream'
 import type { Caller } from '../identity/caller.ts'
 import type { Proven } from '../identity/proven.ts'
+import { tokenKind } from '../identity/token-kind.ts'
 import { formatRateLimit, type RateLimit, type RateVerdict } from '../limits/rate-limit.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
@@ -139,13 +140,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       onFailure: (error) => options.report('introspection_failed', served.requestId, error),
     })
     if (!(caller instanceof Promise)) {
-      options.tokenMeter.validated('hit', (tickMs() - served.startedMs) / 1_000)
+      options.tokenMeter.validated(tokenKind(credentials.token), 'hit', (tickMs() - served.startedMs) / 1_000)
       return validated(served, route, canonical, caller)
     }
     caller.then(
       (answer) => {
         try {
-          options.tokenMeter.validated('miss', (tickMs() - served.startedMs) / 1_000)
+          options.tokenMeter.validated(
+            tokenKind(credentials.token),
+            'miss',
+            (tickMs() - served.startedMs) / 1_000,
+          )
           // Whoever asked may have left while the issuer was being asked.
           if (served.response.destroyed) return
           validated(served, route, canonical, answer)

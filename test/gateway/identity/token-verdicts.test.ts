@@ -179,15 +179,19 @@ t.test('verdictOf() keeps a bad verdict for seconds only', async (t) => {
 t.test('bad tokens do not push out good ones, and both are bounded', async (t) => {
   const { cache } = setUp({ maxEntries: 10 })
   const put = (key: string, verdict: Verdict) =>
-    cache.set(key, { verdict, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0 })
+    cache.set(key, { verdict, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
   put('good', GOOD)
   for (let i = 0; i < 100; i++) put(`junk-${i}`, BAD)
   t.equal(cache.get('good', 1), GOOD)
   t.equal(cache.size, 11)
   for (let i = 0; i < 100; i++) put(`good-${i}`, GOOD)
   t.equal(cache.size, 20)
+  t.same(cache.entries, { jwt: 0, opaque: 20 })
   cache.dropGrant('grant-1')
   t.equal(cache.size, 10)
+  t.same(cache.entries, { jwt: 0, opaque: 10 })
+  cache.clear()
+  t.same(cache.entries, { jwt: 0, opaque: 0 })
 })
 
 t.test('a cache is bounded by the size of what tokens say', async (t) => {
@@ -202,7 +206,7 @@ t.test('a cache is bounded by the size of what tokens say', async (t) => {
     cache.set(
       `key-${i}`,
       { verdict: { active: true, caller }, ageMs: 0, ttlMs: Infinity },
-      { tickMs: 0, nowMs: 0 },
+      { tickMs: 0, nowMs: 0, kind: 'opaque' },
     )
   }
   t.ok(cache.size > 10 && cache.size < 100, `${cache.size} entries`)
