@@ -8,12 +8,21 @@ import t, { type Test } from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
 import { describeTokenFault } from '../../gateway/pipeline/describe-token-fault.ts'
 import { aCertificate, type TestCertificate } from '../fixtures/a-certificate.ts'
-import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { BASE_URL, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { startTlsGateway } from '../fixtures/a-tls-gateway.ts'
 import { parseObject } from '../fixtures/send.ts'
+import { openWebsocket } from '../fixtures/websocket-client.ts'
+import { startWebsocketUpstream } from '../fixtures/websocket-upstream.ts'
 
+const WEBSOCKET_POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: live
+upstream: api
+routes:
+  - { name: live, match: { methods: [GET], path: /api/live }, websocket: true, anonymous: challenge, scopes: { all: [courses:read] } }
+`
 const HOUR_MS = 3_600_000
 const authority = aCertificate({ authority: true })
 const own = aCertificate()
@@ -84,10 +93,12 @@ async function startListener(
   t: Test,
   ca: string | undefined,
   change?: (config: GatewayConfig) => GatewayConfig,
+  policy: string = POLICY,
 ) {
   const issuer = await startJwtIssuer()
   t.teardown(issuer.close)
   const under = await startTlsGateway(t, {
+    policy,
     change: (config) => {
       const changed: GatewayConfig = {
         ...config,
@@ -299,6 +310,32 @@ for (const { header, right, wrong, none } of FORMATS)
     )
     t.equal(open.upstream.bytes, '')
   })
+
+t.test('a WebSocket opens for the connection with the certificate', async (t) => {
+  const sockets = await startWebsocketUpstream()
+  t.teardown(sockets.close)
+  const { tokenFor, base } = await startListener(
+    t,
+    undefined,
+    (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) => (one.name === 'api' ? { ...one, urls: [sockets.url] } : one)),
+    }),
+    WEBSOCKET_POLICY,
+  )
+  const open = (client: Partial<TestCertificate>) =>
+    openWebsocket(
+      `${base}/api/live`,
+      tokenFor(own),
+      {},
+      { rejectUnauthorized: false, cert: client.cert, key: client.key },
+    )
+  await t.rejects(open({}), /401/)
+  await t.rejects(open(other), /401/)
+  const client = await open(own)
+  client.socket.close()
+  await client.closed
+})
 
 t.test('behind a trusted proxy its own certificate is not that of its client', async (t) => {
   const { tokenFor, base } = await startListener(t, undefined, (config) => ({
