@@ -33,6 +33,11 @@ function call({ gateway }: GatewayUnderTest, proof: string, path = '/api/courses
   return fetch(gateway.url + path, { headers: { authorization: `DPoP ${token}`, dpop: proof } })
 }
 
+async function fallbacks({ gateway }: GatewayUnderTest): Promise<number> {
+  const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  return Number(/^scopegate_dpop_replay_fallback_total (\d+)/m.exec(metrics)?.[1])
+}
+
 const proofWith = (claims: Readonly<Record<string, unknown>> = {}) => aProof({ key, url, token, claims })
 
 t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one of them, once', async (t) => {
@@ -44,18 +49,28 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one 
   })
   const one = await startBound(t, { change })
   const other = await startBound(t, { change })
+  /** On a busy machine Redis may be too late for a request, which is then the gateway's own: such a try says nothing. */
+  const undisturbed = async (attempt: () => Promise<readonly Response[]>): Promise<readonly Response[]> => {
+    const before = (await fallbacks(one)) + (await fallbacks(other))
+    const answers = await attempt()
+    return (await fallbacks(one)) + (await fallbacks(other)) === before ? answers : undisturbed(attempt)
+  }
   for (const [first, second] of [
     [one, other],
     [other, one],
   ] as const) {
-    const proof = proofWith()
-    t.equal((await call(first, proof)).status, 200)
-    const replayed = await call(second, proof)
-    t.equal(replayed.status, 401)
-    t.match(replayed.headers.get('www-authenticate'), /^DPoP error="invalid_dpop_proof"/)
+    const [used, replayed] = await undisturbed(async () => {
+      const proof = proofWith()
+      return [await call(first, proof), await call(second, proof)]
+    })
+    t.equal(used?.status, 200)
+    t.equal(replayed?.status, 401)
+    t.match(replayed?.headers.get('www-authenticate'), /^DPoP error="invalid_dpop_proof"/)
   }
-  const proof = proofWith()
-  const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => call(at % 2 ? one : other, proof)))
+  const answers = await undisturbed(() => {
+    const proof = proofWith()
+    return Promise.all(Array.from({ length: 20 }, (_, at) => call(at % 2 ? one : other, proof)))
+  })
   t.equal(answers.filter(({ status }) => status === 200).length, 1, 'of 20 at the same time one is served')
 
   await t.test('without Redis each gateway knows what it has seen itself, and counts that', async (t) => {
@@ -63,8 +78,7 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one 
     const proof = proofWith()
     t.equal((await call(one, proof)).status, 200)
     t.equal((await call(one, proof)).status, 401)
-    const metrics = await (await fetch(`${one.gateway.managementUrl}/metrics`)).text()
-    t.match(metrics, /^scopegate_dpop_replay_fallback_total [1-9]/m)
+    t.ok((await fallbacks(one)) > 0)
   })
 })
 
