@@ -20,7 +20,7 @@ export const DEFAULTS = {
   drain: { delay: '5s', grace: '20s' },
   tokenCache: {
     maxEntries: 100_000,
-    maxBytes: '64MiB',
+    maxBytes: '128MiB',
     maxTtl: '30s',
     ttlWithoutPush: '5s',
     negativeTtl: '5s',

@@ -1,6 +1,6 @@
 import type { Verdict } from './verdict.ts'
 
-/** Objects, arrays and the key of an entry with nothing in it: measured by `npm run bench`. Bytes. */
+/** Objects, arrays and the key of an entry with nothing in it: measured by `npm run soak:tokens`. Bytes. */
 const EMPTY_ENTRY_BYTES = 440
 /** Every text is an object of its own, whatever its length. Bytes. */
 const TEXT_BYTES = 16

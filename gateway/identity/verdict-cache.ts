@@ -43,7 +43,8 @@ export class VerdictCache {
   readonly #options: VerdictCacheOptions
   readonly #active: LRUCache<string, Entry>
   readonly #inactive: LRUCache<string, Entry>
-  readonly #keysOfGrant = new Map<string, Set<string>>()
+  /** Most grants have one token at a time, and a set takes as much memory as its verdict. */
+  readonly #keysOfGrant = new Map<string, string | Set<string>>()
   readonly #entries = { jwt: 0, opaque: 0 }
 
   constructor(options: VerdictCacheOptions) {
@@ -109,7 +110,8 @@ export class VerdictCache {
     this.#entries[at.kind] += 1
     if (caller.grant === undefined) return
     const keys = this.#keysOfGrant.get(caller.grant)
-    if (keys === undefined) this.#keysOfGrant.set(caller.grant, new Set([key]))
+    if (keys === undefined) this.#keysOfGrant.set(caller.grant, key)
+    else if (typeof keys === 'string') this.#keysOfGrant.set(caller.grant, new Set([keys, key]))
     else keys.add(key)
   }
 
@@ -117,7 +119,7 @@ export class VerdictCache {
   dropGrant(grant: string): void {
     const keys = this.#keysOfGrant.get(grant)
     if (keys === undefined) return
-    for (const key of [...keys]) this.#active.delete(key)
+    for (const key of typeof keys === 'string' ? [keys] : [...keys]) this.#active.delete(key)
   }
 
   clear(): void {
@@ -132,8 +134,9 @@ export class VerdictCache {
 
   #forgetGrant(key: string, verdict: Verdict): void {
     if (!verdict.active || verdict.caller.grant === undefined) return
-    const keys = this.#keysOfGrant.get(verdict.caller.grant)
-    keys?.delete(key)
-    if (keys?.size === 0) this.#keysOfGrant.delete(verdict.caller.grant)
+    const { grant } = verdict.caller
+    const keys = this.#keysOfGrant.get(grant)
+    if (typeof keys === 'object') keys.delete(key)
+    if (keys === key || (typeof keys === 'object' && keys.size === 0)) this.#keysOfGrant.delete(grant)
   }
 }
