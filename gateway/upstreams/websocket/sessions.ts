@@ -86,6 +86,8 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         opened = open
         sessions.set(open, undefined)
         expireLater(open)
+        // What was revoked while the upstream made up its mind met no session that could be closed.
+        void recheckOne(open)
         if (draining) open.session.close(GOING_AWAY, 'going away')
       },
       leave() {
