@@ -5,7 +5,7 @@ import type { RateLimit } from './rate-limit.ts'
 
 /**
  * Who a request is counted for. Where there is no subject the client is counted, and where there is no client the
- * address: nobody escapes by sending less. Of IPv6 the /64 counts, since whoever has one address of it has all.
+ * address: nobody escapes by sending less. A name is somebody's only together with its issuer. Of IPv6 the /64 counts, since whoever has one address of it has all.
  */
 export function rateLimitKey(
   limit: Pick<RateLimit, 'by' | 'keyPrefix'>,
@@ -15,8 +15,9 @@ export function rateLimitKey(
   const { by, keyPrefix } = limit
   if (by === 'route') return keyPrefix
   if (by !== 'ip' && caller !== undefined) {
-    if (by === 'subject' && caller.subject !== undefined) return `${keyPrefix}s:${shortened(caller.subject)}`
-    if (caller.clientId !== undefined) return `${keyPrefix}c:${shortened(caller.clientId)}`
+    const { issuer, subject, clientId } = caller
+    if (by === 'subject' && subject !== undefined) return `${keyPrefix}s:${shortened(`${issuer} ${subject}`)}`
+    if (clientId !== undefined) return `${keyPrefix}c:${shortened(`${issuer} ${clientId}`)}`
   }
   return `${keyPrefix}a:${networkOf(clientAddress)}`
 }

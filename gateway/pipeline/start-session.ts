@@ -31,7 +31,12 @@ export function enterSession(
 ): SessionPlace | Refusal {
   if (tunnel.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
-  return sessions.enter(who === undefined ? `address ${clientAddress}` : `subject ${who}`)
+  // Two issuers may use one name for two people: neither takes the places of the other.
+  return sessions.enter(
+    caller === undefined || who === undefined
+      ? `address ${clientAddress}`
+      : `subject ${caller.issuer} ${who}`,
+  )
 }
 
 /** Ends the upstream's side of a handshake that did not come to its end. @returns why; undefined for one that did. */

@@ -18,15 +18,15 @@ const keyOf = (
 const ALICE = { subject: 'alice', clientId: 'app' }
 
 t.test('rateLimitKey() counts what the policy names', async (t) => {
-  t.match(keyOf('client', ALICE), / c:app$/)
-  t.match(keyOf('subject', ALICE), / s:alice$/)
+  t.match(keyOf('client', ALICE), / c:https:\/\/api\.test app$/)
+  t.match(keyOf('subject', ALICE), / s:https:\/\/api\.test alice$/)
   t.match(keyOf('ip', ALICE), / a:203\.0\.113\.9$/)
   t.equal(keyOf('route', ALICE), keyOf('route', undefined, '198.51.100.1'))
 })
 
 t.test('rateLimitKey() falls back where something is missing: sending less gains nothing', async (t) => {
   for (const by of ['client', 'subject'] as const) t.match(keyOf(by, undefined), / a:203\.0\.113\.9$/)
-  t.match(keyOf('subject', { subject: undefined, clientId: 'app' }), / c:app$/)
+  t.match(keyOf('subject', { subject: undefined, clientId: 'app' }), / c:https:\/\/api\.test app$/)
   t.match(keyOf('client', { subject: 'alice', clientId: undefined }), / a:203\.0\.113\.9$/)
 })
 
@@ -40,6 +40,11 @@ t.test('rateLimitKey() never mixes kinds, routes or rules', async (t) => {
     keyOf('route', undefined),
   ]
   t.equal(new Set(keys).size, keys.length)
+})
+
+t.test('rateLimitKey() uses up nothing of whoever has the same name at another issuer', async (t) => {
+  for (const by of ['client', 'subject'] as const)
+    t.not(keyOf(by, ALICE), keyOf(by, { ...ALICE, issuer: 'https://other.test' }))
 })
 
 t.test('rateLimitKey() counts the /64 of an IPv6 address', async (t) => {

@@ -1,0 +1,35 @@
+import t from 'tap'
+import type { Served } from '../../../gateway/pipeline/served.ts'
+import { enterSession } from '../../../gateway/pipeline/start-session.ts'
+import type { Tunnel } from '../../../gateway/take-upgrade.ts'
+import type { SessionPlace } from '../../../gateway/upstreams/websocket/sessions.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+
+function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
+  let name = ''
+  const enter = (who: string): SessionPlace => {
+    name = who
+    return { opened: () => undefined, leave: () => undefined }
+  }
+  const served = {
+    request: { headers: { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } },
+    caller: caller === undefined ? undefined : aCaller(caller),
+    clientAddress: '203.0.113.9',
+  } as unknown as Served
+  enterSession(served, { early: false } as Tunnel, { enter })
+  return name
+}
+
+t.test(
+  'a session takes a place of its subject, which is somebody only together with its issuer',
+  async (t) => {
+    const names = [
+      countedAs(undefined),
+      countedAs({ subject: 'alice' }),
+      countedAs({ subject: 'alice', issuer: 'https://other.test' }),
+      countedAs({ subject: '203.0.113.9' }),
+    ]
+    t.equal(new Set(names).size, names.length)
+    t.equal(countedAs({ subject: 'alice' }), countedAs({ subject: 'alice', clientId: 'another client' }))
+  },
+)
