@@ -8,6 +8,8 @@ export type SharedUsedProofsOptions = {
 }
 
 const KEY_PREFIX = 'scopegate:dpop:'
+/** Where clocks are behind, a proof is good for longer. Milliseconds. */
+const CLOCKS_DIFFER_MS = 60_000
 
 /**
  * Remembers in Redis, together with every other gateway that does, and here as well. While Redis is away, slow or broken,
@@ -20,7 +22,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
   const local = createUsedProofs()
 
   async function useThere(id: string, expiresAtSeconds: number, nowSeconds: number): Promise<boolean> {
-    const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + 1_000
+    const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + CLOCKS_DIFFER_MS
     try {
       const answer = await shared.redis.set(KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX')
       shared.succeeded()
