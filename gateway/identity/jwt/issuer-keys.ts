@@ -186,12 +186,11 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const key = findKey(current()?.keys ?? [], { keyId, algorithm })
       return typeof key === 'string' ? undefined : key
     }
-    const underWay = flight
-    if (underWay !== undefined) {
+    for (let underWay = flight; underWay !== undefined; underWay = flight) {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
-      // That fetch was for an unknown kid: it has answered for this one too.
+      // A fetch for an unknown kid has answered for this one too; else somebody who waited as well may have begun one.
       if (key !== undefined || isOwn) return key
     }
     // An issuer that is away is being asked again as often as is good for it.

@@ -102,6 +102,21 @@ t.test('F10: a new key is accepted on first use, however many ask for it', async
   t.equal(fetchedAt.length, 2)
 })
 
+t.test('F10: a new key is accepted from all who waited for a fetch that came too early for it', async (t) => {
+  const { keys, clock, fetchedAt, answerWith, publish } = setUp(t)
+  await keys.start()
+  const answered = Promise.withResolvers<unknown>()
+  answerWith(() => answered.promise)
+  await clock.advance(300_000)
+  t.equal(fetchedAt.length, 2, 'a fetch in the background')
+  const answers = Promise.all(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
+  answered.resolve({ keys: [{ ...POOL[0], kid: 'a' }] })
+  publish('a', 'b')
+  await clock.advance(1_500)
+  for (const key of await answers) t.equal(key?.kid, 'b')
+  t.equal(fetchedAt.length, 3)
+})
+
 t.test('F10: keys that rotate every 10 s under load: no failure, at most a fetch a second', async (t) => {
   const { keys, clock, fetchedAt, publish } = setUp(t)
   publish('k0')
