@@ -34,8 +34,8 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   if (typeof expiresAtSeconds !== 'number' || !Number.isSafeInteger(expiresAtSeconds))
     return { active: false, fault: { reason: 'claims_missing' } }
   const notBefore = claims.get('nbf')
-  if (notBefore !== undefined && !(Number(notBefore) <= options.nowSeconds + NOT_BEFORE_SKEW_SECONDS))
-    return INACTIVE
+  const latest = options.nowSeconds + NOT_BEFORE_SKEW_SECONDS
+  if (notBefore !== undefined && !(typeof notBefore === 'number' && notBefore <= latest)) return INACTIVE
   if (expiresAtSeconds <= options.nowSeconds) {
     const secondsAgo = Math.floor(options.nowSeconds - expiresAtSeconds)
     return { active: false, fault: { reason: 'expired', secondsAgo } }
@@ -43,7 +43,8 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   if (claims.get('iss') !== options.issuer) return { active: false, fault: { reason: 'wrong_issuer' } }
   const tokenType = claims.get('token_type')
   const confirmation = readConfirmation(claims.get('cnf'))
-  const isBearer = tokenType === undefined || String(tokenType).toLowerCase() === 'bearer'
+  const isBearer =
+    tokenType === undefined || (typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')
   // A binding that nobody here can check, or a type that promises one which is not told.
   if (confirmation === 'unknown' || (confirmation === undefined && !isBearer))
     return { active: false, fault: { reason: 'sender_constrained' } }

@@ -21,6 +21,14 @@ for (const active of ['true', 1, 'yes', null, {}, [], undefined, 'false', 0])
     t.throws(() => readIntrospection({ ...GOOD, active }, OPTIONS), { code: 'ERR_INTROSPECTION_RESPONSE' })
   })
 
+for (const name of ['token_type', 'nbf', 'iat', 'jti', 'aud', 'exp', 'grant', 'cnf'])
+  t.test(`§2.2 ${name} that no text can be made of breaks nothing`, async (t) => {
+    const odd: unknown = JSON.parse('{ "toString": 1, "valueOf": 1 }')
+    const verdict = readIntrospection({ ...GOOD, [name]: odd }, OPTIONS)
+    if (verdict.active) t.match(verdict.caller, { subject: 'user-1', tokenId: undefined })
+    else t.match(verdict.fault.reason, /^(?:sender_constrained|inactive|claims_missing)$/)
+  })
+
 for (const response of [null, 'x', 1, [], [GOOD], true])
   t.test(`§2.2 ${JSON.stringify(response).slice(0, 20)} is no answer`, async (t) => {
     t.throws(() => readIntrospection(response, OPTIONS), { code: 'ERR_INTROSPECTION_RESPONSE' })
