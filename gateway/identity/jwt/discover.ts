@@ -63,11 +63,16 @@ function readKeysAddress(
       `${address} is the metadata of another issuer than ${issuer}: "issuer" must be identical.`,
     )
   const keys = metadata.get('jwks_uri')
-  // Keys must not travel less safely than the metadata that names them.
-  if (typeof keys !== 'string' || !isProtectedAddress(keys))
+  // Keys must not travel less safely than the metadata that names them; nobody elsewhere has keys on this machine.
+  const isElsewhere = new URL(address).protocol === 'https:'
+  if (
+    typeof keys !== 'string' ||
+    !isProtectedAddress(keys) ||
+    (isElsewhere && new URL(keys).protocol !== 'https:')
+  )
     throw new IssuerKeysError(
       'ERR_ISSUER_KEYS_METADATA',
-      `${address} names no "jwks_uri" with https, or with http on this machine.`,
+      `${address} names no "jwks_uri" with https; http on this machine is for issuers that are there.`,
     )
   return keys
 }
