@@ -1,5 +1,7 @@
 import { canonicalTarget, type TargetRules } from './canonical-target.ts'
 
+/** The parser knows other ways to begin; what stands behind them would be read differently here. RFC 3986 section 3. */
+const WITH_AUTHORITY = /^https?:\/\/[^/\\]/i
 const QUERY_OR_FRAGMENT = /[?#]/
 
 /**
@@ -9,7 +11,7 @@ const QUERY_OR_FRAGMENT = /[?#]/
  * @param path canonical.
  */
 export function isRequestAddress(address: string, path: string, rules: TargetRules): boolean {
-  if (!URL.canParse(address)) return false
+  if (!WITH_AUTHORITY.test(address) || !URL.canParse(address)) return false
   const { origin, username, password } = new URL(address)
   if (origin !== rules.origin || username !== '' || password !== '') return false
   // What stands in the address, not what the parser made of it: that removes dot segments.
