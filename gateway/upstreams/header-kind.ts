@@ -61,6 +61,9 @@ const MANAGED = [
   'client-cert-chain',
   'x-client-cert',
   'ssl-client-cert',
+  'ssl-client-verify',
+  'ssl-client-subject-dn',
+  'ssl-client-issuer-dn',
   // An upstream that honours these would serve another target or method than the one that was decided on.
   'x-host',
   'x-http-host-override',
