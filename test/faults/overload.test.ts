@@ -46,8 +46,8 @@ t.test('more requests than memory: it refuses, survives and recovers', async (t)
     cleanup,
     upstream: upstream.url,
     nodeOptions: ['--max-old-space-size=128'],
-    // The defaults of `overload`: without them this ends the process.
-    settings: { limits: { headers: '100KiB' } },
+    // The defaults of `overload.heap`: without them this ends the process. A busy machine shall not refuse first.
+    settings: { limits: { headers: '100KiB' }, overload: { loopDelay: { close: '1m', refuse: '1m' } } },
   })
   const { hostname, port } = new URL(gateway.url)
   const statuses = new Map<string, number>()
