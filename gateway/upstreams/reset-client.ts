@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import { rawSocketOf } from '../../runtime/raw-socket.ts'
+import { resetSocket } from '../../runtime/reset-socket.ts'
 
 /**
  * Breaks an answer off so that nobody takes it for whole: by a reset, because for HTTP/1.0 a connection that ends in good
@@ -10,5 +11,5 @@ export function resetClient(response: ServerResponse): void {
   const { socket } = response
   const raw = socket instanceof TLSSocket ? rawSocketOf(socket) : socket
   if (raw === null || raw === undefined) response.destroy()
-  else raw.resetAndDestroy()
+  else resetSocket(raw)
 }
