@@ -77,6 +77,7 @@ export function forkWorker(
   }
   forked.on('message', (message: FromWorker) => {
     if (message.kind === 'replace') onReplace(worker, message.reason)
+    if (message.kind === 'leaving') worker.send({ kind: 'leave' })
     if (message.kind === 'farewell') lastMetrics = message.metrics
     if (message.kind !== 'state') return
     lastMetrics = message.state.metrics

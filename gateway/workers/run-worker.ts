@@ -20,6 +20,10 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     if (stopping) return
     stopping = true
     await serving.close({ how })
+    // A connection that was on its way to this process goes back to the supervisor, which gives it to another one.
+    const leave = told('leave')
+    tell({ kind: 'leaving' })
+    await leave
     // The counts of the last requests get there before the end.
     const farewell: FromWorker = { kind: 'farewell', metrics: await metricsOf(serving.registry) }
     process.send?.(farewell, () => process.exit(0))
@@ -38,12 +42,17 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
 }
 
 /** Waits for the supervisor's first words. */
-function begin(): Promise<string | undefined> {
+async function begin(): Promise<string | undefined> {
+  const message = await told('begin')
+  return message.assertionKey
+}
+
+function told<K extends ToWorker['kind']>(kind: K): Promise<Extract<ToWorker, { readonly kind: K }>> {
   return new Promise((resolve) => {
     const listen = (message: ToWorker): void => {
-      if (message.kind !== 'begin') return
+      if (message.kind !== kind) return
       process.off('message', listen)
-      resolve(message.assertionKey)
+      resolve(message as Extract<ToWorker, { readonly kind: K }>)
     }
     process.on('message', listen)
   })

@@ -14,6 +14,8 @@ export type ToWorker =
   | { readonly kind: 'begin'; readonly assertionKey: string | undefined }
   | { readonly kind: 'ask'; readonly question: number }
   | { readonly kind: 'stop'; readonly how: StopOptions['how'] }
+  /** The answer to `leaving`: every connection that was on its way has arrived, and was given back. */
+  | { readonly kind: 'leave' }
 
 /** From a worker to the supervisor. */
 export type FromWorker =
@@ -21,5 +23,7 @@ export type FromWorker =
   /** Something is wrong with it, or somebody asked it to end: it goes on serving until there is another. */
   | { readonly kind: 'replace'; readonly reason: string }
   | { readonly kind: 'state'; readonly question: number; readonly state: WorkerState }
+  /** It takes no more connections; some that node:cluster gave it may still be on their way. */
+  | { readonly kind: 'leaving' }
   /** The last thing that it says. */
   | { readonly kind: 'farewell'; readonly metrics: MetricsJson }
