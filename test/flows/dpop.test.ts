@@ -1,6 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import t, { type Test } from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseObject, send } from '../fixtures/send.ts'
@@ -20,21 +21,8 @@ async function startBoth(t: Test) {
   const serverUrl = `http://127.0.0.1:${serverPort}`
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
-      ...config,
-      baseUrl: base,
-      listen: { host: '127.0.0.1', port },
+      ...beforeAuthorizationServer(config, { base, port, serverUrl, gatewaySecret: server.gatewaySecret }),
       dpop: { nonceSecret: SECRET },
-      upstreams: config.upstreams.map((one) => (one.name === 'auth' ? { ...one, urls: [serverUrl] } : one)),
-      issuers: config.issuers.map((one) => ({
-        ...one,
-        issuer: base,
-        introspection: one.introspection && {
-          ...one.introspection,
-          endpoint: `${serverUrl}/api/oauth/introspect`,
-          clientId: 'gateway',
-          clientSecret: server.gatewaySecret,
-        },
-      })),
     }),
   })
   return { base, server, under, serverUrl }

@@ -1,6 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
 import { send } from '../fixtures/send.ts'
@@ -35,20 +36,7 @@ t.test(
     const { upstream } = await startGatewayUnderTest(t, {
       policy: POLICY,
       change: (config) => ({
-        ...config,
-        baseUrl: base,
-        listen: { host: '127.0.0.1', port },
-        upstreams: config.upstreams.map((one) => (one.name === 'auth' ? { ...one, urls: [serverUrl] } : one)),
-        issuers: config.issuers.map((one) => ({
-          ...one,
-          issuer: base,
-          introspection: one.introspection && {
-            ...one.introspection,
-            endpoint: `${serverUrl}/api/oauth/introspect`,
-            clientId: 'gateway',
-            clientSecret: server.gatewaySecret,
-          },
-        })),
+        ...beforeAuthorizationServer(config, { base, port, serverUrl, gatewaySecret: server.gatewaySecret }),
         resources: [{ path: '/mcp' }],
       }),
     })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { LogSink, type WriteBytes } from '../../runtime/log-sink.ts'
+import { until } from '../fixtures/until.ts'
 
 type Write = { readonly text: string; readonly done: Parameters<WriteBytes>[1] }
 
@@ -46,7 +47,7 @@ t.test('LogSink asks a reader that is behind again, and loses nothing', async (t
   sink.write('a line\n')
   for (let time = 0; time < 3; time++) {
     fail('EAGAIN')
-    while (writes.length === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+    await until('it asks again', async () => writes.length > 0)
   }
   take(3)
   take()
