@@ -214,6 +214,18 @@ t.test('F9: an issuer that goes away fails no valid token', async (t) => {
     t.equal((await ask(under, issuer.sign(good({ jti: String(index) })))).status, 200)
   const ready = await send(`${under.gateway.managementUrl}/readyz`)
   t.equal(ready.status, 200)
+
+  issuer.rotate()
+  const fresh = issuer.sign(good())
+  for (const token of [fresh, fresh, issuer.sign(good(), { kid: 'made-up' })]) {
+    const answer = await ask(under, token)
+    t.equal(answer.status, 503, 'a key that may be new: nobody can say')
+    t.match(answer.headers.get('retry-after'), /^[1-9]\d?$/)
+    t.equal(answer.headers.get('www-authenticate'), null)
+  }
+  await issuer.resume()
+  await until('the keys are back', async () => (await ask(under, fresh)).status === 200)
+  t.equal((await ask(under, issuer.sign(good(), { kid: 'made-up' }))).status, 401)
 })
 
 t.test('without keys: not ready, 503 with Retry-After, and a recovery without a restart', async (t) => {

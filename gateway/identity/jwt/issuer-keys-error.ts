@@ -16,12 +16,18 @@ export type IssuerKeysErrorCode =
   | 'ERR_ISSUER_KEYS_FILE'
   /** There never were keys, or the last ones are older than they may be. */
   | 'ERR_ISSUER_KEYS_UNAVAILABLE'
+  /** A key is not among those that are known, and the issuer could not be asked for newer ones. */
+  | 'ERR_ISSUER_KEYS_UNCONFIRMED'
 
 /** An issuer whose keys are not to be had. */
 export class IssuerKeysError extends UnverifiableError {
   readonly code: IssuerKeysErrorCode
 
-  constructor(code: IssuerKeysErrorCode, message: string, options: { cause?: unknown } = {}) {
+  constructor(
+    code: IssuerKeysErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+  ) {
     super(message, options)
     this.name = 'IssuerKeysError'
     this.code = code

@@ -52,8 +52,8 @@ export type IssuerKeys = {
   /** The first fetch; the copy when it fails. Never throws: what fails is tried again in the background. */
   start(): Promise<void>
   /**
-   * The key that a token names, at once when it is known.
-   * @throws {IssuerKeysError} by the promise, when there are no keys to look among.
+   * The key that a token names, at once when it is known; undefined when the issuer does not have it.
+   * @throws {IssuerKeysError} by the promise: there are no keys, or the last fetch failed and the key may be new.
    */
   lookUp(keyId: string | undefined, algorithm: string): IssuerKey | undefined | Promise<IssuerKey | undefined>
   close(): void
@@ -81,6 +81,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   let lastFetchTick = Number.NEGATIVE_INFINITY
   let coolUntilTick = Number.NEGATIVE_INFINITY
   let failures = 0
+  let nextFetchTick = 0
   let flight: Promise<void> | undefined
   let cancelNext: () => void = () => undefined
   let closed = false
@@ -152,6 +153,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const longest = current() === undefined ? LONGEST_RETRY_WITHOUT_KEYS_MS : LONGEST_RETRY_MS
     const retryMs = Math.min(longest, options.refreshMs, SHORTEST_INTERVAL_MS * 2 ** Math.min(failures, 10))
     const delayMs = (failures === 0 ? options.refreshMs : retryMs) * jitter
+    nextFetchTick = clock.tickMs() + delayMs
     cancelNext = clock.after(delayMs, () => void refresh())
   }
 
@@ -181,23 +183,37 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     )
   }
 
+  function cannotSay(
+    code: 'ERR_ISSUER_KEYS_UNAVAILABLE' | 'ERR_ISSUER_KEYS_UNCONFIRMED',
+    why: string,
+  ): IssuerKeysError {
+    return new IssuerKeysError(code, why, { retryAfterMs: Math.max(0, nextFetchTick - clock.tickMs()) })
+  }
+
   async function askFor(keyId: string | undefined, algorithm: string): Promise<IssuerKey | undefined> {
     const find = (): IssuerKey | undefined => {
       const key = findKey(current()?.keys ?? [], { keyId, algorithm })
       return typeof key === 'string' ? undefined : key
+    }
+    /** Only keys that the issuer gave at the last try tell that it does not have another one. */
+    const found = (): IssuerKey | undefined => {
+      const key = find()
+      if (key === undefined && failures > 0)
+        throw cannotSay('ERR_ISSUER_KEYS_UNCONFIRMED', `Newer keys of ${issuer} cannot be had.`)
+      return key
     }
     for (let underWay = flight; underWay !== undefined; underWay = flight) {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
       // A fetch for an unknown kid has answered for this one too; else somebody who waited as well may have begun one.
-      if (key !== undefined || isOwn) return key
+      if (key !== undefined || isOwn) return found()
     }
     // An issuer that is away is being asked again as often as is good for it.
-    if (failures > 0 || clock.tickMs() < coolUntilTick) return undefined
+    if (failures > 0 || clock.tickMs() < coolUntilTick) return found()
     coolUntilTick = clock.tickMs() + options.cooldownMs
     await refresh()
-    return find()
+    return found()
   }
 
   return {
@@ -217,9 +233,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     lookUp(keyId, algorithm) {
       const keys = current()
       if (keys === undefined)
-        return Promise.reject(
-          new IssuerKeysError('ERR_ISSUER_KEYS_UNAVAILABLE', `There are no keys of ${issuer}.`),
-        )
+        return Promise.reject(cannotSay('ERR_ISSUER_KEYS_UNAVAILABLE', `There are no keys of ${issuer}.`))
       const key = findKey(keys.keys, { keyId, algorithm })
       if (key === 'unfit') return undefined
       return key === 'unknown' ? askFor(keyId, algorithm) : key

@@ -154,7 +154,7 @@ t.test(
       const key = keys.lookUp('a', 'ES256')
       if (key === undefined || key instanceof Promise) t.fail(`the key was gone in second ${second}`)
       // Whoever makes kids up changes nothing.
-      void keys.lookUp(`junk-${second}`, 'ES256')
+      void Promise.resolve(keys.lookUp(`junk-${second}`, 'ES256')).catch(() => undefined)
       await clock.advance(1_000)
     }
     t.equal(mostInOneSecond(fetchedAt), 1)
@@ -167,13 +167,65 @@ t.test(
   },
 )
 
-t.test('F9: an unknown kid is refused at once while the issuer is away', async (t) => {
-  const { keys, clock, goAway } = setUp(t)
+t.test('F9: while the keys cannot be fetched, nobody can say whether an unknown kid is good', async (t) => {
+  const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
   await keys.start()
   goAway()
   await clock.advance(5_000)
-  t.equal(await keys.lookUp('x', 'ES256'), undefined)
-  t.equal(await keys.lookUp('y', 'ES256'), undefined)
+  publish('a', 'b') // but it cannot be had yet
+  goAway()
+  const first = t.rejects(async () => keys.lookUp('b', 'ES256'), {
+    code: 'ERR_ISSUER_KEYS_UNCONFIRMED',
+    retryAfterMs: Number,
+  })
+  const others = Promise.allSettled(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
+  await clock.advance(0)
+  await first
+  for (const { status } of await others) t.equal(status, 'rejected', 'whoever waited for the same fetch')
+  t.equal(fetchedAt.length, 2, 'one fetch for all of them')
+
+  const error = await Promise.resolve(keys.lookUp('c', 'ES256')).then(
+    () => t.fail('nobody knows'),
+    (failed: unknown) => failed,
+  )
+  t.match(
+    error,
+    { code: 'ERR_ISSUER_KEYS_UNCONFIRMED' },
+    'at once, within the cool-down of the fetch that failed',
+  )
+  t.equal(fetchedAt.length, 2)
+  t.match(keys.lookUp('a', 'ES256'), { kid: 'a' }, 'known keys are used')
+
+  publish('a', 'b')
+  t.ok(error instanceof IssuerKeysError)
+  await clock.advance(error instanceof IssuerKeysError ? (error.retryAfterMs ?? 0) : 0)
+  t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'Retry-After was right')
+})
+
+t.test('F10: junk kids are refused as long as the issuer answers, however its fetches fall', async (t) => {
+  const { keys, clock, fetchedAt } = setUp(t)
+  await keys.start()
+  for (let turn = 0; turn < 2_000; turn += 1) {
+    const answers = Promise.all(
+      Array.from({ length: 3 }, (_, index) => keys.lookUp(`${turn}-${index}`, 'ES256')),
+    )
+    await clock.advance(turn % 7 === 0 ? 1_000 : 331)
+    t.same(await answers, [undefined, undefined, undefined])
+  }
+  t.equal(mostInOneSecond(fetchedAt), 1)
+})
+
+t.test('a fetch that fails and then succeeds without the kid: the kid is refused', async (t) => {
+  const { keys, clock, goAway, publish } = setUp(t)
+  await keys.start()
+  await clock.advance(5_000)
+  goAway()
+  await t.rejects(async () => keys.lookUp('x', 'ES256'), { code: 'ERR_ISSUER_KEYS_UNCONFIRMED' })
+  publish('a')
+  await clock.advance(31_000)
+  const answer = keys.lookUp('x', 'ES256')
+  await clock.advance(1_000)
+  t.equal(await answer, undefined)
 })
 
 t.test('keys older than maxStale are not used: nobody can say', async (t) => {
