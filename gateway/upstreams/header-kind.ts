@@ -59,11 +59,18 @@ const MANAGED = [
   'x-webauth-user',
   'client-cert',
   'client-cert-chain',
-  'x-client-cert',
-  'ssl-client-cert',
-  'ssl-client-verify',
-  'ssl-client-subject-dn',
-  'ssl-client-issuer-dn',
+  'proxy-client-cert',
+  'proxy-client-ip',
+  'x-arr-clientcert',
+  'x-arr-ssl',
+  'x-client-verify',
+  'x-client-dn',
+  'x-client-s-dn',
+  'x-client-i-dn',
+  'x-client-subject-dn',
+  'x-client-issuer-dn',
+  'x-client-serial',
+  'x-client-fingerprint',
   // An upstream that honours these would serve another target or method than the one that was decided on.
   'x-host',
   'x-http-host-override',
@@ -93,8 +100,36 @@ const KINDS: ReadonlyMap<string, HeaderKind> = new Map<string, HeaderKind>([
 /** Our own words about a response; what an upstream or a client says under these names is dropped. */
 const OWN_PREFIXES = ['x-auth-', 'x-scopegate-']
 /** What proxies say about who sent a request, from where, and where it was meant to go. */
-const PROXY_PREFIXES = ['x-forwarded-', 'x-original-', 'x-envoy-', 'x-ssl-client-']
-const MANAGED_PREFIXES = [...OWN_PREFIXES, ...PROXY_PREFIXES]
+const PROXY_PREFIXES = [
+  'x-forwarded-',
+  'x-original-',
+  'x-envoy-',
+  // Certificates: nginx, Apache, HAProxy, Google, AWS, Cloudflare, WebLogic and, with a `$`, WebSphere.
+  'ssl-client-',
+  'tls-client-',
+  'x-ssl-client',
+  'x-ssl-cert',
+  'x-tls-client-',
+  'x-mtls-',
+  'x-client-cert',
+  'x-amzn-mtls-',
+  'cf-client-cert-',
+  'wl-proxy-',
+  '-ws',
+  // People whom they have signed in themselves.
+  'x-amzn-oidc-',
+  'x-goog-authenticated-user-',
+  'x-goog-iap-',
+  'x-ms-client-principal',
+  'x-ms-token-',
+  'cf-access-',
+  'tailscale-user-',
+]
+/** By the code of their first character: few names of a request begin like one of them. */
+const MANAGED_PREFIXES: ReadonlyMap<number, readonly string[]> = Map.groupBy(
+  [...OWN_PREFIXES, ...PROXY_PREFIXES],
+  (prefix) => prefix.charCodeAt(0),
+)
 const SEPARATOR = /[^a-z0-9-]/
 const SEPARATORS = /[^a-z0-9-]/g
 
@@ -106,10 +141,8 @@ const SEPARATORS = /[^a-z0-9-]/g
 export function headerKind(lowerName: string): HeaderKind | undefined {
   const kind = KINDS.get(lowerName)
   if (kind !== undefined) return kind
-  const first = lowerName.charCodeAt(0)
   const folded = SEPARATOR.test(lowerName) ? lowerName.replace(SEPARATORS, '-') : lowerName
   if (folded !== lowerName && KINDS.has(folded)) return 'managed'
-  // Every prefix begins with x, a separator in front folds away from it.
-  if (first !== 0x78) return undefined
-  return MANAGED_PREFIXES.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined
+  const prefixes = MANAGED_PREFIXES.get(folded.charCodeAt(0))
+  return prefixes?.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined
 }

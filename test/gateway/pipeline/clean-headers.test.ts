@@ -44,6 +44,51 @@ const DROPPED = [
   'Upgrade',
   'HTTP2-Settings',
   'Expect',
+  // certificates and identities in the words of ingresses, load balancers and application servers
+  'X-ARR-ClientCert',
+  'x_arr_clientcert',
+  'X-ARR-SSL',
+  'X-Amzn-Mtls-Clientcert',
+  'X-Amzn-Mtls-Clientcert-Leaf',
+  'X-Amzn-Mtls-Clientcert-Serial-Number',
+  'X-Amzn-Oidc-Data',
+  'X-Amzn-Oidc-Identity',
+  'X-Client-Cert',
+  'X-Client-Cert-Present',
+  'X-Client-Cert-Chain-Verified',
+  'X-Client-Cert-SPIFFE',
+  'X-Client-Certificate',
+  'X-Client-Verify',
+  'X-Client-DN',
+  'X-Client-S-DN',
+  'X-Client-I-DN',
+  'X-Client-Serial',
+  'X-Client-Fingerprint',
+  'X-SSL-Client-Verify',
+  'X-SSL-Cert',
+  'X-SSL-CERT-S-DN',
+  'X-TLS-Client-Cert',
+  'X-MTLS-Client-Cert',
+  'SSL-Client-Verify',
+  'SSL-Client-S-DN',
+  'SSL_CLIENT_CERT',
+  'SSL-Client-Fingerprint',
+  'TLS-Client-Certificate',
+  'CF-Client-Cert-Sha256',
+  'Cf-Access-Authenticated-User-Email',
+  'X-Forwarded-Client-Cert',
+  'X-Forwarded-Tls-Client-Cert-Info',
+  'X-Goog-Authenticated-User-Email',
+  'X-Goog-IAP-JWT-Assertion',
+  'X-MS-Client-Principal',
+  'X-MS-Client-Principal-Name',
+  'X-MS-Token-AAD-Access-Token',
+  'Tailscale-User-Login',
+  'Proxy-Client-Cert',
+  'WL-Proxy-Client-Cert',
+  'WL-Proxy-Client-IP',
+  '$WSCC',
+  '$wsru',
 ]
 
 for (const name of DROPPED)
@@ -62,6 +107,26 @@ t.test(
     t.match(clean('Connection', 'authorization', 'Authorization', 'Bearer a'), { authorization: 'Bearer a' })
   },
 )
+
+t.test('cleanHeaders() keeps what only looks like it', async (t) => {
+  const kept = [
+    'X-Client-Id',
+    'X-Client-Version',
+    'X-Client-Data',
+    'Sec-Fetch-Site',
+    'TLS-Version',
+    'X-Ms-Date',
+    'X-Amzn-Trace-Id',
+    'Tailscale',
+    'Content-Type',
+    'Cache-Control',
+    'CF-Ray',
+    'X-SSL',
+    'Proxy-Version',
+  ]
+  const lines = kept.flatMap((name) => [name, '1'])
+  t.same(endToEnd(...lines), lines)
+})
 
 t.test('cleanHeaders() keeps repeated and unknown headers as they came', async (t) => {
   t.same(
