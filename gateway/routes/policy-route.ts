@@ -1,5 +1,7 @@
 import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
+import type { Condition } from './condition.ts'
+import type { HeaderRules, HeaderValue } from './header-rules.ts'
 
 /** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
 export type ScopeRule = {
@@ -18,6 +20,9 @@ export type AnonymousRule = 'allow' | 'challenge' | 'deny'
  */
 export type UpstreamAuth = 'none' | 'assertion' | 'forward'
 
+/** `report`: what the policy would refuse is logged and counted, and served all the same. */
+export type EnforceRule = 'on' | 'report'
+
 /** One route of a policy file, with the policy's defaults filled in. Frozen. */
 export type PolicyRoute = {
   /** `<policy>/<route>`, e.g. `courses/list-courses`. */
@@ -29,9 +34,14 @@ export type PolicyRoute = {
   readonly methods: readonly string[]
   /** Literal segments, `{param}`, and at most one `**` at the end. */
   readonly path: string
+  /** Headers that a request has to bring, each once and with exactly this value; sorted by name. */
+  readonly matchHeaders: readonly HeaderValue[]
   /** undefined: a token is optional. */
   readonly scopes: ScopeRule | undefined
   readonly anonymous: AnonymousRule
+  /** What the token's claims have to be like; every one of them must hold. */
+  readonly when: readonly Condition[]
+  readonly enforce: EnforceRule
   /** Names an entry of `config/upstreams.yaml`. */
   readonly upstream: string
   /** Template of the path that the upstream is asked for; undefined: the one that was matched. */
@@ -48,6 +58,10 @@ export type PolicyRoute = {
   readonly websocket: boolean
   /** How the upstream learns who calls, beyond the plain headers. */
   readonly upstreamAuth: UpstreamAuth
+  /** What becomes of headers on both ways; undefined: nothing. */
+  readonly headers: HeaderRules | undefined
+  /** The preset of config/presets.yaml that it extends. */
+  readonly preset: string | undefined
   /** Where the route stands: the line of its first key. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
 }

@@ -8,6 +8,8 @@ import type { PolicyRoute, ScopeRule } from './policy-route.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
 
+const NONE: readonly never[] = Object.freeze([])
+
 /** Turns a checked file into routes: defaults filled in, durations and sizes as numbers, frozen. */
 export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readonly PolicyRoute[] {
   return file.routes.map((route, index) => {
@@ -20,9 +22,12 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       owner: file.owner,
       methods: Object.freeze([...route.match.methods]),
       path: route.match.path,
+      matchHeaders: NONE,
       scopes: toScopeRule(route),
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
+      when: NONE,
+      enforce: 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(route.rateLimit ?? file.defaults?.rateLimit),
       rewritePath: route.rewrite?.path,
@@ -32,6 +37,8 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       bodyLimitBytes: route.bodyLimit === undefined ? undefined : parseByteSize(route.bodyLimit),
       websocket: route.websocket ?? false,
       upstreamAuth: route.upstreamAuth ?? file.defaults?.upstreamAuth ?? 'none',
+      headers: undefined,
+      preset: undefined,
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })
   })
