@@ -29,9 +29,10 @@ const DEFAULT_PORT = 8080
 /**
  * Runs the gateway, the authorization server and the demo API on this machine until Ctrl-C, each in a process of its own.
  * Clients, grants and the demo's data are kept in `<data>` between starts.
+ * @param readerGone resolves when nobody reads its output any more, which ends it too.
  * @returns the exit code: 0 when it was told to end, 1 when one of the programs ended by itself.
  */
-export async function dev(options: DevOptions): Promise<number> {
+export async function dev(options: DevOptions, readerGone: Promise<void>): Promise<number> {
   const startedAtMs = performance.now()
   const root = findPackageRoot()
   const configDir = resolve(options.config ?? join(root, 'config'))
@@ -55,7 +56,10 @@ export async function dev(options: DevOptions): Promise<number> {
     children.push(child)
     return child
   }
-  const interrupted = whenToldToEnd(process.env)
+  const interrupted = Promise.race([
+    whenToldToEnd(process.env),
+    readerGone.then(() => 'told to end' as const),
+  ])
 
   try {
     say(`starting the authorization server, the demo API and the gateway; data in ${dataDir}`)

@@ -1,108 +1,73 @@
-import { parseArgs } from 'node:util'
-import { HELP } from './help.ts'
+import { suggest } from '../runtime/suggest.ts'
+import { formatHelp, formatVerbHelp } from './format-help.ts'
+import { readArguments } from './read-arguments.ts'
+import { processTerminal, type Terminal } from './terminal.ts'
+import type { Verb } from './verb.ts'
+import { VERBS } from './verbs.ts'
 
-type Options = Readonly<Record<string, string | undefined>>
-type Verb = {
-  /** Those that take a value. */
-  readonly options: readonly string[]
-  /** Those that take none. */
-  readonly flags?: readonly string[]
-  readonly words: number
-  /** Resolves to the exit code, or to undefined when the process goes on serving. */
-  run(options: Options, words: readonly string[], flags: ReadonlySet<string>): Promise<number | undefined>
-}
-
-// Each verb loads its own code, so that `--help` starts nothing and needs no particular runtime.
-const VERBS: Readonly<Record<string, Verb>> = {
-  dev: {
-    options: ['config', 'policies', 'data'],
-    words: 0,
-    run: async (options) => (await import('./dev.ts')).dev(options),
-  },
-  gateway: {
-    options: ['config'],
-    words: 0,
-    run: async (options) => (await import('./run-service.ts')).runService('gateway', options['config']),
-  },
-  'authorization-server': {
-    options: ['config'],
-    words: 0,
-    run: async (options) =>
-      (await import('./run-service.ts')).runService('authorization-server', options['config']),
-  },
-  check: {
-    options: ['config', 'policies'],
-    flags: ['notes'],
-    words: 0,
-    run: async (options, _words, flags) =>
-      (await import('./run-check.ts')).runCheck({ ...options, notes: flags.has('notes') }),
-  },
-  'account add': {
-    options: ['config', 'data', 'email', 'full-name'],
-    words: 1,
-    run: async (options, words) => (await import('./account-add.ts')).accountAdd(words[0] ?? '', options),
-  },
-}
+const EXIT_USAGE = 2
 
 /**
  * Runs the command line.
  * @returns the exit code (see `--help`), or undefined when a service was started and the process goes on.
  */
-export async function main(args: readonly string[]): Promise<number | undefined> {
-  if (args.includes('--help') || args.includes('-h') || args[0] === 'help') return print(HELP)
-  if (args[0] === '--version' || args[0] === '-v') return print(`${await readVersion()}\n`)
-  if (args.length === 0) return usageError('say what to do')
+export async function main(
+  args: readonly string[],
+  terminal: Terminal = processTerminal(),
+): Promise<number | undefined> {
+  const { out, err } = terminal
+  const usageError = (text: string, verb?: Verb): number => {
+    const see = verb === undefined ? 'scopegate --help' : `scopegate ${verb.name} --help`
+    err.write(`scopegate: ${text}${text.endsWith('?') ? '' : '.'} See: ${see}\n`)
+    return EXIT_USAGE
+  }
+  const [first] = args
+  if (first === undefined) return usageError('say what to do')
+  if (first === '--version' || first === '-v') {
+    const { readPackageVersion } = await import('../runtime/package-version.ts')
+    out.write(`${readPackageVersion()}\n`)
+    return 0
+  }
+  const isHelp = wantsHelp(args)
+  const said = first === 'help' ? args.slice(1) : args
+  const verb = findVerb(said)
+  if (isHelp && (verb !== undefined || said[0] === undefined || said[0].startsWith('-'))) {
+    out.write(verb === undefined ? formatHelp(VERBS) : formatVerbHelp(verb))
+    return 0
+  }
+  if (verb === undefined) return usageError(unknownVerb(said))
 
-  const name = Object.keys(VERBS).find((verb) => verb === args.slice(0, verb.split(' ').length).join(' '))
-  const verb = name === undefined ? undefined : VERBS[name]
-  if (name === undefined || verb === undefined) return usageError(`there is no \`scopegate ${args[0]}\``)
-
+  const read = readArguments(verb, args.slice(verb.name.split(' ').length))
+  if ('wrong' in read) return usageError(read.wrong, verb)
   try {
-    const { values, positionals } = parseArgs({
-      args: args.slice(name.split(' ').length),
-      options: Object.fromEntries([
-        ...verb.options.map((option) => [option, { type: 'string' as const }] as const),
-        ...(verb.flags ?? []).map((flag) => [flag, { type: 'boolean' as const }] as const),
-      ]),
-      allowPositionals: true,
-    })
-    if (positionals.length !== verb.words)
-      return usageError(
-        `\`scopegate ${name}\` takes ${verb.words === 1 ? 'one name' : 'options only'}, not ${describeWords(positionals)}`,
-      )
-    const given = Object.entries(values)
-    const options = Object.fromEntries(
-      given.flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])),
-    )
-    const flags = new Set(given.filter(([, value]) => value === true).map(([key]) => key))
-    return await verb.run(options, positionals, flags)
+    return await verb.run(read.given, terminal)
   } catch (error) {
-    // What Node.js adds after the first sentence is about a way of writing that no verb here has.
-    if (isUsageError(error)) return usageError(error.message.split('. ', 1)[0] ?? '')
     const { reportBootError } = await import('../runtime/report-boot-error.ts')
-    return reportBootError(error)
+    return reportBootError(error, err)
   }
 }
 
-function describeWords(words: readonly string[]): string {
-  return words.length === 0 ? 'none' : `"${words.join(' ')}"`
+function wantsHelp(args: readonly string[]): boolean {
+  if (args[0] === 'help') return true
+  const end = args.indexOf('--')
+  return args.slice(0, end === -1 ? undefined : end).some((one) => one === '--help' || one === '-h')
 }
 
-function isUsageError(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
+/** A verb of several words is found before one that is its beginning. */
+function findVerb(args: readonly string[]): Verb | undefined {
+  return VERBS.toSorted((a, b) => b.name.length - a.name.length).find(
+    ({ name }) => name === args.slice(0, name.split(' ').length).join(' '),
+  )
 }
 
-function usageError(text: string): number {
-  process.stderr.write(`scopegate: ${text}. See: scopegate --help\n`)
-  return 2
-}
-
-function print(text: string): number {
-  process.stdout.write(text)
-  return 0
-}
-
-async function readVersion(): Promise<string> {
-  const { readPackageVersion } = await import('../runtime/package-version.ts')
-  return readPackageVersion()
+function unknownVerb(args: readonly string[]): string {
+  const typed = args[0] ?? ''
+  const longer = VERBS.filter(({ name }) => name.startsWith(`${typed} `)).map(({ name }) => name)
+  const names = VERBS.map(({ name }) => name)
+  // `acount add` is nearest when as many words are compared as the verb has.
+  const near =
+    longer[0] ??
+    names.find((name) => suggest(args.slice(0, name.split(' ').length).join(' '), [name]) !== undefined)
+  const what = `there is no \`scopegate ${typed}\``
+  return near === undefined ? what : `${what}; did you mean \`scopegate ${near}\`?`
 }

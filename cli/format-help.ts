@@ -1,0 +1,83 @@
+import type { Verb } from './verb.ts'
+
+/** Lines are broken before this column. */
+const WIDTH = 110
+
+/** What `scopegate --help` prints: every verb with a line of its own. */
+export function formatHelp(verbs: readonly Verb[]): string {
+  const groups = [...new Set(verbs.map(({ group }) => group))].map((group) => {
+    const rows = verbs
+      .filter((verb) => verb.group === group)
+      .map(({ name, summary }) => [name, summary] as const)
+    return `${group}\n${formatRows(rows, widest(verbs.map(({ name }) => name)))}`
+  })
+  return `scopegate - one address in front of many APIs: validates every access token and enforces the scopes that policies declare
+
+Usage
+  scopegate VERB [options]
+  scopegate VERB --help      what a verb takes, with an example
+  scopegate --version
+
+${groups.join('\n\n')}
+
+Exit codes
+  0 done    1 no, or it could not    2 wrong usage    3 invalid configuration or policies    4 tests failed
+`
+}
+
+/** What `scopegate VERB --help` prints. */
+export function formatVerbHelp(verb: Verb): string {
+  const options = verb.options.map((option) => {
+    const says = [option.says, ...(option.repeated === true ? ['May be repeated.'] : [])].join(' ')
+    return [formatOption(option), says] as const
+  })
+  const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' })
+  const sections = [
+    `scopegate ${verb.name} - ${verb.summary}`,
+    ...(verb.about ?? []).map((paragraph) => wrap(paragraph, WIDTH).join('\n')),
+    `Usage\n  ${formatUsage(verb)}`,
+    ...(options.length === 0
+      ? []
+      : [`Options\n${formatRows(options, widest(options.map(([name]) => name)))}`]),
+    `Exit codes\n${exits.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`,
+    `${verb.examples.length === 1 ? 'Example' : 'Examples'}\n${verb.examples
+      .map(({ command, says }) => `  ${command}\n      ${says}`)
+      .join('\n')}`,
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+/** `scopegate check [--config DIR] [PATH ...]`, without the options when they are many. */
+export function formatUsage({ name, options, words }: Verb): string {
+  const all = options.map((option) => `[${formatOption(option)}]${option.repeated === true ? ' …' : ''}`)
+  const shown = all.join(' ').length > WIDTH - 40 ? ['[options]'] : all
+  const after = words === undefined ? [] : [words.usage]
+  return ['scopegate', name, ...after, ...shown].join(' ')
+}
+
+/** `--format pretty|json`, `--config DIR`, `--json`. */
+export function formatOption({ name, value, choices }: Verb['options'][number]): string {
+  if (value === undefined) return `--${name}`
+  return `--${name} ${choices === undefined ? value : choices.join('|')}`
+}
+
+function formatRows(rows: readonly (readonly [string, string])[], width: number): string {
+  const indent = ' '.repeat(width + 4)
+  return rows
+    .map(([name, says]) => `  ${name.padEnd(width)}  ${wrap(says, WIDTH - width - 4).join(`\n${indent}`)}`)
+    .join('\n')
+}
+
+function widest(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map((text) => text.length))
+}
+
+function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}

@@ -1,0 +1,85 @@
+import { parseArgs } from 'node:util'
+import { suggest } from '../runtime/suggest.ts'
+import type { Verb, VerbOption } from './verb.ts'
+
+/** What stands after a verb, checked against its options. */
+export type Given = {
+  readonly words: readonly string[]
+  /** Whether a flag stands there. */
+  has(name: string): boolean
+  /** The value of an option; undefined when it was not given. */
+  text(name: string): string | undefined
+  /** The values of an option that may be repeated, in their order. */
+  texts(name: string): readonly string[]
+}
+
+/** Reads what stands after a verb. `--` ends the options. @returns what was given, or what is wrong with it in words. */
+export function readArguments(
+  verb: Pick<Verb, 'name' | 'options' | 'words'>,
+  args: readonly string[],
+): { readonly given: Given } | { readonly wrong: string } {
+  const known = new Map(verb.options.map((option) => [option.name, option]))
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(
+      verb.options.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' }]),
+    ),
+    strict: false,
+    tokens: true,
+  })
+  const values = new Map<string, string[]>()
+  const words: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const option = known.get(token.name)
+    if (option === undefined) return { wrong: unknownOption(verb, token.rawName) }
+    const wrong = wrongValue(option, token, values.has(option.name))
+    if (wrong !== undefined) return { wrong }
+    values.set(option.name, [...(values.get(option.name) ?? []), token.value ?? ''])
+  }
+  const wrong = wrongWords(verb, words)
+  if (wrong !== undefined) return { wrong }
+  return {
+    given: {
+      words,
+      has: (name) => values.has(name),
+      text: (name) => values.get(name)?.[0],
+      texts: (name) => values.get(name) ?? [],
+    },
+  }
+}
+
+function unknownOption(verb: Pick<Verb, 'name' | 'options'>, typed: string): string {
+  const names = [...verb.options.map(({ name }) => name), 'help']
+  const near = suggest(typed.replace(/^-+/, ''), names)
+  return `\`scopegate ${verb.name}\` has no option ${typed}${near === undefined ? '' : `; did you mean --${near}?`}`
+}
+
+function wrongValue(
+  option: VerbOption,
+  token: { readonly value: string | undefined; readonly inlineValue: boolean | undefined },
+  isThere: boolean,
+): string | undefined {
+  const { name, value, choices } = option
+  if (isThere && option.repeated !== true) return `--${name} stands there twice`
+  if (value === undefined) return token.value === undefined ? undefined : `--${name} takes no value`
+  if (token.value === undefined) return `--${name} takes a value: --${name} ${value}`
+  // What looks like the next option is one: a value was forgotten. `-` is standard input.
+  if (token.inlineValue !== true && /^-./.test(token.value))
+    return `--${name} takes a value, and "${token.value}" looks like an option; if it is the value, write --${name}=${token.value}`
+  if (choices !== undefined && !choices.includes(token.value)) {
+    const near = suggest(token.value, choices)
+    return `--${name} is one of ${choices.join(', ')}, not "${token.value}"${near === undefined ? '' : `; did you mean ${near}?`}`
+  }
+  return undefined
+}
+
+function wrongWords(
+  { name, words: wanted }: Pick<Verb, 'name' | 'words'>,
+  words: readonly string[],
+): string | undefined {
+  if (words.length >= (wanted?.min ?? 0) && words.length <= (wanted?.max ?? 0)) return undefined
+  const shown = words.length === 0 ? 'nothing' : `"${words.join(' ')}"`
+  return `\`scopegate ${name}\` takes ${wanted === undefined ? 'options only' : wanted.usage}, not ${shown}`
+}

@@ -1,0 +1,8 @@
+import type { Verb } from './verb.ts'
+import { ACCOUNT_ADD } from './verbs/account-add.ts'
+import { CHECK } from './verbs/check.ts'
+import { DEV } from './verbs/dev.ts'
+import { AUTHORIZATION_SERVER, GATEWAY } from './verbs/services.ts'
+
+/** Every verb there is, in the order of `--help`. A verb's data loads nothing of what runs it. */
+export const VERBS: readonly Verb[] = [DEV, GATEWAY, AUTHORIZATION_SERVER, CHECK, ACCOUNT_ADD]

@@ -1,0 +1,68 @@
+import t from 'tap'
+import { type Given, readArguments } from '../../cli/read-arguments.ts'
+
+const VERB = {
+  name: 'try',
+  words: { usage: 'METHOD PATH', min: 1, max: 2 },
+  options: [
+    { name: 'config', value: 'DIR', says: 'A folder.' },
+    { name: 'header', value: 'K=V', says: 'A header.', repeated: true },
+    { name: 'format', value: 'FORMAT', says: 'How.', choices: ['pretty', 'github'] },
+    { name: 'json', says: 'JSON.' },
+  ],
+}
+
+const read = (...args: string[]) => readArguments(VERB, args)
+
+function given(...args: string[]): Given {
+  const result = read(...args)
+  if ('wrong' in result) throw new Error(result.wrong)
+  return result.given
+}
+
+t.test('readArguments() says what is wrong, and what was probably meant', async (t) => {
+  for (const [args, wrong] of [
+    [['GET', '--cofnig', 'x'], '`scopegate try` has no option --cofnig; did you mean --config?'],
+    [['GET', '--jsno'], '`scopegate try` has no option --jsno; did you mean --json?'],
+    [['GET', '-j'], '`scopegate try` has no option -j'],
+    [['GET', '--zebra=1'], '`scopegate try` has no option --zebra'],
+    [['GET', '--config'], '--config takes a value: --config DIR'],
+    [
+      ['GET', '--config', '--json'],
+      '--config takes a value, and "--json" looks like an option; if it is the value, write --config=--json',
+    ],
+    [['GET', '--json=yes'], '--json takes no value'],
+    [['GET', '--config', 'a', '--config=b'], '--config stands there twice'],
+    [['GET', '--json', '--json'], '--json stands there twice'],
+    [['GET', '--format', 'githib'], '--format is one of pretty, github, not "githib"; did you mean github?'],
+    [[], '`scopegate try` takes METHOD PATH, not nothing'],
+    [['a', 'b', 'c'], '`scopegate try` takes METHOD PATH, not "a b c"'],
+  ] as const)
+    t.same(read(...args), { wrong }, args.join(' '))
+  t.same(readArguments({ name: 'plain', options: [] }, ['x']), {
+    wrong: '`scopegate plain` takes options only, not "x"',
+  })
+})
+
+t.test(
+  'readArguments() takes options anywhere, repeated ones in their order, and - as a value',
+  async (t) => {
+    const one = given('--header', 'a=1', 'GET', '--json', '--header=b=2=3', '/api', '--config', '-')
+    t.same(one.words, ['GET', '/api'])
+    t.same(one.texts('header'), ['a=1', 'b=2=3'])
+    t.equal(one.text('config'), '-')
+    t.equal(one.has('json'), true)
+    t.equal(one.has('format'), false)
+    t.equal(one.text('format'), undefined)
+    t.same(given('GET').texts('header'), [])
+  },
+)
+
+t.test(
+  'readArguments() takes what follows -- as words, and a value that looks like an option behind =',
+  async (t) => {
+    t.same(given('--', '--json', '-x').words, ['--json', '-x'])
+    t.equal(given('GET', '--config=--odd').text('config'), '--odd')
+    t.equal(given('GET', '--config=').text('config'), '')
+  },
+)
