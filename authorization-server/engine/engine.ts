@@ -13,6 +13,7 @@ import { type ProviderConfigurationOptions, providerConfiguration } from './prov
 import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
+import { usedProofs } from './used-proofs.ts'
 import { verifyProof } from './verify-proof.ts'
 
 /** Who a token speaks for. */
@@ -103,6 +104,13 @@ export function createEngine(options: EngineOptions): Engine {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string): boolean {
     return matchesClientSecret(presented, this.clientSecret)
   }
+  const useProof = usedProofs({
+    artifacts: options.store.artifacts('ReplayDetection'),
+    nowSeconds: options.nowSeconds,
+  })
+  // The engine's own looks first and writes then, and forgets proofs of clocks that are ahead while they are still good.
+  provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
+    useProof(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const { redirectUriAllowed } = provider.Client.prototype
   provider.Client.prototype.redirectUriAllowed = function redirectUriWithPortAllowed(uri: string): boolean {
     return !ODD_PORT.test(uri) && redirectUriAllowed.call(this, uri)
@@ -148,7 +156,7 @@ export function createEngine(options: EngineOptions): Engine {
         accessToken,
         nowSeconds: options.nowSeconds(),
         isFirstUse: (thumbprint, id, expiresAtSeconds) =>
-          provider.ReplayDetection.unique(`${path} ${thumbprint} `, id, expiresAtSeconds),
+          useProof(`${path} ${thumbprint}`, id, expiresAtSeconds),
       }),
     findTokenOwner: async (value) => {
       const token = await provider.AccessToken.find(value)
@@ -166,6 +174,9 @@ export function createEngine(options: EngineOptions): Engine {
     },
   }
 }
+
+/** The engine takes proofs that were made so long before or after now. */
+const PROOF_WINDOW_SECONDS = 300
 
 /**
  * RFC 8252 section 7.3 frees the port of a loopback redirect, and the engine then looks at no part of it: a port that is

@@ -48,6 +48,18 @@ return redis.call('HSETNX', KEYS[1], 'c', ARGV[1])
 `
 
 /**
+ * Takes an id unless it is taken. KEYS: artifact. ARGV: now, expires, seconds until Redis forgets it.
+ * @returns 1 for the one caller that got it.
+ */
+export const CLAIM = `
+local expires = redis.call('HGET', KEYS[1], 'e')
+if expires and tonumber(expires) > tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'p', '{}', 'e', ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return 1
+`
+
+/**
  * Removes every artifact of a grant, and its set; what it removed it publishes.
  * KEYS: set, stream, mark. ARGV: entry, seconds to mark it.
  */

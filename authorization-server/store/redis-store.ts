@@ -9,7 +9,7 @@ import { hashId } from './hash-id.ts'
 import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
-import { CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
+import { CLAIM, CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
@@ -85,6 +85,11 @@ function artifacts(model: string, redis: Redis, options: RedisStoreOptions): Art
     findByUserCode: (userCode) => findThrough(REDIS_KEYS.userCode(model, hashId(userCode))),
     consume: async (id) =>
       (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [nowSeconds()])) === 1,
+    claim: async (id, expiresInSeconds) => {
+      const now = nowSeconds()
+      const times = [now, now + expiresInSeconds, expiresInSeconds]
+      return (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], times)) === 1
+    },
     // Pointers and set members to it lead nowhere then, and go when they expire.
     destroy: (id) => attemptRedis(async () => void (await redis.del(REDIS_KEYS.artifact(model, hashId(id))))),
     revokeByGrantId: async (grantId) => {

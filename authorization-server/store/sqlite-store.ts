@@ -85,6 +85,11 @@ function artifacts(model: string, parts: SqliteParts & { readonly statements: St
       const now = nowSeconds()
       return attemptSqlite(() => statements.consume.run(now, model, hashId(id), now).changes) === 1
     },
+    claim: async (id, expiresInSeconds) => {
+      const now = nowSeconds()
+      const row = [model, hashId(id), now + expiresInSeconds, now]
+      return attemptSqlite(() => statements.claim.run(...row).changes) === 1
+    },
     destroy: async (id) => void attemptSqlite(() => statements.destroy.run(model, hashId(id))),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
@@ -114,6 +119,8 @@ const SQL = {
   findByUid: `${SELECT} and uid = ? and ${LIVE} order by rowid desc limit 1`,
   findByUserCode: `${SELECT} and user_code = ? and ${LIVE} order by rowid desc limit 1`,
   consume: `update artifacts set consumed_at = ? where model = ? and id = ? and consumed_at is null and ${LIVE}`,
+  claim: `insert into artifacts (model, id, payload, expires_at) values (?, ?, '{}', ?)
+    on conflict (model, id) do update set expires_at = excluded.expires_at where artifacts.expires_at <= ?`,
   destroy: 'delete from artifacts where model = ? and id = ?',
   revokeByGrant: 'delete from artifacts where grant_id = ?',
   sweep: 'delete from artifacts where expires_at <= ?',

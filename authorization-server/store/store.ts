@@ -18,6 +18,11 @@ export type ArtifactStore = {
   findByUserCode(userCode: string): Promise<StoredArtifact | undefined>
   /** Compare-and-set: true exactly once for an artifact, however many processes ask. */
   consume(id: string): Promise<boolean>
+  /**
+   * Takes an id for a while: true exactly once until that time is over, however many processes ask. Nothing else is kept
+   * under it.
+   */
+  claim(id: string, expiresInSeconds: number): Promise<boolean>
   destroy(id: string): Promise<void>
   /**
    * Removes everything that belongs to the grant, of every model, the grant itself included, and writes down that it did,

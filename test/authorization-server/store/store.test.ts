@@ -85,6 +85,24 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
     t.match(await two.artifacts('AuthorizationCode').find('raced'), { jti: 'raced', consumed: 1_000 })
   })
 
+  t.test('claim() gives an id to one of 100 callers over two stores, until its time is over', async (t) => {
+    const clock = { now: 1_000 }
+    const [one, two] = [await open(t, clock), await open(t, clock)]
+    const claims = () =>
+      Promise.all(
+        Array.from({ length: 100 }, (_, i) =>
+          (i % 2 === 0 ? one : two).artifacts('ReplayDetection').claim('proof', 60),
+        ),
+      )
+    t.equal((await claims()).filter(Boolean).length, 1)
+    clock.now = 1_059
+    t.equal(await one.artifacts('ReplayDetection').claim('proof', 60), false)
+    t.equal(await one.artifacts('Interaction').claim('proof', 60), true, 'of another model')
+    t.equal(await two.artifacts('ReplayDetection').claim('another proof', 60), true)
+    clock.now = 1_060
+    t.equal((await claims()).filter(Boolean).length, 1, 'and then it is free again')
+  })
+
   t.test('upsert() does not make a consumed artifact usable again', async (t) => {
     const codes = (await open(t)).artifacts('AuthorizationCode')
     await codes.upsert('again', { jti: 'again' }, 60)
