@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { parseByteSize } from '../runtime/byte-size.ts'
 import { ConfigError } from '../runtime/config-error.ts'
-import { type Diagnostic, diagnostic, wholeFile } from '../runtime/diagnostic.ts'
+import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
 import { displayPath } from '../runtime/display-path.ts'
 import { parseDurationMs } from '../runtime/duration.ts'
 import { ListenAddress } from '../runtime/listen-address.ts'
@@ -18,6 +18,7 @@ import {
   ResourcePath,
   SecretText,
 } from '../runtime/value-shapes.ts'
+import { findContradictions } from './find-contradictions.ts'
 
 /** A client that the operator vouches for, with fixed callbacks. Source: seed-interface section 5.4. */
 export type Integration = {
@@ -170,7 +171,7 @@ export const AuthorizationServerFile = Type.Object(
     redis: Type.Optional(
       Type.Object(
         { url: SecretText('redis://… or rediss://…') },
-        { description: 'used by store.type: redis' },
+        { description: 'for store.type: redis, and no other' },
       ),
     ),
     signingKeysFile: Type.Optional(
@@ -223,8 +224,8 @@ export function readAuthorizationServerConfig(options: {
   const { value, warnings } = readConfig({ file, schema: AuthorizationServerFile, env: options.env })
   const config = toConfig(value, readScopeCatalogue({ file: value.scopes }))
   const contradictions = findContradictions(config, displayPath(file))
-  if (contradictions.length > 0) throw new ConfigError(contradictions)
-  return { config, warnings }
+  if (hasErrors(contradictions)) throw new ConfigError(contradictions)
+  return { config, warnings: [...warnings, ...contradictions] }
 }
 
 function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerConfig {
@@ -271,29 +272,6 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
 /** What tokens may be for: the issuer's address, and parts of it. */
 function resourcesOf({ issuer, protectedResources = [] }: File): readonly string[] {
   return [issuer, ...protectedResources.filter((path) => path !== '/').map((path) => issuer + path)]
-}
-
-/** What each key's own shape cannot say. */
-function findContradictions(config: AuthorizationServerConfig, file: string): readonly Diagnostic[] {
-  const found: Diagnostic[] = []
-  const say = (message: string, hint: string) =>
-    found.push(diagnostic('C301', message, wholeFile(file), { hint }))
-  const { lifetimes } = config
-  for (const [name, value] of Object.entries(lifetimes))
-    if (value < 1) say(`lifetimes.${name.replace(/Seconds$/, '')} is shorter than a second`, 'use 1s or more')
-  if (lifetimes.refreshTokenMaxSeconds < lifetimes.refreshTokenSeconds)
-    say('lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken', 'make it at least as long')
-  if (config.registration.unusedClientSeconds < 1)
-    say('registration.unusedClients is shorter than a second', 'use 7d')
-  if (config.registration.rateLimit.windowMs < 1_000)
-    say('registration.rateLimit.window is shorter than a second', 'use 10m')
-  if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
-  if (config.store.type === 'redis' && config.redis === undefined)
-    say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
-  const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
-  for (const id of new Set(ids.filter((one, index) => ids.indexOf(one) !== index)))
-    say(`two clients have the id ${id}`, 'give each its own')
-  return found
 }
 
 function seconds(text: string): number {

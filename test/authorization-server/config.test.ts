@@ -54,6 +54,7 @@ t.test('readAuthorizationServerConfig() refuses settings that contradict each ot
     [{ SCOPEGATE_LIFETIMES__REFRESH_TOKEN_MAX: '1d' }, /refreshTokenMax is shorter/],
     [{ SCOPEGATE_LIFETIMES__CODE: '10ms' }, /lifetimes\.code is shorter than a second/],
     [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url is not set/],
+    [{ REDIS_URL: 'redis://127.0.0.1/' }, /store\.type is sqlite: .* no revocation either/],
     [{ SCOPEGATE_REGISTRATION__UNUSED_CLIENTS: '0s' }, /unusedClients/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__WINDOW: '10ms' }, /rateLimit\.window is shorter than a second/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__PER_ADDRESS: '0' }, /perAddress/],
@@ -94,12 +95,22 @@ t.test('readAuthorizationServerConfig() needs little: the rest has defaults', as
   const shippedConfig = readAuthorizationServerConfig({ configDir: shipped, env: {} }).config
   const { config } = readAuthorizationServerConfig({
     configDir: aFolder(t, ''),
-    env: { REDIS_URL: 'redis://127.0.0.1/' },
+    env: { REDIS_URL: 'redis://127.0.0.1/', SCOPEGATE_STORE__TYPE: 'redis' },
   })
   t.same(config.lifetimes, shippedConfig.lifetimes)
   t.same(config.registration, shippedConfig.registration)
   t.same(config.integrations, [])
   t.equal(config.redis?.url, 'redis://127.0.0.1/')
+})
+
+t.test('readAuthorizationServerConfig() only warns of an unused Redis in development', async (t) => {
+  const { config, warnings } = readAuthorizationServerConfig({
+    configDir: shipped,
+    env: { REDIS_URL: 'redis://127.0.0.1/', SCOPEGATE_DEVELOPMENT: 'true' },
+  })
+  t.equal(config.store.type, 'sqlite')
+  t.match(warnings, [{ code: 'C301', severity: 'warning', message: /no revocation either/ }])
+  t.equal(warnings.length, 1)
 })
 
 function aFolder(t: Test, more: string): string {
