@@ -1,14 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import {
-  type Diagnostic,
-  diagnostic,
-  hasErrors,
-  sortDiagnostics,
-  wholeFile,
-} from '../../runtime/diagnostic.ts'
+import { type Diagnostic, hasErrors, sortDiagnostics } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
@@ -17,18 +10,23 @@ import { checkReferences } from './check-references.ts'
 import { checkRewrites } from './check-rewrites.ts'
 import { checkWebsockets } from './check-websockets.ts'
 import { findConflicts, findSameNames, type Named } from './conflicts.ts'
+import { findPolicyFiles } from './find-policy-files.ts'
+import { loadPolicyTests } from './load-policy-tests.ts'
 import { checkPolicyFile, type PolicyFile } from './policy-file.ts'
 import type { PolicyRoute } from './policy-route.ts'
+import type { PolicyTest } from './policy-test.ts'
 import { type Claim, readClaims } from './read-claims.ts'
+import { readPolicyTests } from './read-policy-tests.ts'
 import { toPolicyRoutes } from './to-policy-routes.ts'
 
-const SUFFIX = '.policy.yaml'
 const NONE: ReadonlySet<string> = new Set()
 
 /** The policies of a folder. With an error among the diagnostics there are no routes at all: nothing is half applied. */
 export type LoadedPolicies = {
   /** Frozen, in the order of files and of routes in a file. */
   readonly routes: readonly PolicyRoute[]
+  /** Those within the policies, then those of `*_test.yaml` when they were asked for. None with an error. */
+  readonly tests: readonly PolicyTest[]
   /** SHA-256 of names and contents, in hexadecimal: the same for the same policies, wherever they lie. */
   readonly hash: string
   /** Everything that is wrong, sorted by file and line; `hasErrors` tells whether to go on. */
@@ -45,13 +43,15 @@ export function loadPolicies(options: {
   readonly upstreams?: ReadonlySet<string> | undefined
   /** Those of the upstreams that lead to the authorization server. */
   readonly authorizationServers?: ReadonlySet<string> | undefined
+  /** Whether files of tests are read as well: what serves requests has no use for them. */
+  readonly withTestFiles?: boolean | undefined
 }): LoadedPolicies {
   const found = findPolicyFiles(options.dir)
   const diagnostics: Diagnostic[] = [...found.diagnostics]
   const hash = createHash('sha256')
   const documents: YamlDocument[] = []
   const claims: Claim[] = []
-  for (const name of found.names) {
+  for (const name of found.policies) {
     const shownAs = displayPath(join(options.dir, name))
     const read = readTextFile(join(options.dir, name), { shownAs, letter: 'P' })
     if ('problem' in read) {
@@ -71,10 +71,17 @@ export function loadPolicies(options: {
     ...findSameNames('P303', 'policy', documents.flatMap(policyName)),
     ...findConflicts(claims),
   )
+  const own = documents.flatMap(policyName)
+  const testFiles =
+    options.withTestFiles === true
+      ? loadPolicyTests(options.dir, { files: found.tests, policies: own.map(({ name }) => name) })
+      : undefined
+  if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
   const broken = hasErrors(diagnostics)
   const routes = broken ? [] : documents.flatMap((one) => toPolicyRoutes(one.value as PolicyFile, one))
   return Object.freeze({
     routes: Object.freeze(routes),
+    tests: Object.freeze(broken ? [] : [...documents.flatMap(testsOf), ...(testFiles?.tests ?? [])]),
     hash: hash.digest('hex'),
     diagnostics: sortDiagnostics(diagnostics),
   })
@@ -106,51 +113,9 @@ function checkDocument(
   return { claims, diagnostics: rest.filter((one) => !told.has(`${one.place.line}:${one.place.column}`)) }
 }
 
-function findPolicyFiles(dir: string): { names: readonly string[]; diagnostics: readonly Diagnostic[] } {
-  const place = wholeFile(displayPath(dir))
-  try {
-    // Hidden entries are Kubernetes' own (`..data`).
-    const names = readdirSync(dir)
-      .filter((name) => !name.startsWith('.'))
-      .toSorted()
-    const policies = names.filter((name) => name.endsWith(SUFFIX))
-    const almost = names.filter((name) => /\.ya?ml$/i.test(name) && !name.endsWith(SUFFIX))
-    const diagnostics = almost.map((name) =>
-      diagnostic(
-        'P006',
-        `this file is not read: its name does not end in ${SUFFIX}`,
-        wholeFile(displayPath(join(dir, name))),
-        {
-          severity: 'warning',
-          hint: 'rename it, or move it elsewhere',
-        },
-      ),
-    )
-    if (policies.length === 0) {
-      diagnostics.push(
-        diagnostic('P005', `there is no *${SUFFIX} in this folder`, place, {
-          hint: 'without policies every request would be a 404',
-        }),
-      )
-    }
-    return { names: policies, diagnostics }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    const why =
-      code === 'ENOENT'
-        ? 'there is no such folder'
-        : code === 'ENOTDIR'
-          ? 'this is a file, not a folder'
-          : `the folder cannot be read (${code})`
-    return {
-      names: [],
-      diagnostics: [
-        diagnostic('P001', why, place, {
-          hint: 'the key "policies" of gateway.yaml names it, or --policies does',
-        }),
-      ],
-    }
-  }
+function testsOf(document: YamlDocument): readonly PolicyTest[] {
+  const { name, tests } = document.value as PolicyFile
+  return readPolicyTests(tests, { policy: name, document })
 }
 
 function policyName(document: YamlDocument): readonly Named[] {

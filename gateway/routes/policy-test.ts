@@ -24,14 +24,14 @@ export type PolicyTestExpectation = {
   /** `challenge` is a 401 that says how to get a token; every other refusal is a `deny`. */
   readonly decision: 'allow' | 'deny' | 'challenge'
   /** As whom the request goes on, when it does. */
-  readonly as?: 'token' | 'anonymous'
-  readonly status?: number
+  readonly as?: 'token' | 'anonymous' | undefined
+  readonly status?: number | undefined
   /** The member `error` of the answer's body. */
-  readonly error?: string
+  readonly error?: string | undefined
   /** The scopes that the token lacks, in policy order. */
-  readonly missing?: readonly string[]
+  readonly missing?: readonly string[] | undefined
   /** `<route>` of the same policy or `<policy>/<route>`. */
-  readonly route?: string
+  readonly route?: string | undefined
   /** The path that the upstream is asked for, without its base path. */
-  readonly upstreamPath?: string
+  readonly upstreamPath?: string | undefined
 }
