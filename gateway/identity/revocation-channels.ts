@@ -33,7 +33,7 @@ export type RevocationChannelsOptions = {
 
 /** Every way on which this process hears of revocations. */
 export type RevocationChannels = {
-  /** Whether there is, or was, a way on which revocations of the issuer come. */
+  /** Whether there is, was, or may be a way on which revocations of the issuer come: until Redis has answered, nobody knows. */
   expects(issuer: string): boolean
   /** Whether they arrive right now. */
   hears(issuer: string): boolean
@@ -61,6 +61,7 @@ export async function openRevocationChannels(
   const publishing = new Set<string>()
   const relays: (Revocation & { readonly issuer: string })[] = []
   let redisHeardAtMs = Number.NEGATIVE_INFINITY
+  let isUnknown = options.redis !== undefined
   const follower = options.redis === undefined ? undefined : await followRedis(options.redis.url)
   const subscriptions = new Map<string, RevocationsSubscription>()
   for (const { issuer, stream } of options.issuers) {
@@ -101,6 +102,7 @@ export async function openRevocationChannels(
           if (typeof says[at] !== 'string') publishing.delete(issuer)
           else publishing.add(issuer) && published.add(issuer)
         }
+        isUnknown = false
         if (isLost || redisHeardAtMs < 0)
           logger.info({ event: 'revocations_connected', channel: 'redis' }, 'listening for revocations')
         isLost = false
@@ -126,7 +128,7 @@ export async function openRevocationChannels(
   }
 
   return {
-    expects: (issuer) => subscriptions.has(issuer) || published.has(issuer),
+    expects: (issuer) => isUnknown || subscriptions.has(issuer) || published.has(issuer),
     hears: (issuer) =>
       subscriptions.get(issuer)?.connected === true ||
       (publishing.has(issuer) && tickMs() - redisHeardAtMs < SILENCE_MS),

@@ -23,6 +23,7 @@ export function createRevocationMeter(
     labelNames: ['issuer'],
     registers,
     collect() {
+      this.reset() // one of whom nothing is expected any longer has no channel that is down
       for (const { issuer, isHeard } of issuers()) this.set({ issuer }, isHeard ? 1 : 0)
     },
   })

@@ -1,6 +1,8 @@
+import { tmpdir } from 'node:os'
 import t from 'tap'
 import { type GatewayUnderTest, pushing, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { startIssuer } from '../fixtures/an-issuer.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
 async function statusOf(under: GatewayUnderTest, token: string): Promise<number> {
@@ -70,6 +72,35 @@ t.test('an issuer that does not push keeps nothing from working', async (t) => {
   t.equal(await statusOf(under, 'one'), 200)
   await until('said', async () => under.log().some((line) => line['event'] === 'revocations_lost'))
 })
+
+t.test(
+  'a gateway that starts while Redis is away believes nothing for longer than without a push',
+  async (t) => {
+    const gone = await startRedis({ folder: tmpdir() })
+    await gone.stop()
+    const under = await startGatewayUnderTest(t, {
+      change: (config) => ({
+        ...config,
+        redis: { url: gone.url },
+        tokenCache: { ...config.tokenCache, ttlWithoutPushMs: 150 },
+      }),
+    })
+    const channelUp = async () =>
+      (await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()).match(
+        /^scopegate_revocation_channel_up\{.*\} (\d)$/m,
+      )?.[1]
+    under.issuer.store('one', { scope: 'courses:read' })
+    t.equal(await statusOf(under, 'one'), 200)
+    t.equal(await channelUp(), '0')
+    under.issuer.revoke('one', { push: false })
+    await until('refused', async () => (await statusOf(under, 'one')) === 401)
+
+    // Once Redis says that nobody publishes there, nothing is missing.
+    const redis = await startRedis({ folder: tmpdir(), port: gone.port })
+    t.teardown(redis.stop)
+    await until('asked', async () => (await channelUp()) === undefined, 10_000)
+  },
+)
 
 t.test('the stream wants the credentials of the gateway', async (t) => {
   const issuer = await startIssuer({ issuer: 'http://a', audience: 'http://a' })

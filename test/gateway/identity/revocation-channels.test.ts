@@ -56,7 +56,7 @@ async function aRedis(t: Test) {
     redis.disconnect()
     await server.stop()
   })
-  return { url: server.url, redis }
+  return { url: server.url, redis, server }
 }
 
 t.test('an issuer is heard in Redis while it says that it publishes there', async (t) => {
@@ -66,13 +66,33 @@ t.test('an issuer is heard in Redis while it says that it publishes there', asyn
     redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, writeRevocation(revocation))
   await write(aRevocation({ issuer: ISSUER, grant: 'a' }))
   await until('heard', async () => heard.length === 1)
-  t.equal(channels.expects(ISSUER), false, 'somebody wrote something: no promise')
+  await until('somebody wrote something: no promise', async () => !channels.expects(ISSUER))
   t.equal(channels.hears(ISSUER), false)
   await redis.set(publisherKey(ISSUER), '1')
   await until('heard', async () => channels.hears(ISSUER))
   await redis.del(publisherKey(ISSUER))
   await until('no longer', async () => !channels.hears(ISSUER))
   t.equal(channels.expects(ISSUER), true, 'it did once')
+})
+
+t.test('until Redis has answered, every issuer may be publishing there', async (t) => {
+  const { url, redis, server } = await aRedis(t)
+  await redis.set(publisherKey(ISSUER), '1')
+  server.freeze()
+  const early = await listen(t, { redis: url })
+  t.equal(early.channels.expects(ISSUER), true)
+  t.equal(early.channels.hears(ISSUER), false)
+  t.equal(early.channels.marks(ISSUER), false)
+  server.thaw()
+  await until('heard', async () => early.channels.hears(ISSUER))
+
+  await redis.del(publisherKey(ISSUER))
+  const late = await listen(t, { redis: url })
+  await until('asked', async () => !late.channels.expects(ISSUER))
+  t.equal(late.channels.hears(ISSUER), false)
+
+  const without = await listen(t, {})
+  t.equal(without.channels.expects(ISSUER), false, 'no Redis, no stream: nothing is promised')
 })
 
 t.test('what nobody can read, or is of nobody, makes everything forgotten', async (t) => {
