@@ -6,6 +6,7 @@ import { ConfigError } from './config-error.ts'
 import { type Diagnostic, diagnostic, hasErrors } from './diagnostic.ts'
 import { displayPath } from './display-path.ts'
 import { suggest } from './suggest.ts'
+import type { TextSource } from './text-source.ts'
 import { readYamlFile, type YamlDocument } from './yaml-document.ts'
 
 const ScopeCatalogueFile = Type.Object(
@@ -47,8 +48,13 @@ const checkScopeCatalogue = compileShape(ScopeCatalogueFile, { letter: 'C' })
  * @throws {ConfigError} ERR_CONFIG_INVALID; code C201 names a scope that is listed twice, C202 one that is implied and not
  * there, C203 one that implies itself, over others or not.
  */
-export function readScopeCatalogue(options: { readonly file: string }): ScopeCatalogue {
-  const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
+export function readScopeCatalogue(options: {
+  readonly file: string
+  /** What came of reading it already; without it, it is read now. */
+  readonly source?: TextSource | undefined
+}): ScopeCatalogue {
+  const { file, source } = options
+  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.placeOf)]
   if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)

@@ -2,6 +2,7 @@ import { type Document, isMap, isScalar, isSeq, parseAllDocuments } from 'yaml'
 import { type Diagnostic, diagnostic, type Place, wholeFile } from './diagnostic.ts'
 import { type CodeLetter, readTextFile } from './read-text-file.ts'
 import { findRefusedYaml } from './refused-yaml.ts'
+import type { TextSource } from './text-source.ts'
 import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-places.ts'
 import { explainYamlError } from './yaml-syntax.ts'
 
@@ -22,9 +23,9 @@ const MAX_REPORTED = 50 // of one kind in one file; nobody reads more in one go
 const MAX_STUMBLES = 4_000 // errors of the parser over all rounds; each costs time, and after so many the rest can wait
 const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
 
-/** Reads and parses one YAML file; whatever is wrong is in `diagnostics`, nothing is thrown. */
-export function readYamlFile(file: string, naming: Naming): YamlDocument {
-  const read = readTextFile(file, naming)
+/** Reads and parses one YAML file, or `source` in its place; whatever is wrong is in `diagnostics`, nothing is thrown. */
+export function readYamlFile(file: string, naming: Naming, source?: TextSource): YamlDocument {
+  const read = readTextFile(file, naming, source)
   return 'text' in read ? parseYaml(read.text, naming) : unusable(naming.shownAs, [read.problem])
 }
 

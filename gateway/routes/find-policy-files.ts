@@ -1,10 +1,7 @@
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
-
-const POLICY = '.policy.yaml'
-const TESTS = '_test.yaml'
+import { type FolderSource, POLICY_SUFFIX, TESTS_SUFFIX } from './policy-sources.ts'
 
 /** The names of a folder's files, sorted: policies, and tests in files of their own. */
 export type PolicyFiles = {
@@ -17,46 +14,39 @@ export type PolicyFiles = {
  * Looks for policies and their tests in a folder; what lies deeper is not looked at. Codes: P001 no such folder, P005 there
  * is no policy, P006 (warning) a file that looks like one is not read.
  */
-export function findPolicyFiles(dir: string): PolicyFiles {
+export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
   const place = wholeFile(displayPath(dir))
-  try {
-    // Hidden entries are Kubernetes' own (`..data`).
-    const names = readdirSync(dir)
-      .filter((name) => !name.startsWith('.'))
-      .toSorted()
-    const policies = names.filter((name) => name.endsWith(POLICY))
-    const tests = names.filter((name) => name.endsWith(TESTS))
-    const almost = names.filter(
-      (name) => /\.ya?ml$/i.test(name) && !name.endsWith(POLICY) && !name.endsWith(TESTS),
-    )
-    const diagnostics = almost.map((name) =>
-      diagnostic(
-        'P006',
-        `this file is not read: its name does not end in ${POLICY} or ${TESTS}`,
-        wholeFile(displayPath(join(dir, name))),
-        {
-          severity: 'warning',
-          hint: 'rename it, or move it elsewhere',
-        },
-      ),
-    )
-    if (policies.length === 0) {
-      diagnostics.push(
-        diagnostic('P005', `there is no *${POLICY} in this folder`, place, {
-          hint: 'without policies every request would be a 404',
-        }),
-      )
-    }
-    return { policies, tests, diagnostics }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    const why =
-      code === 'ENOENT'
-        ? 'there is no such folder'
-        : code === 'ENOTDIR'
-          ? 'this is a file, not a folder'
-          : `the folder cannot be read (${code})`
+  if ('code' in folder) {
     const hint = 'the key "policies" of gateway.yaml names it, or --policies does'
-    return { policies: [], tests: [], diagnostics: [diagnostic('P001', why, place, { hint })] }
+    const problem = diagnostic('P001', explainFolder(folder.code), place, { hint })
+    return { policies: [], tests: [], diagnostics: [problem] }
   }
+  const { names } = folder
+  const policies = names.filter((name) => name.endsWith(POLICY_SUFFIX))
+  const tests = names.filter((name) => name.endsWith(TESTS_SUFFIX))
+  const almost = names.filter(
+    (name) => /\.ya?ml$/i.test(name) && !name.endsWith(POLICY_SUFFIX) && !name.endsWith(TESTS_SUFFIX),
+  )
+  const diagnostics = almost.map((name) =>
+    diagnostic(
+      'P006',
+      `this file is not read: its name does not end in ${POLICY_SUFFIX} or ${TESTS_SUFFIX}`,
+      wholeFile(displayPath(join(dir, name))),
+      { severity: 'warning', hint: 'rename it, or move it elsewhere' },
+    ),
+  )
+  if (policies.length === 0) {
+    diagnostics.push(
+      diagnostic('P005', `there is no *${POLICY_SUFFIX} in this folder`, place, {
+        hint: 'without policies every request would be a 404',
+      }),
+    )
+  }
+  return { policies, tests, diagnostics }
+}
+
+function explainFolder(code: string): string {
+  if (code === 'ENOENT') return 'there is no such folder'
+  if (code === 'ENOTDIR') return 'this is a file, not a folder'
+  return `the folder cannot be read (${code})`
 }

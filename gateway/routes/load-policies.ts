@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { type Diagnostic, hasErrors, sortDiagnostics } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
+import { runAtOnce, type Steps } from '../../runtime/in-steps.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
 import { checkInternalPaths } from './check-internal-paths.ts'
@@ -14,6 +15,7 @@ import { findPolicyFiles } from './find-policy-files.ts'
 import { loadPolicyTests } from './load-policy-tests.ts'
 import { checkPolicyFile, type PolicyFile } from './policy-file.ts'
 import type { PolicyRoute } from './policy-route.ts'
+import { type PolicySources, readFolder } from './policy-sources.ts'
 import type { PolicyTest } from './policy-test.ts'
 import { type Claim, readClaims } from './read-claims.ts'
 import { readPolicyTests } from './read-policy-tests.ts'
@@ -33,27 +35,41 @@ export type LoadedPolicies = {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/**
- * Loads every `*.policy.yaml` of a folder: syntax, shape, references, conflicts; all problems in one run.
- * Without a catalogue or upstreams, references to them are not checked. Cost: synchronous reads of small files.
- */
-export function loadPolicies(options: {
+/** Where policies are, and what they may refer to. */
+export type LoadPoliciesOptions = {
   readonly dir: string
+  /** What was read of the folder already; without it, it is read now. */
+  readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
   readonly catalogue?: ScopeCatalogue | undefined
   readonly upstreams?: ReadonlySet<string> | undefined
   /** Those of the upstreams that lead to the authorization server. */
   readonly authorizationServers?: ReadonlySet<string> | undefined
   /** Whether files of tests are read as well: what serves requests has no use for them. */
   readonly withTestFiles?: boolean | undefined
-}): LoadedPolicies {
-  const found = findPolicyFiles(options.dir)
+}
+
+/**
+ * Loads every `*.policy.yaml` of a folder: syntax, shape, references, conflicts; all problems in one run.
+ * Without a catalogue or upstreams, references to them are not checked. Cost: synchronous reads of small files.
+ */
+export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
+  return runAtOnce(loadPoliciesInSteps(options))
+}
+
+/** The same in steps: one for each file, and one for what files have to do with each other. */
+export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
+  const { dir, sources } = options
+  const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
+  const texts = new Map(sources?.files.map(({ name, source }) => [name, source]))
   const diagnostics: Diagnostic[] = [...found.diagnostics]
   const hash = createHash('sha256')
   const documents: YamlDocument[] = []
   const claims: Claim[] = []
   for (const name of found.policies) {
-    const shownAs = displayPath(join(options.dir, name))
-    const read = readTextFile(join(options.dir, name), { shownAs, letter: 'P' })
+    yield
+    const file = join(dir, name)
+    const shownAs = displayPath(file)
+    const read = readTextFile(file, { shownAs, letter: 'P' }, texts.get(name))
     if ('problem' in read) {
       diagnostics.push(read.problem)
       continue
@@ -67,6 +83,7 @@ export function loadPolicies(options: {
     claims.push(...read2.claims)
     documents.push(document)
   }
+  yield
   diagnostics.push(
     ...findSameNames('P303', 'policy', documents.flatMap(policyName)),
     ...findConflicts(claims),
@@ -74,7 +91,7 @@ export function loadPolicies(options: {
   const own = documents.flatMap(policyName)
   const testFiles =
     options.withTestFiles === true
-      ? loadPolicyTests(options.dir, { files: found.tests, policies: own.map(({ name }) => name) })
+      ? loadPolicyTests(dir, { files: found.tests, policies: own.map(({ name }) => name) })
       : undefined
   if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
   const broken = hasErrors(diagnostics)
@@ -89,11 +106,7 @@ export function loadPolicies(options: {
 
 function checkDocument(
   document: YamlDocument,
-  options: {
-    readonly catalogue?: ScopeCatalogue | undefined
-    readonly upstreams?: ReadonlySet<string> | undefined
-    readonly authorizationServers?: ReadonlySet<string> | undefined
-  },
+  options: LoadPoliciesOptions,
 ): { claims: readonly Claim[]; diagnostics: readonly Diagnostic[] } {
   const shape = checkPolicyFile(document.value, document.placeOf)
   const references = checkReferences(document, { catalogue: options.catalogue, upstreams: options.upstreams })

@@ -1,0 +1,53 @@
+import { readFileSync, type Stats, statSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+
+/** What came of reading a text file: its text without a byte order mark, or why there is none. Plain data. */
+export type TextSource =
+  | { readonly text: string }
+  | { readonly fault: 'folder' | 'irregular' | 'utf16' | 'not_utf8' }
+  | { readonly fault: 'too_large'; readonly bytes: number }
+  /** What the system said, e.g. `ENOENT`. */
+  | { readonly fault: 'unreadable'; readonly code: string }
+
+/** A hundred times what a file of a team needs; a ConfigMap holds 1 MiB in all. */
+export const MAX_TEXT_BYTES = 262_144
+
+/** Reads a text file at once. Nothing is thrown. */
+export function readTextSource(file: string): TextSource {
+  try {
+    return findObstacle(statSync(file)) ?? decode(readFileSync(file))
+  } catch (error) {
+    return { fault: 'unreadable', code: errorCode(error) }
+  }
+}
+
+/** The same, without keeping anybody waiting meanwhile. Never rejects. */
+export async function readTextSourceLater(file: string): Promise<TextSource> {
+  try {
+    return findObstacle(await stat(file)) ?? decode(await readFile(file))
+  } catch (error) {
+    return { fault: 'unreadable', code: errorCode(error) }
+  }
+}
+
+/** The code of what the system said, e.g. `ENOENT`. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+}
+
+function findObstacle(status: Stats): TextSource | undefined {
+  if (status.isDirectory()) return { fault: 'folder' }
+  if (!status.isFile()) return { fault: 'irregular' }
+  if (status.size > MAX_TEXT_BYTES) return { fault: 'too_large', bytes: status.size }
+  return undefined
+}
+
+function decode(bytes: Buffer): TextSource {
+  const mark = bytes.subarray(0, 2).toString('hex')
+  if (mark === 'fffe' || mark === 'feff') return { fault: 'utf16' }
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch {
+    return { fault: 'not_utf8' }
+  }
+}
