@@ -1,4 +1,5 @@
 import type { Figure } from './figure.ts'
+import { formatGoal } from './format-goal.ts'
 import { summarise } from './summarise.ts'
 
 /** The lines of figures for a terminal: minimum, median and maximum of each, and the median against the target. */
@@ -9,9 +10,7 @@ export function formatFigures(figures: readonly Figure[]): string[] {
   const lines = figures.map(({ found, goal }, index) => {
     const { min, median, max } = summarise(found)
     const columns = [min, median, max].map((figure) => figure.toFixed(2).padStart(10)).join('')
-    const verdict =
-      goal === undefined ? '' : `   target <= ${goal}: ${median <= goal ? 'reached' : 'NOT REACHED'}`
-    return `  ${labels[index]?.padEnd(width)}${columns}${verdict}`
+    return `  ${labels[index]?.padEnd(width)}${columns}${formatGoal(median, goal)}`
   })
   return [`  ${''.padEnd(width)}       min    median       max`, ...lines]
 }

@@ -1,4 +1,5 @@
 import { formatFigures } from './format-figures.ts'
+import { formatGoal } from './format-goal.ts'
 import type { Measured } from './measure-rounds.ts'
 import type { RowResult } from './row.ts'
 import { cpuPerRequest } from './sample.ts'
@@ -16,8 +17,7 @@ export function formatResult(result: RowResult): string {
   const ratios = result.ratios.map((ratio) => {
     const figures = pairUp(result.measured, ratio.of, ratio.to)
     const found = summarise(figures)
-    const verdict = found.median <= ratio.goal ? 'reached' : 'NOT REACHED'
-    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(found, 2)}   target <= ${ratio.goal}: ${verdict}`
+    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(found, 2)}${formatGoal(found.median, ratio.goal)}`
   })
   const conditions = Object.entries(result.conditions).map(([name, value]) => `  ${name}: ${value}`)
   const head = [result.title, ...conditions]

@@ -1,4 +1,5 @@
-// Where the gateway's CPU time goes under the load of the first row: node bench/profile.ts [--keep FILE.cpuprofile]
+// Where the gateway's CPU time goes under the load of the first row, or with a JWT that is new each time:
+// node bench/profile.ts [--first-use] [--keep FILE.cpuprofile]
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -6,6 +7,7 @@ import { startLoad } from './load/start-load.ts'
 import { measureRound } from './measure-round.ts'
 import { pinCores } from './pin-cores.ts'
 import { startGatewaySubject } from './product/start-gateway-subject.ts'
+import { startJwtSubjects } from './product/start-jwt-subjects.ts'
 import { formatProfile } from './profile/format-profile.ts'
 import { type CpuProfile, readSelfTimes } from './profile/read-self-times.ts'
 import { runToEnd } from './run-to-end.ts'
@@ -17,21 +19,21 @@ const WARM_UP_SECONDS = 4
 const SECONDS = 10
 
 await runToEnd(async ({ cleanup, folder }) => {
-  const { keep } = parseArgs({ options: { keep: { type: 'string' } } }).values
+  const { keep, 'first-use': isFirstUse } = parseArgs({
+    options: { keep: { type: 'string' }, 'first-use': { type: 'boolean' } },
+  }).values
   const cores = pinCores()
   const profiles = join(folder, 'profiles')
   mkdirSync(profiles)
   say('starting the gateway with --cpu-prof …')
   const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
   const load = await startLoad({ cores: cores?.others, folder, cleanup })
-  const gateway = await startGatewaySubject({
-    name: 'gateway',
-    cores,
-    folder,
-    cleanup,
-    upstream: upstream.url,
-    nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profiles}`],
-  })
+  const nodeOptions = ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
+  const product = { cores, folder, cleanup, upstream: upstream.url, nodeOptions }
+  const gateway =
+    isFirstUse === true
+      ? (await startJwtSubjects(product)).firstEs256
+      : await startGatewaySubject({ ...product, name: 'gateway' })
   await measureRound(gateway, load, WARM_UP_SECONDS)
   say(`measuring for ${SECONDS} s …`)
   const from = monotonicMicros()

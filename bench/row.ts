@@ -22,8 +22,8 @@ export type Bench = {
 export type Ratio = {
   readonly of: string
   readonly to: string
-  /** The most it should be; shown beside the figure, never enforced. */
-  readonly goal: number
+  /** The most it should be, undefined where there is no target; shown beside the figure, never enforced. */
+  readonly goal: number | undefined
 }
 
 /** What a row found. */

@@ -8,6 +8,8 @@ import { readOptions } from './read-options.ts'
 import type { Row, RowResult } from './row.ts'
 import { addedLatency } from './rows/added-latency.ts'
 import { cachedToken } from './rows/cached-token.ts'
+import { firstUse } from './rows/first-use.ts'
+import { rememberedTokens } from './rows/remembered-tokens.ts'
 import { routeMatch } from './rows/route-match.ts'
 import { start } from './rows/start.ts'
 import { twoWorkers } from './rows/two-workers.ts'
@@ -15,7 +17,15 @@ import { runToEnd } from './run-to-end.ts'
 import { say } from './say.ts'
 import { writeResults } from './write-results.ts'
 
-const ROWS: readonly Row[] = [cachedToken, twoWorkers, addedLatency, routeMatch, start]
+const ROWS: readonly Row[] = [
+  cachedToken,
+  firstUse,
+  rememberedTokens,
+  twoWorkers,
+  addedLatency,
+  routeMatch,
+  start,
+]
 
 await runToEnd(async (own) => {
   const options = readOptions(process.argv.slice(2))

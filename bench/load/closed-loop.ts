@@ -15,8 +15,15 @@ process.send?.({ ready: true })
 
 function measure(job: Job): Promise<LoadResult> {
   const { hostname, host, port, pathname, search } = new URL(job.url)
-  const headers = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const request = Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${headers.join('')}\r\n`)
+  const requestWith = (own: Readonly<Record<string, string>>): Buffer => {
+    const headers = Object.entries({ ...job.headers, ...own }).map(([name, value]) => `${name}: ${value}\r\n`)
+    return Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${headers.join('')}\r\n`)
+  }
+  const requests = job.tokens?.map((token) => requestWith({ authorization: `Bearer ${token}` })) ?? [
+    requestWith({}),
+  ]
+  let turn = 0
+  const nextRequest = (): Buffer => requests[turn++ % requests.length] as Buffer
   const count = { right: 0, wrongStatus: 0, wrongBody: 0, broken: 0 }
   const sockets = new Set<Socket>()
   const startedAtMs = performance.now()
@@ -37,14 +44,14 @@ function measure(job: Job): Promise<LoadResult> {
       let received = ''
       sockets.add(socket)
       socket.setEncoding('latin1')
-      socket.on('connect', () => socket.write(request))
+      socket.on('connect', () => socket.write(nextRequest()))
       socket.on('data', (text: string) => {
         received = received === '' ? text : received + text
         const outcome = readResponse(received, job.expectedBody)
         if (outcome === 'incomplete') return
         count[outcome]++
         received = ''
-        if (!ending) socket.write(request)
+        if (!ending) socket.write(nextRequest())
       })
       socket.on('error', () => undefined) // 'close' follows
       socket.on('close', () => {

@@ -4,6 +4,8 @@ export type Target = {
   readonly headers: Readonly<Record<string, string>>
   /** The body that every answer must have, with status 200. */
   readonly expectedBody: string
+  /** Bearer tokens, sent in turn and over again; undefined: `headers` as they are, each time. */
+  readonly tokens?: readonly string[]
 }
 
 /** What came back. A response counts as right with status 200 and exactly the expected body. */

@@ -40,11 +40,11 @@ async function run(options: Options, target: Target, seconds: number): Promise<L
 }
 
 /** The Lua that sends the headers, counts the answers and prints the sum on a line of its own. */
-export function formatScript({ headers, expectedBody }: Target): string {
+export function formatScript({ headers, expectedBody, tokens }: Target): string {
   const set = Object.entries(headers).map(
     ([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`,
   )
-  return `${set.join('\n')}
+  return `${set.join('\n')}${tokens === undefined ? '' : formatTurns(tokens)}
 local expected = ${quote(expectedBody)}
 local thread
 right, wrong_status, wrong_body = 0, 0, 0
@@ -61,6 +61,23 @@ function done(summary)
     errors.connect + errors.read + errors.write + errors.timeout, summary.duration))
 end
 `
+}
+
+/** Lua that makes a request of each token beforehand, and sends them in turn. */
+function formatTurns(tokens: readonly string[]): string {
+  return `
+local tokens = { ${tokens.map(quote).join(', ')} }
+local requests, at = {}, 0
+function init()
+  for index, token in ipairs(tokens) do
+    wrk.headers["authorization"] = "Bearer " .. token
+    requests[index] = wrk.format()
+  end
+end
+function request()
+  at = at % #requests + 1
+  return requests[at]
+end`
 }
 
 /**

@@ -5,33 +5,41 @@ import { sumSamples } from './sum-samples.ts'
 
 const NEARLY_ALL = 0.99 // the last lines of the access log may be on their way still
 const REQUESTS = 'scopegate_http_requests_total'
-const CACHE_HITS = 'scopegate_token_cache_hits_total'
+/** Where a token was known, and where it was checked anew. */
+const COUNTER_OF = {
+  known: 'scopegate_token_cache_hits_total',
+  new: 'scopegate_token_cache_misses_total',
+} as const
 const LINE_BREAK = 0x0a
 
 /**
  * Makes the check that a gateway did everything for the requests it answered: a line of the access log, a count in the
- * metrics and a token from the cache for each. It empties the log, so that a long benchmark does not fill the disk.
- * @returns a function that takes the number of requests since it was called last; it throws ERR_BENCH_INCOMPLETE, or
- * ERR_BENCH_SUBJECT when the gateway is gone.
+ * metrics and a token from the cache for each, or one that was checked. It empties the log, so that a long benchmark does not
+ * fill the disk.
+ * @returns a function that takes the number of requests since it was called last, and what their tokens were; it throws
+ * ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway is gone.
  */
 export function verifyGateway(
   product: Pick<Product, 'logFile' | 'managementUrl'>,
-): (answered: number) => Promise<void> {
-  let answeredInAll = 0
+): (answered: number, tokens?: keyof typeof COUNTER_OF) => Promise<void> {
+  const answeredWith = { known: 0, new: 0 }
   let logged = 0
-  return async (answered) => {
-    answeredInAll += answered
+  return async (answered, tokens = 'known') => {
+    answeredWith[tokens] += answered
+    const answeredInAll = answeredWith.known + answeredWith.new
     logged += countLines(product.logFile)
     truncateSync(product.logFile)
     const metrics = await scrape(product.managementUrl)
-    const found = {
-      'access log lines': logged,
-      [REQUESTS]: sumSamples(metrics, REQUESTS),
-      [CACHE_HITS]: sumSamples(metrics, CACHE_HITS),
-    }
-    const missing = Object.entries(found).filter(([, count]) => count < answeredInAll * NEARLY_ALL)
+    const counted = (what: string, wanted: number) => ({ what, wanted, count: sumSamples(metrics, what) })
+    const found = [
+      { what: 'access log lines', wanted: answeredInAll, count: logged },
+      counted(REQUESTS, answeredInAll),
+      counted(COUNTER_OF.known, answeredWith.known),
+      counted(COUNTER_OF.new, answeredWith.new),
+    ]
+    const missing = found.filter(({ count, wanted }) => count < wanted * NEARLY_ALL)
     if (missing.length === 0) return
-    const counts = missing.map(([what, count]) => `${count} ${what}`).join(', ')
+    const counts = missing.map(({ what, wanted, count }) => `${count} of ${wanted} ${what}`).join(', ')
     throw new BenchError(
       'ERR_BENCH_INCOMPLETE',
       `the gateway answered ${answeredInAll} requests with only ${counts}`,

@@ -40,3 +40,17 @@ t.test('formatResult() says so when other programs had the processor', async (t)
   const text = formatResult({ title: 'A row', conditions: {}, measured: [noisy], ratios: [] })
   t.match(text, /NOISE: other programs took 30 % of the server's processor/)
 })
+
+t.test('formatResult() judges no ratio that has no target', async (t) => {
+  const text = formatResult({
+    title: 'A row',
+    conditions: {},
+    measured: [aSubject('a', 30), aSubject('b', 20)],
+    ratios: [
+      { of: 'a', to: 'b', goal: undefined },
+      { of: 'b', to: 'a', goal: 0.5 },
+    ],
+  })
+  t.match(text, /^ {2}a \/ b +1\.50 +1\.50 +1\.50$/m)
+  t.match(text, /target <= 0\.5: NOT REACHED$/m)
+})

@@ -2,12 +2,12 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createCleanup } from '../../../bench/cleanup.ts'
-import type { LoadResult } from '../../../bench/load/load.ts'
+import type { LoadResult, Target } from '../../../bench/load/load.ts'
 import { startNodeLoad } from '../../../bench/load/node-load.ts'
 
 const SECONDS = 1
 
-async function loadOn(t: Test, answer: RequestListener): Promise<LoadResult> {
+async function loadOn(t: Test, answer: RequestListener, own: Partial<Target> = {}): Promise<LoadResult> {
   const cleanup = createCleanup()
   t.teardown(cleanup.run)
   const server = createServer(answer)
@@ -15,7 +15,8 @@ async function loadOn(t: Test, answer: RequestListener): Promise<LoadResult> {
   t.teardown(() => server.close())
   const load = await startNodeLoad({ cores: undefined, cleanup })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/courses`
-  return load.run({ url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}' }, SECONDS)
+  const target = { url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}', ...own }
+  return load.run(target, SECONDS)
 }
 
 t.test('startNodeLoad() counts answers with another status', async (t) => {
@@ -45,4 +46,24 @@ t.test('startNodeLoad() sends the headers and counts right answers', async (t) =
   t.ok(result.right > 0)
   t.match(result, { wrongStatus: 0, wrongBody: 0, broken: 0 })
   t.same([...seen], ['GET /api/courses Bearer a-token'])
+})
+
+t.test('startNodeLoad() sends tokens in turn, over and over', async (t) => {
+  const seen: (string | undefined)[] = []
+  const tokens = ['one', 'two', 'three']
+  await loadOn(
+    t,
+    (request, response) => {
+      seen.push(request.headers.authorization)
+      response.end('{"a":1}')
+    },
+    { tokens },
+  )
+  const times = tokens.map((token) => seen.filter((one) => one === `Bearer ${token}`).length)
+  t.equal(
+    times.reduce((sum, count) => sum + count),
+    seen.length,
+    'nothing else was sent',
+  )
+  t.ok(Math.min(...times) > 0 && Math.max(...times) - Math.min(...times) <= 1, `${times}`)
 })

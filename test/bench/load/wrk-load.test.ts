@@ -24,3 +24,12 @@ t.test('formatScript() quotes for Lua, and refuses what would end the quotation'
   t.match(formatScript(target), 'local expected = [==[{"a":[[1]]}]==]')
   t.throws(() => formatScript({ ...target, expectedBody: ']==] os.exit()' }), { code: 'ERR_BENCH_LOAD' })
 })
+
+t.test('formatScript() sends tokens in turn, and only when there are any', async (t) => {
+  const target = { url: 'http://127.0.0.1/', headers: {}, expectedBody: '{}' }
+  t.notMatch(formatScript(target), 'function request()')
+  const script = formatScript({ ...target, tokens: ['one', 'two'] })
+  t.match(script, 'local tokens = { [==[one]==], [==[two]==] }')
+  t.match(script, 'function request()')
+  t.throws(() => formatScript({ ...target, tokens: [']==] os.exit()'] }), { code: 'ERR_BENCH_LOAD' })
+})

@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { aKey, type TestKey } from '../../test/fixtures/jwk.ts'
+import { signJws } from '../../test/fixtures/jws.ts'
+import type { Subject } from '../subject.ts'
+import { UPSTREAM_ANSWER } from '../upstream/answer.ts'
+import { type ProductOptions, startProduct } from './start-product.ts'
+import { verifyGateway } from './verify-gateway.ts'
+
+/** One gateway under three kinds of load. */
+export type JwtSubjects = {
+  /** One JWT, signed with ES256, again and again. */
+  readonly cached: Subject
+  /** A JWT that the gateway has not seen, or not remembered, with every request. */
+  readonly firstEs256: Subject
+  readonly firstRs256: Subject
+}
+
+/** So many are sent in turn to a gateway that remembers no more than REMEMBERED: each is new whenever it comes. */
+export const NEW_TOKENS = 2_000
+export const REMEMBERED = 500
+
+const PATH = '/api/courses'
+const SCOPE = 'courses:read' // what policies/courses.policy.yaml asks for
+const LIFETIME_SECONDS = 86_400
+
+/**
+ * Starts a gateway that verifies JWTs of its issuer with keys of a file, otherwise as a user has it.
+ * @throws {BenchError} ERR_BENCH_START.
+ */
+export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubjects> {
+  const es256 = aKey('ES256', 'bench-es256')
+  const rs256 = aKey('RS256', 'bench-rs256')
+  const keysFile = join(options.folder, 'keys.json')
+  writeFileSync(keysFile, JSON.stringify({ keys: [es256.jwk, rs256.jwk] }), { mode: 0o600 })
+  const product = await startProduct({
+    ...options,
+    settings: {
+      SCOPEGATE_ISSUERS__0__JWT__KEYS__FILE: keysFile,
+      SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES: String(REMEMBERED),
+      ...options.settings,
+    },
+  })
+  const verify = verifyGateway(product)
+  const subjectOf = (name: string, key: TestKey, kind: 'known' | 'new'): Subject => ({
+    name,
+    process: product.gateway,
+    core: options.cores?.server,
+    target: {
+      url: `${product.baseUrl}${PATH}`,
+      headers: { accept: 'application/json' },
+      expectedBody: UPSTREAM_ANSWER,
+      tokens: signTokens(key, product.baseUrl, kind === 'known' ? 1 : NEW_TOKENS),
+    },
+    verify: (answered) => verify(answered, kind),
+  })
+  return {
+    cached: subjectOf('cached ES256 JWT', es256, 'known'),
+    firstEs256: subjectOf('first use, ES256', es256, 'new'),
+    firstRs256: subjectOf('first use, RS256', rs256, 'new'),
+  }
+}
+
+/** Access tokens of RFC 9068, of an issuer and for a resource that are one. */
+function signTokens({ privateKey, jwk }: TestKey, issuer: string, count: number): readonly string[] {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  return Array.from({ length: count }, (_, index) =>
+    signJws(
+      { alg: jwk['alg'], typ: 'at+jwt', kid: jwk['kid'] },
+      {
+        iss: issuer,
+        sub: `user-${index}`,
+        aud: issuer,
+        client_id: 'bench',
+        scope: SCOPE,
+        iat: nowSeconds,
+        exp: nowSeconds + LIFETIME_SECONDS,
+        jti: `token-${index}`,
+      },
+      privateKey,
+    ),
+  )
+}

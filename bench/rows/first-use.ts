@@ -1,0 +1,32 @@
+import { startLoad } from '../load/start-load.ts'
+import { measureRounds } from '../measure-rounds.ts'
+import { NEW_TOKENS, REMEMBERED, startJwtSubjects } from '../product/start-jwt-subjects.ts'
+import type { Row } from '../row.ts'
+import { startUpstream } from '../upstream/start-upstream.ts'
+
+const GOAL = 6
+
+/** What the gateway spends on a JWT that it has not seen, all checks and the signature, against one that it knows. */
+export const firstUse: Row = {
+  name: 'first-use',
+  run: async (bench) => {
+    const { cores, folder, cleanup } = bench
+    const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
+    const load = await startLoad({ cores: cores?.others, folder, cleanup })
+    const subjects = await startJwtSubjects({ cores, folder, cleanup, upstream: upstream.url })
+    const { cached, firstEs256, firstRs256 } = subjects
+    return {
+      title: 'First use of a JWT against a cached one: GET as in the first row, one gateway',
+      conditions: {
+        load: `${load.name}, ${load.connections} connections`,
+        upstream: upstream.name,
+        'new tokens': `${NEW_TOKENS} in turn, of which the gateway remembers ${REMEMBERED}`,
+      },
+      measured: await measureRounds({ ...bench, subjects: [cached, firstEs256, firstRs256], load }),
+      ratios: [
+        { of: firstEs256.name, to: cached.name, goal: GOAL },
+        { of: firstRs256.name, to: cached.name, goal: undefined },
+      ],
+    }
+  },
+}

@@ -1,0 +1,76 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Answer } from '../../gateway/identity/answer.ts'
+import type { Issuer } from '../../gateway/identity/issuer.ts'
+import { readIntrospection } from '../../gateway/identity/read-introspection.ts'
+import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
+import { createTokenVerdicts } from '../../gateway/identity/token-verdicts.ts'
+import { VerdictCache } from '../../gateway/identity/verdict-cache.ts'
+import { collectGarbage } from '../../gateway/limits/overload/collect-garbage.ts'
+
+/** What a remembered token takes of the heap, and what the cache takes it for. Bytes. */
+export type RememberedToken = { readonly heapBytes: number; readonly estimatedBytes: number }
+
+const ISSUER = 'http://api.example'
+const NAMES = [ISSUER]
+const DAY_SECONDS = 86_400
+
+/** Lets the gateway's cache remember opaque tokens of the bundled authorization server, in this process, and weighs them. */
+export async function measureRemembered(tokens: number): Promise<RememberedToken> {
+  const cache = new VerdictCache({
+    maxEntries: tokens,
+    maxBytes: Number.MAX_SAFE_INTEGER,
+    maxTtlMs: DAY_SECONDS * 1_000,
+    negativeTtlMs: 5_000,
+  })
+  const verdicts = createTokenVerdicts({
+    issuers: [anIssuer()],
+    cache,
+    nowMs: Date.now,
+    tickMs: () => performance.now(),
+    observe: { hit() {}, miss() {} },
+  })
+  const remember = () => verdicts.verdictOf(randomBytes(32).toString('base64url'), NAMES)
+  await remember() // what is made once, for all of them
+  const before = readLiveHeap()
+  for (let token = 1; token < tokens; token++) await remember()
+  const heapBytes = (readLiveHeap() - before) / (tokens - 1)
+  return { heapBytes, estimatedBytes: cache.bytes / cache.size }
+}
+
+/** What the heap holds when everything that nobody needs is gone. Bytes. */
+function readLiveHeap(): number {
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
+
+/** Says of each token what the bundled authorization server would: claims of its own, in texts of their own. */
+function anIssuer(): Issuer {
+  const scopes = createScopeSets()
+  return {
+    issuer: ISSUER,
+    id: hash('sha256', ISSUER, 'base64url'),
+    verify: undefined,
+    introspect: async (token) => answerOf(token, scopes),
+    ready: true,
+    close: async () => undefined,
+  }
+}
+
+function answerOf(token: string, scopes: ReturnType<typeof createScopeSets>): Answer {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const response = JSON.stringify({
+    active: true,
+    iss: ISSUER,
+    aud: ISSUER,
+    sub: `user-${token.slice(0, 8)}`,
+    client_id: randomBytes(12).toString('hex'),
+    scope: 'courses:read courses:write students:read',
+    token_type: 'Bearer',
+    iat: nowSeconds,
+    exp: nowSeconds + DAY_SECONDS,
+    jti: token.slice(0, 21),
+    grant: hash('sha256', token, 'base64url'),
+  })
+  const verdict = readIntrospection(JSON.parse(response), { issuer: ISSUER, nowSeconds, scopes })
+  return { verdict, ageMs: 0, ttlMs: DAY_SECONDS * 1_000 }
+}
