@@ -14,7 +14,7 @@ import { PolicyTestEntry } from './format/policy-test-entry.ts'
 import { RouteEntry } from './format/route-entry.ts'
 
 /** The format of `policies/<team>.policy.yaml`; one source for the loader, the types and the JSON Schema. */
-const PolicyFileSchema = Type.Object(
+export const PolicyFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
     kind: Type.Enum(['Policy'], { description: 'What the file is.' }),

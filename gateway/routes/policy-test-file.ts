@@ -3,7 +3,8 @@ import { compileShape } from '../../runtime/check-shape.ts'
 import { Name, open } from './format/common-shapes.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
 
-const PolicyTestFileSchema = Type.Object(
+/** The format of `<name>_test.yaml`; one source for the loader, the types and the JSON Schema. */
+export const PolicyTestFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
     kind: Type.Enum(['PolicyTest'], { description: 'What the file is.' }),
