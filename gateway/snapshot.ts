@@ -6,15 +6,13 @@ import { compileRateLimit } from './limits/rate-limit.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/route-meter.ts'
 import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
-import { compileRewrite } from './routes/compile-rewrite.ts'
-import { parsePathTemplate } from './routes/path-template.ts'
+import { compileRoute } from './routes/compile-policies.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
-import { findReservedPath } from './routes/reserved-paths.ts'
+import { isReservedPath } from './routes/reserved-paths.ts'
 import type { Resource } from './routes/resource.ts'
 import type { Resources } from './routes/resources.ts'
 import type { Route, Snapshot } from './routes/route.ts'
 import { buildRouteTable } from './routes/route-table.ts'
-import { compileScopeCheck } from './routes/scope-check.ts'
 import type { Upstream } from './upstreams/pool.ts'
 
 /** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
@@ -54,7 +52,7 @@ export function buildSnapshot(options: SnapshotOptions): Snapshot {
     match: (method: string, path: string) => {
       const match = table.match(method, path)
       // A policy for everything below `/` is not one for what is Scopegate's own.
-      if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReserved(path))
+      if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReservedPath(path))
         return { kind: 'not_found' as const }
       return match
     },
@@ -102,27 +100,17 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
     return {
       kind: 'api',
       ...common(options, policy.name, policy.methods, policy.path, upstream),
-      policy,
-      access: { anonymous: policy.anonymous, scopes: compileScopeCheck(policy.scopes, options.implication) },
-      resourceOf: resourceOf(policy.path, options.resources),
+      ...compileRoute(policy, options),
       upstream,
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
-      rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
       bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
       forwardsCredentials: policy.upstreamAuth === 'forward',
       assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
       websocket: policy.websocket,
-      isWide: mayCoverReserved(policy.path),
     }
   })
-}
-
-/** Most routes lie in one resource as a whole; only for the others is a path looked at. */
-function resourceOf(template: string, resources: Resources): (path: string) => Resource {
-  const [first, ...others] = resources.ofTemplate(template)
-  return first === undefined || others.length > 0 ? resources.of : () => first
 }
 
 function common(
@@ -150,24 +138,4 @@ function upstreamOf(options: SnapshotOptions, name: string): Upstream {
   const upstream = options.upstreams.get(name)
   if (upstream === undefined) throw new Error(`there is no upstream "${name}"`)
   return upstream
-}
-
-/** A template with a parameter or `**` among its first segments can meet a path below a reserved tree. */
-function mayCoverReserved(path: string): boolean {
-  const template = parsePathTemplate(path)
-  if ('problem' in template) return true
-  const literals = template.segments.findIndex((segment) => 'parameter' in segment)
-  const depth = literals === -1 ? template.segments.length : literals
-  return (template.below || literals !== -1) && depth < RESERVED_DEPTH
-}
-
-/** The deepest reserved tree has this many segments (`/api/oauth`, `/.well-known/…`). */
-const RESERVED_DEPTH = 2
-
-function isReserved(path: string): boolean {
-  const segments = path
-    .slice(1)
-    .split('/')
-    .map((literal) => ({ literal }))
-  return findReservedPath({ segments, below: false }) !== undefined
 }

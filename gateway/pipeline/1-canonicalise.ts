@@ -1,6 +1,6 @@
 import type { Refusal } from '../refusal.ts'
+import { canonicalTarget } from '../routes/canonical-target.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
-import { canonicalTarget } from './canonical-target.ts'
 import { cleanHeaders } from './clean-headers.ts'
 
 /** A request as it arrived, before anything was believed. */

@@ -3,7 +3,7 @@ import type { Caller } from '../identity/caller.ts'
 import { type VerifyProofOptions, verifyProof } from '../identity/dpop/verify-proof.ts'
 import { NOTHING_PROVEN, type Proven } from '../identity/proven.ts'
 import type { Refusal } from '../refusal.ts'
-import type { TargetRules } from './canonical-target.ts'
+import type { TargetRules } from '../routes/canonical-target.ts'
 import { isRequestAddress } from './is-request-address.ts'
 import type { Served } from './served.ts'
 

@@ -3,11 +3,8 @@ import type { Assert } from '../identity/assertions.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
 import type { RouteMeter } from '../observe/route-meter.ts'
 import type { Upstream } from '../upstreams/pool.ts'
-import type { Rewrite } from './compile-rewrite.ts'
-import type { AnonymousRule, PolicyRoute } from './policy-route.ts'
-import type { Resource } from './resource.ts'
+import type { CompiledRoute } from './compile-policies.ts'
 import type { Match } from './route-table.ts'
-import type { ScopeCheck } from './scope-check.ts'
 
 type Common = {
   /** `policy/route`, or `scopegate/…` and `authorization-server/…` for the built-in ones. A metric label. */
@@ -20,30 +17,22 @@ type Common = {
 }
 
 /** Passes every stage: a policy says who may, and an upstream answers. */
-export type ApiRoute = Common & {
-  readonly kind: 'api'
-  readonly policy: PolicyRoute
-  /** What it asks of callers. */
-  readonly access: { readonly anonymous: AnonymousRule; readonly scopes: ScopeCheck | undefined }
-  /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
-  readonly resourceOf: (path: string) => Resource
-  readonly upstream: Upstream
-  /** undefined: nobody counts. */
-  readonly rateLimit: RateLimit | undefined
-  /** undefined: the upstream is asked for the path that was matched. */
-  readonly rewrite: Rewrite | undefined
-  readonly timeoutMs: number
-  readonly idleTimeoutMs: number
-  readonly bodyLimitBytes: number
-  /** Whether `Authorization` and `Cookie` reach the upstream. */
-  readonly forwardsCredentials: boolean
-  /** Whether a GET may become a WebSocket. */
-  readonly websocket: boolean
-  /** Signs who calls, where the policy asks for it. */
-  readonly assert: Assert | undefined
-  /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
-  readonly isWide: boolean
-}
+export type ApiRoute = Common &
+  CompiledRoute & {
+    readonly kind: 'api'
+    readonly upstream: Upstream
+    /** undefined: nobody counts. */
+    readonly rateLimit: RateLimit | undefined
+    readonly timeoutMs: number
+    readonly idleTimeoutMs: number
+    readonly bodyLimitBytes: number
+    /** Whether `Authorization` and `Cookie` reach the upstream. */
+    readonly forwardsCredentials: boolean
+    /** Whether a GET may become a WebSocket. */
+    readonly websocket: boolean
+    /** Signs who calls, where the policy asks for it. */
+    readonly assert: Assert | undefined
+  }
 
 /** Belongs to the bundled authorization server, which asks for its own credentials: no token stages. */
 export type AuthorizationServerRoute = Common & {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { readToken } from '../../gateway/pipeline/3-read-token.ts'
-import { canonicalTarget } from '../../gateway/pipeline/canonical-target.ts'
 import { cleanHeaders } from '../../gateway/pipeline/clean-headers.ts'
 import { clientAddress } from '../../gateway/pipeline/client-address.ts'
 import { compileTrustedProxies } from '../../gateway/pipeline/trusted-proxies.ts'
+import { canonicalTarget } from '../../gateway/routes/canonical-target.ts'
 
 // Eight times what a request may hold. What reads it in n² steps takes many seconds, what reads it in n takes milliseconds: the bar
 // is far from both.

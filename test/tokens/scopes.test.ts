@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
-import { decide } from '../../gateway/pipeline/5-decide.ts'
+import { checkAccess } from '../../gateway/routes/check-access.ts'
 import { compileScopeCheck } from '../../gateway/routes/scope-check.ts'
 import { NO_IMPLICATION } from '../../oauth/scope-implication.ts'
 import { aCaller } from '../fixtures/a-caller.ts'
@@ -42,7 +42,7 @@ t.test('class 52: what a scope text holds is what the grammar says, and decides 
         if ((granted === undefined) !== (wanted === undefined)) return false
         if (granted === undefined || wanted === undefined) return true
         if ([...granted.set].join(' ') !== [...new Set(wanted)].join(' ')) return false
-        const refusal = decide({ nowSeconds: 0, resource: RESOURCE }, aCaller({ scopes: granted.set }), {
+        const refusal = checkAccess({ nowSeconds: 0, resource: RESOURCE }, aCaller({ scopes: granted.set }), {
           anonymous: 'deny',
           scopes: compileScopeCheck({ all, any: [] }, NO_IMPLICATION),
         })

@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DEFAULTS } from '../../../gateway/config/defaults.ts'
-import { canonicalTarget } from '../../../gateway/pipeline/canonical-target.ts'
 import { decisionOf } from '../../../gateway/pipeline/decision-of.ts'
 import { refuse } from '../../../gateway/pipeline/refuse.ts'
 import type { Refusal, TokenFault } from '../../../gateway/refusal.ts'
+import { canonicalTarget } from '../../../gateway/routes/canonical-target.ts'
 import { findPackageRoot } from '../../../runtime/package-root.ts'
 
 // docs/request-path.md is a promise to clients and operators: whatever the code can say stands there, and nothing else does.

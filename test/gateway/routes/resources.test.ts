@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { protectedResourceDocument } from '../../../gateway/documents/protected-resource.ts'
-import { decide } from '../../../gateway/pipeline/5-decide.ts'
+import { checkAccess } from '../../../gateway/routes/check-access.ts'
 import { buildRouteTable } from '../../../gateway/routes/route-table.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { someResources } from '../../fixtures/some-resources.ts'
@@ -81,7 +81,7 @@ t.test('what the metadata says and what a token is held against cannot disagree'
           // What a client knows is the document alone.
           const told = JSON.parse(document.body)
           const caller = aCaller({ audience: [told.resource], issuer })
-          const refusal = decide({ nowSeconds: 0, resource: asked }, caller, {
+          const refusal = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
             anonymous: 'deny',
             scopes: undefined,
           })

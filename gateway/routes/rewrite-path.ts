@@ -1,6 +1,6 @@
 import type { Refusal } from '../refusal.ts'
-import type { Rewrite } from '../routes/compile-rewrite.ts'
 import { canonicalTarget, type TargetRules } from './canonical-target.ts'
+import type { Rewrite } from './compile-rewrite.ts'
 
 /**
  * The path that the upstream is asked for instead of the one that was matched. What comes out has to be canonical again:

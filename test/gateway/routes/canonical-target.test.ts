@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalTarget } from '../../../gateway/pipeline/canonical-target.ts'
+import { canonicalTarget } from '../../../gateway/routes/canonical-target.ts'
 
 const RULES = { method: 'GET', origin: 'https://api.test', limitBytes: 200 }
 

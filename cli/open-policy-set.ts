@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { findContradictions } from '../gateway/config/find-contradictions.ts'
+import { findUnissuedResources } from '../gateway/config/find-unissued-resources.ts'
+import { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { toResources } from '../gateway/config/to-resources.ts'
+import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
+import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compile-policies.ts'
+import { findEmptyResources } from '../gateway/routes/find-empty-resources.ts'
+import { type LoadedPolicies, loadPolicies } from '../gateway/routes/load-policies.ts'
+import type { Resources } from '../gateway/routes/resources.ts'
+import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { readImplication } from '../oauth/scope-implication.ts'
+import { collectProblems } from '../runtime/collect-problems.ts'
+import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
+import { displayPath } from '../runtime/display-path.ts'
+import { type ReadConfig, readConfig } from '../runtime/read-config.ts'
+import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+
+/** Policies and the configuration that they stand in, with nothing wrong in either. */
+export type PolicySet = {
+  /** What gateway.yaml says, in its own words. */
+  readonly gateway: GatewayFile
+  readonly catalogue: ScopeCatalogue
+  readonly resources: Resources
+  readonly policies: LoadedPolicies
+  readonly compiled: CompiledPolicies
+}
+
+/** What was found: the set, unless there is an error among the problems. */
+export type OpenedPolicySet = {
+  readonly set: PolicySet | undefined
+  readonly problems: readonly Diagnostic[]
+  /** Whatever could be read; without routes when they are broken. */
+  readonly policies: LoadedPolicies
+}
+
+/** Which folders, and which environment's overrides count; none when it is left out. */
+export type OpenPolicySetOptions = {
+  readonly configDir: string
+  /** Instead of the folder that gateway.yaml names. */
+  readonly policiesDir?: string | undefined
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+/**
+ * Reads configuration and policies offline, as the services would at their start: every problem of every file in one run.
+ * It needs no secrets and no network, so it runs where a policy is reviewed.
+ */
+export async function openPolicySet(options: OpenPolicySetOptions): Promise<OpenedPolicySet> {
+  const env = options.env ?? {}
+  const { found, attempt } = collectProblems()
+  const config = (file: string) => join(options.configDir, file)
+  const gateway = attempt(() =>
+    readConfig({ file: config('gateway.yaml'), schema: GatewayFile, env, otherSections: ['UPSTREAMS'] }),
+  )
+  const catalogue = attempt(() =>
+    readScopeCatalogue({ file: gateway?.value.scopes ?? config('scopes.yaml') }),
+  )
+  const upstreamsFile = gateway?.value.upstreams ?? config('upstreams.yaml')
+  const upstreams = attempt(() =>
+    readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
+  )
+  found.push(
+    ...findContradictions(
+      gateway && { value: gateway.value, file: config('gateway.yaml') },
+      upstreams && { value: upstreams.value, file: upstreamsFile },
+    ),
+    ...(await checkAuthorizationServer(options.configDir, env, gateway)),
+  )
+  const policies = loadPolicies({
+    dir: options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies'),
+    catalogue,
+    upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
+    authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
+    withTestFiles: true,
+  })
+  found.push(...policies.diagnostics)
+  if (gateway === undefined || catalogue === undefined || hasErrors(policies.diagnostics))
+    return { set: undefined, problems: found, policies }
+  const resources = toResources(gateway.value)
+  found.push(...findEmptyResources(resources, policies.routes, displayPath(config('gateway.yaml'))))
+  if (hasErrors(found)) return { set: undefined, problems: found, policies }
+  const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
+  return {
+    set: { gateway: gateway.value, catalogue, resources, policies, compiled },
+    problems: found,
+    policies,
+  }
+}
+
+/** The other service's file, where there is one, and variables that neither of the two knows. */
+async function checkAuthorizationServer(
+  configDir: string,
+  env: Readonly<Record<string, string | undefined>>,
+  gateway: ReadConfig<GatewayFile> | undefined,
+): Promise<readonly Diagnostic[]> {
+  const file = join(configDir, 'authorization-server.yaml')
+  const ownVariables = gateway?.warnings ?? []
+  if (!existsSync(file)) return ownVariables
+  const { found, attempt } = collectProblems()
+  // Only here: the gateway's image holds no authorization server, and no such file either.
+  const { AuthorizationServerFile } = await import('../authorization-server/config.ts')
+  const other = attempt(() => readConfig({ file, schema: AuthorizationServerFile, env }))
+  if (gateway !== undefined && other !== undefined)
+    found.push(
+      ...findUnissuedResources(
+        gateway.value,
+        other.value.protectedResources ?? [],
+        displayPath(join(configDir, 'gateway.yaml')),
+      ),
+    )
+  // A variable that one of the two services knows is no slip.
+  const unknownToBoth = new Set(other?.warnings.map((one) => one.place.file))
+  found.push(...ownVariables.filter((one) => unknownToBoth.has(one.place.file)))
+  return found
+}
+
+function authorizationServersOf(
+  gateway: GatewayFile | undefined,
+  upstreams: UpstreamsFile | undefined,
+): ReadonlySet<string> | undefined {
+  if (gateway === undefined || upstreams === undefined) return undefined
+  const named = Object.entries(upstreams).map(([name, entry]) => ({ name, urls: addressesOf(entry) }))
+  return authorizationServersAmong(named, {
+    named: gateway.authorizationServer?.upstream,
+    endpoints: gateway.issuers.flatMap(({ introspection }) =>
+      introspection === undefined ? [] : [introspection.endpoint],
+    ),
+  })
+}

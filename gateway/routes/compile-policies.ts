@@ -1,0 +1,81 @@
+import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import type { AccessRule } from './check-access.ts'
+import { compileRewrite, type Rewrite } from './compile-rewrite.ts'
+import type { PolicyRoute } from './policy-route.ts'
+import { isReservedPath, mayCoverReserved } from './reserved-paths.ts'
+import type { Resource } from './resource.ts'
+import type { Resources } from './resources.ts'
+import { buildRouteTable, type Match } from './route-table.ts'
+import { compileScopeCheck } from './scope-check.ts'
+
+/** What decisions need of a policy's route, worked out once. Frozen. */
+export type CompiledRoute = {
+  readonly policy: PolicyRoute
+  readonly methods: readonly string[]
+  readonly path: string
+  /** What it asks of callers. */
+  readonly access: AccessRule
+  /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
+  readonly resourceOf: (path: string) => Resource
+  /** undefined: the upstream is asked for the path that was matched. */
+  readonly rewrite: Rewrite | undefined
+  /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
+  readonly isWide: boolean
+}
+
+/** What a set of policies means, without anybody who would serve it: what `explain`, `test` and `diff` ask. */
+export type CompiledPolicies = {
+  /** In the order of the policies. */
+  readonly routes: readonly CompiledRoute[]
+  /** `path` is canonical. What is Scopegate's own is not found. */
+  match(method: string, path: string): Match<CompiledRoute>
+  /** That of the policies. */
+  readonly hash: string
+}
+
+/** What routes are compiled with, beside themselves. */
+export type CompileOptions = { readonly implication: ScopeImplication; readonly resources: Resources }
+
+/**
+ * Compiles policies into the table that requests meet. Pure.
+ * @throws {Error} on routes that `loadPolicies` would have refused.
+ */
+export function compilePolicies(
+  policies: { readonly routes: readonly PolicyRoute[]; readonly hash: string },
+  options: CompileOptions,
+): CompiledPolicies {
+  const routes = policies.routes.map((policy) => compileRoute(policy, options))
+  const table = buildRouteTable(routes)
+  return Object.freeze({
+    routes: Object.freeze(routes),
+    hash: policies.hash,
+    match(method: string, path: string) {
+      const match = table.match(method, path)
+      return match.kind === 'route' && match.route.isWide && isReservedPath(path) ? NOT_FOUND : match
+    },
+  })
+}
+
+/** Compiles one route. */
+export function compileRoute(policy: PolicyRoute, { implication, resources }: CompileOptions): CompiledRoute {
+  return Object.freeze({
+    policy,
+    methods: policy.methods,
+    path: policy.path,
+    access: Object.freeze({
+      anonymous: policy.anonymous,
+      scopes: compileScopeCheck(policy.scopes, implication),
+    }),
+    resourceOf: resourceOf(policy.path, resources),
+    rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
+    isWide: mayCoverReserved(policy.path),
+  })
+}
+
+const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
+
+/** Most routes lie in one resource as a whole; only for the others is a path looked at. */
+function resourceOf(template: string, resources: Resources): (path: string) => Resource {
+  const [first, ...others] = resources.ofTemplate(template)
+  return first === undefined || others.length > 0 ? resources.of : () => first
+}

@@ -1,0 +1,89 @@
+import type { Caller } from '../identity/caller.ts'
+import type { Proven } from '../identity/proven.ts'
+import type { Refusal } from '../refusal.ts'
+import { checkAccess } from './check-access.ts'
+import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
+import { findRoute } from './find-route.ts'
+import { rewritePath } from './rewrite-path.ts'
+
+/** A request as far as policies look at it. */
+export type DecisionRequest = {
+  readonly method: string
+  /** Canonical: `canonicalTarget` makes it so. */
+  readonly path: string
+  /** With its question mark; empty when there is none. */
+  readonly query: string
+  /** The value of a header by its name in small letters; undefined when it is not there, or more than once. */
+  readonly header: (name: string) => string | undefined
+  readonly nowSeconds: number
+  /** What else the request shows; undefined: a Bearer token, and no certificate. */
+  readonly proven?: Proven | undefined
+}
+
+/** What becomes of a request, as far as policies say so: limits and upstreams have their own word. */
+export type Decision = {
+  /** `challenge` is a 401 that says how to get a token; every other refusal is a `deny`. */
+  readonly outcome: 'allow' | 'deny' | 'challenge'
+  /** As whom an allowed request goes on; `gateway`: nobody is asked, an OPTIONS is answered here. */
+  readonly as: 'token' | 'anonymous' | 'gateway' | undefined
+  /** The route that the request meets, allowed or not. */
+  readonly route: CompiledRoute | undefined
+  /** What the parameters of its path met. */
+  readonly params: Readonly<Record<string, string>>
+  readonly refusal: Refusal | undefined
+  /** The path that the upstream is asked for, without its base path; undefined when it is not asked. */
+  readonly upstreamPath: string | undefined
+}
+
+/** The longest path that a rewrite may come to. Bytes. */
+const TARGET_LIMIT_BYTES = 8_192
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+
+/**
+ * Decides on a request by policies alone, with the functions that the server decides with: first the route, then the access
+ * to it, then the path that is asked for. Pure.
+ */
+export function decide(
+  request: DecisionRequest,
+  caller: Caller | undefined,
+  policies: Pick<CompiledPolicies, 'match'>,
+): Decision {
+  const { method, path } = request
+  const found = findRoute(method, path, policies)
+  if ('refused' in found) return refused(found)
+  if (found.kind === 'options') return ANSWERED
+  const { route, params } = found
+  const isPreflight = method === 'OPTIONS' && request.header('access-control-request-method') !== undefined
+  if (isPreflight) return { ...ANSWERED, route, params }
+  const { nowSeconds, proven } = request
+  const refusal = checkAccess({ nowSeconds, proven, resource: route.resourceOf(path) }, caller, route.access)
+  if (refusal !== undefined) return refused(refusal, route, params)
+  const upstreamPath = toUpstreamPath(request, route, params)
+  if (typeof upstreamPath !== 'string') return refused(upstreamPath, route, params)
+  const as = caller === undefined ? 'anonymous' : 'token'
+  return { outcome: 'allow', as, route, params, refusal: undefined, upstreamPath }
+}
+
+const ANSWERED: Decision = Object.freeze({
+  outcome: 'allow',
+  as: 'gateway',
+  route: undefined,
+  params: NO_PARAMS,
+  refusal: undefined,
+  upstreamPath: undefined,
+})
+
+function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): Decision {
+  const isChallenge = refusal.refused === 'token_missing' && refusal.anonymous === 'challenge'
+  const outcome = isChallenge ? 'challenge' : 'deny'
+  return { outcome, as: undefined, route, params, refusal, upstreamPath: undefined }
+}
+
+function toUpstreamPath(
+  { method, path }: DecisionRequest,
+  { rewrite }: CompiledRoute,
+  params: Readonly<Record<string, string>>,
+): string | Refusal {
+  if (rewrite === undefined) return path
+  return rewritePath(rewrite, params, { method, origin: '', limitBytes: TARGET_LIMIT_BYTES })
+}
