@@ -51,6 +51,11 @@ export function readToken(
   return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
 }
 
+/** In which scheme a client wants to hear what is wrong with what it sent. RFC 9449 section 7.1. */
+export function schemeOf(authorization: string | undefined): 'bearer' | 'dpop' {
+  return authorization !== undefined && /^dpop(?: |$)/i.test(authorization) ? 'dpop' : 'bearer'
+}
+
 /** RFC 6750 section 2.3 names the parameter; percent-encoding must not hide it. */
 function hasAccessToken(query: string): boolean {
   if (!query.includes('access_token') && !query.includes('%')) return false

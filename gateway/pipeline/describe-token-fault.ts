@@ -1,12 +1,16 @@
 import type { TokenFault } from '../refusal.ts'
 
 /** Why a token opens nothing, for its holder: says what to do next, not only what is wrong. */
-export function describeTokenFault(fault: TokenFault, tokenEndpoint: string | undefined): string {
+export function describeTokenFault(
+  fault: TokenFault,
+  tokenEndpoint: string | undefined,
+  scheme: 'Bearer' | 'DPoP' = 'Bearer',
+): string {
   const refresh =
     tokenEndpoint === undefined ? 'Get a new one from its issuer.' : `Refresh it at ${tokenEndpoint}.`
   switch (fault.reason) {
     case 'malformed':
-      return 'The access token is malformed. Send it as: Authorization: Bearer <access token>.'
+      return `The access token is malformed. Send it as: Authorization: ${scheme} <access token>.`
     case 'unsupported_scheme':
       return 'This API takes access tokens only: Authorization: Bearer <access token>.'
     case 'inactive':

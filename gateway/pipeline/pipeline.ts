@@ -13,7 +13,7 @@ import type { EndableAnswer } from '../upstreams/forward-request.ts'
 import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
 import { canonicalise } from './1-canonicalise.ts'
 import { matchRoute } from './2-match-route.ts'
-import { readToken } from './3-read-token.ts'
+import { readToken, schemeOf } from './3-read-token.ts'
 import { validateToken } from './4-validate-token.ts'
 import { decide } from './5-decide.ts'
 import { limit, limitRate } from './6-limit.ts'
@@ -130,7 +130,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       { authorization, authorizationCount, proof, query: canonical.query },
       tokenRules,
     )
-    if ('refused' in credentials) return refuse(served, credentials)
+    if ('refused' in credentials) {
+      served.credential = schemeOf(authorization)
+      return refuse(served, credentials)
+    }
     if (credentials.kind === 'anonymous') return decideApi(served, route, canonical)
 
     served.token = credentials.token

@@ -1,4 +1,4 @@
-import { formatChallenge } from '../../oauth/challenge.ts'
+import { formatChallenges } from '../../oauth/challenge.ts'
 import type { GatewayErrorCode } from '../../oauth/error-body.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Refusal } from '../refusal.ts'
@@ -91,9 +91,8 @@ export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
     case 'token_missing':
       return tokenMissing(refusal.anonymous, refusal.needed, resourceMetadata)
     case 'token_invalid': {
-      const description = describeTokenFault(refusal.fault, options.tokenEndpoint)
-      const offersDpop = refusal.fault.reason === 'proof_missing'
-      return refuseToken('invalid_token', description, { resourceMetadata, scheme, offersDpop })
+      const description = describeTokenFault(refusal.fault, options.tokenEndpoint, scheme)
+      return refuseToken('invalid_token', description, { resourceMetadata, scheme })
     }
     case 'proof_invalid':
       return refuseToken('invalid_dpop_proof', describeProofFault(refusal.fault), {
@@ -151,13 +150,13 @@ function tokenMissing(
 ): Wire {
   const description = 'This address needs an access token: Authorization: Bearer <access token>.'
   if (anonymous === 'deny')
-    return { status: 401, error: 'unauthorized', description, challenge: formatChallenge({}) }
+    return { status: 401, error: 'unauthorized', description, challenge: formatChallenges({}) }
   const scope = needed.join(' ')
   return {
     status: 401,
     error: 'unauthorized',
     description,
-    challenge: formatChallenge({ resourceMetadata, ...(scope === '' ? {} : { scope }) }),
+    challenge: formatChallenges({ resourceMetadata, ...(scope === '' ? {} : { scope }) }),
     ...(scope === '' ? {} : { scope }),
   }
 }

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { formatChallenge } from '../../oauth/challenge.ts'
-import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { parseObject } from '../fixtures/send.ts'
 
 // Class 54: a challenge says what is configured, and nothing that a request or a token says can change it.
 
@@ -16,6 +17,16 @@ const EVIL = [
   'evil.test/..',
   'user@evil.test',
 ]
+
+async function challengeOf(raw: GatewayUnderTest['raw'], target: string, lines: readonly string[]) {
+  const head = [`GET ${target} HTTP/1.1`, 'Host: api.test', 'Connection: close', ...lines]
+  const [answer = '', body = ''] = (await raw(`${head.join('\r\n')}\r\n\r\n`)).split('\r\n\r\n')
+  return {
+    status: Number(answer.split(' ')[1]),
+    challenge: /^www-authenticate: (.*)$/im.exec(answer)?.[1] ?? '',
+    body: parseObject(body),
+  }
+}
 
 t.test('class 54: no Host, forwarding header, path or token finds its way into a challenge', async (t) => {
   const { raw, issuer, upstream } = await startGatewayUnderTest(t, {
@@ -64,6 +75,61 @@ t.test('class 54: no Host, forwarding header, path or token finds its way into a
       }
   t.equal(upstream.requests.length, 0)
 })
+
+t.test('RFC 9449 §7.1: beside every Bearer challenge stands one for DPoP', async (t) => {
+  const { raw, issuer, gateway } = await startGatewayUnderTest(t)
+  const powerless = issuer.store('powerless', { scope: 'posts:read' })
+  const metadata = await fetch(`${gateway.url}/.well-known/oauth-protected-resource`)
+  const algs = parseObject(await metadata.text())['dpop_signing_alg_values_supported']
+  const beside = `, DPoP algs="${(algs as readonly string[]).join(' ')}"`
+  const rows: readonly (readonly [status: number, target: string, ...lines: readonly string[]])[] = [
+    [401, '/api/challenged'],
+    [401, '/api/denied'],
+    [401, '/api/courses', 'Authorization: Bearer unknown'],
+    [401, '/api/courses', 'Authorization: Bearer a b'],
+    [401, '/api/courses', 'Authorization: Basic YTpi'],
+    [403, '/api/courses', `Authorization: Bearer ${powerless}`],
+    [400, '/api/courses?access_token=x'],
+    [400, '/api/courses', 'Authorization: Bearer a', 'Authorization: Bearer a'],
+  ]
+  for (const [status, target, ...lines] of rows) {
+    const { status: answered, challenge } = await challengeOf(raw, target, lines)
+    t.equal(answered, status, `${target} ${lines}`)
+    t.match(challenge, /^Bearer/, `${target} ${lines}: whoever reads the first one reads that`)
+    t.ok(challenge.endsWith(beside), challenge)
+    t.doesNotThrow(() => parseChallenge(challenge))
+  }
+})
+
+t.test(
+  'RFC 9449 §7.1: whoever sends DPoP is challenged in that scheme alone, however broken it is',
+  async (t) => {
+    const { raw, upstream } = await startGatewayUnderTest(t)
+    for (const value of [
+      'DPoP',
+      'DPoP ',
+      'dpop "x"',
+      'DPoP a b',
+      'DPoP a,b',
+      'DPOP ä',
+      `DPoP ${'x'.repeat(9_000)}`,
+    ]) {
+      const { status, challenge, body } = await challengeOf(raw, '/api/courses', [
+        `Authorization: ${value}`,
+        'DPoP: x',
+      ])
+      t.equal(status, 401, value)
+      t.match(challenge, /^DPoP error="invalid_token", .*, algs="ES256 [^"]+"$/, value)
+      t.notMatch(challenge, 'Bearer', value)
+      t.match(body['error_description'], 'Authorization: DPoP <access token>')
+    }
+    const twice = await challengeOf(raw, '/api/courses', ['Authorization: DPoP a', 'Authorization: DPoP a'])
+    t.equal(twice.status, 400)
+    t.match(twice.challenge, /^DPoP error="invalid_request"/)
+    t.match((await challengeOf(raw, '/api/courses', ['Authorization: DPoPx a'])).challenge, /^Bearer /)
+    t.equal(upstream.bytes, '')
+  },
+)
 
 t.test(
   'class 54: whatever is put into a challenge, it is one challenge, in ASCII, with the parameters that were meant',
