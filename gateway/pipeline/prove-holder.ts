@@ -18,7 +18,7 @@ export type ProveHolderOptions = {
 /**
  * What the request of a bound token shows of the key that the token is bound to. Nothing else is looked at: what a token
  * does not ask for costs nothing.
- * @returns what is proven, or `proof_invalid` or `proof_nonce`; at once, unless Redis remembers proofs.
+ * @returns what is proven, or `proof_invalid`, `proof_nonce` or `token_invalid`; at once, unless Redis remembers proofs.
  */
 export function proveHolder(
   served: Served,
@@ -41,6 +41,7 @@ export function proveHolder(
       isAddress: (address) => isRequestAddress(address, canonical.path, { ...options.rules, method }),
       token,
       nowSeconds: options.nowMs() / 1_000,
+      thumbprint: caller.confirmation.thumbprint,
     },
     options.proofs,
   )

@@ -10,17 +10,25 @@ export type VerifyProofOptions = {
   readonly nonces: Nonces | undefined
 }
 
+/** What a proof has to be made for, and by whom. */
+export type HolderRequest = ProofRequest & {
+  /** Of the key that the token is bound to. */
+  readonly thumbprint: string
+}
+
 /** A key that a request has proven to hold, and the nonce to be told its client, when that has changed. */
 export type ProvenKey = { readonly thumbprint: string; readonly nextNonce: string | undefined }
 
 /**
- * Verifies the DPoP proof of a request, and uses it up.
+ * Verifies the DPoP proof of a request. It is used up when everything else about it is right: nobody fills the memory with
+ * proofs that prove nothing, and a client whose proof was refused has lost nothing.
  * Source: RFC 9449 sections 4.3, 9 and 11.1.
- * @returns the key, or `proof_invalid`, or `proof_nonce` when a nonce is needed; at once without Redis.
+ * @returns the key; `proof_invalid`; `proof_nonce` when a nonce is needed; `token_invalid` when the token is bound to
+ * another key. At once without Redis.
  */
 export function verifyProof(
   text: string,
-  request: ProofRequest,
+  request: HolderRequest,
   options: VerifyProofOptions,
 ): ProvenKey | Refusal | Promise<ProvenKey | Refusal> {
   const proof = checkProof(text, request)
@@ -29,6 +37,9 @@ export function verifyProof(
   const nextNonce = options.nonces?.current(nowSeconds)
   const age = options.nonces?.ageOf(proof.nonce, nowSeconds)
   if (nextNonce !== undefined && age === undefined) return { refused: 'proof_nonce', nonce: nextNonce }
+
+  if (proof.thumbprint !== request.thumbprint)
+    return { refused: 'token_invalid', fault: { reason: 'wrong_key' } }
 
   const told = age === 'current' ? undefined : nextNonce
   const first = options.used.use(proof.id, proof.expiresAtSeconds, nowSeconds)
