@@ -17,8 +17,8 @@ export type ClusterService = {
   readonly url: string
   /** The process that runs now. */
   readonly process: BenchProcess
-  /** Ends it as a service manager does, and starts it anew. */
-  restart(): Promise<void>
+  /** Ends it as a service manager does, and starts it anew, with these settings besides its own from now on. */
+  restart(settings?: Readonly<Record<string, string>>): Promise<void>
 }
 
 /** A gateway of a cluster. */
@@ -200,6 +200,7 @@ async function startService(
   const command = [process.execPath, join(findPackageRoot(), name, 'main.ts')]
   const ports = { PORT: new URL(url).port, SCOPEGATE_MANAGEMENT__PORT: '0' }
   const stdout = openSync(join(folder, `${name}-${ports.PORT}.log`), 'a')
+  let settings = { ...ports, ...env }
   const start = async () => {
     const started = startProcess({
       name,
@@ -207,7 +208,7 @@ async function startService(
       cores: undefined,
       cleanup,
       stdout,
-      env: { ...ports, ...env },
+      env: settings,
     })
     const { managementUrl } = await whenReady(started)
     return { process: started, managementUrl: String(managementUrl) }
@@ -221,7 +222,8 @@ async function startService(
     get managementUrl() {
       return running.managementUrl
     },
-    async restart() {
+    async restart(changed = {}) {
+      settings = { ...settings, ...changed }
       await running.process.stop()
       running = await start()
     },

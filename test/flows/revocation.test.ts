@@ -10,7 +10,10 @@ import {
   startRevocationCluster,
 } from '../../bench/soak/revocation-cluster.ts'
 import { captureLog, recordCredential } from '../fixtures/capture.ts'
+import { ENDS_OF_GRANTS } from '../fixtures/ends-of-grants.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { knownClient } from '../fixtures/register-client.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -88,6 +91,24 @@ async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> 
   return token
 }
 
+/** Ends grants in all ways there are. @returns tokens that all gateways had let pass, and refuse now. */
+async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly string[]> {
+  const { client, gateways, servers } = cluster
+  const elsewhere = knownClient({ baseUrl: servers.at(-1)?.url ?? '', secret: () => undefined }, client)
+  const browser = openBrowser(gateways[0]?.url ?? '')
+  const gone: string[] = []
+  for (const [how, end] of Object.entries(ENDS_OF_GRANTS)) {
+    const code = await client.obtainCode({ browser, scope: 'courses:read' })
+    const tokens = client.readTokens(await client.exchange(code))
+    t.same(await statuses(cluster, tokens.accessToken), [201, 201, 201])
+    await end({ client, elsewhere, code, tokens })
+    await denied(cluster, tokens.accessToken, 2_000)
+    t.pass(`refused by all when ${how}`)
+    gone.push(tokens.accessToken)
+  }
+  return gone
+}
+
 async function denied(cluster: RevocationCluster, token: string, limitMs?: number): Promise<void> {
   await until(
     'denied by all',
@@ -108,7 +129,7 @@ t.test('Redis, two authorization servers: what one revokes all gateways refuse, 
   // At full length, and with times, it is `npm run soak:revocation`.
   const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
   t.same([...answers], [[200, 10]])
-  gone.push(...tokens)
+  gone.push(...tokens, ...(await endGrants(t, cluster)))
   t.same(await statuses(cluster, kept), [201, 201, 201])
 
   await gateways[1]?.restart()
@@ -132,6 +153,9 @@ t.test('Redis, two authorization servers: what one revokes all gateways refuse, 
   const token = await knownToken(t, cluster)
   t.equal((await client.revoke(token)).status, 200)
   await denied(cluster, token, 2_000)
+
+  await servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
+  await denied(cluster, kept, 2_000) // the account is gone, and its grants with it
 })
 
 t.test('Redis loses its data: nothing that was denied comes back, and what is gone is noticed', async (t) => {
@@ -215,6 +239,7 @@ t.test(
     const token = await knownToken(t, cluster)
     t.equal((await cluster.client.revoke(token)).status, 200)
     await denied(cluster, token, 2_000)
+    const gone = await endGrants(t, cluster)
     const missed = await knownToken(t, cluster)
     const [gateway] = cluster.gateways.slice(-1)
     if (gateway === undefined) return
@@ -226,7 +251,9 @@ t.test(
     await awaitChannel(cluster, 'up')
     for (const one of cluster.gateways)
       t.equal(await one.metric('scopegate_revocation_gaps_total'), 1, 'the one of its start')
-    t.same(await statuses(cluster, token), [401, 401, 401])
+    for (const one of [token, ...gone]) t.same(await statuses(cluster, one), [401, 401, 401])
     t.same(await statuses(cluster, kept), [201, 201, 201])
+    await cluster.servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
+    await denied(cluster, kept) // the account is gone, and its grants with it
   },
 )
