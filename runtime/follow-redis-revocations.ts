@@ -76,7 +76,11 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
       if (isBehind && entries.length > 0 && !(await isThere(place.id))) options.onMissed()
       isBehind = entries.length === MOST_AT_ONCE
       const last = entries.at(-1)
-      if (last === undefined) continue
+      if (last === undefined) {
+        // Nothing came; nothing would, were the stream away, or begun anew by a clock that is behind.
+        if (!(await isThere(place.id))) place = await begin()
+        continue
+      }
       options.onEntries(entries, place.runId)
       place.id = last.id
     }

@@ -74,6 +74,22 @@ t.test('who follows from now on is told nothing old', async (t) => {
   t.equal(seen.missed, 1)
 })
 
+t.test('a stream that was taken away and begins anew, even with smaller ids, is noticed', async (t) => {
+  const { redis, told, seen, follow, revoke, alive } = await setUp(t)
+  await revoke('a')
+  await follow()
+  await alive()
+  await redis.flushall()
+  const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'b' }))
+  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // its clock went back
+  await until('told', async () => told.length === 2)
+  t.same(told, ['a', 'b'])
+  t.equal(seen.missed, 2)
+  await revoke('c')
+  await until('told', async () => told.length === 3)
+  t.equal(seen.missed, 2)
+})
+
 t.test('when its place is gone from the stream, that is said and all of it read again', async (t) => {
   const { redis, way, told, seen, follow, revoke, alive } = await setUp(t)
   await revoke('a')
