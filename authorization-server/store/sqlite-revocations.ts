@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { readRevocation } from '../../oauth/revocation.ts'
 import { attemptSqlite } from './attempt-sqlite.ts'
@@ -22,15 +23,20 @@ const MOST_AT_ONCE = 1_000
 const MOST_REVOCATIONS = 100_000
 
 /**
- * The log of revocations in SQLite. An id is the file's epoch and a number that never comes twice, so that an id of another
- * file, or of one that is gone, is not taken for one of this.
+ * The log of revocations in SQLite. An id is the file's epoch, a number that never comes twice, and a mark of what stands there,
+ * so that an id of another file, or of a time that this file knows nothing of since a backup took its place, is not taken for
+ * one of its own.
  */
 export function sqliteRevocations(database: DatabaseSync, context: RevocationContext): SqliteRevocations {
   const insert = database.prepare('insert into revocations (revoked_at, payload) values (?, ?)')
   const newest = database.prepare("select seq from sqlite_sequence where name = 'revocations'")
   const oldest = database.prepare('select min(id) as id from revocations')
+  const one = database.prepare('select payload from revocations where id = ?')
   const after = database.prepare('select id, payload from revocations where id > ? order by id limit ?')
-  const old = database.prepare('delete from revocations where revoked_at < ? or id <= ?')
+  // The last one stays: those who know it go on from there.
+  const old = database.prepare(
+    'delete from revocations where (revoked_at < ? or id <= ?) and id < (select max(id) from revocations)',
+  )
   const dataVersion = database.prepare('pragma data_version')
   const epoch = String(database.prepare('select epoch from revocation_epoch').get()?.['epoch'])
   const followers = new Set<{ readonly listener: RevocationListener; at: number }>()
@@ -41,8 +47,13 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   const read = (id: number, limit: number): LoggedRevocation[] =>
     after.all(id, limit).flatMap((row) => {
       const revocation = readRevocation(String(row['payload']))
-      return revocation === undefined ? [] : [{ id: `${epoch}.${row['id']}`, revocation }]
+      return revocation === undefined
+        ? []
+        : [{ id: toId(Number(row['id']), String(row['payload'])), revocation }]
     })
+  const toId = (number: number, payload: string): string =>
+    `${epoch}.${number}.${hash('sha256', payload, 'hex').slice(0, 16)}`
+  const idOf = (number: number): string => toId(number, String(one.get(number)?.['payload'] ?? ''))
 
   function tellAll(): void {
     const last = newestId()
@@ -66,13 +77,12 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   }
 
   return {
-    lastId: async () => attemptSqlite(() => `${epoch}.${newestId()}`),
+    lastId: async () => attemptSqlite(() => idOf(newestId())),
     readAfter: async (id, limit) =>
       attemptSqlite(() => {
-        const [, itsEpoch, number] = /^([0-9a-f]+)\.(\d{1,15})$/.exec(id) ?? []
+        const at = Number(/^[0-9a-f]+\.(\d{1,15})\./.exec(id)?.[1])
+        if (Number.isNaN(at) || id !== idOf(at)) return undefined
         const last = newestId()
-        const at = Number(number)
-        if (itsEpoch !== epoch || !(at <= last)) return undefined
         const first = Number(oldest.get()?.['id'] ?? last + 1)
         return at < first - 1 || last - at > limit ? undefined : read(at, limit)
       }),

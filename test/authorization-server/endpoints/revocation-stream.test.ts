@@ -47,7 +47,11 @@ t.test(
   'a revoked token, a reused refresh token and a reused code are told by the grant of introspection',
   async (t) => {
     const events = await listenForRevocations(t, gateway)
-    t.match(await events.next(), { event: 'ready', id: /^[0-9a-f]{16}\.\d+$/, data: { resumed: false } })
+    t.match(await events.next(), {
+      event: 'ready',
+      id: /^[0-9a-f]{16}\.\d+\.[0-9a-f]{16}$/,
+      data: { resumed: false },
+    })
     const grantOf = async (token: string) =>
       (
         await send(`${server.baseUrl}${ENDPOINTS.introspection}`, {

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { hashId } from '../../../authorization-server/store/hash-id.ts'
@@ -337,14 +338,40 @@ t.test('SQLite: sweep() forgets revocations that no token can outlive, and knows
   const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const before = await store.revocations.lastId()
-  const last = await revokeOne(store, 'a')
+  await revokeOne(store, 'a')
+  const last = await revokeOne(store, 'b')
   await store.sweep(1_000 + WHOSE.accessTokenSeconds)
-  t.equal((await store.revocations.readAfter(before, 10))?.length, 1)
+  t.equal((await store.revocations.readAfter(before, 10))?.length, 2)
   await store.sweep(1_000 + WHOSE.accessTokenSeconds + 301)
   t.equal(await store.revocations.readAfter(before, 10), undefined)
   t.same(await store.revocations.readAfter(last, 10), [])
-  const next = await revokeOne(store, 'b')
+  const next = await revokeOne(store, 'c')
   t.not(next, last, 'a number never comes twice')
+})
+
+t.test('SQLite: who heard what a restored backup knows nothing of is not told to go on', async (t) => {
+  const [file, backup] = ['lived.sqlite', 'backup.sqlite'].map((name) => join(t.testdir(), name)) as [
+    string,
+    string,
+  ]
+  const openFile = (from: string) => {
+    const store = openSqliteStore(from, { ...WHOSE, nowSeconds: () => 1_000 })
+    t.teardown(() => store.close())
+    return store
+  }
+  const store = openFile(file)
+  const common = await revokeOne(store, 'in both')
+  const copy = new DatabaseSync(file)
+  copy.prepare('vacuum into ?').run(backup)
+  copy.close()
+  const heard = await revokeOne(store, 'lost with the restore')
+  await store.close()
+  const restored = openFile(backup)
+  t.equal(await restored.revocations.readAfter(heard, 10), undefined)
+  await revokeOne(restored, 'told to others')
+  await revokeOne(restored, 'told to others, too')
+  t.equal(await restored.revocations.readAfter(heard, 10), undefined, 'its number is taken by now')
+  t.equal((await restored.revocations.readAfter(common, 10))?.length, 2)
 })
 
 t.test(
