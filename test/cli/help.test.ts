@@ -7,10 +7,12 @@ import { VERBS } from '../../cli/verbs.ts'
 import { findPackageRoot } from '../../runtime/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
+import { quietPort, type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
 const LIMIT_MS = 60_000
+/** The test of the whole file: what it starts serves every test. */
+const file = t
 
 async function say(...args: string[]) {
   const terminal = aTerminal()
@@ -36,13 +38,13 @@ t.test('--help names every verb, and each verb has a page with every option and 
 
 t.test('no verb loads the code of another one: their data import nothing but shared options', async (t) => {
   const { readdirSync, readFileSync } = await import('node:fs')
-  for (const file of readdirSync(join(ROOT, 'cli/verbs'))) {
-    const text = readFileSync(join(ROOT, 'cli/verbs', file), 'utf8')
+  for (const name of readdirSync(join(ROOT, 'cli/verbs'))) {
+    const text = readFileSync(join(ROOT, 'cli/verbs', name), 'utf8')
     const imported = [...text.matchAll(/^import (?!type)[^;]*? from '(.+)'/gm)].map(([, from]) => from)
     t.same(
       imported.filter((from) => from !== '../shared-options.ts'),
       [],
-      file,
+      name,
     )
   }
 })
@@ -82,15 +84,29 @@ t.test('every example that --help shows runs and ends as it says', async (t) => 
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
   const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
   writeFileSync(join(dir, 'bin/scopegate'), script, { mode: 0o755 })
+  let product: Scopegate | undefined
   for (const verb of VERBS)
     for (const example of verb.examples) {
-      const { code, output } = await runExample(example, dir, verb.serves === true)
+      const asksAnother = verb.serves !== true && /127\.0\.0\.1:(?:8080|9090)/.test(example.command)
+      if (asksAnother) product ??= await startScopegate(file)
+      const { code, output } = await runExample(example, { dir, serves: verb.serves === true, product })
       t.equal(code, example.exits ?? 0, `${example.command}\n${output}`)
     }
 })
 
 /** What serves is told to end once it says that it listens. */
-async function runExample({ command }: VerbExample, dir: string, serves: boolean) {
+async function runExample(
+  example: VerbExample,
+  {
+    dir,
+    serves,
+    product,
+  }: { readonly dir: string; readonly serves: boolean; readonly product: Scopegate | undefined },
+) {
+  // What runs where it runs by default may be somebody else's.
+  const command = example.command
+    .replace('http://127.0.0.1:8080', product?.baseUrl ?? '$&')
+    .replace('http://127.0.0.1:9090', product?.managementUrl ?? '$&')
   const [program, args] = serves
     ? [command.split(' ')[0] ?? '', command.split(' ').slice(1)]
     : ['sh', ['-c', command]]

@@ -1,0 +1,78 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { checkDocument, type ReadDocument } from './check-document.ts'
+import type { Examination } from './examine.ts'
+import { textMember, textsMember } from './read-members.ts'
+
+/** An authorization server that describes itself. */
+export type ServerFound = {
+  readonly url: string
+  readonly json: Readonly<Record<string, unknown>>
+  readonly scopes: readonly string[]
+}
+
+/** What both documents have to agree on: a client reads either. */
+const SHARED = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'registration_endpoint',
+  'revocation_endpoint',
+  'introspection_endpoint',
+  'jwks_uri',
+] as const
+
+/** Reads both metadata documents of an issuer. RFC 8414 section 3, OpenID Connect Discovery 1.0 section 4. */
+export async function checkServer(
+  issuer: string,
+  { visitor, report }: Examination,
+): Promise<ServerFound | undefined> {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
+  const oauthUrl = origin + ENDPOINTS.authorizationServerMetadata + path
+  const openidUrl = origin + path + ENDPOINTS.openidConfiguration
+  const oauth = checkDocument(await visitor.visit(oauthUrl), 'server-metadata', report)
+  const openid = checkDocument(await visitor.visit(openidUrl), 'server-metadata', report)
+  const found = [oauth, openid].filter((one) => one !== undefined)
+  for (const document of found) checkOne(document)
+  if (oauth !== undefined && openid !== undefined) compare(oauth, openid)
+  const [first] = found
+  return first && { url: first.url, json: first.json, scopes: textsMember(first.json, 'scopes_supported') }
+
+  function checkOne({ url, json }: ReadDocument): void {
+    const said = textMember(json, 'issuer')
+    if (said === issuer) report.ok('issuer', url, issuer)
+    else
+      report.fault(
+        'issuer',
+        url,
+        `it says ${said === undefined ? 'nothing' : `"${said}"`}, and the resource sends clients to "${issuer}"`,
+        'let `issuers` in gateway.yaml and `issuer` in authorization-server.yaml be the same, byte for byte (RFC 8414 section 3.3)',
+      )
+    if (textsMember(json, 'code_challenge_methods_supported').includes('S256')) report.ok('pkce', url, 'S256')
+    else
+      report.fault(
+        'pkce',
+        url,
+        'code_challenge_methods_supported lacks S256',
+        'advertise S256: MCP clients refuse to go on without it',
+      )
+    if (!textsMember(json, 'response_types_supported').includes('code'))
+      report.fault(
+        'server-metadata',
+        url,
+        'response_types_supported lacks code',
+        'advertise the authorization code flow',
+      )
+  }
+
+  function compare(one: ReadDocument, other: ReadDocument) {
+    const apart = SHARED.filter((name) => textMember(one.json, name) !== textMember(other.json, name))
+    if (apart.length === 0) return report.ok('server-metadata', one.url, 'both documents say the same')
+    report.fault(
+      'server-metadata',
+      other.url,
+      `${apart.join(', ')}: not what ${one.url} says`,
+      'serve both from one place: which of them a client reads is up to the client',
+    )
+  }
+}

@@ -1,0 +1,96 @@
+import { connect } from 'node:tls'
+import type { Examination } from './examine.ts'
+
+const DAY_MS = 86_400_000
+const SOON_DAYS = 14
+const TIMEOUT_MS = 10_000
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
+
+/**
+ * Looks at how the gateway is reached, before at what it says. RFC 6750 section 5.2: tokens over TLS only.
+ * @returns whether it answers at all.
+ */
+export async function checkTransport(examination: Examination): Promise<boolean> {
+  const { baseUrl, visitor, report } = examination
+  const { protocol, hostname, port } = new URL(baseUrl)
+  const answer = await visitor.visit(`${baseUrl}/`)
+  if ('failed' in answer) {
+    report.fault('reachable', baseUrl, answer.failed, 'start the gateway, or give its public address')
+    return false
+  }
+  if (answer.status >= 300 && answer.status < 400)
+    report.fault(
+      'reachable',
+      baseUrl,
+      `it redirects to ${answer.header('location') ?? 'nowhere'}`,
+      'clients take the address as it is: give them (and baseUrl) the one that answers',
+    )
+  else report.ok('reachable', baseUrl, `answers ${answer.status}`)
+
+  if (protocol === 'http:') {
+    if (LOOPBACK.test(hostname)) report.ok('transport', baseUrl, 'plain http, on this machine only')
+    else
+      report.fault(
+        'transport',
+        baseUrl,
+        'plain http: whoever is on the way reads every token',
+        'serve https, by `tls` in gateway.yaml or by a proxy in front, and set baseUrl to it',
+      )
+    return true
+  }
+  await checkCertificate(examination)
+  if (port === '') await checkPlainHttp(examination, `http://${hostname}/`)
+  else
+    report.ok(
+      'transport',
+      baseUrl,
+      'https; on a port of its own, so there is no plain http address to look at',
+    )
+  return true
+}
+
+async function checkPlainHttp({ visitor, report }: Examination, url: string): Promise<void> {
+  const answer = await visitor.visit(url)
+  if ('failed' in answer) return report.ok('transport', url, `no plain http: ${answer.failed}`)
+  const location = answer.header('location') ?? ''
+  if (answer.status >= 301 && answer.status <= 308 && location.startsWith('https://'))
+    return report.ok('transport', url, `${answer.status} to ${location}`)
+  report.fault(
+    'transport',
+    url,
+    `plain http is answered with ${answer.status}`,
+    'let it redirect to https (308), or close the port: a client that sends a token there has lost it',
+  )
+}
+
+async function checkCertificate({ baseUrl, report, nowMs, authority }: Examination): Promise<void> {
+  const { hostname, port } = new URL(baseUrl)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const until = await new Promise<number | undefined>((resolve) => {
+    const socket = connect({
+      host,
+      port: port === '' ? 443 : Number(port),
+      timeout: TIMEOUT_MS,
+      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+      ...(authority === undefined ? {} : { ca: authority }),
+    })
+    const done = (value: number | undefined): void => {
+      socket.destroy()
+      resolve(value)
+    }
+    socket.once('secureConnect', () => done(Date.parse(socket.getPeerCertificate().valid_to)))
+    socket.once('error', () => done(undefined))
+    socket.once('timeout', () => done(undefined))
+  })
+  // The request before went through: what cannot be read a second time is a matter of chance.
+  if (until === undefined || Number.isNaN(until)) return
+  const days = Math.floor((until - nowMs()) / DAY_MS)
+  if (days < SOON_DAYS)
+    report.warn(
+      'certificate',
+      baseUrl,
+      `it expires in ${days} days`,
+      'renew it; the gateway takes the new one without a restart',
+    )
+  else report.ok('certificate', baseUrl, `good for ${days} days`)
+}

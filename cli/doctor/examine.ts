@@ -1,0 +1,57 @@
+import { checkChallenge } from './check-challenge.ts'
+import { checkClock } from './check-clock.ts'
+import { checkEndpoints } from './check-endpoints.ts'
+import { checkResource } from './check-resource.ts'
+import { checkServer } from './check-server.ts'
+import { checkTransport } from './check-transport.ts'
+import type { Report } from './checks.ts'
+import { findProtectedPath } from './find-protected-path.ts'
+import type { Visitor } from './visit.ts'
+
+/** What is examined, and from where. */
+export type Examination = {
+  /** The base URL, without a trailing slash. */
+  readonly baseUrl: string
+  /** The path of the resource below it; empty for the whole API. */
+  readonly resourcePath: string
+  /** A path that needs a token; undefined: one is looked for in /openapi.json. */
+  readonly protectedPath: string | undefined
+  readonly visitor: Visitor
+  readonly report: Report
+  readonly nowMs: () => number
+  /** Authorities in place of the public ones, PEM. */
+  readonly authority: string | undefined
+}
+
+/** Walks a gateway's discovery the way a client does that was given an address and nothing else. */
+export async function examine(examination: Examination): Promise<void> {
+  const { baseUrl, visitor, report } = examination
+  const transport = await checkTransport(examination)
+  if (!transport) return
+  const resource = await checkResource(examination)
+  if (resource === undefined) return
+  checkClock(resource.visit, examination)
+  for (const issuer of resource.issuers) {
+    const server = await checkServer(issuer, examination)
+    if (server === undefined) continue
+    await checkEndpoints(server, examination)
+    const unknown = resource.scopes.filter((scope) => !server.scopes.includes(scope))
+    if (unknown.length > 0)
+      report.fault(
+        'scopes',
+        server.url,
+        `${unknown.join(' ')}: asked for by the resource, unknown to the authorization server`,
+        'give both the same catalogue (config/scopes.yaml), or correct the policies',
+      )
+    else report.ok('scopes', server.url, `all ${resource.scopes.length} that the resource asks for are known`)
+  }
+  const path = await findProtectedPath(examination)
+  if (path === undefined)
+    return report.warn(
+      'challenge',
+      `${baseUrl}/openapi.json`,
+      'no path that needs a token was found there, so no challenge was looked at',
+      'say which one does: --path /api/courses',
+    )
+  await checkChallenge(path, { ...examination, metadataUrl: resource.visit.url, visitor })
+}

@@ -1,0 +1,117 @@
+import { Agent, request } from 'undici'
+
+/** What an address answered. */
+export type Visit = {
+  readonly url: string
+  readonly status: number
+  /** Small names; a repeated header is one value with commas. */
+  header(name: string): string | undefined
+  readonly text: string
+  /** The body when it is a JSON object. */
+  readonly json: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Why there is no answer, in words. */
+export type NoVisit = { readonly url: string; readonly failed: string }
+
+/** What to ask. */
+export type Question = {
+  readonly method?: 'GET' | 'POST' | 'OPTIONS'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Asks an address, once. Never throws, follows no redirect, and stops reading where nobody needs more. */
+export type Visitor = {
+  visit(url: string, question?: Question): Promise<Visit | NoVisit>
+  close(): Promise<void>
+}
+
+/** An answer may take so long. Milliseconds. */
+const TIMEOUT_MS = 10_000
+const MAX_BYTES = 1024 * 1024
+
+/** `authority`: PEM of the authorities that vouch for the servers, in place of the public ones. */
+export function createVisitor(authority: string | undefined): Visitor {
+  const agent = new Agent({
+    connect: { timeout: TIMEOUT_MS, ...(authority === undefined ? {} : { ca: authority }) },
+  })
+  return {
+    async visit(url, { method = 'GET', headers = {}, body } = {}) {
+      const signal = AbortSignal.timeout(TIMEOUT_MS)
+      try {
+        const answer = await request(url, {
+          method,
+          headers: { 'user-agent': 'scopegate-doctor', accept: 'application/json, */*;q=0.1', ...headers },
+          body: body ?? null,
+          dispatcher: agent,
+          signal,
+        })
+        const text = await readText(answer.body)
+        if (text === undefined) return { url, failed: `its answer is longer than ${MAX_BYTES} bytes` }
+        return {
+          url,
+          status: answer.statusCode,
+          header: (name) => {
+            const value = answer.headers[name]
+            return Array.isArray(value) ? value.join(', ') : value
+          },
+          text,
+          json: readObject(text),
+        }
+      } catch (error) {
+        return { url, failed: signal.aborted ? `no answer within ${TIMEOUT_MS / 1000} s` : explain(error) }
+      }
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of body) {
+    bytes += part.length
+    if (bytes > MAX_BYTES) return undefined
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there (connection refused)',
+  ECONNRESET: 'the connection was reset',
+  ENOTFOUND: 'the name has no address',
+  EAI_AGAIN: 'the name cannot be resolved now',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is signed by itself; name its authority with --ca',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate comes from an unknown authority; name it with --ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate comes from an unknown authority; name it with --ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate comes from an unknown authority; name it with --ca',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+}
+
+function explain(error: unknown): string {
+  const code = codeOf(error)
+  const reason = code === undefined ? undefined : REASONS[code]
+  if (reason !== undefined) return reason
+  const message = error instanceof Error ? error.message : String(error)
+  return code === undefined ? message : `${message} (${code})`
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if ('code' in error && typeof error.code === 'string') return error.code
+  return codeOf(error.cause)
+}
