@@ -117,7 +117,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const sessions = createWebsocketSessions({
     ...config.websockets,
     recheckMs: Math.min(config.tokenCache.maxTtlMs, config.tokenCache.ttlWithoutPushMs),
+    doubtMs: config.tokenCache.maxTtlMs,
     verdictOf: verdicts.verdictOf,
+    tickMs,
     pushed: (issuer) => channels?.hears(issuer) === true,
     nowMs: Date.now,
   })

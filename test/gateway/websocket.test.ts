@@ -23,7 +23,9 @@ type Under = GatewayUnderTest & { readonly live: WebsocketUpstream }
 async function start(
   t: Test,
   limits: { readonly maxSessions?: number; readonly maxSessionsPerCaller?: number } = {},
+  how: { readonly pushes?: boolean; readonly maxTtlMs?: number; readonly ttlWithoutPushMs?: number } = {},
 ): Promise<Under> {
+  const { pushes = true, ...ttls } = how
   const live = await startWebsocketUpstream()
   t.teardown(() => live.close())
   const under = await startGatewayUnderTest(t, {
@@ -35,10 +37,11 @@ async function start(
         { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', urls: [live.url] },
       ],
       websockets: { maxSessions: 1_000, maxSessionsPerCaller: 100, ...limits },
-      issuers: config.issuers.map(pushing),
+      issuers: pushes ? config.issuers.map(pushing) : config.issuers,
+      tokenCache: { ...config.tokenCache, ...ttls },
     }),
   })
-  await under.issuer.subscribed()
+  if (pushes) await under.issuer.subscribed()
   return { ...under, live }
 }
 
@@ -208,6 +211,53 @@ t.test('a revocation that was missed is noticed when the channel is back', async
   const one = await open(under, '/live/scoped', 'one')
   under.issuer.revoke('one', { push: false })
   under.issuer.dropSubscribers()
+  t.same(await one.closed, { code: 1008, reason: 'token revoked' })
+})
+
+t.test('a session ends when its issuer stays away, and does not end at the first hiccup', async (t) => {
+  const under = await start(t, {}, { pushes: false, maxTtlMs: 800, ttlWithoutPushMs: 100 })
+  const { issuer } = under
+  const failures = async (count: number) => {
+    let failed = 0
+    issuer.answerWith((response) => {
+      failed += 1
+      response.writeHead(500).end()
+    })
+    await until('failures', async () => failed >= count)
+  }
+  issuer.store('one', { scope: 'courses:read' })
+  const one = await open(under, '/live/scoped', 'one')
+  const nobody = await open(under, '/live/open')
+  await failures(2)
+  one.socket.send('still here')
+  await until('echo', async () => one.messages.length === 1)
+  issuer.answerWith(undefined)
+  const asked = issuer.asked.length
+  await until('an answer', async () => issuer.asked.length > asked)
+  one.socket.send('still here')
+  await until('echo', async () => one.messages.length === 2)
+  await failures(1)
+  t.same(await one.closed, { code: 1011, reason: 'token cannot be checked' })
+  nobody.socket.send('here')
+  await until('a session of nobody depends on no issuer', async () => nobody.messages.length === 1)
+  nobody.socket.close()
+})
+
+t.test('a revocation that was missed while nobody could be asked is noticed when somebody can', async (t) => {
+  const under = await start(t, {}, { ttlWithoutPushMs: 100 })
+  const { issuer } = under
+  issuer.store('one', { scope: 'courses:read' })
+  const one = await open(under, '/live/scoped', 'one')
+  let failed = 0
+  issuer.answerWith((response) => {
+    failed += 1
+    response.writeHead(500).end()
+  })
+  issuer.revoke('one', { push: false })
+  issuer.dropSubscribers()
+  await issuer.subscribed()
+  await until('asked in vain', async () => failed > 0)
+  issuer.answerWith(undefined)
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
 })
 

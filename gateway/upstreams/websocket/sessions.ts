@@ -1,7 +1,7 @@
 import type { Caller } from '../../identity/caller.ts'
-import type { TokenVerdicts } from '../../identity/token-verdicts.ts'
 import type { Refusal } from '../../refusal.ts'
 import type { WebsocketSession } from './session.ts'
+import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
 
 /** A session and what it depends on. */
 export type OpenSession = {
@@ -20,12 +20,11 @@ export type OpenSession = {
 }
 
 /** How many sessions there may be, and what says whether they may stay. `nowMs` is the wall clock. */
-export type WebsocketSessionsOptions = {
+export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number
   /** Where revocations do not arrive, tokens are asked about again this often. Milliseconds. */
   readonly recheckMs: number
-  readonly verdictOf: TokenVerdicts['verdictOf']
   /** Whether revocations of an issuer arrive right now. */
   readonly pushed: (issuer: string) => boolean
   readonly nowMs: () => number
@@ -61,7 +60,8 @@ const LONGEST_TIMER_MS = 2_147_483_647
 
 /** Keeps the sessions: how many, whose, and until when. */
 export function createWebsocketSessions(options: WebsocketSessionsOptions): WebsocketSessions {
-  const { maxSessions, maxSessionsPerCaller, verdictOf, nowMs } = options
+  const { maxSessions, maxSessionsPerCaller, nowMs } = options
+  const rechecks = createTokenRechecks(options)
   const sessions = new Map<OpenSession, NodeJS.Timeout | undefined>()
   const ofCaller = new Map<string, number>()
   let places = 0
@@ -87,7 +87,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         sessions.set(open, undefined)
         expireLater(open)
         // What was revoked while the upstream made up its mind met no session that could be closed.
-        void recheckOne(open)
+        rechecks.addNow(open)
         if (draining) open.session.close(GOING_AWAY, 'going away')
       },
       leave() {
@@ -98,6 +98,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         if (others === 0) ofCaller.delete(caller)
         else ofCaller.set(caller, others)
         if (opened === undefined) return
+        rechecks.forget(opened)
         clearTimeout(sessions.get(opened))
         sessions.delete(opened)
         if (draining && sessions.size === 0) drained.resolve()
@@ -105,37 +106,32 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
     }
   }
 
+  function closeExpired({ session, identity }: OpenSession): boolean {
+    if (identity === undefined || identity.caller.expiresAtSeconds * 1_000 > nowMs()) return false
+    session.close(POLICY_VIOLATION, 'token expired')
+    return true
+  }
+
   function expireLater(open: OpenSession): void {
-    if (open.identity === undefined) return
+    if (open.identity === undefined || closeExpired(open)) return
     const leftMs = open.identity.caller.expiresAtSeconds * 1_000 - nowMs()
-    if (leftMs <= 0) {
-      open.session.close(POLICY_VIOLATION, 'token expired')
-      return
-    }
     sessions.set(
       open,
       setTimeout(() => expireLater(open), Math.min(leftMs, LONGEST_TIMER_MS)),
     )
   }
 
-  async function recheckOne({ session, identity }: OpenSession): Promise<void> {
-    if (identity === undefined) return
-    try {
-      const verdict = await verdictOf(identity.token, identity.issuers)
-      if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
-      else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
-    } catch {
-      // Nobody can say right now. The session was allowed, and ends with its token at the latest.
-    }
-  }
-
   function recheck(): void {
-    for (const open of sessions.keys()) void recheckOne(open)
+    for (const open of sessions.keys()) rechecks.add(open)
   }
 
   const timer = setInterval(() => {
-    for (const open of sessions.keys())
-      if (open.identity !== undefined && !options.pushed(open.identity.caller.issuer)) void recheckOne(open)
+    for (const open of sessions.keys()) {
+      const { identity } = open
+      // The wall clock may have been set since the timer was.
+      if (identity === undefined || closeExpired(open)) continue
+      if (!options.pushed(identity.caller.issuer) || rechecks.isInDoubt(open)) rechecks.add(open)
+    }
   }, options.recheckMs).unref()
 
   return {

@@ -1,0 +1,127 @@
+import t from 'tap'
+import type { Verdict } from '../../../../gateway/identity/verdict.ts'
+import type { OpenSession } from '../../../../gateway/upstreams/websocket/sessions.ts'
+import { createTokenRechecks } from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+
+const GOOD: Verdict = { active: true, caller: aCaller({}) }
+const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
+
+function setUp() {
+  const asked: string[] = []
+  const closed: string[] = []
+  const now = { ms: 0 }
+  let answer: (token: string) => Verdict | Promise<Verdict> = () => GOOD
+  const rechecks = createTokenRechecks({
+    verdictOf: (token) => {
+      asked.push(token)
+      return answer(token)
+    },
+    doubtMs: 30_000,
+    tickMs: () => now.ms,
+  })
+  const session = (token: string, mayStay = true): OpenSession => ({
+    session: {
+      close: (code: number, reason: string) => closed.push(`${token} ${code} ${reason}`),
+    } as unknown as OpenSession['session'],
+    identity: { token, issuers: [], caller: aCaller({}), mayStay: () => mayStay },
+  })
+  return {
+    rechecks,
+    asked,
+    closed,
+    now,
+    session,
+    answerWith: (how: typeof answer) => {
+      answer = how
+    },
+    settle: async () => {
+      for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+const away = (): Promise<Verdict> => Promise.reject(new Error('nobody can say'))
+
+t.test(
+  'a session whose token nobody can say anything about is closed, but not at the first hiccup',
+  async (t) => {
+    const { rechecks, closed, now, session, answerWith, settle } = setUp()
+    const open = session('one')
+    answerWith(away)
+    for (now.ms = 0; now.ms < 30_000; now.ms += 5_000) {
+      rechecks.add(open)
+      await settle()
+      t.same(closed, [], `${now.ms} ms`)
+      t.equal(rechecks.isInDoubt(open), true)
+    }
+    rechecks.add(open)
+    await settle()
+    t.same(closed, ['one 1011 token cannot be checked'])
+  },
+)
+
+t.test('one answer ends the doubt, and the next one begins anew', async (t) => {
+  const { rechecks, closed, now, session, answerWith, settle } = setUp()
+  const open = session('one')
+  answerWith(away)
+  rechecks.add(open)
+  await settle()
+  now.ms = 29_000
+  answerWith(() => GOOD)
+  rechecks.add(open)
+  await settle()
+  t.equal(rechecks.isInDoubt(open), false)
+  answerWith(away)
+  now.ms = 40_000
+  rechecks.add(open)
+  await settle()
+  t.same(closed, [])
+  now.ms = 70_000
+  rechecks.add(open)
+  await settle()
+  t.same(closed, ['one 1011 token cannot be checked'])
+})
+
+t.test('the doubt counts from when nobody answered, however long the silence took', async (t) => {
+  const { rechecks, closed, now, session, answerWith, settle } = setUp()
+  const open = session('one')
+  const silence = Promise.withResolvers<Verdict>()
+  answerWith(() => silence.promise)
+  rechecks.add(open)
+  now.ms = 30_000
+  silence.reject(new Error('too late'))
+  await settle()
+  t.same(closed, ['one 1011 token cannot be checked'])
+})
+
+t.test('a revoked token and one that no longer suffices are closed at once', async (t) => {
+  const { rechecks, closed, session, answerWith, settle } = setUp()
+  answerWith((token) => (token === 'bad' ? BAD : GOOD))
+  for (const open of [session('bad'), session('poor', false), session('good')]) rechecks.add(open)
+  rechecks.add({ ...session('nobody'), identity: undefined })
+  await settle()
+  t.same(closed, ['bad 1008 token revoked', 'poor 1008 no longer allowed'])
+})
+
+t.test(
+  'thousands of sessions ask a few at a time, each once, and those that are over not at all',
+  async (t) => {
+    const { rechecks, asked, closed, session, answerWith, settle } = setUp()
+    const waiting: (() => void)[] = []
+    answerWith(() => new Promise((resolve) => waiting.push(() => resolve(GOOD))))
+    const opens = Array.from({ length: 1_000 }, (_, index) => session(String(index)))
+    for (const open of [...opens, ...opens]) rechecks.add(open)
+    let most = 0
+    rechecks.forget(opens.at(-1) as OpenSession)
+    while (waiting.length > 0) {
+      most = Math.max(most, waiting.length)
+      for (const answer of waiting.splice(0)) answer()
+      await settle()
+    }
+    t.ok(most <= 16, `${most} at once`)
+    t.ok(asked.length <= 999 + 16, `${asked.length}: only what was on its way is asked again`)
+    t.equal(new Set(asked).size, 999)
+    t.same(closed, [])
+  },
+)
