@@ -35,18 +35,6 @@ export function formatChallenge(challenge: Challenge): string {
   return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
 }
 
-const DPOP_TOO = formatChallenge({ scheme: 'DPoP' })
-
-/**
- * Writes the value of `WWW-Authenticate` where tokens of both schemes are taken: beside a Bearer challenge, which comes first
- * for clients that read one, stands one for DPoP. Whoever uses DPoP is told of that alone, and not led away from it.
- * Source: RFC 9449 section 7.1.
- */
-export function formatChallenges(challenge: Challenge): string {
-  const first = formatChallenge(challenge)
-  return challenge.scheme === 'DPoP' ? first : `${first}, ${DPOP_TOO}`
-}
-
 /** RFC 6750 section 3: error_description holds %x20-21 / %x23-5B / %x5D-7E, so no quote and no backslash. */
 function quotable(text: string): string {
   return text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')

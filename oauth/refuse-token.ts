@@ -1,4 +1,4 @@
-import { type Challenge, formatChallenges } from './challenge.ts'
+import { type Challenge, formatChallenge } from './challenge.ts'
 
 /** What a resource answers to a token that it does not take. */
 export type TokenRefusal = {
@@ -30,9 +30,13 @@ export function refuseToken(
     readonly scope?: string
     readonly resourceMetadata: string
     readonly scheme?: 'Bearer' | 'DPoP'
+    /** A second challenge says that the token is for DPoP. RFC 9449 section 7.2. */
+    readonly offersDpop?: boolean
   },
 ): TokenRefusal {
-  const challenge = formatChallenges({ error, errorDescription: description, ...told })
+  const { offersDpop = false, ...rest } = told
+  const refused = formatChallenge({ error, errorDescription: description, ...rest })
+  const challenge = offersDpop ? `${refused}, ${formatChallenge({ scheme: 'DPoP' })}` : refused
   const { scope } = told
   return { status: STATUS[error], error, description, challenge, ...(scope === undefined ? {} : { scope }) }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { formatChallenges } from '../../oauth/challenge.ts'
+import { formatChallenge } from '../../oauth/challenge.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
@@ -59,11 +59,10 @@ export function userinfoHandler(options: UserinfoOptions) {
     const isBound = owner.keyThumbprint !== undefined
     if (scheme === 'Bearer')
       return isBound
-        ? refuseToken(
-            'invalid_token',
-            'The access token is bound to a key. Send it as DPoP, with a proof.',
-            told,
-          )
+        ? refuseToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
+            ...told,
+            offersDpop: true,
+          })
         : undefined
     if (!isBound)
       return refuseToken('invalid_token', 'The access token is bound to no key. Send it as Bearer.', {
@@ -106,7 +105,7 @@ function noToken(issuer: string): OAuthRefusal {
     status: 401,
     error: 'unauthorized',
     description: 'Send an access token: Authorization: Bearer <ACCESS_TOKEN>.',
-    challenge: formatChallenges({ resourceMetadata: protectedResourceMetadataUrl(issuer) }),
+    challenge: formatChallenge({ resourceMetadata: protectedResourceMetadataUrl(issuer) }),
   }
 }
 

@@ -169,8 +169,7 @@ function ownComponents(
     }),
     headers: merged('headers', {
       'WWW-Authenticate': {
-        description:
-          'A challenge for Bearer tokens and one for DPoP, or that for DPoP alone. RFC 6750 section 3, RFC 9449 section 7.1, RFC 9728 section 5.1.',
+        description: 'A Bearer challenge. RFC 6750 section 3, RFC 9728 section 5.1.',
         schema: { type: 'string' },
       },
       'Retry-After': {

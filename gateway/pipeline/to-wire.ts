@@ -1,4 +1,4 @@
-import { formatChallenges } from '../../oauth/challenge.ts'
+import { formatChallenge } from '../../oauth/challenge.ts'
 import type { GatewayErrorCode } from '../../oauth/error-body.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Refusal } from '../refusal.ts'
@@ -92,7 +92,8 @@ export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
       return tokenMissing(refusal.anonymous, refusal.needed, resourceMetadata)
     case 'token_invalid': {
       const description = describeTokenFault(refusal.fault, options.tokenEndpoint, scheme)
-      return refuseToken('invalid_token', description, { resourceMetadata, scheme })
+      const offersDpop = refusal.fault.reason === 'proof_missing'
+      return refuseToken('invalid_token', description, { resourceMetadata, scheme, offersDpop })
     }
     case 'proof_invalid':
       return refuseToken('invalid_dpop_proof', describeProofFault(refusal.fault), {
@@ -150,13 +151,13 @@ function tokenMissing(
 ): Wire {
   const description = 'This address needs an access token: Authorization: Bearer <access token>.'
   if (anonymous === 'deny')
-    return { status: 401, error: 'unauthorized', description, challenge: formatChallenges({}) }
+    return { status: 401, error: 'unauthorized', description, challenge: formatChallenge({}) }
   const scope = needed.join(' ')
   return {
     status: 401,
     error: 'unauthorized',
     description,
-    challenge: formatChallenges({ resourceMetadata, ...(scope === '' ? {} : { scope }) }),
+    challenge: formatChallenge({ resourceMetadata, ...(scope === '' ? {} : { scope }) }),
     ...(scope === '' ? {} : { scope }),
   }
 }

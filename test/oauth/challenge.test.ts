@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatChallenge, formatChallenges } from '../../oauth/challenge.ts'
+import { formatChallenge } from '../../oauth/challenge.ts'
 
 t.test('formatChallenge() can not be broken out of by a quote, a backslash or a line break', async (t) => {
   const value = formatChallenge({ error: 'invalid_token', errorDescription: 'a" b\\ c\r\nSet-Cookie: x é' })
@@ -22,15 +22,5 @@ t.test(
       }),
       'Bearer error="insufficient_scope", error_description="More is needed.", scope="courses:read courses:write", resource_metadata="https://api.example/.well-known/oauth-protected-resource"',
     )
-  },
-)
-
-t.test(
-  '§7.1 RFC 9449: formatChallenges() adds one for DPoP behind a Bearer one, and nothing to one for DPoP',
-  async (t) => {
-    const dpop = 'DPoP algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"'
-    t.equal(formatChallenges({}), `Bearer, ${dpop}`)
-    t.equal(formatChallenges({ scope: 'a' }), `Bearer scope="a", ${dpop}`)
-    t.equal(formatChallenges({ scheme: 'DPoP' }), dpop)
   },
 )

@@ -59,13 +59,10 @@ t.test('class 55: a route that lets nobody in lets nobody in', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const challenged = await raw(get('/api/challenged', FORGED))
   t.match(challenged, /^HTTP\/1\.1 401 /)
-  t.match(
-    challenged,
-    /^www-authenticate: Bearer scope="orders:read", resource_metadata="[^"]+", DPoP algs="ES256 [^"]+"\r$/im,
-  )
+  t.match(challenged, /^www-authenticate: Bearer scope="orders:read", resource_metadata="[^"]+"\r$/im)
   const denied = await raw(get('/api/denied', FORGED))
   t.match(denied, /^HTTP\/1\.1 401 /)
-  t.match(denied, /^www-authenticate: Bearer, DPoP algs="ES256 [^"]+"\r$/im)
+  t.match(denied, /^www-authenticate: Bearer\r$/im)
   t.equal(upstream.requests.length, 0)
 })
 

@@ -59,7 +59,7 @@ t.test('a table of bad tokens: none is accepted, none reaches the upstream', asy
       t.equal(body['error'], 'invalid_token')
       t.match(
         challenge,
-        /^Bearer error="invalid_token", error_description="[^"]+", resource_metadata="http:\/\/api\.test\/[^"]+", DPoP algs="ES256 [^"]+"$/,
+        /^Bearer error="invalid_token", error_description="[^"]+", resource_metadata="http:\/\/api\.test\//,
       )
       if (row.answer !== 'any_401')
         t.equal(

@@ -76,31 +76,6 @@ t.test('class 54: no Host, forwarding header, path or token finds its way into a
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('RFC 9449 §7.1: beside every Bearer challenge stands one for DPoP', async (t) => {
-  const { raw, issuer, gateway } = await startGatewayUnderTest(t)
-  const powerless = issuer.store('powerless', { scope: 'posts:read' })
-  const metadata = await fetch(`${gateway.url}/.well-known/oauth-protected-resource`)
-  const algs = parseObject(await metadata.text())['dpop_signing_alg_values_supported']
-  const beside = `, DPoP algs="${(algs as readonly string[]).join(' ')}"`
-  const rows: readonly (readonly [status: number, target: string, ...lines: readonly string[]])[] = [
-    [401, '/api/challenged'],
-    [401, '/api/denied'],
-    [401, '/api/courses', 'Authorization: Bearer unknown'],
-    [401, '/api/courses', 'Authorization: Bearer a b'],
-    [401, '/api/courses', 'Authorization: Basic YTpi'],
-    [403, '/api/courses', `Authorization: Bearer ${powerless}`],
-    [400, '/api/courses?access_token=x'],
-    [400, '/api/courses', 'Authorization: Bearer a', 'Authorization: Bearer a'],
-  ]
-  for (const [status, target, ...lines] of rows) {
-    const { status: answered, challenge } = await challengeOf(raw, target, lines)
-    t.equal(answered, status, `${target} ${lines}`)
-    t.match(challenge, /^Bearer/, `${target} ${lines}: whoever reads the first one reads that`)
-    t.ok(challenge.endsWith(beside), challenge)
-    t.doesNotThrow(() => parseChallenge(challenge))
-  }
-})
-
 t.test(
   'RFC 9449 §7.1: whoever sends DPoP is challenged in that scheme alone, however broken it is',
   async (t) => {

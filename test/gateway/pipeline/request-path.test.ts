@@ -118,11 +118,7 @@ t.test('each row says the status, the error code, the headers and the decision',
     if (challenge !== undefined) t.match(challenge, 'resource_metadata="https://m"')
   }
   const bareChallenge = answerTo({ refused: 'token_missing', anonymous: 'deny', needed: ['a'] })
-  t.match(
-    bareChallenge.headers.get('www-authenticate'),
-    /^Bearer, DPoP algs="[^"]+"$/,
-    '`deny` tells nothing',
-  )
+  t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` tells nothing')
 })
 
 t.test('every reason of an invalid token has one row, with its decision', async (t) => {
