@@ -1,9 +1,9 @@
-import { type Document, isAlias, isScalar, visit, type YAMLMap } from 'yaml'
+import { type Document, isAlias, isMap, isScalar, visit, type YAMLMap } from 'yaml'
 import { keyText, type YamlRange } from './yaml-places.ts'
 
 /** A part of YAML that is not read, and what to write instead. */
 export type RefusedYaml = {
-  readonly number: '015' | '016'
+  readonly number: '015' | '016' | '019'
   readonly message: string
   readonly hint: string
   readonly range: YamlRange
@@ -13,36 +13,59 @@ export type RefusedYaml = {
 
 /**
  * Finds what two readers of a file would read differently: duplicate keys (015); anchors, aliases, merge keys, tags,
- * directives and keys that are not text (016).
+ * directives and keys that are not text (016); texts that need other quotes, or any (019).
  */
-export function findRefusedYaml(document: Document.Parsed): readonly RefusedYaml[] {
+export function findRefusedYaml(document: Document.Parsed, text: string): readonly RefusedYaml[] {
   const found: RefusedYaml[] = []
-  const refuse = (range: readonly number[] | null | undefined, message: string, hint: string) =>
-    found.push({ number: '016', message, hint, range: toRange(range) })
+  const refuse = (range: YamlRange, message: string, hint: string, number: '016' | '019' = '016') =>
+    found.push({ number, message, hint, range })
+  const anchors = new Set<string>()
   if (document.directives?.yaml.explicit === true)
     refuse([0, 5], 'directives are not read', 'remove this line')
   visit(document, {
-    Alias: (_, { range, source }) => {
-      const message = 'a value that starts with * is an alias, and aliases are not read'
-      refuse(range, message, `write "*${source}" if you mean the text, or repeat the value`)
-    },
     Node: (_, node) => {
-      if (isAlias(node)) return
-      const { anchor, tag, range } = node
-      if (anchor !== undefined)
-        refuse(range, `&${anchor} is an anchor, and anchors are not read`, 'remove it, or quote the value')
-      else if (tag !== undefined)
+      if (isAlias(node)) {
+        const quoted = `write "*${node.source}"`
+        if (anchors.has(node.source))
+          refuse(
+            toRange(node.range),
+            'a value that starts with * is an alias, and aliases are not read',
+            `repeat the value, or ${quoted} if you mean the text`,
+          )
+        else refuse(toRange(node.range), 'a value that starts with * needs quotes', quoted, '019')
+        return
+      }
+      if (isScalar(node) && node.type === 'PLAIN' && /^[“”„‟‘’‚«»]/u.test(node.source ?? '')) {
+        const [, inner = ''] = /^.(.*?)[“”„‟‘’‚«»]?$/su.exec(node.source ?? '') ?? []
         refuse(
-          range,
-          `this value carries the tag ${tag.replace('tag:yaml.org,2002:', '!!')}, and tags are not read`,
-          'remove the tag',
+          toRange(node.range),
+          `${node.source?.charAt(0)} is no quotation mark to YAML`,
+          `write "${inner}"`,
+          '019',
         )
-    },
-    Map: (_, map) => {
-      found.push(...checkKeys(map))
+        return
+      }
+      const { anchor, tag, range } = node
+      if (anchor !== undefined) {
+        anchors.add(anchor)
+        const place = findProperty(text, `&${anchor}`, range)
+        refuse(place, `&${anchor} is an anchor, and anchors are not read`, 'remove it, or quote the value')
+      } else if (tag !== undefined) {
+        const written = tag.replace('tag:yaml.org,2002:', '!!')
+        const place = findProperty(text, written, range)
+        refuse(place, `this value carries the tag ${written}, and tags are not read`, 'remove the tag')
+      }
+      // What the parser made of a file that it could not read has keys that nobody wrote.
+      if (isMap(node) && document.errors.length === 0) for (const one of checkKeys(node)) found.push(one)
     },
   })
   return found
+}
+
+/** Anchors and tags stand before the value that they belong to; the range of a node is that of its value. */
+function findProperty(text: string, written: string, range: readonly number[] | null | undefined): YamlRange {
+  const start = text.lastIndexOf(written, range?.[0] ?? 0)
+  return start === -1 ? toRange(range) : [start, start + written.length]
 }
 
 function checkKeys(map: YAMLMap): readonly RefusedYaml[] {

@@ -1,8 +1,11 @@
 import { type Document, isMap, isScalar, isSeq, parseAllDocuments } from 'yaml'
 import { type Diagnostic, diagnostic, type Place, wholeFile } from './diagnostic.ts'
+import { MAX_OF_A_KIND } from './limit-kinds.ts'
+import { placeFinder } from './place-finder.ts'
 import { type CodeLetter, readTextFile } from './read-text-file.ts'
 import { findRefusedYaml } from './refused-yaml.ts'
 import type { TextSource } from './text-source.ts'
+import { findUnreadable } from './unreadable-characters.ts'
 import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-places.ts'
 import { explainYamlError } from './yaml-syntax.ts'
 
@@ -19,7 +22,6 @@ export type YamlDocument = {
 
 type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
 
-const MAX_REPORTED = 50 // of one kind in one file; nobody reads more in one go
 const MAX_STUMBLES = 4_000 // errors of the parser over all rounds; each costs time, and after so many the rest can wait
 const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
 
@@ -32,22 +34,19 @@ export function readYamlFile(file: string, naming: Naming, source?: TextSource):
 /** Parses YAML 1.2 (core schema), one document to a file. What `findRefusedYaml` names is an error. */
 export function parseYaml(text: string, { shownAs, letter }: Naming): YamlDocument {
   const at = placeFinder(text, shownAs)
-  const control = /(?![\t\n\r])\p{Cc}|\r(?!\n)/u.exec(text)
-  if (control !== null) {
-    const name = `U+${control[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
-    const message = `the control character ${name} stands here`
-    return unusable(shownAs, [
-      diagnostic(`${letter}004`, message, at([control.index, control.index + 1]), { hint: 'remove it' }),
-    ])
-  }
+  const unreadable = findUnreadable(text, letter, at)
+  if (unreadable.length > 0) return unusable(shownAs, unreadable)
   const [document, second] = parseDocuments(text)
   if (document === undefined || isEmpty(document)) {
     return unusable(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
   }
   const diagnostics = [...findSyntaxErrors(document, text, letter, at)]
   const told = new Set(diagnostics.map((one) => one.place.line))
-  for (const one of findRefusedYaml(document).slice(0, MAX_REPORTED)) {
-    if (told.has(at(one.range).line)) continue
+  for (const one of findRefusedYaml(document, text)) {
+    if (told.size >= MAX_OF_A_KIND) break
+    const { line } = at(one.range)
+    if (told.has(line)) continue
+    told.add(line)
     const related = one.first === undefined ? [] : [{ message: 'it was here first', place: at(one.first) }]
     diagnostics.push(
       diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
@@ -65,7 +64,7 @@ export function parseYaml(text: string, { shownAs, letter }: Naming): YamlDocume
     file: shownAs,
     value: document.errors.length > 0 ? undefined : toPlain(document.contents),
     diagnostics,
-    placeOf: (path, part = 'value') => at(findRange(document.contents, path, part)),
+    placeOf: (path, part = 'value') => at(() => findRange(document.contents, path, part)),
   }
 }
 
@@ -104,7 +103,7 @@ function findSyntaxErrors(
   let rest = text
   let { errors } = document
   let stumbles = 0
-  const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_REPORTED
+  const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_OF_A_KIND
   for (let round = 0; round < rounds; round++) {
     const [error] = errors
     if (error === undefined) break
@@ -122,22 +121,6 @@ function findSyntaxErrors(
     errors = parseDocuments(rest)[0]?.errors ?? []
   }
   return diagnostics
-}
-
-/** Lines end with LF or CRLF; columns count characters, not UTF-16 units. */
-function placeFinder(text: string, file: string): (range: YamlRange) => Place {
-  const starts = [0, ...Array.from(text.matchAll(/\n/g), (match) => match.index + 1)]
-  return ([start, end]) => {
-    const index = Math.max(
-      0,
-      starts.findLastIndex((one) => one <= start),
-    )
-    const lineStart = starts[index] ?? 0
-    const content = text.slice(lineStart, (starts[index + 1] ?? text.length + 1) - 1).replace(/\r$/, '')
-    const column = [...content.slice(0, start - lineStart)].length + 1
-    const length = [...content.slice(start - lineStart, end - lineStart)].length
-    return { file, line: index + 1, column, length: Math.max(1, length), text: content }
-  }
 }
 
 function toPlain(node: unknown): unknown {

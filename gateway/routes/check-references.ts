@@ -51,6 +51,11 @@ function checkScope(
   catalogue: ScopeCatalogue | undefined,
 ): Diagnostic[] {
   if (catalogue === undefined || typeof name !== 'string' || name === '' || catalogue.has(name)) return []
+  if (/[\s,]/.test(name.trim())) {
+    const several = name.split(/[\s,]+/).filter(Boolean)
+    const hint = `each scope is an item of its own: write ${several.join(', ')}`
+    return [diagnostic('P201', `${JSON.stringify(name)} is not one scope`, document.placeOf(path), { hint })]
+  }
   const near = suggest(name, catalogue.keys())
   const hint =
     near === undefined ? 'add it to the catalogue, or name one of its scopes' : `did you mean "${near}"?`

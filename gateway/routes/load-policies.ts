@@ -4,6 +4,7 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { type Diagnostic, hasErrors, sortDiagnostics } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import { runAtOnce, type Steps } from '../../runtime/in-steps.ts'
+import { limitKinds } from '../../runtime/limit-kinds.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
 import { checkInternalPaths } from './check-internal-paths.ts'
@@ -86,7 +87,7 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
   yield
   diagnostics.push(
     ...findSameNames('P303', 'policy', documents.flatMap(policyName)),
-    ...findConflicts(claims),
+    ...limitKinds(findConflicts(claims)),
   )
   const own = documents.flatMap(policyName)
   const testFiles =
@@ -112,9 +113,9 @@ function checkDocument(
   const references = checkReferences(document, { catalogue: options.catalogue, upstreams: options.upstreams })
   const { claims, diagnostics } = readClaims(document)
   const names = findSameNames('P304', 'route', routeNames(document))
-  // Where the syntax already complained, the shape has nothing to add.
-  const told = new Set(document.diagnostics.map((one) => `${one.place.line}:${one.place.column}`))
-  const rest = [
+  // Where the syntax already complained, nobody knows what was meant.
+  const told = new Set(document.diagnostics.map((one) => one.place.line))
+  const rest = limitKinds([
     ...shape,
     ...references,
     ...diagnostics,
@@ -122,8 +123,8 @@ function checkDocument(
     ...checkInternalPaths(document, options.authorizationServers ?? NONE),
     ...names,
     ...checkWebsockets(document),
-  ]
-  return { claims, diagnostics: rest.filter((one) => !told.has(`${one.place.line}:${one.place.column}`)) }
+  ])
+  return { claims, diagnostics: rest.filter((one) => !told.has(one.place.line)) }
 }
 
 function testsOf(document: YamlDocument): readonly PolicyTest[] {

@@ -20,7 +20,7 @@ const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]{0,63})\}$/
  * the canonical form that requests are brought into before they are matched, else no request could ever reach the route.
  */
 export function parsePathTemplate(path: string): PathTemplate | TemplateProblem {
-  if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "/${path}"` }
+  if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "${withSlash(path)}"` }
   if (path.length > 2048) return { problem: 'the path is longer than 2048 characters' }
   const parts = path.slice(1).split('/')
   const below = parts.at(-1) === '**'
@@ -41,6 +41,11 @@ export function parsePathTemplate(path: string): PathTemplate | TemplateProblem 
   return { segments, below }
 }
 
+/** Of an address, the path is what stands here. */
+function withSlash(path: string): string {
+  return /^[a-z]+:\/\/[^/]*(\/.*)?$/i.exec(path)?.[1] ?? `/${path}`
+}
+
 function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProblem {
   const parameter = PARAMETER.exec(part)?.[1]
   if (parameter !== undefined) return { parameter }
@@ -53,12 +58,24 @@ function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProb
   if (part.startsWith(':'))
     return { problem: `"${part}" would be taken literally`, hint: `write {${part.slice(1)}}` }
   if (part.includes('*'))
-    return { problem: `"${part}" is not a segment: there are no other wildcards than a last **` }
+    return {
+      problem: `"${part}" is not a segment: there are no other wildcards than a last **`,
+      hint:
+        part !== '*'
+          ? undefined
+          : isLast
+            ? 'write ** for everything below, or {name} for one segment'
+            : 'write {name}',
+    }
   if (/[{}]/.test(part)) {
+    const name = /^\{?([A-Za-z_][A-Za-z0-9_-]{0,63})\}?$/.exec(part)?.[1]
     return {
       problem: `"${part}" is not a segment: a {parameter} is a whole segment, its name made of letters, digits and _`,
+      hint: name === undefined ? undefined : `write {${name.replaceAll('-', '_')}}`,
     }
   }
+  const angled = /^<([A-Za-z_][A-Za-z0-9_]{0,63})>$/.exec(part)?.[1]
+  if (angled !== undefined) return { problem: `"${part}" is not a segment`, hint: `write {${angled}}` }
   if (part === '.' || part === '..')
     return { problem: 'dot segments are resolved before a route is looked for' }
   if (/[?#]/.test(part))

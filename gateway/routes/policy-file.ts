@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { compileShape, type Violation } from '../../runtime/check-shape.ts'
+import { compileShape } from '../../runtime/check-shape.ts'
+import type { Violation } from '../../runtime/shape-words.ts'
 import { TimeoutText } from '../../runtime/value-shapes.ts'
 import {
   Anonymous,
@@ -61,10 +62,24 @@ function explain({
   path,
   value,
 }: Violation): { number: string; message: string; hint?: string } | undefined {
-  if (error.keyword !== 'type') return undefined
   const key = path.at(-1)
+  if (error.keyword === 'enum' && path.at(-2) === 'methods' && /^(?:\*|all|any)$/i.test(String(value))) {
+    return {
+      number: '102',
+      message: `${JSON.stringify(value)} is no method, and there is no word for all of them`,
+      hint: 'name each method',
+    }
+  }
+  if (error.keyword !== 'type') return undefined
   if (key === 'scopes' && (typeof value === 'string' || isTexts(value))) {
-    const list = `[${typeof value === 'string' ? value : value.join(', ')}]`
+    const list = `[${
+      typeof value === 'string'
+        ? value
+            .split(/[\s,]+/)
+            .filter(Boolean)
+            .join(', ')
+        : value.join(', ')
+    }]`
     return {
       number: '107',
       message: 'a bare list of scopes could mean every one of them or any one of them',

@@ -76,7 +76,6 @@ t.test(
       t.strictSame(
         error.diagnostics.map((one) => [one.code, one.place.line, one.place.column]),
         [
-          ['C103', 1, 1],
           ['C105', 1, 10],
           ['C104', 2, 34],
           ['C101', 3, 1],

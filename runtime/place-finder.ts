@@ -1,0 +1,49 @@
+import type { Place } from './diagnostic.ts'
+import type { YamlRange } from './yaml-places.ts'
+
+type Found = Pick<Place, 'line' | 'column' | 'length' | 'text'>
+
+/**
+ * Turns stretches of a text into places. Lines end with LF or CRLF; columns count characters, not UTF-16 units.
+ * A place is worked out when somebody looks at it: a check makes many and shows few.
+ */
+export function placeFinder(text: string, file: string): (range: YamlRange | (() => YamlRange)) => Place {
+  const starts = [0]
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+  return (range) => {
+    let found: Found | undefined
+    const look = (): Found => {
+      found ??= find(text, starts, typeof range === 'function' ? range() : range)
+      return found
+    }
+    return {
+      file,
+      get line() {
+        return look().line
+      },
+      get column() {
+        return look().column
+      },
+      get length() {
+        return look().length
+      },
+      get text() {
+        return look().text
+      },
+    }
+  }
+}
+
+function find(text: string, starts: readonly number[], [start, end]: YamlRange): Found {
+  let [low, high] = [0, starts.length - 1]
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((starts[middle] ?? 0) <= start) low = middle
+    else high = middle - 1
+  }
+  const lineStart = starts[low] ?? 0
+  const line = text.slice(lineStart, (starts[low + 1] ?? text.length + 1) - 1).replace(/\r$/, '')
+  const column = [...line.slice(0, start - lineStart)].length + 1
+  const length = [...line.slice(start - lineStart, end - lineStart)].length
+  return { line: low + 1, column, length: Math.max(1, length), text: line }
+}

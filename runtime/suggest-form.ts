@@ -1,0 +1,87 @@
+/** What to write when the value is right and its kind is not; undefined when nobody can know. */
+export function suggestKind(wanted: unknown, value: unknown): string | undefined {
+  if (wanted === 'boolean') return suggestBoolean(value)
+  if (value === null) return 'give it a value'
+  if (wanted === 'string' && (typeof value === 'number' || typeof value === 'boolean'))
+    return `write "${value}"`
+  if ((wanted === 'integer' || wanted === 'number') && typeof value === 'string')
+    return /^\d+$/.test(value.trim()) ? `write ${value.trim()} without quotes` : undefined
+  if (wanted === 'array' && typeof value === 'string')
+    return `write [${value
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .join(', ')}]`
+  if (wanted === 'array' && typeof value === 'number') return `write [${value}]`
+  if (wanted === 'array' && typeof value === 'object') return 'begin each item with "- "'
+  if (wanted === 'object' && typeof value === 'string' && /^[\w-]+:\S/.test(value))
+    return 'a key needs a space after its colon'
+  if (wanted === 'object' && Array.isArray(value) && value.length === 1) return 'leave out its "- "'
+  return undefined
+}
+
+/** YAML 1.1 knew many words for these; YAML 1.2 knows two. */
+function suggestBoolean(value: unknown): string | undefined {
+  if (value === 1 || isOneOf(value, ['yes', 'on', 'y', 'true', '1'])) return 'write true'
+  if (value === 0 || isOneOf(value, ['no', 'off', 'n', 'false', '0'])) return 'write false'
+  return undefined
+}
+
+function isOneOf(value: unknown, words: readonly string[]): boolean {
+  return typeof value === 'string' && words.includes(value.toLowerCase())
+}
+
+/** What to write when a choice has the right letters and the wrong kind, e.g. "503" instead of 503. */
+export function suggestChoice(value: unknown, choices: readonly unknown[]): string | undefined {
+  const same = choices.find((one) => typeof one !== typeof value && String(one) === String(value))
+  if (same === undefined) return undefined
+  return typeof same === 'string' ? `write "${same}"` : `write ${same} without quotes`
+}
+
+/** What a text that is nearly a duration or a size was meant to be, as far as `pattern` takes it. */
+export function suggestText(value: unknown, pattern: unknown): string | undefined {
+  if ((typeof value !== 'string' && typeof value !== 'number') || typeof pattern !== 'string')
+    return undefined
+  const text = String(value).trim()
+  const name = text
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, '-')
+    .replace(/^[^a-z]+|-+$/g, '')
+  const [, count = '', unit = ''] = /^(\d+)\s*([A-Za-z]*)$/.exec(text) ?? []
+  const units = count === '' ? [] : (UNITS[unit.toLowerCase()] ?? [])
+  const form = new RegExp(pattern, 'u')
+  const found = [text, ...units.map((one) => `${count}${one}`), name].find((one) => form.test(one))
+  return found === undefined || found === value ? undefined : `did you mean ${found}?`
+}
+
+/** What people write for units, and what it may have meant, the likeliest first. */
+const UNITS: Readonly<Record<string, readonly string[]>> = {
+  '': ['s'],
+  ms: ['ms'],
+  msec: ['ms'],
+  s: ['s'],
+  sec: ['s'],
+  secs: ['s'],
+  second: ['s'],
+  seconds: ['s'],
+  m: ['m', 'MiB'],
+  min: ['m'],
+  mins: ['m'],
+  minute: ['m'],
+  minutes: ['m'],
+  h: ['h'],
+  hr: ['h'],
+  hour: ['h'],
+  hours: ['h'],
+  d: ['d'],
+  day: ['d', '24h'],
+  days: ['d'],
+  b: ['B'],
+  k: ['KiB'],
+  kb: ['KiB'],
+  kib: ['KiB'],
+  mb: ['MiB'],
+  mib: ['MiB'],
+  g: ['GiB'],
+  gb: ['GiB'],
+  gib: ['GiB'],
+}

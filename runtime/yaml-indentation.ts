@@ -1,0 +1,127 @@
+import { missingColon, missingSpace } from './yaml-colons.ts'
+import {
+  indentOf,
+  type Line,
+  lineAfter,
+  lineAt,
+  problem,
+  type SyntaxProblem,
+  wordsOf,
+} from './yaml-problem.ts'
+import { lateQuote, needsQuotes } from './yaml-quotes.ts'
+
+/** The parser met something that cannot be a key: a space forgotten, a colon too many, or a line too far to the right. */
+export function notAKey(text: string, position: number, message: string): SyntaxProblem {
+  const line = lineAt(text, position)
+  const forgotten = missingSpace(text, line)
+  if (forgotten !== undefined) return forgotten
+  if (message.startsWith('A block sequence')) return misaligned(text, position)
+  const rest = text.slice(position, line.end)
+  if (/^["']/.test(rest) && !closesInLine(rest)) return lateQuote(text, position)
+  if (rest.includes(': '))
+    return needsQuotes(text, position, 'a value that holds ": " needs quotes', line.end)
+  // Nothing but a dash before it: this line should have been the key.
+  if (/^[ \t]*(?:- +)*$/.test(text.slice(line.start, position))) return missingColon(text, line)
+  const next = lineAfter(text, line)
+  if (next === undefined) return problem('010', 'this is neither a key nor a value', undefined, position)
+  const { start, length } = wordsOf(next)
+  const above = `as ${keyOf(line) ?? 'the line above'}`
+  return problem(
+    '012',
+    'this line is indented deeper than the key above it',
+    `indent it by ${spaces(indentOf(line) + dashOf(line))}, ${above}`,
+    start,
+    length,
+    ...blockOut(text, next),
+  )
+}
+
+/** A line whose first character stands below no other line's. */
+export function misaligned(text: string, position: number): SyntaxProblem {
+  const line = lineAt(text, position)
+  const forgotten =
+    /^\s*-/.test(line.text) && !/^\s*-\S/.test(line.text) ? undefined : missingSpace(text, line)
+  if (forgotten !== undefined) return forgotten
+  const { start, length } = wordsOf(line)
+  return problem(
+    '012',
+    'this line lines up with no line above it',
+    nearestAbove(text, line),
+    start,
+    length,
+    ...blockOut(text, line),
+  )
+}
+
+/** The first key is indented and those below it are not. */
+export function indentedStart(text: string, position: number): SyntaxProblem | undefined {
+  const line = lineAt(text, position)
+  const first = /^[ \t]*[^\s#]/.test(lineAt(text, 0).text)
+    ? lineAt(text, 0)
+    : lineAfter(text, lineAt(text, 0))
+  if (first === undefined || first.start >= line.start || indentOf(first) <= indentOf(line)) return undefined
+  const { start, length } = wordsOf(first)
+  const by = indentOf(first)
+  return problem(
+    '012',
+    'the first key is indented, and those below it are not',
+    'begin it at the start of the line',
+    start,
+    length,
+    'x'.repeat(by),
+    first.start,
+  )
+}
+
+/** What would line up: the keys that are open above, and their indentation. */
+function nearestAbove(text: string, line: Line): string {
+  const own = indentOf(line)
+  let limit = Number.POSITIVE_INFINITY
+  let best: { readonly indent: number; readonly key: string } | undefined
+  let looked = 0
+  for (let end = line.start - 1; end >= 0 && limit > 0 && looked < 1_000; looked++) {
+    const above = lineAt(text, end)
+    end = above.start - 1
+    if (!/^[ \t]*[^\s#]/.test(above.text)) continue
+    const candidates = [indentOf(above) + dashOf(above), indentOf(above)]
+    for (const [index, indent] of candidates.entries()) {
+      const key = index === 0 ? keyOf(above) : undefined
+      if (indent >= limit || (key === undefined && dashOf(above) === 0)) continue
+      limit = indent
+      if (best === undefined || Math.abs(indent - own) < Math.abs(best.indent - own))
+        best = { indent, key: key ?? 'the dash above' }
+    }
+  }
+  return best === undefined
+    ? 'give it the indentation of the keys that it belongs to'
+    : `indent it by ${spaces(best.indent)}, as ${best.key}`
+}
+
+/** Takes a line out of the way, with all that hangs on it or is indented alike: they are one slip. */
+function blockOut(text: string, line: Line): [instead: string | undefined, at: number] {
+  const from = indentOf(line)
+  let end = line.end
+  for (let next = lineAfter(text, line); next !== undefined && indentOf(next) >= from; ) {
+    end = next.end
+    next = lineAfter(text, next)
+  }
+  const { start } = wordsOf(line)
+  return [text.slice(start, end).replace(/[^\r\n]/g, ' '), start]
+}
+
+function closesInLine(rest: string): boolean {
+  return rest.slice(1).includes(rest.charAt(0))
+}
+
+/** The width of `- ` before a key, so that keys of one item line up. */
+function dashOf(line: Line): number {
+  return /^[ \t]*((?:- +)+)/.exec(line.text)?.[1]?.length ?? 0
+}
+
+function keyOf(line: Line): string | undefined {
+  return /^[ \t]*(?:- +)*"?([A-Za-z_][\w-]*)"?:(?:\s|$)/.exec(line.text)?.[1]
+}
+
+function spaces(count: number): string {
+  return count === 0 ? 'no spaces' : count === 1 ? '1 space' : `${count} spaces`
+}
