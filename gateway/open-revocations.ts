@@ -45,6 +45,12 @@ export function openRevocations(
   })
 }
 
+/**
+ * Of `tokenCache.ttlWithoutPush`, which is when a revoked token is refused at the latest: the rest is for the question to the
+ * issuer that has to be put then, and its answer.
+ */
+const SHARE_FOR_VERDICTS = 0.9
+
 /** How long a verdict of an issuer may be used: less while revocations should arrive and do not. Milliseconds. */
 export function verdictCapMs(
   { maxTtlMs, ttlWithoutPushMs }: GatewayConfig['tokenCache'],
@@ -52,7 +58,7 @@ export function verdictCapMs(
   issuer: string,
 ): number {
   if (channels === undefined || !channels.expects(issuer) || channels.hears(issuer)) return maxTtlMs
-  return Math.min(maxTtlMs, ttlWithoutPushMs)
+  return Math.min(maxTtlMs, ttlWithoutPushMs * SHARE_FOR_VERDICTS)
 }
 
 /**

@@ -2,8 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { BenchError } from '../bench-error.ts'
 import type { RevocationCluster } from './revocation-cluster.ts'
 
-/** What became of tokens that were revoked, one time for each: until the last gateway refused it. Milliseconds. */
+/** What became of tokens that were revoked. */
 export type RevocationTimes = {
+  /** One for each: from the answer to its revocation until the last gateway refused it. Milliseconds. */
   readonly timesMs: readonly number[]
   /** Status codes of the answers to `POST /api/oauth/revoke`. */
   readonly answers: ReadonlyMap<number, number>
@@ -14,6 +15,12 @@ export type RevocationTimes = {
 const PASSED = 201
 const DENIED = 401
 const GIVE_UP_MS = 60_000
+/**
+ * Between two looks at a gateway: at one token as often as it answers, at many together so that the looking keeps nobody from
+ * working. Milliseconds.
+ */
+const LOOK_AT_ONE_MS = 1
+const LOOK_AT_MANY_MS = 20
 
 /** Obtains a token that every gateway has let pass, and knows by now. */
 export async function obtainKnownToken(cluster: RevocationCluster): Promise<string> {
@@ -25,8 +32,8 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 }
 
 /**
- * Revokes tokens one after the other, and takes the time from the answer until every gateway refuses.
- * @param before runs when the gateways know the tokens and none is revoked; `atOnce` tokens are revoked together then.
+ * Revokes tokens, and takes the time from the answer until every gateway refuses: `rounds` times `atOnce` of them together.
+ * @param before runs in each round when the gateways know the tokens and none is revoked; `after` when all are refused.
  * @param until 'denied': refused as revoked (401). 'not passed': 503 is enough, when nobody can say.
  */
 export async function measureRevocations(
@@ -35,25 +42,29 @@ export async function measureRevocations(
     readonly rounds: number
     readonly atOnce?: number
     readonly before?: () => Promise<void>
+    readonly after?: () => Promise<void>
     readonly until: 'denied' | 'not passed'
   },
 ): Promise<RevocationTimes> {
   const timesMs: number[] = []
   const tokens: string[] = []
   const answers = new Map<number, number>()
+  const { atOnce = 1, until } = options
+  const lookEveryMs = atOnce === 1 ? LOOK_AT_ONE_MS : LOOK_AT_MANY_MS
   for (let round = 0; round < options.rounds; round++) {
     const known: string[] = []
-    for (let i = 0; i < (options.atOnce ?? 1); i++) known.push(await obtainKnownToken(cluster))
+    for (let i = 0; i < atOnce; i++) known.push(await obtainKnownToken(cluster))
     await options.before?.()
     const measured = await Promise.all(
       known.map(async (token) => {
         const { status } = await cluster.client.revoke(token)
         answers.set(status, (answers.get(status) ?? 0) + 1)
-        return timeUntilRefused(cluster, token, options.until)
+        return timeUntilRefused(cluster, token, { until, lookEveryMs })
       }),
     )
     timesMs.push(...measured)
     tokens.push(...known)
+    await options.after?.()
   }
   return { timesMs, answers, tokens }
 }
@@ -69,7 +80,7 @@ export async function countPassed(cluster: RevocationCluster, tokens: readonly s
 async function timeUntilRefused(
   cluster: RevocationCluster,
   token: string,
-  until: 'denied' | 'not passed',
+  { until, lookEveryMs }: { readonly until: 'denied' | 'not passed'; readonly lookEveryMs: number },
 ): Promise<number> {
   const startedMs = performance.now()
   await Promise.all(
@@ -79,7 +90,7 @@ async function timeUntilRefused(
         if (status === DENIED || (until === 'not passed' && status !== PASSED)) return
         if (performance.now() - startedMs > GIVE_UP_MS)
           throw new BenchError('ERR_BENCH_SUBJECT', `a revoked token is still answered with ${status}`)
-        await wait(1)
+        await wait(lookEveryMs)
       }
     }),
   )

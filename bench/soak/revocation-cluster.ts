@@ -19,6 +19,8 @@ export type ClusterService = {
   readonly process: BenchProcess
   /** Ends it as a service manager does, and starts it anew, with these settings besides its own from now on. */
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
+  /** Resolves when it says that it is ready: a store that was away is there again. */
+  ready(): Promise<void>
 }
 
 /** A gateway of a cluster. */
@@ -54,7 +56,7 @@ export type RevocationClusterOptions = {
 }
 
 const LOOK_EVERY_MS = 20
-const CHANNEL_LIMIT_MS = 30_000
+const STATE_LIMIT_MS = 30_000
 const SCOPE = 'courses:read'
 const POLICY = {
   apiVersion: 'scopegate/v1',
@@ -124,13 +126,20 @@ export async function awaitChannel(
   { gateways }: Pick<RevocationCluster, 'gateways'>,
   state: 'up' | 'down',
 ): Promise<void> {
-  const deadlineMs = performance.now() + CHANNEL_LIMIT_MS
   for (const gateway of gateways)
-    while ((await gateway.metric('scopegate_revocation_channel_up')) !== (state === 'up' ? 1 : 0)) {
-      if (performance.now() > deadlineMs)
-        throw new BenchError('ERR_BENCH_SUBJECT', `the channel of revocations is not ${state}`)
-      await wait(LOOK_EVERY_MS)
-    }
+    await awaitState(
+      `the channel of revocations is ${state}`,
+      async () => (await gateway.metric('scopegate_revocation_channel_up')) === (state === 'up' ? 1 : 0),
+    )
+}
+
+async function awaitState(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + STATE_LIMIT_MS
+  while (!(await isSo())) {
+    if (performance.now() > deadlineMs)
+      throw new BenchError('ERR_BENCH_SUBJECT', `not within ${STATE_LIMIT_MS / 1_000} s: ${what}`)
+    await wait(LOOK_EVERY_MS)
+  }
 }
 
 function serverEnv(
@@ -227,6 +236,8 @@ async function startService(
       await running.process.stop()
       running = await start()
     },
+    ready: () =>
+      awaitState(`${name} is ready`, async () => (await fetch(`${running.managementUrl}/readyz`)).ok),
   }
 }
 

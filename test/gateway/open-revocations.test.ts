@@ -1,0 +1,42 @@
+import t from 'tap'
+import { sharedAgeMs, verdictCapMs } from '../../gateway/open-revocations.ts'
+
+const ISSUER = 'https://issuer.example'
+const aCache = (change = {}) => ({
+  maxEntries: 1,
+  maxBytes: 1,
+  negativeTtlMs: 5_000,
+  maxTtlMs: 30_000,
+  ttlWithoutPushMs: 5_000,
+  shared: true,
+  ...change,
+})
+const channels = ({ expects = true, hears = false, marks = true }) => ({
+  expects: () => expects,
+  hears: () => hears,
+  marks: () => marks,
+  close: async () => undefined,
+})
+
+t.test('verdictCapMs() leaves a tenth of the bound for the question that comes then', async (t) => {
+  t.equal(verdictCapMs(aCache(), channels({}), ISSUER), 4_500)
+  t.equal(verdictCapMs(aCache({ ttlWithoutPushMs: 1_000 }), channels({}), ISSUER), 900)
+  t.equal(verdictCapMs(aCache({ ttlWithoutPushMs: 0 }), channels({}), ISSUER), 0)
+})
+
+t.test('verdictCapMs() never lengthens maxTtl', async (t) => {
+  t.equal(verdictCapMs(aCache({ maxTtlMs: 2_000 }), channels({}), ISSUER), 2_000)
+})
+
+t.test('verdictCapMs() is maxTtl while revocations arrive, and where none are to be expected', async (t) => {
+  t.equal(verdictCapMs(aCache(), channels({ hears: true }), ISSUER), 30_000)
+  t.equal(verdictCapMs(aCache(), channels({ expects: false }), ISSUER), 30_000)
+  t.equal(verdictCapMs(aCache(), undefined, ISSUER), 30_000)
+})
+
+t.test('sharedAgeMs() takes over nothing that is older than a verdict of its own may be', async (t) => {
+  const own = { issuer: ISSUER, sinceClearMs: 60_000 }
+  t.equal(sharedAgeMs(aCache(), channels({}), own), 4_500)
+  t.equal(sharedAgeMs(aCache(), channels({ marks: false }), { ...own, sinceClearMs: 100 }), 100)
+  t.equal(sharedAgeMs(aCache(), undefined, own), 0, 'before it listens')
+})
