@@ -22,6 +22,8 @@ export type SoakGatewayOptions = {
   readonly timeout?: string
   /** What the policy says of the route beyond methods and path. */
   readonly route?: Readonly<Record<string, unknown>>
+  /** Routes beside that one, as a policy has them. */
+  readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]
   /** Settings of config/gateway.yaml beyond the addresses. */
   readonly settings?: Readonly<Record<string, unknown>>
   /** Node.js options such as `--max-old-space-size=256`. */
@@ -41,7 +43,7 @@ export async function startSoakGateway(options: SoakGatewayOptions): Promise<Soa
   const { folder, upstream } = options
   const policies = join(folder, 'policies')
   mkdirSync(policies, { recursive: true })
-  const routes = [{ ...ROUTE, ...options.route }]
+  const routes = [{ ...ROUTE, ...options.route }, ...(options.moreRoutes ?? [])]
   writeFileSync(join(policies, 'soak.policy.yaml'), JSON.stringify({ ...POLICY, routes })) // JSON is YAML
   writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
   writeFileSync(

@@ -1,0 +1,79 @@
+import { type Measurement, measuredCount } from './measurement.ts'
+import { readPercentile } from './read-percentile.ts'
+import type { TokenUse } from './token-traffic.ts'
+
+/** How to tell whether an answer was right. */
+export type TokenRules = {
+  /** Streams of tokens that nobody may get in with; all others are good. */
+  readonly bad: ReadonlySet<string>
+  /** When a token was revoked, since the epoch. Milliseconds. */
+  readonly revokedAtMs: ReadonlyMap<string, number>
+}
+
+const PASSED = 200
+/** A revocation that was pushed has arrived everywhere by then. Milliseconds. */
+const REVOKED_AFTER_MS = 1_000
+
+/** Those that were sent within a span of time. Milliseconds since the epoch. */
+export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: number): readonly TokenUse[] {
+  return uses.filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
+}
+
+/** Lets in whom it must not, or keeps out whom it must not; undefined where either answer is right. */
+export function judgeUse(
+  { stream, token, status, atMs }: TokenUse,
+  { bad, revokedAtMs }: TokenRules,
+): 'right' | 'wrong allow' | 'failure' | undefined {
+  const revokedMs = revokedAtMs.get(token)
+  if (revokedMs !== undefined && atMs >= revokedMs - REVOKED_AFTER_MS && atMs < revokedMs + REVOKED_AFTER_MS)
+    return undefined
+  const isGood = !bad.has(stream) && (revokedMs === undefined || atMs < revokedMs)
+  if (isGood) return status === PASSED ? 'right' : 'failure'
+  return status === PASSED ? 'wrong allow' : 'right'
+}
+
+/** Counts of a phase beside their bars. */
+export function measuredUses(
+  phase: string,
+  uses: readonly TokenUse[],
+  rules: TokenRules,
+): readonly Measurement[] {
+  const judged = uses.map((use) => ({ use, verdict: judgeUse(use, rules) }))
+  const count = (verdict: string, isJwt?: boolean): number =>
+    judged.filter(
+      (one) => one.verdict === verdict && (isJwt === undefined || one.use.stream.startsWith('JWT') === isJwt),
+    ).length
+  return [
+    measuredCount(`${phase}: of ${uses.length} requests, wrong allows`, count('wrong allow'), 0),
+    measuredCount(`${phase}: failures of JWT routes`, count('failure', true), 0),
+    measuredCount(`${phase}: failures of other routes`, count('failure', false), 0),
+  ]
+}
+
+/**
+ * What a fault adds to the 99th percentile of each stream: of gateways that it meets, less of one that it does not, at the same
+ * time, so that what else the machine does meets both.
+ */
+export function measuredAdded(
+  phase: string,
+  uses: readonly TokenUse[],
+  own: { readonly isControl: (use: TokenUse) => boolean; readonly barMs: number | undefined },
+): readonly Measurement[] {
+  return [...Map.groupBy(uses, ({ stream }) => stream)].map(([stream, all]) => {
+    const p99Ms = p99Of(all.filter((use) => !own.isControl(use)))
+    const addedMs = p99Ms - p99Of(all.filter(own.isControl))
+    return {
+      what: `${phase}: p99, and what was added to it: ${stream}`,
+      measured: `${p99Ms.toFixed(1)} ms, ${addedMs.toFixed(1)} ms`,
+      bar: own.barMs === undefined ? 'none' : `<= ${own.barMs} ms`,
+      held: own.barMs === undefined ? undefined : addedMs <= own.barMs,
+    }
+  })
+}
+
+function p99Of(uses: readonly TokenUse[]): number {
+  return readPercentile(
+    uses.map(({ tookMs }) => tookMs),
+    0.99,
+  )
+}

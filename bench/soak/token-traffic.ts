@@ -1,0 +1,38 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+
+/** Requests of one kind: each goes to the next address with the next token. */
+export type TokenStream = {
+  readonly name: string
+  readonly urls: readonly string[]
+  readonly tokens: readonly string[]
+}
+
+/** What is sent, and how much of it in all; streams take turns. */
+export type TokenTrafficOptions = { readonly streams: readonly TokenStream[]; readonly perSecond: number }
+
+/** One request and what became of it. Status 0: no whole answer. Milliseconds, `atMs` since the epoch. */
+export type TokenUse = {
+  readonly stream: string
+  readonly url: string
+  readonly token: string
+  readonly status: number
+  readonly atMs: number
+  readonly tookMs: number
+}
+
+/** Traffic that goes on until it is stopped. */
+export type TokenTraffic = { stop(): Promise<readonly TokenUse[]> }
+
+/** Begins to send, at a steady pace and in a thread of its own, so that nothing else that is done is measured. */
+export function startTokenTraffic(options: TokenTrafficOptions): TokenTraffic {
+  const worker = new Worker(new URL('./token-traffic-worker.ts', import.meta.url), { workerData: options })
+  return {
+    async stop() {
+      const result = once(worker, 'message')
+      worker.postMessage('stop')
+      const [uses] = (await result) as [readonly TokenUse[]]
+      return uses
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import t from 'tap'
+import { judgeUse, measuredAdded, measuredUses, usesWithin } from '../../../bench/soak/judge-token-uses.ts'
+import type { TokenUse } from '../../../bench/soak/token-traffic.ts'
+
+const aUse = (change: Partial<TokenUse> = {}): TokenUse => ({
+  stream: 'JWT, known',
+  url: 'http://gateway/a',
+  token: 'a',
+  status: 200,
+  atMs: 10_000,
+  tookMs: 1,
+  ...change,
+})
+const rules = { bad: new Set(['bad']), revokedAtMs: new Map([['gone', 20_000]]) }
+
+t.test('judgeUse() wants good tokens let in, and bad ones never', async (t) => {
+  t.equal(judgeUse(aUse(), rules), 'right')
+  for (const status of [0, 401, 403, 429, 500, 503]) t.equal(judgeUse(aUse({ status }), rules), 'failure')
+  t.equal(judgeUse(aUse({ stream: 'bad' }), rules), 'wrong allow')
+  for (const status of [401, 403, 503]) t.equal(judgeUse(aUse({ stream: 'bad', status }), rules), 'right')
+})
+
+t.test('judgeUse() wants a revoked token refused a second later, and asks nothing in between', async (t) => {
+  const gone = (atMs: number, status: number) => judgeUse(aUse({ token: 'gone', atMs, status }), rules)
+  t.equal(gone(18_999, 200), 'right')
+  t.equal(gone(18_999, 401), 'failure')
+  t.equal(gone(19_500, 401), undefined, 'it may have been on its way when the token was revoked')
+  t.equal(gone(20_999, 200), undefined)
+  t.equal(gone(21_000, 200), 'wrong allow')
+  t.equal(gone(21_000, 401), 'right')
+})
+
+t.test('measuredUses() counts wrong allows, and failures of JWT routes apart', async (t) => {
+  const uses = [
+    aUse(),
+    aUse({ stream: 'bad' }),
+    aUse({ status: 503 }),
+    aUse({ stream: 'opaque, new', status: 503 }),
+    aUse({ stream: 'opaque, new', status: 0 }),
+  ]
+  const rows = measuredUses('away', uses, rules)
+  t.same(
+    rows.map(({ measured, held }) => [measured, held]),
+    [
+      ['1', false],
+      ['1', false],
+      ['2', false],
+    ],
+  )
+  t.ok(measuredUses('away', [aUse()], rules).every(({ held }) => held))
+})
+
+t.test('measuredAdded() compares with the control, stream by stream', async (t) => {
+  const uses = [
+    aUse({ tookMs: 9 }),
+    aUse({ url: 'http://control/a', tookMs: 2 }),
+    aUse({ stream: 'opaque', tookMs: 3 }),
+    aUse({ stream: 'opaque', url: 'http://control/a', tookMs: 2 }),
+  ]
+  const isControl = ({ url }: TokenUse) => url.startsWith('http://control')
+  const [jwt, opaque] = measuredAdded('away', uses, { isControl, barMs: 5 })
+  t.match(jwt, { measured: '9.0 ms, 7.0 ms', held: false })
+  t.match(opaque, { measured: '3.0 ms, 1.0 ms', held: true })
+  t.match(measuredAdded('away', uses, { isControl, barMs: undefined })[0], { held: undefined })
+})
+
+t.test('usesWithin() counts a request where it was sent', async (t) => {
+  const uses = [aUse({ atMs: 1 }), aUse({ atMs: 2 }), aUse({ atMs: 3 })]
+  t.same(usesWithin(uses, 2, 3), [uses[1]])
+})
