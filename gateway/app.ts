@@ -1,6 +1,13 @@
 import { startOpsServer } from '../runtime/ops-server.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import type { GatewayOptions } from './gateway-options.ts'
+import { describePolicies } from './management/describe-policies.ts'
+import { policyEndpoints } from './management/policy-endpoints.ts'
+import { createReloadMeter } from './observe/reload-metrics.ts'
+import { createPolicyReloader } from './reload/policy-reloader.ts'
+import { readPolicySources } from './reload/read-policy-sources.ts'
+import type { ReloadAsker, ReloadReport } from './reload/reload-report.ts'
+import { startReloading } from './reload/start-reloading.ts'
 import { serve } from './serve.ts'
 import type { StopOptions } from './stop-serving.ts'
 
@@ -8,6 +15,8 @@ import type { StopOptions } from './stop-serving.ts'
 export type Gateway = {
   readonly url: string
   readonly managementUrl: string
+  /** Reads the policies again and brings them into force; broken ones change nothing. Never rejects. */
+  reload(asker: ReloadAsker): Promise<ReloadReport>
   /** Readiness turns first; requests are taken until that was noticed; what is under way is answered; then everything ends. */
   close(options?: StopOptions): Promise<void>
 }
@@ -18,21 +27,36 @@ export type Gateway = {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
-  const serving = await serve(options)
+  const policies = options.policies ?? (await readPolicySources(config))
+  const serving = await serve({ ...options, policies })
+  const reloader = createPolicyReloader({
+    inForce: { sources: policies, routes: serving.policies.inForce().routes.length },
+    read: () => readPolicySources(config),
+    apply: async (sources) => ({ outcome: await serving.policies.apply(sources) }),
+    meter: createReloadMeter(serving.registry),
+    logger,
+  })
   try {
     const ops = await startOpsServer({
       ...config.management,
       service: 'gateway',
       version: readPackageVersion(),
       registry: serving.registry,
-      checks: serving.checks,
+      checks: () => [reloader.check(), ...serving.checks()],
+      endpoints: policyEndpoints({
+        reload: reloader.reload,
+        describe: async () => describePolicies(serving.policies.inForce(), config),
+      }),
       logger,
     })
+    const stopReloading = startReloading(reloader.reload, { ...config, logger })
     logger.info({ event: 'listening', url: serving.url, management_url: ops.url }, 'the gateway listens')
     return {
       url: serving.url,
       managementUrl: ops.url,
+      reload: reloader.reload,
       async close(how) {
+        stopReloading()
         await serving.close(how)
         await ops.close()
       },

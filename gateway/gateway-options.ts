@@ -1,6 +1,7 @@
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
+import type { PolicySources } from './routes/policy-sources.ts'
 import type { ResolveName } from './upstreams/name-addresses.ts'
 
 /** What a gateway is started with, in one process or in each of its workers. */
@@ -9,6 +10,8 @@ export type GatewayOptions = {
   readonly logger: Logger
   /** In a worker, without a key file: what all workers sign assertions with. PEM. */
   readonly assertionKey?: string | undefined
+  /** The policies to begin with; without them they are read from the disk. */
+  readonly policies?: PolicySources | undefined
   /** Finds the addresses of upstreams; the system's resolver unless it is given. */
   readonly resolve?: ResolveName | undefined
   /** A clock that never jumps, in place of the process's own. Milliseconds. */

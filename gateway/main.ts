@@ -47,6 +47,7 @@ try {
       logger,
       graceMs: config.drain.graceMs + LAST_RESORT_MS,
     })
+    process.on('SIGHUP', () => void gateway.reload('signal'))
     process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
   }
 } catch (error) {

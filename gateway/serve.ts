@@ -1,5 +1,7 @@
 import type { Registry } from 'prom-client'
+import { ConfigError } from '../runtime/config-error.ts'
 import { closeGently } from '../runtime/gentle-close.ts'
+import { runAtOnce } from '../runtime/in-steps.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
 import { writeLines } from '../runtime/logger.ts'
 import type { ReadinessCheck } from '../runtime/ops-server.ts'
@@ -20,11 +22,14 @@ import { createRequestIds } from './observe/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
 import { issuerChecks, openIssuers, sharedLevel } from './open-issuers.ts'
 import { openRevocations, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
-import { openSnapshot } from './open-snapshot.ts'
+import { openSnapshots } from './open-snapshots.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
-import { countRoutes, readPolicies } from './read-policies.ts'
 import { openSharedRedis } from './redis/shared-redis.ts'
+import { checkSources } from './reload/check-sources.ts'
+import { openPolicyHolder, type PolicyHolder } from './reload/policy-holder.ts'
+import { readPolicySources } from './reload/read-policy-sources.ts'
+import type { PolicySources } from './routes/policy-sources.ts'
 import { createServer } from './server.ts'
 import { type StopOptions, stopServing } from './stop-serving.ts'
 import { openTls } from './tls/open-tls.ts'
@@ -36,6 +41,8 @@ import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 export type Serving = {
   readonly url: string
   readonly registry: Registry
+  /** What policies are in force, and how others come into force. */
+  readonly policies: Pick<PolicyHolder, 'apply' | 'inForce'>
   checks(): readonly ReadinessCheck[]
   close(options?: StopOptions): Promise<void>
 }
@@ -51,7 +58,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const { config, logger, resolve = systemAddresses } = options
   const tickMs = options.tickMs ?? (() => performance.now())
   const resources = toResources(config)
-  const policies = readPolicies(config, resources, logger)
+  const check = (sources: PolicySources) => checkSources(sources, { config, resources })
+  const first = runAtOnce(check(options.policies ?? (await readPolicySources(config))))
+  if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
   const cache = new VerdictCache({
     ...config.tokenCache,
@@ -83,7 +92,6 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     rateLimitEntries: () => rateLimiter?.size ?? 0,
     websocketSessions: () => sessions.size,
   })
-  metrics.policies(policies.hash, countRoutes(policies))
 
   const tls =
     config.tls === undefined
@@ -123,13 +131,15 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     pushed: (issuer) => channels?.hears(issuer) === true,
     nowMs: Date.now,
   })
-  const { snapshot, ...documents } = openSnapshot({
-    ...options,
-    policies,
-    resources,
-    upstreams,
-    metrics,
-    version,
+  const snapshots = openSnapshots({ ...options, resources, upstreams, metrics, version })
+  const policies = openPolicyHolder(first, {
+    check,
+    compile: snapshots.of,
+    onApplied(applied) {
+      metrics.policies(applied)
+      for (const { code, place, message } of applied.warnings)
+        logger.warn({ event: 'policy_warning', code, place }, message)
+    },
   })
 
   const newRequestId = createRequestIds(Date.now)
@@ -157,7 +167,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       header: config.clientCertificateHeader,
       listener: listenerOf(config.tls?.clientCertificates),
     },
-    snapshot: () => snapshot,
+    snapshot: policies.current,
     verdicts,
     baseUrl: config.baseUrl,
     rootResource: resources.root,
@@ -185,7 +195,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const server = createServer({
     headersLimitBytes: config.limits.headersBytes,
     handle,
-    hasWebsockets: () => snapshot.hasWebsockets,
+    hasWebsockets: () => policies.current().hasWebsockets,
     newRequestId,
     connectionsLimit: Math.ceil(config.limits.connections / config.workers),
     onRefused: metrics.connectionRefused,
@@ -203,7 +213,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     () => sessions.close(),
     () => accessLog.flush(),
     () => sharedRedis?.close(),
-    () => documents.close(),
+    () => snapshots.close(),
     ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
   ]
@@ -215,22 +225,20 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
 
   try {
     await Promise.race([
-      documents.refresh(),
+      snapshots.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
     const opened = await openRevocations(config, { verdicts, sessions, metrics, logger })
     channels = opened
     closers.push(() => opened.close())
     const url = await listen(server, config)
-    logger.info(
-      { event: 'serving', url, routes: policies.routes.length, policy_hash: policies.hash },
-      'serving',
-    )
+    const { hash, routes } = policies.inForce()
+    logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')
     return {
       url,
       registry: metrics.registry,
+      policies,
       checks: () => [
-        { name: 'policies', ok: true, detail: `${policies.routes.length} routes` },
         ...issuerChecks(issuers),
         { name: 'accepting', ok: !draining },
         overload.monitor.check(),

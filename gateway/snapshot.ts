@@ -15,10 +15,14 @@ import type { Route, Snapshot } from './routes/route.ts'
 import { buildRouteTable } from './routes/route-table.ts'
 import type { Upstream } from './upstreams/pool.ts'
 
+const POLICY_HEADER = 'x-scopegate-policy'
+
 /** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
   readonly policyHash: string
+  /** Whether answers name their policies. */
+  readonly tellsPolicy: boolean
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Name of the bundled authorization server among the upstreams. */
   readonly authorizationServer: string | undefined
@@ -48,6 +52,7 @@ export function buildSnapshot(options: SnapshotOptions): Snapshot {
   return Object.freeze({
     routes: Object.freeze(routes),
     policyHash: options.policyHash,
+    policyHeaders: Object.freeze(options.tellsPolicy ? [POLICY_HEADER, shortHash(options)] : []),
     hasWebsockets: options.policyRoutes.some((route) => route.websocket),
     match: (method: string, path: string) => {
       const match = table.match(method, path)
@@ -129,9 +134,14 @@ function common(
       'http.route': path,
       route: name,
       upstream: upstream?.name,
-      'policy.hash': options.policyHash.slice(0, 12),
+      'policy.hash': shortHash(options),
     }),
   }
+}
+
+/** Enough of it to tell policies apart. */
+function shortHash({ policyHash }: SnapshotOptions): string {
+  return policyHash.slice(0, 12)
 }
 
 function upstreamOf(options: SnapshotOptions, name: string): Upstream {

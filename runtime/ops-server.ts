@@ -2,6 +2,7 @@ import Fastify from 'fastify'
 import type { Registry } from 'prom-client'
 import { explainListenError } from './listen-error.ts'
 import type { Logger } from './logger.ts'
+import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './management-endpoint.ts'
 import { createOwnHost } from './own-host.ts'
 
 /** One thing that readiness depends on. */
@@ -19,6 +20,8 @@ export type OpsServerOptions = {
   readonly registry: Pick<Registry, 'contentType' | 'metrics'>
   /** Asked on every `/readyz`; an empty list is ready. */
   readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
+  /** What this service has beside that. */
+  readonly endpoints?: readonly ManagementEndpoint[] | undefined
   readonly logger: Logger
 }
 
@@ -27,17 +30,21 @@ export type OpsServer = { readonly url: string; close(): Promise<void> }
 
 /**
  * Serves the management port: `/livez` (the event loop turns), `/readyz` (200 or 503; `?verbose` lists the checks),
- * `/metrics` (Prometheus text) and `/version`. It only reads, listens apart from the public port, and answers to its own names only.
+ * `/metrics` (Prometheus text), `/version`, and endpoints of the service's own. It listens apart from the public port, and
+ * answers to its own names only.
  * @throws {BootError} when the address cannot be had.
  */
 export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
+  const { endpoints = [] } = options
   const app = Fastify({
     logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 10_000,
     connectionTimeout: 30_000,
     forceCloseConnections: true,
   })
 
+  const known = ['/livez', '/readyz', '/metrics', ...endpoints.map(({ path }) => path)]
   const isOwnHost = createOwnHost({ host: options.host, names: options.names })
   app.addHook('onRequest', async (request, reply) => {
     // Browsers always send one; HTTP/1.0 probes need not.
@@ -49,13 +56,20 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   app.setNotFoundHandler((_request, reply) =>
     reply
       .code(404)
-      .send({ error: 'not_found', error_description: 'There are /livez, /readyz, /metrics and /version.' }),
+      .send({ error: 'not_found', error_description: `There are ${known.join(', ')} and /version.` }),
   )
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    const { statusCode = 500 } = error
+    // What a client sent, not what failed here.
+    if (statusCode < 500)
+      return reply
+        .code(statusCode)
+        .send({ error: 'invalid_request', error_description: 'Nothing has to be sent here.' })
     options.logger.error({ event: 'management_error', err: error }, 'the management port failed')
     return reply.code(500).send({ error: 'server_error', error_description: 'See the log.' })
   })
 
+  mountEndpoints(app, endpoints)
   app.get('/livez', (_request, reply) => reply.type('text/plain').send('ok\n'))
 
   app.get<{ Querystring: Record<string, string> }>('/readyz', async (request, reply) => {

@@ -33,5 +33,6 @@ export const DEFAULTS = {
     loopDelay: { close: '500ms', refuse: '1s' },
   },
   websockets: { sessions: 10_000, sessionsPerCaller: 100 },
+  policyReload: 'watch',
   logLevel: 'info',
 } as const

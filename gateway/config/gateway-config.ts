@@ -43,7 +43,12 @@ export type GatewayConfig = {
   readonly workers: number
   readonly drain: DrainConfig
   readonly policiesDir: string
+  /** `watch`: policies that change come into force by themselves; `manual`: when somebody asks. */
+  readonly policyReload: 'watch' | 'manual'
+  /** What the process starts with; policies that come into force later bring their own. */
   readonly catalogue: ScopeCatalogue
+  /** Read again with the policies; undefined: `catalogue` stays. */
+  readonly scopesFile: string | undefined
   readonly upstreams: readonly UpstreamSettings[]
   /** At least one; each has another issuer URL. */
   readonly issuers: readonly IssuerConfig[]
@@ -85,5 +90,10 @@ export type GatewayConfig = {
   /** Shares rate limits among processes; undefined: each counts for itself. */
   readonly redis: { readonly url: string } | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
+  /** What is only for finding out why something is as it is. */
+  readonly debug: {
+    /** Every answer names the policies that it was given by. */
+    readonly policyHeader: boolean
+  }
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
 }

@@ -96,6 +96,12 @@ export const GatewayFile = Type.Object(
       ),
     ),
     policies: FilePath('folder of the policy files'),
+    policyReload: Type.Optional(
+      Type.Enum(['watch', 'manual'], {
+        description:
+          'when changed policies come into force: watch (by themselves) or manual (on SIGHUP and POST /reload)',
+      }),
+    ),
     scopes: FilePath('the scope catalogue'),
     upstreams: FilePath('where the upstreams are'),
     issuers: Type.Array(IssuerShape, {
@@ -205,6 +211,18 @@ export const GatewayFile = Type.Object(
           ),
         },
         { description: 'how many WebSocket sessions there may be' },
+      ),
+    ),
+    debug: Type.Optional(
+      Type.Object(
+        {
+          policyHeader: Type.Optional(
+            Type.Boolean({
+              description: 'every answer names the policies it was given by: x-scopegate-policy',
+            }),
+          ),
+        },
+        { description: 'for finding out why something is as it is' },
       ),
     ),
     log: Type.Optional(

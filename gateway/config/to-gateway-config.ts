@@ -37,6 +37,8 @@ export function toGatewayConfig(
     workers: file.workers === 'auto' ? availableParallelism() : (file.workers ?? 1),
     drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
     policiesDir: file.policies,
+    policyReload: file.policyReload ?? DEFAULTS.policyReload,
+    scopesFile: file.scopes,
     catalogue: read.catalogue,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
       toUpstreamSettings(name, upstream, read.authorities.get(upstream.caFile ?? '')),
@@ -76,6 +78,7 @@ export function toGatewayConfig(
       maxSessions: file.websockets?.sessions ?? DEFAULTS.websockets.sessions,
       maxSessionsPerCaller: file.websockets?.sessionsPerCaller ?? DEFAULTS.websockets.sessionsPerCaller,
     },
+    debug: { policyHeader: file.debug?.policyHeader ?? false },
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
   })
 }

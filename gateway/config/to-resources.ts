@@ -1,18 +1,30 @@
-import { compileResources, type ResourceSettings, type Resources } from '../routes/resources.ts'
+import {
+  compileResources,
+  type ResourceSettings,
+  type Resources,
+  type ResourcesOptions,
+} from '../routes/resources.ts'
 
-/** Makes the resources that a file tells of, or a configuration that was made of one. */
-export function toResources(from: {
+type Configured = {
   readonly baseUrl: string
   readonly name: string
   readonly issuers: readonly { readonly issuer: string }[]
   readonly authorizationServer?: object | undefined
   readonly resources?: readonly ResourceSettings[] | undefined
-}): Resources {
-  return compileResources({
+}
+
+/** Makes the resources that a file tells of, or a configuration that was made of one. */
+export function toResources(from: Configured): Resources {
+  return compileResources(toResourceOptions(from))
+}
+
+/** What they are made of. */
+export function toResourceOptions(from: Configured): ResourcesOptions {
+  return {
     baseUrl: from.baseUrl,
     name: from.name,
     issuers: from.issuers.map(({ issuer }) => issuer),
     bundledAuthorizationServer: from.authorizationServer !== undefined,
     resources: from.resources ?? [],
-  })
+  }
 }

@@ -5,17 +5,21 @@ import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi
 import { readObject } from './openapi-components.ts'
 import { type OwnDocument, type Representation, representation } from './own-document.ts'
 
-/** What `/openapi.json` is written from, and whom it is completed by. */
-export type OpenapiDocumentOptions = Omit<OpenapiOptions, 'sources'> & {
+/** What policies say of the API: another one comes with other policies. */
+export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
+
+/** What every `/openapi.json` is written from, and whom it is completed by. */
+export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
   /** Upstreams; those that describe themselves are asked. */
   readonly upstreams: readonly Upstream[]
   readonly logger: Logger
 }
 
-/** The document as it is right now, and what keeps it so. */
-export type OpenapiDocument = {
-  readonly document: OwnDocument
-  /** Asks the upstreams once and rewrites the document. Never fails: what was known of an upstream stays known. */
+/** What upstreams say about themselves, and the documents that it completes. */
+export type OpenapiDocuments = {
+  /** The document of some policies: written when it is asked for, and again when an upstream has said something else. */
+  of(policies: DescribedPolicies): OwnDocument
+  /** Asks the upstreams once. Never fails: what was known of an upstream stays known. */
   refresh(): Promise<void>
   close(): void
 }
@@ -28,33 +32,25 @@ const RETRY_MS = 5_000
 const REFRESH_MS = 300_000
 
 /** Keeps `/openapi.json`: generated from policies alone until upstreams have answered, refreshed in the background. */
-export function createOpenapiDocument(options: OpenapiDocumentOptions): OpenapiDocument {
-  const known = new Map<string, OpenapiSource>()
+export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
   const describing = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
-  let current = write()
+  let known: ReadonlyMap<string, OpenapiSource> = new Map()
   let timer: NodeJS.Timeout | undefined
   let closed = false
-
-  function write(): Representation {
-    return representation(
-      'application/json',
-      JSON.stringify(buildOpenapi({ ...options, sources: [...known.values()] })),
-    )
-  }
 
   async function refresh(): Promise<void> {
     clearTimeout(timer)
     const answers = await Promise.all(describing.map(ask))
     if (closed) return
-    current = write()
-    timer = setTimeout(refresh, answers.every((answered) => answered) ? REFRESH_MS : RETRY_MS)
+    const heard = answers.filter((answer) => answer !== undefined)
+    if (heard.length > 0) known = new Map([...known, ...heard.map((one) => [one.upstream, one] as const)])
+    timer = setTimeout(refresh, heard.length === answers.length ? REFRESH_MS : RETRY_MS)
     timer.unref()
   }
 
-  async function ask(upstream: Upstream): Promise<boolean> {
+  async function ask(upstream: Upstream): Promise<OpenapiSource | undefined> {
     try {
-      known.set(upstream.name, { upstream: upstream.name, document: await fetchDocument(upstream) })
-      return true
+      return { upstream: upstream.name, document: await fetchDocument(upstream) }
     } catch (error) {
       options.logger.warn(
         { event: 'openapi_unavailable', upstream: upstream.name, err: error },
@@ -62,12 +58,22 @@ export function createOpenapiDocument(options: OpenapiDocumentOptions): OpenapiD
           ? 'an upstream does not describe itself now; its last description is kept'
           : 'an upstream does not describe itself; its routes are described from their policies',
       )
-      return false
+      return undefined
     }
   }
 
   return {
-    document: () => current,
+    of(policies) {
+      let written: { readonly by: typeof known; readonly document: Representation } | undefined
+      return () => {
+        if (written?.by !== known) {
+          const description = buildOpenapi({ ...options, ...policies, sources: [...known.values()] })
+          const document = representation('application/json', JSON.stringify(description))
+          written = { by: known, document }
+        }
+        return written.document
+      }
+    },
     refresh,
     close() {
       closed = true

@@ -11,6 +11,15 @@ export type Representation = {
 /** Chooses what to send. `accept` is the request's `Accept` header. */
 export type OwnDocument = (accept: string | undefined) => Representation
 
+/** A document that is written when somebody asks for it the first time, and is the same from then on. */
+export function writtenOnDemand(write: () => Representation): OwnDocument {
+  let written: Representation | undefined
+  return () => {
+    written ??= write()
+    return written
+  }
+}
+
 /** Public and the same for everybody, so caches and browsers may keep it. Source: clients.md section 1. */
 const SHARED_HEADERS = ['cache-control', 'public, max-age=300', 'x-content-type-options', 'nosniff']
 

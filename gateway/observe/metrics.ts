@@ -10,7 +10,7 @@ import type { CircuitState } from '../upstreams/circuit.ts'
 import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
 import { keep } from './keep.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
-import { createPolicyMetrics } from './policy-metrics.ts'
+import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
 import { createRevocationMeter, type HeardIssuer, type RevocationMeter } from './revocation-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { TalliedCounter } from './tallied-counter.ts'
@@ -35,7 +35,7 @@ export type Metrics = RevocationMeter & {
   /** Counts an exception that one request ended with. */
   readonly requestBroke: () => void
   /** Replaces what is said about the policies. */
-  policies(hash: string, routesOfPolicy: ReadonlyMap<string, number>): void
+  policies(policies: MeteredPolicies): void
 }
 
 /** What is not counted as it happens but asked for whenever somebody reads the metrics. */

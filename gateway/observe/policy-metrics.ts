@@ -1,9 +1,13 @@
 import { Gauge, type Registry } from 'prom-client'
 
+/** What is told of policies that come into force. */
+export type MeteredPolicies = {
+  readonly hash: string
+  readonly routes: readonly { readonly policy: string }[]
+}
+
 /** Registers what is said about the policies in force. @returns replaces it. */
-export function createPolicyMetrics(
-  registers: [Registry],
-): (hash: string, routesOfPolicy: ReadonlyMap<string, number>) => void {
+export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPolicies) => void {
   const aggregator = 'first' // the same in every worker
   const info = new Gauge({
     name: 'scopegate_policy_info',
@@ -19,10 +23,16 @@ export function createPolicyMetrics(
     labelNames: ['policy'],
     registers,
   })
-  return (hash, routesOfPolicy) => {
+  return (policies) => {
     info.reset()
-    info.set({ hash }, 1)
+    info.set({ hash: policies.hash }, 1)
     routes.reset()
-    for (const [policy, count] of routesOfPolicy) routes.set({ policy }, count)
+    for (const [policy, count] of countRoutes(policies)) routes.set({ policy }, count)
   }
+}
+
+function countRoutes(policies: MeteredPolicies): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { policy } of policies.routes) counts.set(policy, (counts.get(policy) ?? 0) + 1)
+  return counts
 }

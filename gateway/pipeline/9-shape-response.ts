@@ -27,6 +27,7 @@ const DROPPED: ReadonlySet<string> = new Set([
   'upgrade',
   'x-request-id',
   'x-scopegate-error',
+  'x-scopegate-policy',
 ])
 
 const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy'])

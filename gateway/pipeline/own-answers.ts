@@ -32,6 +32,7 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
       'x-scopegate-error',
       '1',
       ...headers,
+      ...served.policyHeaders,
       ...served.rateHeaders,
       ...served.nonceHeaders,
       ...(served.route?.kind === 'authorization_server' ? NOTHING : CORS_HEADERS),
@@ -41,7 +42,7 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
 }
 
 /** Answers OPTIONS, which nobody needs a token for: what a browser asks before it lets a page call. */
-export function optionsAnswer({ requestId }: Served, allow: readonly string[]): OwnAnswer {
+export function optionsAnswer({ requestId, policyHeaders }: Served, allow: readonly string[]): OwnAnswer {
   const methods = allow.join(', ')
   return {
     status: 204,
@@ -52,6 +53,7 @@ export function optionsAnswer({ requestId }: Served, allow: readonly string[]): 
       methods,
       'x-request-id',
       requestId,
+      ...policyHeaders,
       ...PREFLIGHT_HEADERS,
       ...CORS_HEADERS,
     ],
@@ -60,8 +62,11 @@ export function optionsAnswer({ requestId }: Served, allow: readonly string[]): 
 }
 
 /** Answers with a document of the gateway's own, or says that the client has it already. */
-export function documentAnswer({ request, requestId }: Served, document: Representation): OwnAnswer {
-  const always = ['x-request-id', requestId, ...CORS_HEADERS]
+export function documentAnswer(
+  { request, requestId, policyHeaders }: Served,
+  document: Representation,
+): OwnAnswer {
+  const always = ['x-request-id', requestId, ...policyHeaders, ...CORS_HEADERS]
   const known = request.headers['if-none-match']
   if (known === undefined || !namesEtag(known, document.etag))
     return { status: 200, headers: [...document.headers, ...always], body: document.body }

@@ -42,8 +42,6 @@ export type Pipeline = {
   endStreams(): void
 }
 
-const NOTHING: readonly string[] = []
-
 /**
  * The life of a request: canonicalise, match, read token, validate, decide, limit, shape, forward, shape. The first
  * refusal ends it. This is the only place that knows the order.
@@ -103,7 +101,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return refuse(served, OVERLOADED)
     }
 
-    const matched = matchRoute(method, canonical.path, options.snapshot())
+    const snapshot = options.snapshot()
+    served.policyHeaders = snapshot.policyHeaders
+    const matched = matchRoute(method, canonical.path, snapshot)
     if ('refused' in matched) return refuse(served, matched)
     if (matched.kind === 'options') return respond(served, optionsAnswer(served, matched.allow))
     const { route } = matched
@@ -326,7 +326,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     response.removeAllListeners('close')
     const headers = shapeResponse(answer, {
       requestId: served.requestId,
-      added: [...served.rateHeaders, ...served.nonceHeaders],
+      added: [...served.policyHeaders, ...served.rateHeaders, ...served.nonceHeaders],
       ownsRateLimit: served.rate !== undefined,
       ownsCors: true,
       closes: false,
@@ -369,8 +369,8 @@ const AMBIGUOUS_CREDENTIALS: Refusal = {
 }
 
 function addedHeaders(served: Served, isApi: boolean): readonly string[] {
-  if (!isApi) return NOTHING
-  const { rate, rateHeaders, nonceHeaders } = served
-  if (rate === undefined && nonceHeaders.length === 0) return CORS_HEADERS
-  return [...CORS_HEADERS, ...rateHeaders, ...nonceHeaders]
+  const { policyHeaders, rateHeaders, nonceHeaders } = served
+  if (!isApi) return policyHeaders
+  if (rateHeaders.length + nonceHeaders.length + policyHeaders.length === 0) return CORS_HEADERS
+  return [...CORS_HEADERS, ...policyHeaders, ...rateHeaders, ...nonceHeaders]
 }

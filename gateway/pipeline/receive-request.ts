@@ -39,6 +39,7 @@ export function createReceiver(
       token: undefined,
       credential: 'bearer',
       proven: NOTHING_PROVEN,
+      policyHeaders: NO_HEADERS,
       nonceHeaders: NO_HEADERS,
       canonical: undefined,
       route: undefined,

@@ -26,6 +26,8 @@ export type Served = {
   credential: 'bearer' | 'dpop'
   /** What the request shows besides the token. */
   proven: Proven
+  /** Names the policies that decide, where clients are told: name, value. */
+  policyHeaders: readonly string[]
   /** The nonce that a client is to use next: name, value. */
   nonceHeaders: readonly string[]
   canonical: CanonicalRequest | undefined

@@ -24,8 +24,8 @@ export type Resources = {
   ofTemplate(template: string): readonly Resource[]
 }
 
-/** Makes the resources of a gateway, once. Pure. */
-export function compileResources(options: {
+/** What resources are made of. Plain data. */
+export type ResourcesOptions = {
   /** Without a trailing slash. */
   readonly baseUrl: string
   readonly name: string
@@ -34,7 +34,10 @@ export function compileResources(options: {
   /** Whether the gateway leads to an authorization server, which issues tokens under the base URL. */
   readonly bundledAuthorizationServer: boolean
   readonly resources: readonly ResourceSettings[]
-}): Resources {
+}
+
+/** Makes the resources of a gateway, once. Pure. */
+export function compileResources(options: ResourcesOptions): Resources {
   const { baseUrl } = options
   const compile = (path: string, settings: Partial<ResourceSettings> = {}): Resource => {
     const issuers = Object.freeze([...(settings.issuers ?? options.issuers)])

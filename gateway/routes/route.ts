@@ -57,4 +57,6 @@ export type Snapshot = {
   readonly hasWebsockets: boolean
   /** Identifies the policies it was built from. */
   readonly policyHash: string
+  /** Tells clients which policies answered, where that is wanted: name, value; else nothing. */
+  readonly policyHeaders: readonly string[]
 }

@@ -1,7 +1,16 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import type { ApplyOutcome } from '../reload/policy-holder.ts'
+import type { PolicySources } from '../routes/policy-sources.ts'
 import { closeLostConnections } from './close-lost-connections.ts'
-import type { FromWorker, MetricsJson, ToWorker, WorkerState } from './worker-messages.ts'
+import type {
+  FromWorker,
+  MetricsJson,
+  ToWorker,
+  WorkerBeginning,
+  WorkerPolicies,
+  WorkerState,
+} from './worker-messages.ts'
 
 /** A worker as its supervisor sees it. */
 export type WorkerProcess = {
@@ -11,8 +20,14 @@ export type WorkerProcess = {
   readonly ended: Promise<WorkerEnd>
   /** What it last said about its metrics; they go on counting when it is gone. */
   readonly lastMetrics: MetricsJson
-  /** Asks about readiness and metrics; undefined when there is no answer in time. */
+  /** What it last said about its policies; undefined before it is ready. */
+  readonly policies: WorkerPolicies | undefined
+  /** Asks about readiness and metrics; undefined when there is no answer in time, as with the other questions. */
   ask(): Promise<WorkerState | undefined>
+  /** Brings policies into force. */
+  apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
+  /** Its policies, as `GET /policies` shows them. */
+  describe(): Promise<string | undefined>
   send(message: ToWorker): void
   kill(): void
 }
@@ -20,12 +35,16 @@ export type WorkerProcess = {
 /** How a worker ended: its exit code, or the signal that killed it. */
 export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
 
-const ANSWER_WITHIN_MS = 1_000
+type Answer = Extract<FromWorker, { readonly question: number }>
 
-/** Starts a worker: this program again, in a process that shares the listening port `port`, and signs with the same key as the others. */
+const ANSWER_WITHIN_MS = 1_000
+/** Checking thousands of routes beside its requests takes a busy worker some time. */
+const APPLY_WITHIN_MS = 10_000
+
+/** Starts a worker: this program again, in a process that shares the listening port `port`. */
 export function forkWorker(
   port: number,
-  assertionKey: string | undefined,
+  beginning: WorkerBeginning,
   onReplace: (worker: WorkerProcess, reason: string) => void,
 ): WorkerProcess {
   // In a checkout the sources run as they are; in the installed package they were compiled.
@@ -34,11 +53,12 @@ export function forkWorker(
   cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
   const forked = cluster.fork({ SCOPEGATE_LISTEN__PORT: port })
   closeLostConnections(forked.process)
-  const begin: ToWorker = { kind: 'begin', assertionKey }
+  const begin: ToWorker = { kind: 'begin', ...beginning }
   forked.send(begin, () => undefined)
-  const waiting = new Map<number, (state: WorkerState | undefined) => void>()
+  const waiting = new Map<number, (answer: Answer | undefined) => void>()
   let questions = 0
   let lastMetrics: MetricsJson = []
+  let policies: WorkerPolicies | undefined
 
   const ended = new Promise<WorkerEnd>((resolve) => {
     forked.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }))
@@ -46,10 +66,30 @@ export function forkWorker(
   })
   const ready = new Promise<string | undefined>((resolve) => {
     forked.on('message', (message: FromWorker) => {
-      if (message.kind === 'ready') resolve(message.url)
+      if (message.kind !== 'ready') return
+      policies = message.policies
+      resolve(message.url)
     })
     ended.then(() => resolve(undefined))
   })
+
+  function asked<K extends Answer['kind']>(
+    toMessage: (question: number) => ToWorker,
+    withinMs: number,
+  ): Promise<Extract<Answer, { readonly kind: K }> | undefined> {
+    const question = ++questions
+    return new Promise((resolve) => {
+      const answer = (given: Answer | undefined): void => {
+        clearTimeout(timer)
+        waiting.delete(question)
+        resolve(given as Extract<Answer, { readonly kind: K }> | undefined)
+      }
+      const timer = setTimeout(answer, withinMs, undefined)
+      waiting.set(question, answer)
+      worker.send(toMessage(question))
+    })
+  }
+
   const worker: WorkerProcess = {
     pid: forked.process.pid,
     ready,
@@ -57,18 +97,20 @@ export function forkWorker(
     get lastMetrics() {
       return lastMetrics
     },
-    ask() {
-      const question = ++questions
-      return new Promise((resolve) => {
-        const answer = (state: WorkerState | undefined): void => {
-          clearTimeout(timer)
-          waiting.delete(question)
-          resolve(state)
-        }
-        const timer = setTimeout(answer, ANSWER_WITHIN_MS, undefined)
-        waiting.set(question, answer)
-        worker.send({ kind: 'ask', question })
-      })
+    get policies() {
+      return policies
+    },
+    async ask() {
+      const answer = await asked<'state'>((question) => ({ kind: 'ask', question }), ANSWER_WITHIN_MS)
+      return answer?.state
+    },
+    async apply(sources) {
+      const toMessage = (question: number): ToWorker => ({ kind: 'apply', question, sources })
+      return (await asked<'applied'>(toMessage, APPLY_WITHIN_MS))?.outcome
+    },
+    async describe() {
+      const toMessage = (question: number): ToWorker => ({ kind: 'describe', question })
+      return (await asked<'described'>(toMessage, ANSWER_WITHIN_MS))?.policies
     },
     send(message) {
       if (forked.isConnected()) forked.send(message, () => undefined)
@@ -79,9 +121,10 @@ export function forkWorker(
     if (message.kind === 'replace') onReplace(worker, message.reason)
     if (message.kind === 'leaving') worker.send({ kind: 'leave' })
     if (message.kind === 'farewell') lastMetrics = message.metrics
-    if (message.kind !== 'state') return
-    lastMetrics = message.state.metrics
-    waiting.get(message.question)?.(message.state)
+    if (message.kind === 'state') lastMetrics = message.state.metrics
+    if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
+      policies = { ...policies, hash: message.outcome.hash, routes: message.outcome.routes }
+    if ('question' in message) waiting.get(message.question)?.(message)
   })
   return worker
 }

@@ -1,4 +1,5 @@
 import type { GatewayOptions } from '../gateway-options.ts'
+import { describePolicies } from '../management/describe-policies.ts'
 import { serve } from '../serve.ts'
 import type { StopOptions } from '../stop-serving.ts'
 import { metricsOf } from './add-metrics.ts'
@@ -6,14 +7,15 @@ import type { FromWorker, ToWorker } from './worker-messages.ts'
 
 /**
  * Serves as one of several workers until the supervisor says to stop. SIGTERM sent to a worker alone makes it ask for a
- * successor first; Ctrl-C, which a terminal sends to all, is the supervisor's business. When the supervisor is gone the
+ * successor first; Ctrl-C and a hang-up, which a terminal sends to all, are the supervisor's business. When the supervisor is gone the
  * process ends at once, for it no longer gets connections (node:cluster).
  * @returns asks for a successor.
  * @throws {BootError} as `serve` does.
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
-  const assertionKey = await begin()
-  const serving = await serve({ ...options, assertionKey })
+  const beginning = await told('begin')
+  const serving = await serve({ ...options, ...beginning })
+  const { config } = options
   let stopping = false
 
   async function stop(how: StopOptions['how']): Promise<void> {
@@ -31,20 +33,26 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
 
   process.on('message', async (message: ToWorker) => {
     if (message.kind === 'stop') await stop(message.how)
+    if (message.kind === 'apply') {
+      const outcome = await serving.policies.apply(message.sources)
+      tell({ kind: 'applied', question: message.question, outcome })
+    }
+    if (message.kind === 'describe') {
+      const policies = describePolicies(serving.policies.inForce(), config)
+      tell({ kind: 'described', question: message.question, policies })
+    }
     if (message.kind !== 'ask') return
     const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }
     tell({ kind: 'state', question: message.question, state })
   })
   process.on('SIGINT', () => undefined)
+  process.on('SIGHUP', () => undefined)
   process.on('SIGTERM', () => tell({ kind: 'replace', reason: 'SIGTERM' }))
-  tell({ kind: 'ready', url: serving.url })
+  const { hash, routes } = serving.policies.inForce()
+  const { policiesDir, scopesFile, policyReload } = config
+  const places = { policiesDir, scopesFile, policyReload }
+  tell({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, places } })
   return (reason) => tell({ kind: 'replace', reason })
-}
-
-/** Waits for the supervisor's first words. */
-async function begin(): Promise<string | undefined> {
-  const message = await told('begin')
-  return message.assertionKey
 }
 
 function told<K extends ToWorker['kind']>(kind: K): Promise<Extract<ToWorker, { readonly kind: K }>> {

@@ -10,14 +10,18 @@ import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
 import type { Gateway } from '../app.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { generatePrivateKey } from '../identity/assertion-key.ts'
+import { policyEndpoints } from '../management/policy-endpoints.ts'
+import { createReloadMeter } from '../observe/reload-metrics.ts'
+import { readPolicySources } from '../reload/read-policy-sources.ts'
 import { addMetrics, keepCounts, metricsOf } from './add-metrics.ts'
 import { forkWorker, type WorkerEnd, type WorkerProcess } from './fork-worker.ts'
+import { openPoliciesOfWorkers, type PoliciesOfWorkers } from './policies-of-workers.ts'
 import type { MetricsJson } from './worker-messages.ts'
 import { WorkerPool } from './worker-pool.ts'
 
 /** A gateway whose requests are served by several processes. */
 export type SupervisedGateway = Gateway & {
-  /** Replaces every worker, one after the other; new ones read configuration and policies anew. */
+  /** Replaces every worker, one after the other; new ones read configuration and policies anew, from the disk. */
   roll(): Promise<void>
 }
 
@@ -33,12 +37,22 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   // Upstreams ask any worker for the keys: what one has signed, the others must know.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
   const own = createOwnMetrics(logger, () => pool.serving.length)
+  const sources = await readPolicySources(config)
+  let policies: PoliciesOfWorkers | undefined
   let departed: MetricsJson = []
   let remembering: Promise<void> = Promise.resolve()
   let draining = false
   const pool = new WorkerPool({
     workers: config.workers,
-    fork: (onReplace) => forkWorker(port, assertionKey, onReplace),
+    fork(onReplace, reason) {
+      // One that crashed comes back with what the others have, whatever is on the disk by now.
+      const shared = reason === 'roll' ? undefined : (policies?.inForce ?? sources)
+      const worker = forkWorker(port, { assertionKey, policies: shared }, onReplace)
+      worker.ready.then(() => {
+        if (reason !== 'roll') policies?.joined(worker)
+      })
+      return worker
+    },
     logger,
     graceMs: config.drain.graceMs,
     onStarted: (reason) => own.started.inc({ reason }),
@@ -67,6 +81,16 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
 
   const url = await pool.start()
   if (typeof url !== 'string') return url
+  const first = [...pool.living].find((worker) => worker.policies !== undefined)?.policies
+  if (first === undefined) throw new Error('a worker serves that has said nothing of its policies')
+  const opened = openPoliciesOfWorkers({
+    sources,
+    first,
+    serving: () => pool.serving,
+    meter: createReloadMeter(own.registry),
+    logger,
+  })
+  policies = opened
   try {
     const ops = await startOpsServer({
       ...config.management,
@@ -76,7 +100,8 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         contentType: own.registry.contentType,
         metrics: async () => (await metrics()).metrics(),
       },
-      checks,
+      checks: async () => [opened.check(), ...(await checks())],
+      endpoints: policyEndpoints(opened),
       logger,
     })
     logger.info(
@@ -86,14 +111,20 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     return {
       url,
       managementUrl: ops.url,
-      roll: () => pool.roll(),
+      reload: opened.reload,
+      async roll() {
+        await pool.roll()
+        await opened.rolled()
+      },
       async close({ how } = { how: 'accepting' }) {
         draining = true
+        opened.close()
         await pool.stop(how)
         await ops.close()
       },
     }
   } catch (error) {
+    opened.close()
     await pool.stop('now')
     throw error
   }

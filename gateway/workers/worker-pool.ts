@@ -7,7 +7,10 @@ import type { MetricsJson } from './worker-messages.ts'
 /** How many workers there are, how one is started, and who hears about them. */
 export type WorkerPoolOptions = {
   readonly workers: number
-  readonly fork: (onReplace: (worker: WorkerProcess, reason: string) => void) => WorkerProcess
+  readonly fork: (
+    onReplace: (worker: WorkerProcess, reason: string) => void,
+    reason: StartReason,
+  ) => WorkerProcess
   readonly logger: Logger
   /** A worker that does not end by itself after it was told to is killed. Milliseconds. */
   readonly graceMs: number
@@ -178,7 +181,7 @@ export class WorkerPool {
       const slot = this.#slots.find((one) => one.worker === asking)
       if (slot !== undefined)
         this.#inTurn(async () => slot.worker === asking && this.#replace(slot, 'replace'))
-    })
+    }, reason)
     this.#living.add(worker)
     onStarted(reason)
     worker.ended.then(() => {

@@ -35,6 +35,9 @@ function aPool(workers: number) {
         ended: ended.promise,
         lastMetrics: [],
         ask: async () => undefined,
+        policies: undefined,
+        apply: async () => undefined,
+        describe: async () => undefined,
         told,
         send(message) {
           told.push(message)

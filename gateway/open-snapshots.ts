@@ -1,0 +1,108 @@
+import { readImplication } from '../oauth/scope-implication.ts'
+import type { Steps } from '../runtime/in-steps.ts'
+import { assertionKeysDocument } from './documents/assertion-keys.ts'
+import { createOpenapiDocuments } from './documents/openapi-document.ts'
+import { writtenOnDemand } from './documents/own-document.ts'
+import { protectedResourceDocument } from './documents/protected-resource.ts'
+import { staticDocuments } from './documents/static-documents.ts'
+import type { GatewayOptions } from './gateway-options.ts'
+import { openAssertionKeys } from './identity/assertion-keys.ts'
+import { createAssertions } from './identity/assertions.ts'
+import type { Metrics } from './observe/metrics.ts'
+import type { CheckedPolicies } from './reload/check-sources.ts'
+import type { PolicyRoute } from './routes/policy-route.ts'
+import type { Resources } from './routes/resources.ts'
+import type { Route, Snapshot } from './routes/route.ts'
+import type { Match } from './routes/route-table.ts'
+import { buildSnapshot } from './snapshot.ts'
+import type { Upstream } from './upstreams/pool.ts'
+
+/** Makes snapshots, one after the other, of everything that outlives each of them. */
+export type Snapshots = {
+  of(policies: CheckedPolicies): Steps<Snapshot>
+  /** Asks the upstreams to describe themselves, for `/openapi.json`. Never fails. */
+  refresh(): Promise<void>
+  close(): void
+}
+
+/**
+ * Opens what snapshots share: descriptions of the upstreams, and the keys of assertions.
+ * @throws {ConfigError} C306 when the file of the assertion keys is of no use.
+ */
+export function openSnapshots(
+  options: GatewayOptions & {
+    readonly resources: Resources
+    readonly upstreams: ReadonlyMap<string, Upstream>
+    readonly metrics: Metrics
+    readonly version: string
+  },
+): Snapshots {
+  const { config, logger, resources, upstreams, metrics, version } = options
+  const openapi = createOpenapiDocuments({
+    baseUrl: config.baseUrl,
+    name: config.name,
+    version,
+    upstreams: [...upstreams.values()],
+    logger,
+  })
+  const assertionKeys = openAssertionKeys({
+    ...config.assertion,
+    sharedKey: options.assertionKey,
+    nowMs: Date.now,
+    logger,
+  })
+  const assertionKeysJson = assertionKeysDocument(() => assertionKeys.ring.publishedKeys(Date.now()))
+  const assertFor = createAssertions({
+    issuer: config.baseUrl,
+    ttlSeconds: config.assertion.ttlSeconds,
+    ring: assertionKeys.ring,
+  })
+  const seesCertificates =
+    config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
+
+  function* of(policies: CheckedPolicies): Steps<Snapshot> {
+    const { routes, catalogue, hash } = policies
+    yield
+    const snapshot = buildSnapshot({
+      policyRoutes: routes,
+      policyHash: hash,
+      tellsPolicy: config.debug.policyHeader,
+      upstreams,
+      authorizationServer: config.authorizationServer?.upstream,
+      documents: {
+        ...staticDocuments(config, policies, resources),
+        openapi: openapi.of({
+          routes,
+          catalogue,
+          match: (method, path) => policyOf(snapshot.match(method, path)),
+        }),
+        assertionKeys: assertionKeysJson,
+      },
+      resources,
+      resourceDocument: (resource) =>
+        writtenOnDemand(() =>
+          protectedResourceDocument({ resource, resources, routes, catalogue, seesCertificates }),
+        ),
+      implication: readImplication(catalogue),
+      bodyLimitBytes: config.limits.bodyBytes,
+      assertFor,
+      routeMeter: metrics.route,
+    })
+    return snapshot
+  }
+
+  return {
+    of,
+    refresh: openapi.refresh,
+    close() {
+      openapi.close()
+      assertionKeys.close()
+    },
+  }
+}
+
+/** Own documents and the authorization server describe themselves. */
+function policyOf(match: Match<Route>): Match<PolicyRoute> {
+  if (match.kind !== 'route') return match
+  return match.route.kind === 'api' ? { ...match, route: match.route.policy } : { kind: 'not_found' }
+}

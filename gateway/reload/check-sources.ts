@@ -1,0 +1,55 @@
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { collectProblems } from '../../runtime/collect-problems.ts'
+import { type Diagnostic, hasErrors } from '../../runtime/diagnostic.ts'
+import type { Steps } from '../../runtime/in-steps.ts'
+import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
+import type { GatewayConfig } from '../config/gateway-config.ts'
+import { authorizationServersAmong } from '../routes/authorization-servers.ts'
+import { findEmptyResources } from '../routes/find-empty-resources.ts'
+import { loadPoliciesInSteps } from '../routes/load-policies.ts'
+import type { PolicyRoute } from '../routes/policy-route.ts'
+import type { PolicySources } from '../routes/policy-sources.ts'
+import type { Resources } from '../routes/resources.ts'
+
+/** Policies that were found right, and the catalogue of their scopes: all that one snapshot is made of. */
+export type CheckedPolicies = {
+  readonly routes: readonly PolicyRoute[]
+  readonly catalogue: ScopeCatalogue
+  /** That of the sources. */
+  readonly hash: string
+  readonly warnings: readonly Diagnostic[]
+}
+
+/** Policies that cannot be used, and why: at least one error. */
+export type BrokenPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
+
+/** Checks everything that was read together: all of it is right, or none of it counts. Pure. */
+export function* checkSources(
+  sources: PolicySources,
+  { config, resources }: { readonly config: GatewayConfig; readonly resources: Resources },
+): Steps<CheckedPolicies | BrokenPolicies> {
+  const { hash } = sources
+  const { found, attempt } = collectProblems()
+  const { scopesFile } = config
+  const catalogue =
+    scopesFile === undefined || sources.scopes === undefined
+      ? config.catalogue
+      : attempt(() => readScopeCatalogue({ file: scopesFile, source: sources.scopes }))
+  const policies = yield* loadPoliciesInSteps({
+    dir: config.policiesDir,
+    sources,
+    catalogue,
+    upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
+    authorizationServers: authorizationServersAmong(config.upstreams, {
+      named: config.authorizationServer?.upstream,
+      endpoints: config.issuers.flatMap(({ introspection }) =>
+        introspection === undefined ? [] : [introspection.endpoint],
+      ),
+    }),
+  })
+  found.push(...policies.diagnostics)
+  if (catalogue === undefined || hasErrors(found)) return { hash, problems: found }
+  yield
+  const empty = findEmptyResources(resources, policies.routes, 'gateway.yaml')
+  return { routes: policies.routes, catalogue, hash, warnings: [...found, ...empty] }
+}

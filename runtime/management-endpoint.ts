@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+/** Something that a service answers on its management port beside what every service does. */
+export type ManagementEndpoint = {
+  /** POST changes something: a web page cannot ask for it. */
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly answer: () => ManagementAnswer | Promise<ManagementAnswer>
+}
+
+/** What is answered, as JSON. */
+export type ManagementAnswer = {
+  readonly status: number
+  /** An object, or JSON text. */
+  readonly body: object | string
+  /** `application/json` unless it is given. */
+  readonly type?: string
+}
+
+/** None of them takes anything. Bytes. */
+export const BODY_LIMIT_BYTES = 1_024
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+/** Mounts the endpoints; another method is 405, a page's POST 403. What is in a small body is not looked at. */
+export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
+  for (const { method, path, answer } of endpoints) {
+    app.route({
+      method,
+      url: path,
+      async handler(request, reply) {
+        if (method === 'POST' && isFromPage(request)) return reply.code(403).send(NOT_FOR_PAGES)
+        const { status, body, type = 'application/json' } = await answer()
+        const text = typeof body === 'string' ? body : JSON.stringify(body)
+        return reply.code(status).header('cache-control', 'no-store').type(type).send(text)
+      },
+    })
+    const allowed = method === 'GET' ? ['GET', 'HEAD'] : [method]
+    app.route({
+      method: METHODS.filter((other) => !allowed.includes(other)),
+      url: path,
+      handler: (_request, reply) =>
+        reply
+          .code(405)
+          .header('allow', allowed.join(', '))
+          .send({
+            error: 'method_not_allowed',
+            error_description: `There is ${allowed.join(' and ')} here.`,
+          }),
+    })
+  }
+}
+
+const NOT_FOR_PAGES = {
+  error: 'access_denied',
+  error_description: 'Web pages change nothing here. Send the request from a program, without Origin.',
+}
+
+/** Browsers say where a request that changes something comes from; programs do not. Fetch standard, section 3.2. */
+function isFromPage({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  return headers.origin !== undefined || (site !== undefined && site !== 'none')
+}
