@@ -16,6 +16,7 @@ import { cookieKeys } from './keys/cookie-keys.ts'
 import { loadSecrets, type Secrets } from './keys/load-secrets.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { observeEngine } from './observe/observe-engine.ts'
+import { observeStreams } from './observe/observe-streams.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
@@ -54,17 +55,18 @@ export async function startAuthorizationServer(options: {
     closing.push(() => store.close())
     await announceAccounts(config, store, logger)
 
+    const metrics = createMetrics({
+      version: readPackageVersion(),
+      listeners: () => revocations.listeners(),
+      logger,
+    })
     const revocations = await openRevocationStream({
       clientId: config.gatewayClient.id,
       clientSecret: secrets.gatewaySecret,
       log: store.revocations,
+      onEvent: observeStreams({ logger, metrics }),
     })
     closing.push(() => revocations.close())
-    const metrics = createMetrics({
-      version: readPackageVersion(),
-      listeners: revocations.listeners,
-      logger,
-    })
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
     const engine = buildEngine({ config, secrets, store, accounts, metrics, logger })
     const app = createHttpServer({

@@ -5,6 +5,14 @@ import { isGatewayClient } from './is-gateway-client.ts'
 import { sendRefusal } from './oauth-refusal.ts'
 import { createStreamListener, type StreamListener } from './stream-listener.ts'
 
+/** What operators want to know of the streams: `reason` is for the log, `result` for the count. */
+export type StreamEvent = {
+  readonly result: 'ok' | 'invalid_client' | 'temporarily_unavailable' | 'cut'
+  readonly reason: string
+  /** The peer: a gateway, or who wants to be one. */
+  readonly address: string
+}
+
 /** Tells gateways what was revoked, the moment it is gone. */
 export type RevocationStream = {
   /** Handles `GET /internal/revocations`. */
@@ -30,48 +38,64 @@ export async function openRevocationStream(options: {
   readonly clientId: string
   readonly clientSecret: string
   readonly log: RevocationLog
+  readonly onEvent: (event: StreamEvent) => void
 }): Promise<RevocationStream> {
-  const { log } = options
+  const { log, onEvent } = options
   const listeners = new Set<StreamListener>()
   const isGateway = isGatewayClient(options)
   const sendAll = (text: string): void => {
     for (const listener of listeners) listener.send(text)
   }
+  const endAll = (): void => {
+    for (const listener of listeners) listener.end()
+  }
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
     missed: () => sendAll('event: reset\ndata: {}\n\n'),
+    // Who goes on hearing that we are still here would take silence for no revocations.
+    lost: endAll,
   })
   const heartbeat = setInterval(() => sendAll(': still here\n\n'), HEARTBEAT_MS)
   heartbeat.unref()
   let closed = false
 
   async function listen(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const listener = createStreamListener(reply.raw)
+    const address = request.ip
+    const listener = createStreamListener(reply.raw, () =>
+      onEvent({ result: 'cut', reason: 'it does not read what it is told', address }),
+    )
     // From now on it misses nothing; what comes before the answer has begun is held back.
     listeners.add(listener)
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)
     if (start === undefined) {
       listeners.delete(listener)
+      onEvent({ result: 'temporarily_unavailable', reason: 'the store does not answer', address })
       return unavailable(reply, 'The log of revocations does not answer right now.')
     }
+    onEvent({ result: 'ok', reason: 'a gateway listens', address })
     reply.hijack()
     listener.begin(start)
-    if (closed) listener.end()
     return reply
   }
 
   return {
     handle: async (request, reply) => {
-      if (!isGateway(request.headers.authorization))
+      const address = request.ip
+      if (!isGateway(request.headers.authorization)) {
+        onEvent({ result: 'invalid_client', reason: "not the gateway's id and secret", address })
         return sendRefusal(reply, {
           status: 401,
           error: 'invalid_client',
           description: 'Authenticate with the client id and secret of the gateway.',
           challenge: 'Basic realm="revocations"',
         })
-      if (closed || listeners.size >= MOST_LISTENERS)
+      }
+      if (closed || listeners.size >= MOST_LISTENERS) {
+        const reason = closed ? 'the service ends' : `all ${MOST_LISTENERS} places are taken`
+        onEvent({ result: 'temporarily_unavailable', reason, address })
         return unavailable(reply, 'No more listeners are taken right now.')
+      }
       return listen(request, reply)
     },
     listeners: () => listeners.size,
@@ -79,7 +103,7 @@ export async function openRevocationStream(options: {
       closed = true
       unfollow()
       clearInterval(heartbeat)
-      for (const listener of listeners) listener.end()
+      endAll()
     },
   }
 }

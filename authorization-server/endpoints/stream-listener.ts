@@ -6,19 +6,23 @@ export type StreamListener = {
   send(text: string): void
   /** Begins the answer with these events, and what was held back behind them. */
   begin(start: string): void
+  /** What was held back is still told. */
   end(): void
 }
 
 const MOST_UNSENT_BYTES = 1_048_576 // who does not read is cut, and asks for the rest when it comes back
 
-/** Writes a `text/event-stream` to a response. */
-export function createStreamListener(response: ServerResponse): StreamListener {
+/** Writes a `text/event-stream` to a response. `onCut` is told when it ends because nobody reads it. */
+export function createStreamListener(response: ServerResponse, onCut: () => void): StreamListener {
   let held: string[] | undefined = []
+  let ended = false
 
   function write(text: string): void {
-    if (text === '') return
-    if (response.writableLength > MOST_UNSENT_BYTES) response.destroy()
-    else response.write(text)
+    if (text === '' || ended || response.destroyed) return
+    if (response.writableLength > MOST_UNSENT_BYTES) {
+      response.destroy()
+      onCut()
+    } else response.write(text)
   }
 
   return {
@@ -35,7 +39,11 @@ export function createStreamListener(response: ServerResponse): StreamListener {
       response.write(start)
       for (const text of held ?? []) response.write(text)
       held = undefined
+      if (ended) response.end()
     },
-    end: () => void response.end(),
+    end() {
+      ended = true
+      if (held === undefined) response.end()
+    },
   }
 }

@@ -46,6 +46,9 @@ export function openRedisRevocations(options: {
       onMissed: () => {
         for (const listener of listeners) listener.missed()
       },
+      onLost: () => {
+        for (const listener of listeners) listener.lost()
+      },
     })
     sayThatItPublishes()
     redis.on('ready', sayThatItPublishes)

@@ -66,6 +66,8 @@ export type RevocationListener = {
   revoked(logged: readonly LoggedRevocation[]): void
   /** Some may be missing from what was told. */
   missed(): void
+  /** Nothing is heard for now: what others revoke meanwhile is told later. */
+  lost(): void
 }
 
 /** What was revoked lately, by every process on the store. It is as old as tokens get, and bounded in length. */

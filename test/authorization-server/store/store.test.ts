@@ -421,6 +421,7 @@ async function heard(t: Test, store: Store) {
   const stop = await store.revocations.follow({
     revoked: (logged) => void told.push(...logged),
     missed: () => undefined,
+    lost: () => undefined,
   })
   t.teardown(stop)
   return { next: () => until('told', async () => told.shift()) }

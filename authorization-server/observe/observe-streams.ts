@@ -1,0 +1,18 @@
+import type { Logger } from '../../runtime/logger.ts'
+import type { StreamEvent } from '../endpoints/revocation-stream.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Turns what becomes of those who listen for revocations into a line of the log and a count each. */
+export function observeStreams(options: {
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly metrics: Pick<Metrics, 'countRequest'>
+}): (event: StreamEvent) => void {
+  return ({ result, reason, address }) => {
+    options.metrics.countRequest('revocation_stream', '-', result)
+    const fields = { endpoint: 'revocation_stream', reason, address }
+    if (result === 'ok') options.logger.info({ event: 'revocation_listener', ...fields }, 'a gateway listens')
+    else if (result === 'cut')
+      options.logger.warn({ event: 'revocation_listener_cut', ...fields }, 'a gateway that does not read')
+    else options.logger.warn({ event: 'refused', error: result, ...fields }, 'request refused')
+  }
+}

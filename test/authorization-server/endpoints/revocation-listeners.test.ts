@@ -1,0 +1,182 @@
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import Fastify from 'fastify'
+import t, { type Test } from 'tap'
+import {
+  openRevocationStream,
+  type StreamEvent,
+} from '../../../authorization-server/endpoints/revocation-stream.ts'
+import type {
+  LoggedRevocation,
+  RevocationListener,
+  RevocationLog,
+} from '../../../authorization-server/store/store.ts'
+import { REVOCATION_STREAM_PATH } from '../../../oauth/endpoints.ts'
+import { aRevocation } from '../../fixtures/a-revocation.ts'
+import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
+import { introspect } from '../../fixtures/introspect.ts'
+import { listenForRevocations } from '../../fixtures/listen-for-revocations.ts'
+import { openBrowser } from '../../fixtures/open-browser.ts'
+import { knownClient, registerClient } from '../../fixtures/register-client.ts'
+import { send } from '../../fixtures/send.ts'
+import { startServer } from '../../fixtures/start-authorization-server.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+import { until } from '../../fixtures/until.ts'
+
+const SECRET = 'the-secret-of-the-gateway'
+const GOOD = `Basic ${btoa(`gateway:${SECRET}`)}`
+const KNOWN = 'known.0'
+
+/** The stream on a socket of its own, and a log that the test writes. */
+async function openStream(t: Test) {
+  let listener: RevocationListener | undefined
+  const events: StreamEvent[] = []
+  const log: RevocationLog = {
+    lastId: async () => KNOWN,
+    readAfter: async (id) => (id === KNOWN ? [] : undefined),
+    follow: async (one) => {
+      listener = one
+      return () => undefined
+    },
+  }
+  const stream = await openRevocationStream({
+    clientId: 'gateway',
+    clientSecret: SECRET,
+    log,
+    onEvent: (event) => void events.push(event),
+  })
+  const app = Fastify()
+  app.get(REVOCATION_STREAM_PATH, stream.handle)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY })
+  t.teardown(async () => {
+    agent.destroy()
+    stream.close()
+    await app.close()
+  })
+  const { port } = app.server.address() as AddressInfo
+  const ask = async (authorization: string): Promise<IncomingMessage> => {
+    const headers = { authorization }
+    const request = get({ host: '127.0.0.1', port, path: REVOCATION_STREAM_PATH, headers, agent })
+    request.on('error', () => undefined)
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    return response
+  }
+  let count = 0
+  const tell = (howMany: number): LoggedRevocation[] => {
+    const logged = Array.from({ length: howMany }, () => ({
+      id: `known.${++count}`,
+      revocation: aRevocation({ grant: 'g'.repeat(43) }),
+    }))
+    listener?.revoked(logged)
+    return logged
+  }
+  return { stream, events, port, ask, tell }
+}
+
+t.test('a gateway that does not read is cut before it costs memory; others go on', async (t) => {
+  const { stream, events, port, ask, tell } = await openStream(t)
+  const reader = await ask(GOOD)
+  let read = ''
+  reader.setEncoding('utf8').on('data', (text: string) => {
+    read = read.slice(-1_000) + text
+  })
+  const deaf = connect(port, '127.0.0.1')
+  t.teardown(() => deaf.destroy())
+  deaf.on('error', () => undefined).pause()
+  deaf.write(`GET ${REVOCATION_STREAM_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: ${GOOD}\r\n\r\n`)
+  await until('both listen', async () => stream.listeners() === 2)
+
+  let told = 0
+  while (stream.listeners() === 2 && told < 500_000) {
+    const last = tell(1_000).at(-1)
+    told += 1_000
+    await until('read', async () => read.includes(`id: ${last?.id}\n`))
+    await nextTurn()
+  }
+  t.equal(stream.listeners(), 1)
+  t.comment(`cut after ${told} revocations`)
+  t.match(events.slice(2), [{ result: 'cut', reason: 'it does not read what it is told' }])
+  t.equal(events.length, 3, 'and it is said once')
+  const [next] = tell(1)
+  await until('read', async () => read.includes(`id: ${next?.id}\n`))
+})
+
+t.test('of 1,000 connections at once 256 are taken, and the places come back', async (t) => {
+  const { stream, events, ask } = await openStream(t)
+  const strangers = await Promise.all(Array.from({ length: 1_000 }, () => ask('Basic Z2F0ZXdheTpndWVzcw==')))
+  t.ok(strangers.every(({ statusCode }) => statusCode === 401))
+  t.equal(stream.listeners(), 0)
+  for (const stranger of strangers) stranger.destroy()
+
+  const answers = await Promise.all(Array.from({ length: 1_000 }, () => ask(GOOD)))
+  const taken = answers.filter(({ statusCode }) => statusCode === 200)
+  const refused = answers.filter(({ statusCode }) => statusCode === 503)
+  t.same([taken.length, refused.length, stream.listeners()], [256, 744, 256])
+  t.ok(refused.every(({ headers }) => headers['retry-after'] === '5'))
+  t.same(
+    [...new Set(events.map(({ result, reason }) => `${result}: ${reason}`))],
+    [
+      "invalid_client: not the gateway's id and secret",
+      'ok: a gateway listens',
+      'temporarily_unavailable: all 256 places are taken',
+    ],
+  )
+  for (const answer of answers) answer.destroy()
+  await until('the places are free', async () => stream.listeners() === 0)
+  const later = await ask(GOOD)
+  t.equal(later.statusCode, 200)
+  later.destroy()
+})
+
+t.test('a process that does not hear what others revoke does not go on as if it did', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(() => redis.stop())
+  const way = await startFaultProxy(redis.port)
+  t.teardown(() => way.close())
+  const store = { type: 'redis' } as const
+  const deaf = await startServer(t, { store, redis: { url: `redis://127.0.0.1:${way.port}` } })
+  const shared = { issuer: deaf.baseUrl, dataDir: deaf.dataDir, store, redis: { url: redis.url } }
+  const other = await startServer(t, shared)
+  const client = await registerClient(deaf)
+  const asking = { browser: openBrowser(deaf.baseUrl), scope: 'courses:read' }
+  await client.revoke((await client.obtainTokens(asking)).accessToken)
+  const tokens = await client.obtainTokens(asking)
+  const { grant } = await introspect(deaf, tokens.accessToken)
+  const gateway = { url: deaf.baseUrl, secret: deaf.gatewaySecret }
+  const events = await listenForRevocations(t, gateway)
+  const { id = '' } = (await events.next()) ?? {}
+
+  await way.down()
+  t.equal(await events.next(), undefined, 'the stream ends')
+  const headers = { authorization: `Basic ${btoa(`gateway:${deaf.gatewaySecret}`)}` }
+  t.match(await send(deaf.baseUrl + REVOCATION_STREAM_PATH, { headers }), {
+    status: 503,
+    json: { error: 'temporarily_unavailable' },
+  })
+  const elsewhere = knownClient({ baseUrl: `http://127.0.0.1:${other.port}`, secret: other.secret }, client)
+  t.equal((await elsewhere.revoke(tokens.accessToken)).status, 200)
+  await way.up()
+  await until('it answers again', async () => (await send(`${deaf.managementUrl}/readyz`)).status === 200)
+  const again = await listenForRevocations(t, { ...gateway, lastEventId: id })
+  t.match(await again.next(), { event: 'ready', id, data: { resumed: true } })
+  t.match(await again.next(), { event: 'revoked', data: { grant } })
+
+  const { text } = await send(`${deaf.managementUrl}/metrics`)
+  t.match(
+    text,
+    /^scopegate_oauth_requests_total\{endpoint="revocation_stream",grant_type="-",result="ok"\} 2$/m,
+  )
+  t.match(text, /endpoint="revocation_stream",grant_type="-",result="temporarily_unavailable"\} 1$/m)
+  t.match(
+    deaf.log().filter((line) => line['endpoint'] === 'revocation_stream'),
+    [
+      { event: 'revocation_listener' },
+      { event: 'refused', reason: 'the store does not answer' },
+      { event: 'revocation_listener' },
+    ],
+  )
+  t.notMatch(deaf.output(), deaf.gatewaySecret)
+})
