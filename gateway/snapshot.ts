@@ -7,6 +7,7 @@ import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/route-meter.ts'
 import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
 import { compileRoute } from './routes/compile-policies.ts'
+import type { HeaderSource } from './routes/find-header.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
 import { isReservedPath } from './routes/reserved-paths.ts'
 import type { Resource } from './routes/resource.ts'
@@ -54,8 +55,8 @@ export function buildSnapshot(options: SnapshotOptions): Snapshot {
     policyHash: options.policyHash,
     policyHeaders: Object.freeze(options.tellsPolicy ? [POLICY_HEADER, shortHash(options)] : []),
     hasWebsockets: options.policyRoutes.some((route) => route.websocket),
-    match: (method: string, path: string) => {
-      const match = table.match(method, path)
+    match: (method: string, path: string, request?: HeaderSource) => {
+      const match = table.match(method, path, request)
       // A policy for everything below `/` is not one for what is Scopegate's own.
       if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReservedPath(path))
         return { kind: 'not_found' as const }

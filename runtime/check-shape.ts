@@ -15,10 +15,10 @@ export type PlaceOf = (path: YamlPath, part: 'key' | 'value') => Place
 export type Explain = (violation: Violation) => Explanation | undefined
 
 /**
- * Keywords of ours inside a schema: `x-is` says in words what a text has to be (`a duration such as 5s`), `x-path` marks
- * a file's path, `x-secret` a value that must never be shown.
+ * Keywords of ours inside a schema: `x-is` says in words what a text has to be (`a duration such as 5s`), `x-keys` what the keys of a
+ * map have to be, `x-path` marks a file's path, `x-secret` a value that must never be shown.
  */
-const OUR_KEYWORDS = ['x-is', 'x-path', 'x-secret']
+const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
 
 /**
  * Prepares a check of plain data against a TypeBox schema. Every object with listed keys is closed: other keys are errors.
@@ -113,6 +113,9 @@ function toDiagnostic(
   const params: Record<string, unknown> = error.params
   if (error.keyword === 'additionalProperties') {
     const key = String(params['additionalProperty'])
+    const keys = error.parentSchema?.['x-keys']
+    if (typeof keys === 'string')
+      return diagnostic(code('105'), `${quoted(key)} is not ${keys}`, placeOf([...path, key], 'key'))
     const hint = meantKey(error)?.hint ?? `known here: ${knownKeys(error).join(', ')}`
     return diagnostic(code('101'), `unknown key ${quoted(key)}`, placeOf([...path, key], 'key'), { hint })
   }

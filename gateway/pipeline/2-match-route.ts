@@ -1,4 +1,5 @@
 import type { Refusal } from '../refusal.ts'
+import type { HeaderSource } from '../routes/find-header.ts'
 import { type Found, findRoute } from '../routes/find-route.ts'
 import type { Route, Snapshot } from '../routes/route.ts'
 
@@ -10,6 +11,7 @@ export function matchRoute(
   method: string,
   path: string,
   snapshot: Pick<Snapshot, 'match'>,
+  request: HeaderSource,
 ): Found<Route> | Refusal {
-  return findRoute(method, path, snapshot)
+  return findRoute(method, path, snapshot, request)
 }

@@ -1,4 +1,5 @@
 import type { Refusal } from '../refusal.ts'
+import { findHeader, type HeaderSource } from '../routes/find-header.ts'
 import { headerKind } from '../upstreams/header-kind.ts'
 import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
 
@@ -19,7 +20,7 @@ export type CleanHeaders = {
   readonly contentLength: number
   /** The client offers another protocol. It is not taken, but what comes next on the connection may be in it. */
   readonly offersUpgrade: boolean
-}
+} & HeaderSource
 
 const HOST = /^(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const DIGITS = /^\d{1,15}$/
@@ -109,7 +110,13 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     body: transferEncoding !== undefined ? 'chunked' : bytes > 0 ? 'sized' : 'none',
     contentLength: bytes,
     offersUpgrade: nominated.has('upgrade'),
+    header: headerAmong,
   }
+}
+
+/** A function for all requests; it looks at what goes on to an upstream, and at nothing else. */
+function headerAmong(this: CleanHeaders, name: string): ReturnType<HeaderSource['header']> {
+  return findHeader(this.endToEnd, name)
 }
 
 function withoutNominated(headers: string[], nominated: ReadonlySet<string>): string[] {

@@ -103,7 +103,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     const snapshot = options.snapshot()
     served.policyHeaders = snapshot.policyHeaders
-    const matched = matchRoute(method, canonical.path, snapshot)
+    const matched = matchRoute(method, canonical.path, snapshot, canonical.headers)
     if ('refused' in matched) return refuse(served, matched)
     if (matched.kind === 'options') return respond(served, optionsAnswer(served, matched.allow))
     const { route } = matched

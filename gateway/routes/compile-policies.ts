@@ -1,6 +1,8 @@
 import type { ScopeImplication } from '../../oauth/scope-implication.ts'
 import type { AccessRule } from './check-access.ts'
 import { compileRewrite, type Rewrite } from './compile-rewrite.ts'
+import type { HeaderSource } from './find-header.ts'
+import type { HeaderValue } from './header-rules.ts'
 import type { PolicyRoute } from './policy-route.ts'
 import { isReservedPath, mayCoverReserved } from './reserved-paths.ts'
 import type { Resource } from './resource.ts'
@@ -13,6 +15,7 @@ export type CompiledRoute = {
   readonly policy: PolicyRoute
   readonly methods: readonly string[]
   readonly path: string
+  readonly matchHeaders: readonly HeaderValue[]
   /** What it asks of callers. */
   readonly access: AccessRule
   /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
@@ -28,7 +31,7 @@ export type CompiledPolicies = {
   /** In the order of the policies. */
   readonly routes: readonly CompiledRoute[]
   /** `path` is canonical. What is Scopegate's own is not found. */
-  match(method: string, path: string): Match<CompiledRoute>
+  match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute>
   /** That of the policies. */
   readonly hash: string
 }
@@ -49,8 +52,8 @@ export function compilePolicies(
   return Object.freeze({
     routes: Object.freeze(routes),
     hash: policies.hash,
-    match(method: string, path: string) {
-      const match = table.match(method, path)
+    match(method: string, path: string, request?: HeaderSource) {
+      const match = table.match(method, path, request)
       return match.kind === 'route' && match.route.isWide && isReservedPath(path) ? NOT_FOUND : match
     },
   })
@@ -62,6 +65,7 @@ export function compileRoute(policy: PolicyRoute, { implication, resources }: Co
     policy,
     methods: policy.methods,
     path: policy.path,
+    matchHeaders: policy.matchHeaders,
     access: Object.freeze({
       anonymous: policy.anonymous,
       scopes: compileScopeCheck(policy.scopes, implication),

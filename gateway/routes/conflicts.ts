@@ -1,25 +1,35 @@
-import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
+import type { HeaderValue } from './header-rules.ts'
+import { HeaderSets } from './header-sets.ts'
 import { shapeOf } from './path-template.ts'
 import type { Claim } from './read-claims.ts'
 
 /**
- * Finds routes between which luck would decide: the same methods on paths of the same shape, in one file or in two.
- * Codes: P301 two routes claim one method and path, P305 (warning) two paths differ only in upper and lower case.
+ * Finds routes between which luck would decide: the same methods on paths of the same shape, in one file or in two, and
+ * headers that do not tell them apart. The order of the claims changes nothing.
+ * Codes: P301 two routes claim one method and path, P305 (warning) two paths differ only in upper and lower case, P310 a
+ * request could bring the headers of two routes.
  */
 export function findConflicts(claims: readonly Claim[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
-  const takenBy = new Map<string, Claim>()
+  const inOrder = claims.toSorted(byPlace)
+  const groups = new Map<string, HeaderSets<Claim>>()
   const spelled = new Map<string, { readonly shape: string; readonly claim: Claim }>()
-  for (const claim of claims) {
+  for (const claim of inOrder) {
     const shape = shapeOf(claim.template)
-    const shared = new Map<Claim, string[]>()
+    const same = new Map<Claim, string[]>()
+    const crossing = new Map<Claim, string[]>()
     for (const method of new Set(claim.methods)) {
       const key = `${method} ${shape}`
-      const other = takenBy.get(key)
-      if (other === undefined) takenBy.set(key, claim)
-      else shared.set(other, [...(shared.get(other) ?? []), method])
+      const group = groups.get(key) ?? new HeaderSets<Claim>()
+      groups.set(key, group)
+      const found = group.add(claim)
+      if (found === undefined) continue
+      const others = found.kind === 'same' ? same : crossing
+      others.set(found.other, [...(others.get(found.other) ?? []), method])
     }
-    for (const [other, methods] of shared) diagnostics.push(conflict(claim, other, methods))
+    for (const [other, methods] of same) diagnostics.push(conflict(claim, other, methods))
+    for (const [other, methods] of crossing) diagnostics.push(crossed(claim, other, methods))
     const folded = shape.toLowerCase()
     const twin = spelled.get(folded)
     if (twin === undefined) spelled.set(folded, { shape, claim })
@@ -29,12 +39,36 @@ export function findConflicts(claims: readonly Claim[]): readonly Diagnostic[] {
 }
 
 function conflict(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
-  const what = `${methods.join(', ')} ${claim.path}`
+  const what = `${methods.join(', ')} ${claim.path}${headersInWords(claim.headers)}`
   const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
   return diagnostic('P301', `routes ${other.name} and ${claim.name} both claim ${what}${same}`, claim.place, {
     hint: 'give each method and path to one route',
     related: [{ message: `${other.name} claims it here`, place: other.place }],
   })
+}
+
+function crossed(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
+  const one = headersInWords(claim.headers)
+  const both = headersInWords(union(claim.headers, other.headers))
+  return diagnostic(
+    'P310',
+    `a ${methods.join(' or ')} ${claim.path}${both} would meet both ${other.name} and ${claim.name}`,
+    claim.place,
+    {
+      hint: `let one of them ask for all that the other one asks for, or for another value of a header than${one}`,
+      related: [{ message: `${other.name} asks for${headersInWords(other.headers)}`, place: other.place }],
+    },
+  )
+}
+
+function union(one: readonly HeaderValue[], other: readonly HeaderValue[]): readonly HeaderValue[] {
+  return [...one, ...other.filter(({ name }) => !one.some((has) => has.name === name))]
+}
+
+function headersInWords(headers: readonly HeaderValue[]): string {
+  return headers.length === 0
+    ? ''
+    : ` with ${headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
 function caseTwin(claim: Claim, other: Claim): Diagnostic {
@@ -50,28 +84,7 @@ function caseTwin(claim: Claim, other: Claim): Diagnostic {
   )
 }
 
-/** Something with a name that may be there only once, e.g. a policy. */
-export type Named = { readonly name: string; readonly place: Place }
-
-/** Finds names that are there twice. Codes: P303 policies, P304 routes of one file. */
-export function findSameNames(
-  code: 'P303' | 'P304',
-  what: string,
-  all: readonly Named[],
-): readonly Diagnostic[] {
-  const first = new Map<string, Place>()
-  return all.flatMap(({ name, place }) => {
-    const earlier = first.get(name)
-    if (earlier === undefined) {
-      first.set(name, place)
-      return []
-    }
-    const related = [{ message: 'it was here first', place: earlier }]
-    return [
-      diagnostic(code, `${what} ${JSON.stringify(name)} is here twice`, place, {
-        hint: 'rename one',
-        related,
-      }),
-    ]
-  })
+function byPlace({ place: a }: Claim, { place: b }: Claim): number {
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
 }

@@ -3,18 +3,17 @@ import type { Proven } from '../identity/proven.ts'
 import type { Refusal } from '../refusal.ts'
 import { checkAccess } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
+import type { HeaderSource } from './find-header.ts'
 import { findRoute } from './find-route.ts'
 import { rewritePath } from './rewrite-path.ts'
 
 /** A request as far as policies look at it. */
-export type DecisionRequest = {
+export type DecisionRequest = HeaderSource & {
   readonly method: string
   /** Canonical: `canonicalTarget` makes it so. */
   readonly path: string
   /** With its question mark; empty when there is none. */
   readonly query: string
-  /** The value of a header by its name in small letters; undefined when it is not there, or more than once. */
-  readonly header: (name: string) => string | undefined
   readonly nowSeconds: number
   /** What else the request shows; undefined: a Bearer token, and no certificate. */
   readonly proven?: Proven | undefined
@@ -49,7 +48,7 @@ export function decide(
   policies: Pick<CompiledPolicies, 'match'>,
 ): Decision {
   const { method, path } = request
-  const found = findRoute(method, path, policies)
+  const found = findRoute(method, path, policies, request)
   if ('refused' in found) return refused(found)
   if (found.kind === 'options') return ANSWERED
   const { route, params } = found

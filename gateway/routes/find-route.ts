@@ -1,4 +1,5 @@
 import type { Refusal } from '../refusal.ts'
+import type { HeaderSource } from './find-header.ts'
 import type { Match } from './route-table.ts'
 
 /** What the table says: a route, or the methods of a path that was asked about with OPTIONS. */
@@ -15,11 +16,12 @@ const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 export function findRoute<T>(
   method: string,
   path: string,
-  table: { match(method: string, path: string): Match<T> },
+  table: { match(method: string, path: string, request: HeaderSource): Match<T> },
+  request: HeaderSource,
 ): Found<T> | Refusal {
   // RFC 9110 section 9.3.7: an asterisk asks about the server as a whole.
   if (path === '*') return { kind: 'options', allow: EVERY_METHOD }
-  const match = table.match(method, path)
+  const match = table.match(method, path, request)
   if (match.kind === 'route') return match
   if (match.kind === 'not_found') return { refused: 'route_unknown' }
   if (method === 'OPTIONS') return { kind: 'options', allow: withOptions(match.allow) }

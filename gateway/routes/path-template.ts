@@ -76,7 +76,8 @@ function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProb
   }
   const angled = /^<([A-Za-z_][A-Za-z0-9_]{0,63})>$/.exec(part)?.[1]
   if (angled !== undefined) return { problem: `"${part}" is not a segment`, hint: `write {${angled}}` }
-  if (part === '.' || part === '..')
+  // `..;x` is one to servers that know path parameters.
+  if (/^\.\.?(?:;|%3[Bb]|$)/.test(part))
     return { problem: 'dot segments are resolved before a route is looked for' }
   if (/[?#]/.test(part))
     return {

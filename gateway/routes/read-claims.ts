@@ -1,6 +1,7 @@
 import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnostic.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import type { YamlPath } from '../../runtime/yaml-places.ts'
+import type { HeaderValue } from './header-rules.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 import { findReservedPath } from './reserved-paths.ts'
 
@@ -11,6 +12,8 @@ export type Claim = {
   readonly methods: readonly string[]
   readonly path: string
   readonly template: PathTemplate
+  /** Sorted by name. */
+  readonly headers: readonly HeaderValue[]
   readonly place: Place
 }
 
@@ -29,7 +32,7 @@ export function readClaims(document: YamlDocument): {
   for (const [index, route] of routes.entries()) {
     const { name, match } = (route ?? {}) as {
       name?: unknown
-      match?: { methods?: unknown; path?: unknown } | null
+      match?: { methods?: unknown; path?: unknown; headers?: unknown } | null
     }
     const path = match?.path
     if (typeof path !== 'string' || path === '') continue
@@ -49,15 +52,29 @@ export function readClaims(document: YamlDocument): {
     const methods = Array.isArray(match?.methods)
       ? match.methods.filter((one) => typeof one === 'string')
       : []
+    const headers = readHeaders(match?.headers)
+    // What it asks for cannot be told, so nobody can say whom it collides with.
+    if (headers === undefined) continue
     claims.push({
       name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,
       methods,
       path,
       template,
+      headers,
       place,
     })
   }
   return { claims, diagnostics }
+}
+
+function readHeaders(headers: unknown): readonly HeaderValue[] | undefined {
+  if (headers === undefined) return []
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return undefined
+  const entries = Object.entries(headers)
+  if (entries.some(([, value]) => typeof value !== 'string')) return undefined
+  return entries
+    .map(([name, value]) => ({ name: name.toLowerCase(), value: String(value) }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 function textOr(value: unknown, fallback: string): string {

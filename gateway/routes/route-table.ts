@@ -1,4 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import type { HeaderSource } from './find-header.ts'
+import { type Candidate, chooseByHeaders, compileHeaderChoice, type HeaderChoice } from './header-choice.ts'
+import type { HeaderValue } from './header-rules.ts'
 import { type PathTemplate, parsePathTemplate, shapeOf } from './path-template.ts'
 
 /** What a request meets. `params` has no prototype; what `**` stands for is under the name `**`. */
@@ -9,62 +12,72 @@ export type Match<T> =
 
 /** An immutable table of routes. */
 export type RouteTable<T> = {
-  /** `path` is canonical; it is never decoded again. Case and a trailing slash are significant. */
-  match(method: string, path: string): Match<T>
+  /**
+   * `path` is canonical; it is never decoded again. Case and a trailing slash are significant.
+   * @param request its headers; unless given, it has none.
+   */
+  match(method: string, path: string, request?: HeaderSource): Match<T>
 }
 
-/** What lies behind one entry: the route, and the names of its parameters in order. */
+/** What a table is built from. `matchHeaders` are those that a request has to bring; without them it may bring any. */
+export type Routable = {
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly matchHeaders?: readonly HeaderValue[]
+}
+
+/** A route, and the names of its parameters in order. */
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 
+/** What lies behind one method and path: one route, or those that headers tell apart. */
+type Place<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderChoice<Entry<T>> | undefined }
+
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
+const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
 const MAX_PARAMETER_LENGTH = 1_048_576 // request targets are limited long before
 
 /**
  * Builds the table that decides which route a request meets.
  *
  * A route matches when its path and its methods do; of the routes that match, the most specific path wins, segment by
- * segment from the left: literal before `{parameter}` before `**`. So `GET /a/{x}` does not hide `POST /a/**`. A path that
- * only routes with other methods match is `method_not_allowed`. HEAD meets the GET route unless a route of the same shape
- * lists HEAD. The order of `routes` changes nothing.
- * @throws {Error} on a malformed template, an unknown method, or two routes with one shape and one method: `loadPolicies`
- * finds all of these before, with their places.
+ * segment from the left: literal before `{parameter}` before `**`. So `GET /a/{x}` does not hide `POST /a/**`. Among routes of
+ * one such path the one wins whose headers the request brings, and of several the one that asks for most; when it brings none
+ * of them, nothing is found, however wide another path may be. A path that only routes with other methods match is
+ * `method_not_allowed`. HEAD meets the GET routes unless a route of the same shape lists HEAD. The order of `routes` changes
+ * nothing.
+ * @throws {Error} on a malformed template, an unknown method, or two routes with one shape, one method and the same headers:
+ * `loadPolicies` finds all of these before, with their places.
  */
-export function buildRouteTable<T extends { readonly methods: readonly string[]; readonly path: string }>(
-  routes: readonly T[],
-): RouteTable<T> {
-  const parsed = routes.map((route) => ({ route, template: readTemplate(route.path) }))
-  const explicit = new Set(
-    parsed.flatMap(({ route, template }) => route.methods.map((method) => `${method} ${shapeOf(template)}`)),
-  )
+export function buildRouteTable<T extends Routable>(routes: readonly T[]): RouteTable<T> {
+  const groups = groupRoutes(routes)
   const router = FindMyWay({
     caseSensitive: true,
     ignoreTrailingSlash: false,
     maxParamLength: MAX_PARAMETER_LENGTH,
   })
   const methods = new Set<string>()
-  for (const { route, template } of parsed) {
-    const entry: Entry<T> = {
-      route,
-      names: template.segments.flatMap((one) => ('parameter' in one ? [one.parameter] : [])),
-    }
-    for (const method of withHead(route.methods, template, explicit)) {
-      methods.add(method)
-      router.on(method as HTTPMethod, routerPath(template), () => undefined, entry)
-      // `**` is also this path itself, unless another route says that path exactly.
-      const base = { ...template, below: false }
-      if (template.below && base.segments.length > 0 && !covers(explicit, method, base)) {
-        router.on(method as HTTPMethod, routerPath(base), () => undefined, entry)
-      }
+  for (const { method, template, candidates } of groups.values()) {
+    const place = toPlace(candidates)
+    methods.add(method)
+    router.on(method as HTTPMethod, routerPath(template), () => undefined, place)
+    // `**` is also this path itself, unless another route says that path exactly.
+    const base = { ...template, below: false }
+    if (template.below && base.segments.length > 0 && !groups.has(groupKey(method, base))) {
+      router.on(method as HTTPMethod, routerPath(base), () => undefined, place)
     }
   }
   const known = [...methods].toSorted()
   return Object.freeze({
-    match(method: string, path: string): Match<T> {
+    match(method: string, path: string, request: HeaderSource = NO_HEADERS): Match<T> {
       if (!path.startsWith('/')) return NOT_FOUND
       const key = protect(path)
       if (methods.has(method)) {
         const found = router.find(method as HTTPMethod, key)
-        if (found !== null) return toMatch(found.store as Entry<T>, found.params)
+        if (found !== null) {
+          const { only, choice } = found.store as Place<T>
+          const entry = choice === undefined ? only : chooseByHeaders(choice, request)
+          return entry === undefined ? NOT_FOUND : toMatch(entry, found.params)
+        }
       }
       const allow = known.filter(
         (other) => other !== method && router.find(other as HTTPMethod, key) !== null,
@@ -74,25 +87,49 @@ export function buildRouteTable<T extends { readonly methods: readonly string[];
   })
 }
 
+type Group<T> = {
+  readonly method: string
+  readonly template: PathTemplate
+  readonly candidates: Candidate<Entry<T>>[]
+}
+
+/** The routes of each method and shape. */
+function groupRoutes<T extends Routable>(routes: readonly T[]): ReadonlyMap<string, Group<T>> {
+  const parsed = routes.map((route) => ({ route, template: readTemplate(route.path) }))
+  const withOwnHead = new Set(
+    parsed.flatMap(({ route, template }) => (route.methods.includes('HEAD') ? [shapeOf(template)] : [])),
+  )
+  const groups = new Map<string, Group<T>>()
+  for (const { route, template } of parsed) {
+    const names = template.segments.flatMap((one) => ('parameter' in one ? [one.parameter] : []))
+    const candidate = { headers: route.matchHeaders ?? [], route: { route, names } }
+    // RFC 9110 section 9.3.2: HEAD is GET without content.
+    const follows = route.methods.includes('GET') && !withOwnHead.has(shapeOf(template))
+    for (const method of follows ? [...route.methods, 'HEAD'] : route.methods) {
+      const key = groupKey(method, template)
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, { method, template, candidates: [candidate] })
+      else group.candidates.push(candidate)
+    }
+  }
+  return groups
+}
+
+function groupKey(method: string, template: PathTemplate): string {
+  return `${method} ${shapeOf(template)}`
+}
+
+function toPlace<T>(candidates: readonly Candidate<Entry<T>>[]): Place<T> {
+  const [first] = candidates
+  return candidates.length === 1 && first?.headers.length === 0
+    ? { only: first.route, choice: undefined }
+    : { only: undefined, choice: compileHeaderChoice(candidates) }
+}
+
 function readTemplate(path: string): PathTemplate {
   const template = parsePathTemplate(path)
   if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
   return template
-}
-
-/** RFC 9110 section 9.3.2: HEAD is GET without content. */
-function withHead(
-  methods: readonly string[],
-  template: PathTemplate,
-  explicit: ReadonlySet<string>,
-): readonly string[] {
-  if (!methods.includes('GET') || explicit.has(`HEAD ${shapeOf(template)}`)) return methods
-  return [...methods, 'HEAD']
-}
-
-function covers(explicit: ReadonlySet<string>, method: string, template: PathTemplate): boolean {
-  const shape = shapeOf(template)
-  return explicit.has(`${method} ${shape}`) || (method === 'HEAD' && explicit.has(`GET ${shape}`))
 }
 
 /**

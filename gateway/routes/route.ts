@@ -4,6 +4,7 @@ import type { RateLimit } from '../limits/rate-limit.ts'
 import type { RouteMeter } from '../observe/route-meter.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { CompiledRoute } from './compile-policies.ts'
+import type { HeaderSource } from './find-header.ts'
 import type { Match } from './route-table.ts'
 
 type Common = {
@@ -51,7 +52,7 @@ export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute
 
 /** What one version of policies and configuration means, compiled once. Requests see exactly one. */
 export type Snapshot = {
-  readonly match: (method: string, path: string) => Match<Route>
+  readonly match: (method: string, path: string, request?: HeaderSource) => Match<Route>
   readonly routes: readonly Route[]
   /** Whether there is a route that may become a WebSocket. */
   readonly hasWebsockets: boolean

@@ -3,6 +3,7 @@ import { parseDurationMs } from '../../runtime/duration.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
+import type { HeaderValue } from './header-rules.ts'
 import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
 
@@ -22,7 +23,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       owner: file.owner,
       methods: Object.freeze([...route.match.methods]),
       path: route.match.path,
-      matchHeaders: NONE,
+      matchHeaders: toMatchHeaders(route.match.headers),
       scopes: toScopeRule(route),
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
@@ -53,6 +54,12 @@ function toRateLimit(limit: RouteEntry['rateLimit']): RateLimitRule | undefined 
   if (limit === undefined) return undefined
   const { requests, per, by } = limit
   return Object.freeze({ requests, perMs: parseDurationMs(per) ?? 0, by })
+}
+
+/** Sorted, so that two routes that ask for the same say it in the same way. */
+function toMatchHeaders(headers: RouteEntry['match']['headers']): readonly HeaderValue[] {
+  const values = Object.entries(headers ?? {}).map(([name, value]) => ({ name: name.toLowerCase(), value }))
+  return Object.freeze(values.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
 }
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { open } from './common-shapes.ts'
+import { HeaderValues } from './header-shapes.ts'
 
 const TestedRequest = Type.Object(
   {
@@ -13,11 +14,7 @@ const TestedRequest = Type.Object(
       'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',
     }),
     headers: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$" }),
-        Type.String({ description: 'The value of the header.', maxLength: 8192 }),
-        { description: 'Headers that the request brings. Authorization is not one: say `token`.' },
-      ),
+      HeaderValues('Headers that the request brings, but for Authorization: say `token`.', 'Its value.'),
     ),
   },
   { ...open, description: 'The request.' },

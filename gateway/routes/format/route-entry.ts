@@ -10,6 +10,7 @@ import {
   Scopes,
   UpstreamAuth,
 } from './common-shapes.ts'
+import { HeaderValues } from './header-shapes.ts'
 
 /** One route of a policy file, as it is written. */
 export const RouteEntry = Type.Object(
@@ -32,6 +33,12 @@ export const RouteEntry = Type.Object(
             'Literal segments, {parameter} segments, and at most one ** at the end: this path and everything below it.',
           minLength: 1,
         }),
+        headers: Type.Optional(
+          HeaderValues(
+            'Headers that a request has to bring as well, each once; of two routes on one path the one that asks for more wins.',
+            'The exact value of the header.',
+          ),
+        ),
       },
       { ...open, description: 'Which requests the route is for.' },
     ),
