@@ -82,6 +82,23 @@ annotations:
 {{- default .Values.gateway.baseUrl .Values.gateway.issuer }}
 {{- end }}
 
+{{/*
+The parts of the API that send their clients to the bundled authorization server: paths of `gateway.config.resources`, as JSON.
+Whoever brings the gateway's ConfigMap says what they are in authorizationServer.config.protectedResources.
+*/}}
+{{- define "scopegate.protectedResources" -}}
+{{- $paths := list -}}
+{{- $issuer := include "scopegate.issuer" . -}}
+{{- if not .Values.gateway.existingConfigMap -}}
+{{- range (.Values.gateway.config.resources | default list) -}}
+{{- if and (ne (.path | default "/") "/") (has $issuer (.issuers | default (list $issuer))) -}}
+{{- $paths = append $paths .path -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $paths -}}
+{{- end }}
+
 {{- define "scopegate.usesRedis" -}}
 {{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
 {{- end }}

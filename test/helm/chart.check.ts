@@ -116,6 +116,13 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
     says: 'A gateway that drains for 31s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 46 seconds, and terminationGracePeriodSeconds is 45. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
   },
   {
+    set: [
+      'gateway.config.resources[0].path=/mcp',
+      'authorizationServer.config.protectedResources={/reports}',
+    ],
+    says: 'gateway.config.resources sends the clients of /mcp to the bundled authorization server, and authorizationServer.config.protectedResources leaves it out: they would get no token. Remove protectedResources, which the chart fills by itself, or add the path.',
+  },
+  {
     set: ['terminationGracePeriodSeconds=34'],
     says: 'A gateway that drains for 20s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 35 seconds, and terminationGracePeriodSeconds is 34. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
   },
@@ -126,6 +133,28 @@ t.test('what cannot work is refused with its cure', async (t) => {
     const stderr = refusalOf(t, ...set)
     t.ok(stderr.includes(`: ${says}\n`), `${set.join(' ')} says why`, { stderr, says })
   }
+})
+
+t.test('the authorization server issues tokens for the resources of the gateway', async (t) => {
+  const resources = [
+    { path: '/' },
+    { path: '/mcp' },
+    { path: '/own', issuers: ['http://127.0.0.1:8080', 'https://x'] },
+    { path: '/elsewhere', issuers: ['https://x'] },
+  ]
+  const read = (...more: readonly string[]): unknown => {
+    const json = `gateway.config.resources=${JSON.stringify(resources)}`
+    const objects = render('--set-json', json, ...more)
+    const { data } = find(objects, 'ConfigMap', 'gw-scopegate-authorization-server-config')
+    return parse(data?.['authorization-server.yaml'] ?? '').protectedResources
+  }
+  t.same(read(), ['/mcp', '/own'])
+  t.same(
+    read('--set', 'authorizationServer.config.protectedResources={/more,/own,/mcp}'),
+    ['/more', '/own', '/mcp'],
+    'there may be others',
+  )
+  t.equal(read('--set', 'gateway.existingConfigMap=own'), undefined)
 })
 
 for (const file of CASES) {
