@@ -1,3 +1,4 @@
+import { MAX_JWT_LENGTH } from '../identity/jwt/read-jwt-parts.ts'
 import type { Refusal } from '../refusal.ts'
 
 /** What a request offers as proof of who calls. */
@@ -19,6 +20,8 @@ export type CredentialsInput = {
 }
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
+/** No token is longer, whatever the configuration allows: nothing that is has to be looked through. Bytes. */
+const LONGEST = 'Bearer '.length + MAX_JWT_LENGTH
 const SCHEME = /^(?:bearer|dpop)(?: |$)/i
 // b64token of RFC 6750 section 2.1, token68 for DPoP; RFC 9110 section 11.6.2 allows more than one space before it.
 const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
@@ -40,7 +43,7 @@ export function readToken(
   const { authorization } = input
   if (authorization === undefined) return ANONYMOUS
   if (input.authorizationCount > 1) return ambiguous('There must be one Authorization header.')
-  if (authorization.length > rules.tokenLimitBytes) return invalid('malformed')
+  if (authorization.length > Math.min(rules.tokenLimitBytes, LONGEST)) return invalid('malformed')
   const token = BEARER.exec(authorization)?.[1]
   if (token !== undefined) return { kind: 'bearer', token }
   const bound = DPOP.exec(authorization)?.[1]

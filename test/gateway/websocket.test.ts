@@ -102,6 +102,25 @@ t.test('only who may gets a WebSocket, and the upstream hears of nobody else', a
     t.match(answer, /\r\nconnection: close\r\n/i, name)
   }
   t.match(await under.raw(handshake('/live/none')), /^HTTP\/1.1 404 /)
+  under.issuer.store('good', { scope: 'courses:read' })
+  const hostile: readonly (readonly [status: number, path: string, headers: readonly string[]])[] = [
+    [400, '/live/scoped?access_token=good', []],
+    [400, '/live/open?access_token=good', []],
+    [400, '/live/scoped?%61ccess_token=good', ['authorization: Bearer good']],
+    [400, '/live/scoped', ['authorization: Bearer good', 'authorization: Bearer good']],
+    [401, '/live/open', ['authorization: Bearer junk']],
+    [401, '/live/open', ['authorization: Bearer eyJhbGciOiJub25lIn0.e30.']],
+    [401, '/live/open', ['authorization: Basic Z29vZA==']],
+    [401, '/live/scoped', ['cookie: access_token=good', 'sec-websocket-protocol: bearer, good']],
+    [401, '/live/scoped', ['authorization: DPoP good']],
+    [401, '/live/scoped', ['authorization: DPoP good', 'dpop: eyJ.eyJ.x']],
+  ]
+  for (const [status, path, headers] of hostile)
+    t.match(
+      await under.raw(handshake(path, headers)),
+      new RegExp(`^HTTP/1.1 ${status} `),
+      `${path} ${headers}`,
+    )
   t.equal(under.live.handshakes.length, 0)
 })
 

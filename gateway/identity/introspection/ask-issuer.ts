@@ -69,8 +69,12 @@ export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
       )
     if (text === undefined)
       throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer answered with more than 64 KiB.')
-    if (accept !== 'application/json' && mediaType(headers['content-type']) !== accept)
-      throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer did not sign its answer.')
+    // A page that happens to be JSON is none, and an answer that is not signed is none where it has to be.
+    if (mediaType(headers['content-type']) !== accept)
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_RESPONSE',
+        `The issuer's answer is not ${accept} as its content-type says.`,
+      )
     return text
   }
 

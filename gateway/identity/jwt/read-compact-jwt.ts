@@ -1,8 +1,8 @@
 import type { CompactJwt } from './compact-jwt.ts'
 import { MAX_JWT_LENGTH, readJwtParts } from './read-jwt-parts.ts'
 
-/** What base64url makes of `{` and any byte behind it. A token that begins otherwise has no JSON object in front. */
-const BEGINS_WITH_OBJECT = /^e[w-z0-9_-]/
+/** What base64url makes of `{` with a quotation mark, white space or `}` behind it: how a JSON object begins. */
+const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/
 
 /**
  * Reads the compact form of a signed JWT, strictly: one token has one spelling. No cryptography, nothing is fetched;
@@ -15,7 +15,7 @@ export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malforme
   if (token.length > MAX_JWT_LENGTH || token.startsWith('.')) return 'malformed'
   if (!token.includes('.') || !BEGINS_WITH_OBJECT.test(token)) return 'opaque'
   const parts = readJwtParts(token)
-  if (parts === undefined) return 'malformed'
+  if (parts === undefined) return isOfTwoRandomParts(token) ? 'opaque' : 'malformed'
 
   const { header, algorithm, claims } = parts
   const keyId = header.get('kid')
@@ -30,5 +30,17 @@ export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malforme
     type: type?.toLowerCase().replace(/^application\//, ''),
     claims,
     issuer: typeof issuer === 'string' ? issuer : undefined,
+  }
+}
+
+/** Some servers make opaque tokens of two parts, any letters in both; a JWT without its signature has a header in front. */
+function isOfTwoRandomParts(token: string): boolean {
+  const [first = '', , ...others] = token.split('.', 3)
+  if (others.length > 0) return false
+  try {
+    JSON.parse(Buffer.from(first, 'base64url').toString())
+    return false
+  } catch {
+    return true
   }
 }

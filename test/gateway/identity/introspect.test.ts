@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { createIntrospector, type IntrospectionOptions } from '../../../gateway/identity/introspect.ts'
 import type { IntrospectionResult } from '../../../gateway/identity/introspection/question-issuer.ts'
@@ -56,6 +57,14 @@ const halfway: Answer = (response) => {
   response.writeHead(200, { 'content-length': '1000' })
   response.write('{"active":', () => response.destroy())
 }
+const GOOD_ANSWER = JSON.stringify({ active: true, iss: ISSUER, exp: 9_999_999_999 })
+const typed =
+  (type: string | undefined, coding?: 'gzip'): Answer =>
+  (response) => {
+    if (type !== undefined) response.setHeader('content-type', type)
+    if (coding !== undefined) response.setHeader('content-encoding', coding)
+    response.end(coding === undefined ? GOOD_ANSWER : gzipSync(GOOD_ANSWER))
+  }
 /** Never ends by itself: what is written is counted. */
 function endless(written: { bytes: number }): Answer {
   return (response) => {
@@ -87,6 +96,10 @@ t.test('class 50: what is not an answer is never taken for one', async (t) => {
     ['HTML', json('<html>active: true</html>'), 'ERR_INTROSPECTION_RESPONSE'],
     ['an empty body', json(''), 'ERR_INTROSPECTION_RESPONSE'],
     ['1 GB', endless(written), 'ERR_INTROSPECTION_RESPONSE'],
+    ['JSON that says it is HTML', typed('text/html'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['JSON that says it is text', typed('text/plain; a=application/json'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['JSON that says nothing', typed(undefined), 'ERR_INTROSPECTION_RESPONSE'],
+    ['a compressed answer', typed('application/json', 'gzip'), 'ERR_INTROSPECTION_RESPONSE'],
     ['500', json('{"active":true}', 500), 'ERR_INTROSPECTION_STATUS'],
     ['201', json('{"active":true}', 201), 'ERR_INTROSPECTION_STATUS'],
     ['a redirect', redirect, 'ERR_INTROSPECTION_STATUS'],
@@ -104,6 +117,24 @@ t.test('class 50: what is not an answer is never taken for one', async (t) => {
     t.equal(results.length, 1)
   }
   t.ok(written.bytes < 32 * 1024 * 1024, `${written.bytes} bytes were read at most`)
+})
+
+t.test('introspect() takes JSON of any spelling of its type', async (t) => {
+  const { issuer, introspector } = await setUp(t)
+  for (const type of ['application/json', 'Application/JSON;charset=UTF-8', 'application/json ; x=y']) {
+    issuer.answerWith(typed(type))
+    t.match(await introspector.introspect('a'), { verdict: { active: true } }, type)
+  }
+})
+
+t.test('introspect() ends with an answer that drips for ever, at its deadline', async (t) => {
+  const { issuer, introspector } = await setUp(t, { timeoutMs: 200 })
+  issuer.answerWith((response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const timer = setInterval(() => response.write(' '), 10)
+    response.on('close', () => clearInterval(timer))
+  })
+  await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
 })
 
 t.test('introspect() waits for no answer beyond its deadline, and does not ask twice then', async (t) => {

@@ -88,3 +88,29 @@ t.test('RFC 9449 §7.1 a token of the scheme DPoP comes with a proof', async (t)
   }
   t.same(read({ authorization: 'Bearer abc', proof: 'p' }), { kind: 'bearer', token: 'abc' })
 })
+
+t.test(
+  'class 53: a megabyte in Authorization costs less than a millisecond, whatever limits.token says',
+  async (t) => {
+    const long = (piece: string): string => piece.repeat(1_048_576 / piece.length)
+    for (const value of [
+      long('a'),
+      `${long('a')}!`,
+      long('a='),
+      `${long('a')}${long('=')}!`,
+      long(' '),
+      long('.'),
+    ])
+      for (const scheme of ['Bearer', 'DPoP', 'Basic']) {
+        const input = { authorization: `${scheme} ${value}`, authorizationCount: 1, proof: 'x', query: '' }
+        const before = process.cpuUsage()
+        let answer: unknown
+        for (let round = 0; round < 20; round += 1) answer = readToken(input, { tokenLimitBytes: 4_194_304 })
+        const { user, system } = process.cpuUsage(before)
+        t.same(answer, { refused: 'token_invalid', fault: { reason: 'malformed' } })
+        t.ok((user + system) / 20 < 1_000, `${(user + system) / 20} µs`)
+      }
+    const longest = { authorization: `Bearer ${'a'.repeat(8_192)}`, authorizationCount: 1, query: '' }
+    t.match(readToken(longest, { tokenLimitBytes: 4_194_304 }), { kind: 'bearer' })
+  },
+)

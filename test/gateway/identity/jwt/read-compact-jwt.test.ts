@@ -35,6 +35,12 @@ for (const token of [
   'abc',
   'eyJhbGciOiJFUzI1NiJ9',
   'e',
+  // tokens of random letters in two parts, as some servers have them, begin with anything
+  `e9${'x'.repeat(41)}.${'y'.repeat(43)}`,
+  `eyJ${'x'.repeat(40)}.${'y'.repeat(43)}`,
+  `ew0${'x'.repeat(40)}.${'y'.repeat(43)}`,
+  'eAAA.b.c',
+  'ez.b.c',
 ])
   t.test(`${token} is opaque`, async (t) => {
     t.equal(readCompactJwt(token), 'opaque')
@@ -52,6 +58,11 @@ const MALFORMED: readonly (readonly [what: string, token: string])[] = [
   ['a dot in front', `.${whole}`],
   ['a dot behind', `${whole}.`],
   ['one part missing', `${h}.${c}`],
+  ['one part missing, with padding', `${h}==.${c}`],
+  ['two parts missing', `${h}.`],
+  ['a header with white space and one part missing', `${part('{ "alg": "ES256" }')}.${c}`],
+  ['an empty header', `${part('{}')}.${c}.${s}`],
+  ['a header that breaks off', `${h.slice(0, -4)}.${c}.${s}`],
   ['a fourth part', `${whole}.${s}`],
   ['five parts, which is a JWE', `${whole}.${s}.${s}`],
   ['no signature', `${h}.${c}.`],
