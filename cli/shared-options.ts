@@ -4,7 +4,7 @@ import type { VerbOption } from './verb.ts'
 export const CONFIG_OPTION: VerbOption = {
   name: 'config',
   value: 'DIR',
-  says: 'The folder of the configuration. Without it: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
+  says: 'The folder of the configuration. Without it: SCOPEGATE_CONFIG_DIR, else ./config, else the one in this package.',
 }
 
 /** Instead of the policies that the configuration names. */

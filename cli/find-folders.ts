@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { findConfigDir } from '../runtime/config-dir.ts'
+import type { Given } from './read-arguments.ts'
+import type { Terminal } from './terminal.ts'
+
+/** The folders that a verb works on. Absolute. */
+export type Folders = {
+  readonly configDir: string
+  /** Instead of the folder that gateway.yaml names. */
+  readonly policiesDir: string | undefined
+}
+
+/**
+ * Finds the folders that were meant: `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` where it was typed when there is
+ * a gateway.yaml in it, else the configuration in this package; `--policies` relative to where it was typed.
+ */
+export function findFolders(
+  given: Pick<Given, 'text'>,
+  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+): Folders {
+  const [config, policies] = [given.text('config'), given.text('policies')]
+  return {
+    configDir: config === undefined ? findUnnamed(env, folder) : resolve(folder, config),
+    policiesDir: policies === undefined ? undefined : resolve(folder, policies),
+  }
+}
+
+function findUnnamed(env: Terminal['env'], folder: string): string {
+  const here = join(folder, 'config')
+  const isNamed = (env['SCOPEGATE_CONFIG_DIR'] ?? '') !== ''
+  return !isNamed && existsSync(join(here, 'gateway.yaml')) ? here : findConfigDir(env)
+}

@@ -1,0 +1,44 @@
+import { Lexer } from 'yaml'
+
+/** A comment of a YAML text. */
+export type Comment = {
+  /** With its `#`, without white space behind it. */
+  readonly text: string
+  /** UTF-16 units. */
+  readonly start: number
+  readonly column: number
+  /** Whether nothing else stands on its line. */
+  readonly isOwnLine: boolean
+  readonly blankBefore: boolean
+}
+
+/** Marks of the lexer that stand for no character. */
+const MARKS = new Set(['\u0002', '\u0018', '\u001f'])
+const SCALAR_MARK = '\u001f'
+
+/** Finds every comment, as YAML reads them: not what looks like one within a text. */
+export function findComments(text: string): readonly Comment[] {
+  const comments: Comment[] = []
+  let start = 0
+  let isScalar = false
+  for (const token of new Lexer().lex(text)) {
+    if (MARKS.has(token)) {
+      isScalar = token === SCALAR_MARK
+      continue
+    }
+    if (token.startsWith('#') && !isScalar) {
+      const lineStart = text.lastIndexOf('\n', start - 1) + 1
+      const isOwnLine = text.slice(lineStart, start).trim() === ''
+      comments.push({
+        text: token.trimEnd(),
+        start,
+        column: start - lineStart,
+        isOwnLine,
+        blankBefore: isOwnLine && /\n[ \t]*\n$/.test(text.slice(0, lineStart)),
+      })
+    }
+    isScalar = false
+    start += token.length
+  }
+  return comments
+}

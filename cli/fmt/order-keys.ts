@@ -1,0 +1,30 @@
+import type { Collection, Item } from './layout-tree.ts'
+
+type Schema = { readonly [keyword: string]: unknown }
+
+/** Puts the entries of every map into the order in which the schema lists its keys; keys that it does not list come last. */
+export function orderKeys(collection: Collection, schema: Schema | undefined): void {
+  const properties = collection.kind === 'map' ? propertiesOf(schema) : {}
+  const order = Object.keys(properties)
+  const rank = ({ key }: Item): number => {
+    const at = order.indexOf(key ?? '')
+    return at === -1 ? order.length : at
+  }
+  if (order.length > 0) collection.items = collection.items.toSorted((a, b) => rank(a) - rank(b))
+  for (const { key, value } of collection.items) {
+    if (value.kind === 'scalar') continue
+    orderKeys(
+      value,
+      collection.kind === 'map' ? properties[key ?? ''] : (schema?.['items'] as Schema | undefined),
+    )
+  }
+}
+
+/** Of a choice of shapes, the keys of all of them. */
+function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
+  const choices = (schema?.['anyOf'] ?? schema?.['oneOf'] ?? []) as readonly Schema[]
+  return {
+    ...((schema?.['properties'] as Record<string, Schema> | undefined) ?? {}),
+    ...Object.assign({}, ...choices.map(propertiesOf)),
+  }
+}
