@@ -2,21 +2,25 @@ import { ONE_TARGET, unknownTarget } from '../target-words.ts'
 import type { OAuthRefusal } from './oauth-refusal.ts'
 
 /**
- * RFC 8707 clients send an address with or without a trailing slash (`new URL(base).href` adds one): both name the same API,
- * and tokens carry the form without. A repeated value counts once. Changes `parameters`.
+ * RFC 8707 clients send an address with or without a trailing slash (`new URL(base).href` adds one), and scheme and host in any
+ * case (RFC 3986 section 6.2.2.1): all name the same API, and tokens carry the form in small letters without the slash. A
+ * repeated value counts once. Changes `parameters`.
  * @param resources every API there is, without a trailing slash.
  * @returns true when something changed.
  */
 export function canonicaliseResource(parameters: URLSearchParams, resources: readonly string[]): boolean {
   const given = parameters.getAll('resource')
-  const canonical = [
-    ...new Set(given.map((value) => resources.find((resource) => value === `${resource}/`) ?? value)),
-  ]
+  const canonical = [...new Set(given.map((value) => canonicalForm(value, resources)))]
   if (given.length === canonical.length && given.every((value, index) => value === canonical[index]))
     return false
   parameters.delete('resource')
   for (const value of canonical) parameters.append('resource', value)
   return true
+}
+
+function canonicalForm(value: string, resources: readonly string[]): string {
+  const plain = value.replace(/^[a-z]+:\/\/[^/?#]*/i, (origin) => origin.toLowerCase())
+  return resources.find((resource) => plain === resource || plain === `${resource}/`) ?? value
 }
 
 /**

@@ -8,7 +8,8 @@ import { startServer } from '../fixtures/start-authorization-server.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 
 const port = await quietPort()
-const issuer = `http://127.0.0.1:${port}`
+const issuer = `http://localhost:${port}`
+const shouted = `http://LocalHost:${port}`
 const mcp = `${issuer}/mcp`
 const resources = [issuer, mcp, `${issuer}/reports`]
 const server = await startServer(t, { issuer, listen: { host: '127.0.0.1', port }, resources })
@@ -24,6 +25,11 @@ t.test(
       'https://elsewhere.example',
       `${issuer}/mcp/x`,
       `${issuer}/MCP`,
+      `${shouted}/MCP`,
+      `HTTPS://localhost:${port}/mcp`,
+      `http://u@localhost:${port}/mcp`,
+      `http://localhost.:${port}/mcp`,
+      `http://localhost/mcp`,
       `${mcp}//`,
       `${mcp}?a=b`,
       `${mcp}#x`,
@@ -81,6 +87,10 @@ t.test(
         },
       })
       t.match(pushed, { status: 400, json: { error: 'invalid_target' } }, String(resource))
+    }
+    for (const resource of [`${mcp}`.replace('http', 'HTTP'), `${shouted}/mcp/`, [mcp, `${shouted}/mcp`]]) {
+      const tokens = await client.obtainTokens({ browser, scope, overrides: { resource } }, { resource })
+      t.match(await introspect(server, tokens.accessToken), { aud: mcp }, `${resource}: RFC 3986 §6.2.2.1`)
     }
     const twice = await client.obtainTokens({ browser, scope, overrides: { resource: [mcp, `${mcp}/`] } })
     t.match(await introspect(server, twice.accessToken), { aud: mcp }, 'the same twice is one')
