@@ -117,7 +117,8 @@ async function checkAuthorizationServer(
   return found
 }
 
-function authorizationServersOf(
+/** The upstreams that lead to an authorization server; undefined when a file could not be read. */
+export function authorizationServersOf(
   gateway: GatewayFile | undefined,
   upstreams: UpstreamsFile | undefined,
 ): ReadonlySet<string> | undefined {

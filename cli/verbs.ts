@@ -3,7 +3,9 @@ import { ACCOUNT_ADD } from './verbs/account-add.ts'
 import { CHECK } from './verbs/check.ts'
 import { DEV } from './verbs/dev.ts'
 import { DOCTOR } from './verbs/doctor.ts'
+import { EXPORT_OPENAPI } from './verbs/export-openapi.ts'
 import { FMT } from './verbs/fmt.ts'
+import { IMPORT } from './verbs/import.ts'
 import { SCHEMA } from './verbs/schema.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './verbs/services.ts'
 
@@ -15,6 +17,8 @@ export const VERBS: readonly Verb[] = [
   DOCTOR,
   CHECK,
   FMT,
+  EXPORT_OPENAPI,
+  IMPORT,
   SCHEMA,
   ACCOUNT_ADD,
 ]

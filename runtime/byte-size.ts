@@ -18,3 +18,9 @@ export function parseByteSize(text: string): number | undefined {
   const bytesPerUnit = BYTES_PER_UNIT[unit]
   return bytesPerUnit === undefined ? undefined : Number.parseInt(text, 10) * bytesPerUnit
 }
+
+/** Writes bytes in the largest unit that divides them, e.g. `10MiB`. */
+export function formatByteSize(bytes: number): string {
+  const [unit, size] = Object.entries(BYTES_PER_UNIT).findLast(([, one]) => bytes % one === 0) ?? ['B', 1]
+  return `${bytes / size}${unit}`
+}

@@ -26,3 +26,11 @@ export function parseDurationMs(text: string): number | undefined {
   const msPerUnit = MS_PER_UNIT[unit]
   return msPerUnit === undefined ? undefined : Number.parseInt(text, 10) * msPerUnit
 }
+
+/** Writes milliseconds in the largest unit that divides them, e.g. `90s` or `2m`; never longer than what is read. */
+export function formatDuration(ms: number): string {
+  const [unit, size] = Object.entries(MS_PER_UNIT).findLast(
+    ([name, one]) => name !== 'd' && ms % one === 0,
+  ) ?? ['ms', 1]
+  return `${ms / size}${unit}`
+}

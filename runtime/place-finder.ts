@@ -3,6 +3,8 @@ import type { YamlRange } from './yaml-places.ts'
 
 type Found = Pick<Place, 'line' | 'column' | 'length' | 'text'>
 
+const MAX_LINE = 10_000 // UTF-16 units; a longer line, such as JSON without line breaks, is not shown
+
 /**
  * Turns stretches of a text into places. Lines end with LF or CRLF; columns count characters, not UTF-16 units.
  * A place is worked out when somebody looks at it: a check makes many and shows few.
@@ -43,7 +45,12 @@ function find(text: string, starts: readonly number[], [start, end]: YamlRange):
   }
   const lineStart = starts[low] ?? 0
   const line = text.slice(lineStart, (starts[low + 1] ?? text.length + 1) - 1).replace(/\r$/, '')
-  const column = [...line.slice(0, start - lineStart)].length + 1
-  const length = [...line.slice(start - lineStart, end - lineStart)].length
-  return { line: low + 1, column, length: Math.max(1, length), text: line }
+  const column = countCharacters(line.slice(0, start - lineStart)) + 1
+  const length = countCharacters(line.slice(start - lineStart, end - lineStart))
+  const shown = line.length > MAX_LINE ? undefined : line
+  return { line: low + 1, column, length: Math.max(1, length), text: shown }
+}
+
+function countCharacters(text: string): number {
+  return text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)
 }

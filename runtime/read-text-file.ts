@@ -1,8 +1,8 @@
 import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
-import { MAX_TEXT_BYTES, readTextSource, type TextSource } from './text-source.ts'
+import { readTextSource, type TextSource } from './text-source.ts'
 
-/** Which family a code belongs to: P for policies, C for configuration. */
-export type CodeLetter = 'P' | 'C'
+/** Which family a code belongs to: P for policies, C for configuration, O for OpenAPI documents. */
+export type CodeLetter = 'P' | 'C' | 'O'
 
 type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
 
@@ -32,7 +32,7 @@ function explain(
     case 'too_large':
       return [
         '003',
-        `the file has ${source.bytes} bytes, more than ${MAX_TEXT_BYTES}`,
+        `the file has ${source.bytes} bytes, more than ${source.limit}`,
         'split it into smaller files',
       ]
     case 'utf16':

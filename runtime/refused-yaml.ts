@@ -15,7 +15,12 @@ export type RefusedYaml = {
  * Finds what two readers of a file would read differently: duplicate keys (015); anchors, aliases, merge keys, tags,
  * directives and keys that are not text (016); texts that need other quotes, or any (019).
  */
-export function findRefusedYaml(document: Document.Parsed, text: string): readonly RefusedYaml[] {
+export function findRefusedYaml(
+  document: Document.Parsed,
+  text: string,
+  options: { readonly foreign?: boolean | undefined } = {},
+): readonly RefusedYaml[] {
+  const isForeign = options.foreign === true
   const found: RefusedYaml[] = []
   const refuse = (range: YamlRange, message: string, hint: string, number: '016' | '019' = '016') =>
     found.push({ number, message, hint, range })
@@ -35,7 +40,7 @@ export function findRefusedYaml(document: Document.Parsed, text: string): readon
         else refuse(toRange(node.range), 'a value that starts with * needs quotes', quoted, '019')
         return
       }
-      if (isScalar(node) && node.type === 'PLAIN' && /^[“”„‟‘’‚«»]/u.test(node.source ?? '')) {
+      if (!isForeign && isScalar(node) && node.type === 'PLAIN' && /^[“”„‟‘’‚«»]/u.test(node.source ?? '')) {
         const [, inner = ''] = /^.(.*?)[“”„‟‘’‚«»]?$/su.exec(node.source ?? '') ?? []
         refuse(
           toRange(node.range),
@@ -56,7 +61,8 @@ export function findRefusedYaml(document: Document.Parsed, text: string): readon
         refuse(place, `this value carries the tag ${written}, and tags are not read`, 'remove the tag')
       }
       // What the parser made of a file that it could not read has keys that nobody wrote.
-      if (isMap(node) && document.errors.length === 0) for (const one of checkKeys(node)) found.push(one)
+      if (isMap(node) && document.errors.length === 0)
+        for (const one of checkKeys(node, isForeign)) found.push(one)
     },
   })
   return found
@@ -68,7 +74,7 @@ function findProperty(text: string, written: string, range: readonly number[] | 
   return start === -1 ? toRange(range) : [start, start + written.length]
 }
 
-function checkKeys(map: YAMLMap): readonly RefusedYaml[] {
+function checkKeys(map: YAMLMap, numberKeys: boolean): readonly RefusedYaml[] {
   const found: RefusedYaml[] = []
   const seen = new Map<string, YamlRange>()
   for (const { key } of map.items) {
@@ -85,7 +91,7 @@ function checkKeys(map: YAMLMap): readonly RefusedYaml[] {
       })
       continue
     }
-    if (typeof key.value !== 'string') {
+    if (typeof key.value !== 'string' && !(numberKeys && typeof key.value === 'number')) {
       found.push({
         number: '016',
         message: `the key ${JSON.stringify(key.value)} is not text`,

@@ -5,7 +5,7 @@ import { readFile, stat } from 'node:fs/promises'
 export type TextSource =
   | { readonly text: string }
   | { readonly fault: 'folder' | 'irregular' | 'utf16' | 'not_utf8' }
-  | { readonly fault: 'too_large'; readonly bytes: number }
+  | { readonly fault: 'too_large'; readonly bytes: number; readonly limit: number }
   /** What the system said, e.g. `ENOENT`. */
   | { readonly fault: 'unreadable'; readonly code: string }
 
@@ -13,9 +13,9 @@ export type TextSource =
 export const MAX_TEXT_BYTES = 262_144
 
 /** Reads a text file at once. Nothing is thrown. */
-export function readTextSource(file: string): TextSource {
+export function readTextSource(file: string, limit = MAX_TEXT_BYTES): TextSource {
   try {
-    return findObstacle(statSync(file)) ?? decode(readFileSync(file))
+    return findObstacle(statSync(file), limit) ?? decode(readFileSync(file))
   } catch (error) {
     return { fault: 'unreadable', code: errorCode(error) }
   }
@@ -24,7 +24,7 @@ export function readTextSource(file: string): TextSource {
 /** The same, without keeping anybody waiting meanwhile. Never rejects. */
 export async function readTextSourceLater(file: string): Promise<TextSource> {
   try {
-    return findObstacle(await stat(file)) ?? decode(await readFile(file))
+    return findObstacle(await stat(file), MAX_TEXT_BYTES) ?? decode(await readFile(file))
   } catch (error) {
     return { fault: 'unreadable', code: errorCode(error) }
   }
@@ -35,10 +35,10 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }
 
-function findObstacle(status: Stats): TextSource | undefined {
+function findObstacle(status: Stats, limit: number): TextSource | undefined {
   if (status.isDirectory()) return { fault: 'folder' }
   if (!status.isFile()) return { fault: 'irregular' }
-  if (status.size > MAX_TEXT_BYTES) return { fault: 'too_large', bytes: status.size }
+  if (status.size > limit) return { fault: 'too_large', bytes: status.size, limit }
   return undefined
 }
 

@@ -20,7 +20,12 @@ export type YamlDocument = {
   placeOf(path: YamlPath, part?: 'key' | 'value'): Place
 }
 
-type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
+type Naming = {
+  readonly shownAs: string
+  readonly letter: CodeLetter
+  /** A file of another format than ours: keys may be numbers, and become text; text may begin with any quotation mark. */
+  readonly foreign?: boolean
+}
 
 const MAX_STUMBLES = 4_000 // errors of the parser over all rounds; each costs time, and after so many the rest can wait
 const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
@@ -32,7 +37,7 @@ export function readYamlFile(file: string, naming: Naming, source?: TextSource):
 }
 
 /** Parses YAML 1.2 (core schema), one document to a file. What `findRefusedYaml` names is an error. */
-export function parseYaml(text: string, { shownAs, letter }: Naming): YamlDocument {
+export function parseYaml(text: string, { shownAs, letter, foreign }: Naming): YamlDocument {
   const at = placeFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
   if (unreadable.length > 0) return unusable(shownAs, unreadable)
@@ -42,7 +47,7 @@ export function parseYaml(text: string, { shownAs, letter }: Naming): YamlDocume
   }
   const diagnostics = [...findSyntaxErrors(document, text, letter, at)]
   const told = new Set(diagnostics.map((one) => one.place.line))
-  for (const one of findRefusedYaml(document, text)) {
+  for (const one of findRefusedYaml(document, text, { foreign })) {
     if (told.size >= MAX_OF_A_KIND) break
     const { line } = at(one.range)
     if (told.has(line)) continue

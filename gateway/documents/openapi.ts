@@ -19,6 +19,8 @@ export type OpenapiOptions = {
   readonly match: (method: string, path: string) => Match<PolicyRoute>
   /** Upstreams that answered; what is not described by one is described from its policy alone. */
   readonly sources: readonly OpenapiSource[]
+  /** What else an operation says of its route; nothing in what is served. */
+  readonly extend?: (route: PolicyRoute) => JsonObject
 }
 
 /** The operations of a path item. OpenAPI 3.1 section 4.8.9. */
@@ -51,13 +53,14 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     }
   }
 
-  for (const route of options.routes) {
+  for (const route of options.routes.toSorted(plainestFirst)) {
     for (const method of route.methods.map((one) => one.toLowerCase())) {
       if (!OPERATION_METHODS.includes(method) || described.has(`${route.name} ${method}`)) continue
-      const path = route.path.replace(/\*\*$/, '{path}')
+      const path = describePath(route.path)
       const target = paths.get(path) ?? new Map<string, unknown>()
       if (target.has(method)) continue
-      target.set(method, secured(fromPolicy(route, method, path), route))
+      const operation = secured(fromPolicy(route, method, path), route)
+      target.set(method, { ...operation, ...options.extend?.(route) })
       paths.set(path, target)
     }
   }
@@ -70,6 +73,18 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     paths: toObject(paths),
     components: { ...toObject(components), ...ownComponents(options, components) },
   }
+}
+
+/** An operation has no headers to tell it from another one: of routes that differ in them alone the one with fewest is shown. */
+function plainestFirst(a: PolicyRoute, b: PolicyRoute): number {
+  return a.matchHeaders.length - b.matchHeaders.length
+}
+
+/** `**` becomes a parameter of a name that is free. */
+function describePath(path: string): string {
+  let name = 'path'
+  while (path.includes(`{${name}}`)) name += '_'
+  return path.replace(/\*\*$/, `{${name}}`)
 }
 
 /** What stands beside the operations applies to all of them, except for `servers`: there is one address. */

@@ -107,9 +107,10 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
   })
 }
 
-function checkDocument(
+/** Checks one policy on its own: shape, references, paths, names. `claims` are for `findConflicts`. */
+export function checkDocument(
   document: YamlDocument,
-  options: LoadPoliciesOptions,
+  options: Omit<LoadPoliciesOptions, 'dir'>,
 ): { claims: readonly Claim[]; diagnostics: readonly Diagnostic[] } {
   const shape = checkPolicyFile(document.value, document.placeOf)
   const references = checkReferences(document, { catalogue: options.catalogue, upstreams: options.upstreams })

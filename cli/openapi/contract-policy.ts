@@ -1,0 +1,101 @@
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { YamlPath } from '../../runtime/yaml-places.ts'
+import { isMap, own, type PlainMap } from './plain-data.ts'
+import { EXTENSION, type Operation } from './read-operations.ts'
+import { nameRoutes } from './route-names.ts'
+
+/** What a policy says about itself, before its routes. */
+export type PolicyHead = { readonly name: string; readonly upstream: string }
+
+/**
+ * Turns operations into a policy.
+ * @returns the policy as a document whose places are those of the contract, so that whatever checks a policy points at what
+ * the contract says.
+ */
+export function toContractPolicy(
+  document: YamlDocument,
+  operations: readonly Operation[],
+  head: PolicyHead,
+): YamlDocument {
+  const rootExtension = own(document.value, EXTENSION)
+  const names = nameRoutes(operations, head.name)
+  const usual = usualAnonymous(operations)
+  const routes = operations.map((operation, index) => toRoute(operation, names[index] ?? '', usual))
+  const { defaults, ...more } = isMap(rootExtension) ? rootExtension : { defaults: undefined }
+  const value = {
+    apiVersion: 'scopegate/v1',
+    kind: 'Policy',
+    ...more,
+    ...head,
+    defaults: { anonymous: usual, ...(isMap(defaults) ? defaults : {}) },
+    routes,
+  }
+  return {
+    file: document.file,
+    value,
+    diagnostics: [],
+    placeOf: (path, part = 'value') => {
+      const [section, index, ...rest] = path
+      const operation = section === 'routes' && typeof index === 'number' ? operations[index] : undefined
+      if (operation !== undefined) return document.placeOf(...placeIn(operation, rest, part, document.value))
+      return document.placeOf([EXTENSION, ...path], part)
+    },
+  }
+}
+
+function usualAnonymous(operations: readonly Operation[]): 'allow' | 'challenge' {
+  const allowed = operations.filter((one) => one.access.anonymous === 'allow').length
+  return allowed * 2 > operations.length ? 'allow' : 'challenge'
+}
+
+function toRoute(operation: Operation, name: string, usual: string): PlainMap {
+  const { method, path, access, extension } = operation
+  const { match, ...more } = extension
+  return {
+    name,
+    match: { methods: [method], path, ...(isMap(match) ? match : {}) },
+    ...(access.anonymous === usual ? {} : { anonymous: access.anonymous }),
+    ...(access.scopes === undefined ? {} : { scopes: access.scopes }),
+    ...more,
+    ...(match === undefined || isMap(match) ? {} : { match }),
+  }
+}
+
+function placeIn(
+  operation: Operation,
+  rest: YamlPath,
+  part: 'key' | 'value',
+  root: unknown,
+): [path: YamlPath, part: 'key' | 'value'] {
+  const [key, second] = rest
+  const inExtension = own(operation.extension, String(key))
+  if (
+    inExtension !== undefined &&
+    (key !== 'match' || !isMap(inExtension) || own(inExtension, String(second)) !== undefined)
+  )
+    return [[...operation.at, EXTENSION, ...rest], part]
+  if (key === 'match') return second === 'methods' ? [operation.at, 'key'] : [operation.pathAt, 'key']
+  if (key === 'name') return [[...operation.at, 'operationId'], part]
+  if (key === 'scopes') {
+    const scope = own(operation.access.scopes, String(second)) as readonly string[] | undefined
+    const index = rest[2]
+    const name = typeof index === 'number' ? scope?.[index] : undefined
+    return [findScope(root, operation.securityAt, name) ?? operation.securityAt, 'value']
+  }
+  return [operation.at, 'key']
+}
+
+/** Where a scope stands in a list of security requirements. */
+function findScope(root: unknown, securityAt: YamlPath, name: string | undefined): YamlPath | undefined {
+  let security = root
+  for (const step of securityAt) security = own(security, String(step))
+  if (!Array.isArray(security) || name === undefined) return undefined
+  for (const [index, requirement] of security.entries()) {
+    if (!isMap(requirement)) continue
+    for (const [scheme, scopes] of Object.entries(requirement)) {
+      const position = Array.isArray(scopes) ? scopes.indexOf(name) : -1
+      if (position >= 0) return [...securityAt, index, scheme, position]
+    }
+  }
+  return undefined
+}

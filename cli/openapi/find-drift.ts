@@ -1,0 +1,115 @@
+import type { CompiledPolicies, CompiledRoute } from '../../gateway/routes/compile-policies.ts'
+import { parsePathTemplate, shapeOf } from '../../gateway/routes/path-template.ts'
+import { compileScopeCheck, type ScopeCheck } from '../../gateway/routes/scope-check.ts'
+import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnostic.ts'
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import { compareScopes } from '../diff/compare-scopes.ts'
+import { describeScopes } from '../diff/describe-route.ts'
+import { freshSegments, representativePaths } from '../diff/representative-paths.ts'
+import type { Operation } from './read-operations.ts'
+
+/**
+ * Finds where a contract and policies disagree: about which requests there are, which scopes they need, and whether they
+ * need a token at all. What OpenAPI has no words for (conditions, limits, …) is no disagreement.
+ * Codes: O301 an operation without a route, O302 a route without an operation, O303 other scopes, O304 another anonymous rule.
+ */
+export function findDrift(options: {
+  readonly document: YamlDocument
+  readonly operations: readonly Operation[]
+  readonly policies: Pick<CompiledPolicies, 'match' | 'routes'>
+  readonly implication: ScopeImplication
+  /** The place of a route, with its line. */
+  readonly placeOf: (route: CompiledRoute) => Place
+}): readonly Diagnostic[] {
+  const { document, operations, policies, placeOf } = options
+  const templates = [...operations, ...policies.routes].map(({ path }) => readTemplate(path))
+  const fresh = freshSegments(templates)
+  const diagnostics: Diagnostic[] = []
+  const described = new Set<string>()
+  for (const operation of operations) {
+    const { method, path, at } = operation
+    const template = readTemplate(path)
+    described.add(`${method} ${shapeOf(template)}`)
+    const [example = path] = representativePaths(template, fresh, 0)
+    const match = policies.match(method, example)
+    const here = document.placeOf(at, 'key')
+    if (match.kind !== 'route') {
+      const why = match.kind === 'not_found' ? 'no route' : `no route with this method`
+      diagnostics.push(
+        diagnostic('O301', `${method} ${path} is in the contract, and ${why} of the policy is for it`, here, {
+          hint: 'requests get a 404 or 405',
+        }),
+      )
+      continue
+    }
+    described.add(`route ${match.route.policy.name}`)
+    diagnostics.push(...compare(operation, match.route, options))
+  }
+  for (const route of policies.routes) {
+    const template = readTemplate(route.path)
+    const missing = route.methods.filter((method) => !described.has(`${method} ${shapeOf(template)}`))
+    // What stands for many paths is described when one of them is.
+    if (missing.length === 0 || (template.below && described.has(`route ${route.policy.name}`))) continue
+    diagnostics.push(
+      diagnostic(
+        'O302',
+        `${missing.join(', ')} ${route.path} is served, and the contract does not describe it`,
+        placeOf(route),
+        {
+          hint: 'describe it, or remove it from the route',
+        },
+      ),
+    )
+  }
+  return diagnostics
+}
+
+function compare(
+  operation: Operation,
+  route: CompiledRoute,
+  {
+    document,
+    implication,
+    placeOf,
+  }: {
+    readonly document: YamlDocument
+    readonly implication: ScopeImplication
+    readonly placeOf: (route: CompiledRoute) => Place
+  },
+): readonly Diagnostic[] {
+  const { method, path, access, securityAt } = operation
+  const what = `${method} ${path}`
+  const place = document.placeOf(securityAt)
+  const related = [{ message: `${route.policy.name} stands here`, place: placeOf(route) }]
+  const diagnostics: Diagnostic[] = []
+  const rule = access.scopes
+  const wanted: ScopeCheck | undefined =
+    rule === undefined
+      ? undefined
+      : compileScopeCheck({ all: rule.all ?? [], any: rule.any ?? [] }, implication)
+  const { gains, loses } = compareScopes(wanted, route.access.scopes)
+  if (gains || loses) {
+    const said = `${describeScopes(wanted)} in the contract, ${describeScopes(route.access.scopes)} in the policy`
+    const hint =
+      gains && loses
+        ? 'other callers pass'
+        : gains
+          ? 'the policy lets more callers pass'
+          : 'the policy lets fewer callers pass'
+    diagnostics.push(diagnostic('O303', `${what} needs other scopes: ${said}`, place, { hint, related }))
+  }
+  const [contract, policy] = [access.anonymous, route.access.anonymous].map((one) => one === 'allow')
+  if (contract !== policy) {
+    const [yes, no] = contract === true ? ['contract', 'policy'] : ['policy', 'contract']
+    const message = `${what} is open to callers without a token in the ${yes}, and not in the ${no}`
+    diagnostics.push(diagnostic('O304', message, place, { related }))
+  }
+  return diagnostics
+}
+
+function readTemplate(path: string) {
+  const template = parsePathTemplate(path)
+  if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
+  return template
+}

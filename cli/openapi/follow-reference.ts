@@ -1,0 +1,65 @@
+import type { YamlPath } from '../../runtime/yaml-places.ts'
+import { isMap, own, valueAt } from './plain-data.ts'
+
+/** Where a value stands after its references have been followed, or why they cannot be. */
+export type Followed =
+  | { readonly value: unknown; readonly path: YamlPath }
+  | { readonly problem: string; readonly hint: string; readonly path: YamlPath }
+
+const MAX_STEPS = 32 // references to references; more is a mistake
+
+/**
+ * Follows `$ref` as long as there is one, within the document alone: nothing is ever fetched.
+ * Source: RFC 6901 section 6, OpenAPI 3.1 section 4.8.23.
+ */
+export function followReference(root: unknown, start: YamlPath): Followed {
+  const seen = new Set<string>()
+  let path = start
+  for (let steps = 0; steps < MAX_STEPS; steps++) {
+    const value = valueAt(root, path)
+    const reference = isMap(value) ? own(value, '$ref') : undefined
+    if (reference === undefined) return { value, path }
+    const at = [...path, '$ref']
+    if (typeof reference !== 'string')
+      return { problem: '$ref has to be a text', hint: 'write "#/…"', path: at }
+    if (!reference.startsWith('#'))
+      return {
+        problem: `${shorten(reference)} is another document, and no other document is read`,
+        hint: 'bundle the contract into one file first',
+        path: at,
+      }
+    const next = readPointer(reference.slice(1), root)
+    if (next === undefined)
+      return { problem: `${shorten(reference)} leads nowhere`, hint: 'correct it', path: at }
+    const key = JSON.stringify(next)
+    if (seen.has(key))
+      return { problem: `${shorten(reference)} leads back to itself`, hint: 'write it out', path: at }
+    seen.add(key)
+    path = next
+  }
+  return { problem: `more than ${MAX_STEPS} references follow each other`, hint: 'write it out', path: start }
+}
+
+function readPointer(pointer: string, root: unknown): YamlPath | undefined {
+  let text: string
+  try {
+    text = decodeURIComponent(pointer)
+  } catch {
+    return undefined
+  }
+  if (!text.startsWith('/')) return undefined
+  const path: (string | number)[] = []
+  let value = root
+  for (const raw of text.slice(1).split('/')) {
+    const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')
+    const step = Array.isArray(value) && /^(?:0|[1-9]\d*)$/.test(key) ? Number(key) : key
+    value = valueAt(value, [step])
+    if (value === undefined) return undefined
+    path.push(step)
+  }
+  return path
+}
+
+function shorten(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text)
+}

@@ -1,0 +1,68 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { displayPath } from '../../runtime/display-path.ts'
+import { placeFinder } from '../../runtime/place-finder.ts'
+import { readTextFile } from '../../runtime/read-text-file.ts'
+import { readTextSource } from '../../runtime/text-source.ts'
+import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
+import type { YamlPath, YamlRange } from '../../runtime/yaml-places.ts'
+import { type ParsedJson, parseJsonText } from './json-syntax.ts'
+
+const MAX_BYTES = 16 * 1024 * 1024 // the largest descriptions of public APIs have about 12 MB
+
+/**
+ * Reads an OpenAPI document, JSON or YAML, as plain data that still knows where each value stands. Whatever is wrong is in
+ * `diagnostics`. Cost: one synchronous read of at most 16 MiB.
+ * Codes: O001 the file cannot be read, O002 it is neither JSON nor YAML.
+ */
+export function readContract(file: string): YamlDocument {
+  const shownAs = displayPath(file)
+  const read = readTextFile(file, { shownAs, letter: 'O' }, readTextSource(file, MAX_BYTES))
+  if ('text' in read) return parseContract(read.text, shownAs)
+  return unusable(shownAs, [{ ...read.problem, code: 'O001' }])
+}
+
+/** The same for a text. What begins with `{` is JSON. */
+export function parseContract(text: string, shownAs: string): YamlDocument {
+  if (/^\s*[{[]/.test(text)) return fromJson(text, shownAs)
+  const document = parseYaml(text, { shownAs, letter: 'O', foreign: true })
+  return { ...document, diagnostics: document.diagnostics.map((one) => ({ ...one, code: 'O002' })) }
+}
+
+function fromJson(text: string, shownAs: string): YamlDocument {
+  const parsed = parseJsonText(text)
+  const at = placeFinder(text, shownAs)
+  const diagnostics = parsed.problems.slice(0, 50).map(({ message, range, first }) =>
+    diagnostic('O002', message, at(range), {
+      related: first === undefined ? [] : [{ message: 'it was here first', place: at(first) }],
+    }),
+  )
+  return {
+    file: shownAs,
+    value: parsed.value,
+    diagnostics,
+    placeOf: (path, part = 'value') => at(rangeIn(parsed, path, part)),
+  }
+}
+
+/** As in YAML: the nearest thing above when there is no such value, and an object or list by its first line. */
+function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | 'value'): YamlRange {
+  let node = value
+  let found: readonly [number, number, number, number] = [0, 1, 0, 1]
+  let whole = true
+  for (const step of path) {
+    const members = typeof node === 'object' && node !== null ? offsets.get(node) : undefined
+    const next = members?.get(String(step))
+    if (next === undefined) {
+      whole = false
+      break
+    }
+    found = next
+    node = (node as Record<string, unknown>)[String(step)]
+  }
+  if (whole && part === 'key') return [found[0], found[1]]
+  return typeof node === 'object' && node !== null ? [found[0], found[1]] : [found[2], found[3]]
+}
+
+function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
+  return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
+}

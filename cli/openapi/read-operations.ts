@@ -1,0 +1,224 @@
+import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { YamlPath } from '../../runtime/yaml-places.ts'
+import { followReference } from './follow-reference.ts'
+import { isMap, own, type PlainMap } from './plain-data.ts'
+import { readPrefix } from './read-prefix.ts'
+import { type OperationAccess, readSecurity } from './read-security.ts'
+import { toTemplate } from './to-template.ts'
+
+/** One operation of a contract, in the words of policies. */
+export type Operation = {
+  readonly operationId: string | undefined
+  /** In capitals. */
+  readonly method: string
+  /** As the contract has it, without the path of a server. */
+  readonly written: string
+  /** A path template of a policy. */
+  readonly path: string
+  readonly access: OperationAccess
+  /** Keys of a route that the contract brings along. */
+  readonly extension: PlainMap
+  /** Where the operation stands, where its path, and where its security. */
+  readonly at: YamlPath
+  readonly pathAt: YamlPath
+  readonly securityAt: YamlPath
+}
+
+/** The key under which a contract says what OpenAPI has no words for. */
+export const EXTENSION = 'x-scopegate'
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
+const OTHER_FIELDS = ['$ref', 'summary', 'description', 'servers', 'parameters']
+
+/**
+ * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. What a policy has no way to say is an error at its
+ * place, never a guess.
+ * Codes: O003 another kind of document, O004 a reference that is not followed, O005 a wrong shape, O101 path, O102 method,
+ * O103 security, O104 servers, O105 (note) a parameter's other name.
+ */
+export function readOperations(document: YamlDocument): {
+  readonly operations: readonly Operation[]
+  readonly diagnostics: readonly Diagnostic[]
+} {
+  const root = document.value
+  const wrongKind = checkKind(document)
+  if (wrongKind !== undefined) return { operations: [], diagnostics: [wrongKind] }
+  const diagnostics: Diagnostic[] = []
+  const operations: Operation[] = []
+  const say = (code: string, message: string, at: YamlPath, hint?: string, part: 'key' | 'value' = 'value') =>
+    diagnostics.push(diagnostic(code, message, document.placeOf(at, part), { hint }))
+  const paths = own(root, 'paths')
+  if (paths !== undefined && !isMap(paths)) say('O005', 'paths has to be a map', ['paths'])
+  for (const [written, item] of Object.entries(isMap(paths) ? paths : {})) {
+    if (written.startsWith('x-')) continue
+    const pathAt: YamlPath = ['paths', written]
+    const found = followReference(root, pathAt)
+    if ('problem' in found) {
+      say('O004', found.problem, found.path, found.hint)
+      continue
+    }
+    const beside =
+      isMap(item) && found.path !== pathAt ? Object.keys(item).filter((key) => !isSilent(key)) : []
+    if (beside[0] !== undefined)
+      say(
+        'O004',
+        `what stands beside $ref has no meaning: ${beside.join(', ')}`,
+        [...pathAt, beside[0]],
+        'move it',
+        'key',
+      )
+    if (!isMap(found.value)) {
+      say('O005', 'a path has to be a map of methods', pathAt)
+      continue
+    }
+    for (const [method, operation] of Object.entries(found.value)) {
+      const at = [...found.path, method]
+      if (OTHER_FIELDS.includes(method) || method.startsWith('x-')) continue
+      if (!METHODS.includes(method)) {
+        const near = METHODS.find((one) => one === method.toLowerCase())
+        const message = `${method} is no method that a policy can name`
+        say('O102', message, at, near === undefined ? `known: ${METHODS.join(', ')}` : `write ${near}`, 'key')
+      } else if (!isMap(operation)) say('O005', 'an operation has to be a map', at)
+      else
+        operations.push(
+          ...readOperation(
+            document,
+            { written, pathAt, itemAt: found.path, method, operation, item: found.value },
+            diagnostics,
+          ),
+        )
+    }
+  }
+  if (operations.length === 0 && diagnostics.length === 0)
+    say('O005', 'the contract describes no operation', ['paths'], 'a policy needs a route', 'key')
+  return { operations, diagnostics: eachOnce(diagnostics) }
+}
+
+/** What several operations of one path have in common is said once. */
+function eachOnce(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  const keyOf = ({ code, message, place }: Diagnostic) => `${code} ${place.line}:${place.column} ${message}`
+  return [...new Map(diagnostics.map((one) => [keyOf(one), one])).values()]
+}
+
+function isSilent(key: string): boolean {
+  return (
+    key === '$ref' ||
+    key === 'summary' ||
+    key === 'description' ||
+    key === 'parameters' ||
+    key.startsWith('x-')
+  )
+}
+
+function checkKind(document: YamlDocument): Diagnostic | undefined {
+  const { value } = document
+  const refuse = (message: string, hint: string, at: YamlPath) =>
+    diagnostic('O003', message, document.placeOf(at), { hint })
+  if (!isMap(value)) return refuse('this is no OpenAPI document', 'it begins with "openapi": "3.1.0"', [])
+  if (Object.hasOwn(value, 'swagger'))
+    return refuse('this is Swagger 2.0', 'convert it to OpenAPI 3 first, for example with swagger2openapi', [
+      'swagger',
+    ])
+  const version = own(value, 'openapi')
+  if (version === undefined)
+    return refuse('the key "openapi" is missing', 'an OpenAPI document begins with "openapi": "3.1.0"', [])
+  if (typeof version !== 'string' || !/^3\.[01]\.\d+$/.test(version))
+    return refuse(`OpenAPI ${JSON.stringify(version)} is not read`, 'known: 3.0 and 3.1', ['openapi'])
+  return undefined
+}
+
+function readOperation(
+  document: YamlDocument,
+  source: {
+    readonly written: string
+    readonly pathAt: YamlPath
+    readonly itemAt: YamlPath
+    readonly method: string
+    readonly operation: PlainMap
+    readonly item: PlainMap
+  },
+  diagnostics: Diagnostic[],
+): readonly Operation[] {
+  const { written, pathAt, itemAt, method, operation } = source
+  const root = document.value
+  const at: YamlPath = [...itemAt, method]
+  const before = diagnostics.length
+  const say = (
+    code: string,
+    message: string,
+    where: YamlPath,
+    hint: string,
+    part: 'key' | 'value' = 'value',
+  ) => diagnostics.push(diagnostic(code, message, document.placeOf(where, part), { hint }))
+  const extension = own(operation, EXTENSION) ?? {}
+  if (!isMap(extension)) {
+    say('O005', `${EXTENSION} has to be a map of a route's keys`, [...at, EXTENSION], 'write { key: value }')
+    return []
+  }
+  const access = readAccess(root, operation, at)
+  if ('problem' in access && !(Object.hasOwn(extension, 'scopes') && Object.hasOwn(extension, 'anonymous')))
+    say('O103', access.problem, access.where, access.hint)
+
+  const byHand = own(own(extension, 'match'), 'path')
+  const path = typeof byHand === 'string' ? { path: byHand } : readPath(root, source, at)
+  if ('problem' in path)
+    say(path.code, path.problem, path.where, path.hint, path.code === 'O101' ? 'key' : 'value')
+  else if ('renamed' in path)
+    for (const [from, to] of path.renamed)
+      diagnostics.push(
+        diagnostic(
+          'O105',
+          `the parameter {${from}} is called {${to}} in the policy`,
+          document.placeOf(pathAt, 'key'),
+          {
+            severity: 'note',
+          },
+        ),
+      )
+  const failed = diagnostics.slice(before).some((one) => one.severity === 'error')
+  if (failed || 'problem' in path) return []
+  const id = own(operation, 'operationId')
+  return [
+    {
+      operationId: typeof id === 'string' ? id : undefined,
+      method: method.toUpperCase(),
+      written,
+      path: path.path,
+      access: 'problem' in access ? { scopes: undefined, anonymous: 'challenge' } : access,
+      extension,
+      at,
+      pathAt,
+      securityAt: Object.hasOwn(operation, 'security') ? [...at, 'security'] : ['security'],
+    },
+  ]
+
+  function readPath(
+    root: unknown,
+    { operation, item, itemAt }: { operation: PlainMap; item: PlainMap; itemAt: YamlPath },
+    at: YamlPath,
+  ) {
+    const [servers, serversAt]: [unknown, YamlPath] = Object.hasOwn(operation, 'servers')
+      ? [operation['servers'], [...at, 'servers']]
+      : Object.hasOwn(item, 'servers')
+        ? [item['servers'], [...itemAt, 'servers']]
+        : [own(root, 'servers'), ['servers']]
+    const prefix = readPrefix(servers)
+    if ('problem' in prefix)
+      return { ...prefix, code: 'O104', where: [...serversAt, ...prefix.at] as YamlPath }
+    const template = toTemplate(written)
+    if ('problem' in template) return { ...template, code: 'O101', where: pathAt }
+    return { ...template, path: `${prefix.prefix}${template.path}` }
+  }
+}
+
+function readAccess(root: unknown, operation: PlainMap, at: YamlPath) {
+  const isOwn = Object.hasOwn(operation, 'security')
+  const securityAt: YamlPath = isOwn ? [...at, 'security'] : ['security']
+  const schemeOf = (name: string) => {
+    const found = followReference(root, ['components', 'securitySchemes', name])
+    return 'problem' in found ? undefined : found.value
+  }
+  const access = readSecurity(isOwn ? operation['security'] : own(root, 'security'), schemeOf)
+  return 'problem' in access ? { ...access, where: [...securityAt, ...access.at] as YamlPath } : access
+}

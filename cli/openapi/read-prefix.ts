@@ -1,0 +1,65 @@
+import type { YamlPath } from '../../runtime/yaml-places.ts'
+import { isMap, own } from './plain-data.ts'
+
+/** The path that all servers of a list have in front, without a trailing slash; or why there is none. */
+export type Prefix =
+  | { readonly prefix: string }
+  | { readonly problem: string; readonly hint: string; readonly at: YamlPath }
+
+const BY_HAND = 'keep one, or say it by hand: x-scopegate: { match: { path: … } }'
+
+/**
+ * Reads the path in front of all paths from `servers`. Hosts mean nothing here: the gateway's address is its own.
+ * Source: OpenAPI 3.1 sections 4.8.5 and 4.8.6.
+ */
+export function readPrefix(servers: unknown): Prefix {
+  if (servers === undefined) return { prefix: '' }
+  if (!Array.isArray(servers))
+    return { problem: 'servers has to be a list', hint: 'write [{ url: … }]', at: [] }
+  let first: string | undefined
+  for (const [index, server] of servers.entries()) {
+    const url = own(server, 'url')
+    if (typeof url !== 'string')
+      return { problem: 'a server needs a url', hint: 'write { url: … }', at: [index] }
+    const at = [index, 'url']
+    const path = /^(?:(?:[A-Za-z{][^:/?#]*:)?\/\/[^/?#]*)?(\/.*)?$/s.exec(url)
+    if (path === null)
+      return {
+        problem: `what ${JSON.stringify(url)} is relative to is not known`,
+        hint: 'begin it with / or https://',
+        at,
+      }
+    const filled = fillVariables(path[1] ?? '', own(server, 'variables'))
+    if ('problem' in filled) return { ...filled, at }
+    if (/[?#]/.test(filled.text))
+      return { problem: 'a server has no query and no fragment', hint: 'remove it', at }
+    const prefix = filled.text.replace(/\/+$/, '')
+    if (first !== undefined && first !== prefix)
+      return {
+        problem: `the servers have different paths, ${JSON.stringify(first)} and ${JSON.stringify(prefix)}`,
+        hint: BY_HAND,
+        at,
+      }
+    first = prefix
+  }
+  return { prefix: first ?? '' }
+}
+
+/** A variable in a path stands for its only value; one that may be several things cannot be said. */
+function fillVariables(
+  path: string,
+  variables: unknown,
+): { readonly text: string } | { readonly problem: string; readonly hint: string } {
+  const unclear: string[] = []
+  const text = path.replace(/\{([^{}]*)\}/g, (_, name: string) => {
+    const variable = own(variables, name)
+    const [value, choices] = [own(variable, 'default'), own(variable, 'enum')]
+    if (!isMap(variable) || typeof value !== 'string' || (Array.isArray(choices) && choices.length > 1))
+      unclear.push(name)
+    return String(value)
+  })
+  const [name] = unclear
+  return name === undefined
+    ? { text }
+    : { problem: `what {${name}} in the path of a server stands for is not one value`, hint: BY_HAND }
+}

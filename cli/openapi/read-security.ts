@@ -1,0 +1,113 @@
+import { isMap } from './plain-data.ts'
+
+/** What an operation asks of callers, as a route says it. */
+export type OperationAccess = {
+  readonly scopes: { readonly all?: readonly string[]; readonly any?: readonly string[] } | undefined
+  readonly anonymous: 'allow' | 'challenge'
+}
+
+/** Why a list of security requirements cannot be said by a route; `at` leads to what stands in the way. */
+export type SecurityProblem = {
+  readonly problem: string
+  readonly hint: string
+  readonly at: readonly (string | number)[]
+}
+
+const TOKEN_SCHEMES = ['oauth2', 'openIdConnect']
+
+/**
+ * Reads a list of security requirements, of which one is enough, as scopes and an anonymous rule.
+ *
+ * Every alternative is a set of scopes. What all of them name becomes `all`; when each of them names one more it becomes
+ * `any`. An alternative that asks for less than another one makes that one superfluous. Anything else is refused, since a
+ * policy has no way to say it.
+ * Source: OpenAPI 3.1 section 4.8.30. Pure.
+ */
+export function readSecurity(
+  security: unknown,
+  schemeOf: (name: string) => unknown,
+): OperationAccess | SecurityProblem {
+  // Nothing anywhere: the contract asks for no token.
+  if (security === undefined) return { scopes: undefined, anonymous: 'allow' }
+  if (!Array.isArray(security)) return problem('security has to be a list', 'write [{ … }]')
+  const alternatives: (readonly string[])[] = []
+  let withoutToken = security.length === 0
+  for (const [index, requirement] of security.entries()) {
+    if (!isMap(requirement))
+      return problem('this is no security requirement', 'write { scheme: [scopes] }', [index])
+    const entries = Object.entries(requirement)
+    if (entries.length > 1) {
+      const names = entries.map(([name]) => name).join(' and ')
+      return problem(`${names} are needed at once, and a route asks for one token`, BY_HAND, [index])
+    }
+    const [entry] = entries
+    if (entry === undefined) {
+      withoutToken = true
+      continue
+    }
+    const [name, scopes] = entry
+    const at = [index, name]
+    if (!Array.isArray(scopes) || scopes.some((one) => typeof one !== 'string'))
+      return problem('this is no list of scopes', 'write [] when none is needed', at)
+    const refused = refuseScheme(name, schemeOf(name), scopes.length)
+    if (refused !== undefined) return problem(refused, BY_HAND, at)
+    alternatives.push([...new Set(scopes as string[])])
+  }
+  const anonymous = withoutToken ? 'allow' : 'challenge'
+  if (alternatives.length === 0) return { scopes: undefined, anonymous }
+  const needed = withoutSuperfluous(alternatives)
+  const [first = []] = needed
+  const all = first.filter((scope) => needed.every((one) => one.includes(scope)))
+  const rest = needed.map((one) => one.filter((scope) => !all.includes(scope)))
+  if (needed.length > 1 && rest.some((one) => one.length > 1)) {
+    const index = rest.findIndex((one) => one.length > 1)
+    const words = rest.map((one) => one.join(' and ')).join(', or ')
+    return problem(`a route cannot ask for ${words}: { any: […] } takes one scope each`, BY_HAND, [
+      security.findIndex((one) => isMap(one) && sameScopes(Object.values(one)[0], needed[index])),
+    ])
+  }
+  const any = needed.length > 1 ? rest.flat() : []
+  if (all.length === 0 && any.length === 0) return { scopes: undefined, anonymous }
+  return {
+    scopes: { ...(all.length > 0 ? { all } : {}), ...(any.length > 0 ? { any } : {}) },
+    anonymous,
+  }
+}
+
+const BY_HAND = 'say it by hand: x-scopegate: { anonymous: …, scopes: { … } }'
+
+function problem(text: string, hint: string, at: SecurityProblem['at'] = []): SecurityProblem {
+  return { problem: text, hint, at }
+}
+
+function refuseScheme(name: string, scheme: unknown, scopes: number): string | undefined {
+  if (!isMap(scheme))
+    return `there is no security scheme ${JSON.stringify(name)} in components.securitySchemes`
+  const { type, scheme: kind } = scheme
+  if (typeof type === 'string' && TOKEN_SCHEMES.includes(type)) return undefined
+  const isBearer = type === 'http' && typeof kind === 'string' && kind.toLowerCase() === 'bearer'
+  if (!isBearer) {
+    const what = type === 'http' ? `http ${String(kind)}` : String(type)
+    return `${JSON.stringify(name)} is of the type ${what}, and routes check access tokens`
+  }
+  // OpenAPI 3.1 calls them roles, which nothing says how to find in a token.
+  return scopes > 0
+    ? `${JSON.stringify(name)} is of the type http bearer, whose list holds roles and no scopes`
+    : undefined
+}
+
+/** Whoever has all of b and of a can do without the alternative b when a is part of it. */
+function withoutSuperfluous(alternatives: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const isPart = (a: readonly string[], b: readonly string[]) => a.every((scope) => b.includes(scope))
+  return alternatives.filter(
+    (one, index) =>
+      !alternatives.some(
+        (other, position) =>
+          position !== index && isPart(other, one) && (other.length < one.length || position < index),
+      ),
+  )
+}
+
+function sameScopes(a: unknown, b: readonly string[] | undefined): boolean {
+  return Array.isArray(a) && b !== undefined && a.length >= b.length && b.every((scope) => a.includes(scope))
+}

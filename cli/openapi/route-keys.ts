@@ -1,0 +1,71 @@
+import type { Condition, Operand } from '../../gateway/routes/condition.ts'
+import type { HeaderChanges } from '../../gateway/routes/header-rules.ts'
+import type { PolicyRoute } from '../../gateway/routes/policy-route.ts'
+import { formatByteSize } from '../../runtime/byte-size.ts'
+import { formatDuration } from '../../runtime/duration.ts'
+import type { PlainMap } from './plain-data.ts'
+
+/**
+ * The keys of a route that say what OpenAPI has no words for, as they stand in a policy file with its defaults and presets
+ * worked in. An operation that carries them becomes the same route again.
+ */
+export function routeKeys(route: PolicyRoute): PlainMap {
+  const { matchHeaders, scopes, anonymous, rateLimit, retries, headers } = route
+  const match = {
+    ...(route.path.endsWith('**') ? { path: route.path } : {}),
+    ...(matchHeaders.length > 0 ? { headers: toMap(matchHeaders) } : {}),
+  }
+  return {
+    ...(Object.keys(match).length > 0 ? { match } : {}),
+    ...(anonymous === 'deny' ? { anonymous } : {}),
+    ...(scopes?.advertise === undefined
+      ? {}
+      : {
+          scopes: {
+            ...(scopes.all.length > 0 ? { all: scopes.all } : {}),
+            any: scopes.any,
+            advertise: scopes.advertise,
+          },
+        }),
+    ...(route.when.length > 0 ? { when: route.when.map(conditionKeys) } : {}),
+    ...(route.enforce === 'on' ? {} : { enforce: route.enforce }),
+    ...(route.rewritePath === undefined ? {} : { rewrite: { path: route.rewritePath } }),
+    ...(route.timeoutMs === undefined ? {} : { timeout: formatDuration(route.timeoutMs) }),
+    ...(route.idleTimeoutMs === undefined ? {} : { idleTimeout: formatDuration(route.idleTimeoutMs) }),
+    ...(retries === undefined ? {} : { retries }),
+    ...(rateLimit === undefined
+      ? {}
+      : {
+          rateLimit: { requests: rateLimit.requests, per: formatDuration(rateLimit.perMs), by: rateLimit.by },
+        }),
+    ...(route.bodyLimitBytes === undefined ? {} : { bodyLimit: formatByteSize(route.bodyLimitBytes) }),
+    ...(route.websocket ? { websocket: true } : {}),
+    ...(route.upstreamAuth === 'none' ? {} : { upstreamAuth: route.upstreamAuth }),
+    ...(headers === undefined
+      ? {}
+      : { headers: { ...way('request', headers.request), ...way('response', headers.response) } }),
+  }
+}
+
+function conditionKeys({ claim, test }: Condition): PlainMap {
+  if ('equals' in test) return { claim, equals: operand(test.equals) }
+  if ('in' in test) return { claim, in: test.in.map(operand) }
+  return { claim, ...test }
+}
+
+function operand(value: Operand): string | number | boolean {
+  return typeof value === 'object' ? `{${value.from}.${value.name}}` : value
+}
+
+function way(name: 'request' | 'response', { set, add, remove }: HeaderChanges): PlainMap {
+  const changes = {
+    ...(set.length > 0 ? { set: toMap(set) } : {}),
+    ...(add.length > 0 ? { add: toMap(add) } : {}),
+    ...(remove.length > 0 ? { remove } : {}),
+  }
+  return Object.keys(changes).length === 0 ? {} : { [name]: changes }
+}
+
+function toMap(values: readonly { readonly name: string; readonly value: string }[]): PlainMap {
+  return Object.fromEntries(values.map(({ name, value }) => [name, value]))
+}

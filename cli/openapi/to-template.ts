@@ -1,0 +1,53 @@
+/** A path of a contract as a policy says it; `renamed` are the parameters whose names a policy cannot have. */
+export type ContractPath =
+  | { readonly path: string; readonly renamed: readonly (readonly [from: string, to: string])[] }
+  | { readonly problem: string; readonly hint: string }
+
+const BY_HAND = 'say it by hand with a wider path: x-scopegate: { match: { path: … } }'
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
+
+/**
+ * Turns a path template of OpenAPI into one of a policy: every `{parameter}` has to be a whole segment. What a name holds
+ * beyond letters, digits and `_` becomes `_`: names do not matter to what a path matches.
+ */
+export function toTemplate(path: string): ContractPath {
+  if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "/${path}"` }
+  if (/[?#]/.test(path.replace(/\{[^{}]*\}/g, '')))
+    return { problem: 'a path holds no query and no fragment', hint: 'describe the query by parameters' }
+  const renamed: (readonly [string, string])[] = []
+  const taken = new Set<string>()
+  const segments: string[] = []
+  for (const segment of path.slice(1).split('/')) {
+    if (!/[{}]/.test(segment)) {
+      segments.push(segment)
+      continue
+    }
+    const name = /^\{([^{}]*)\}$/.exec(segment)?.[1]
+    if (name === undefined)
+      return {
+        problem: `"${segment}" is part text and part parameter, which a policy cannot say`,
+        hint: BY_HAND,
+      }
+    if (/[*+?]/.test(name))
+      return {
+        problem: `"${segment}" stands for several segments or for none, in a way of its own`,
+        hint: BY_HAND,
+      }
+    const plain = toName(name)
+    if (taken.has(plain))
+      return {
+        problem: `"${segment}" is there twice, or another one reads the same`,
+        hint: 'give each its own name',
+      }
+    taken.add(plain)
+    if (plain !== name) renamed.push([name, plain])
+    segments.push(`{${plain}}`)
+  }
+  return { path: `/${segments.join('/')}`, renamed }
+}
+
+function toName(name: string): string {
+  if (NAME.test(name)) return name
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 60)
+  return /^[A-Za-z_]/.test(plain) ? plain : `p_${plain}`
+}

@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { collectProblems } from '../runtime/collect-problems.ts'
+import type { Diagnostic } from '../runtime/diagnostic.ts'
+import { readConfig } from '../runtime/read-config.ts'
+import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import { authorizationServersOf } from './open-policy-set.ts'
+
+/** What a policy may refer to, whatever policies there are already. */
+export type PolicyReferences = {
+  readonly catalogue: ScopeCatalogue | undefined
+  readonly upstreams: ReadonlySet<string> | undefined
+  readonly authorizationServers: ReadonlySet<string> | undefined
+  readonly problems: readonly Diagnostic[]
+}
+
+/** Reads scopes and upstreams from the configuration. Needs no secrets. */
+export function readReferences(
+  configDir: string,
+  env: Readonly<Record<string, string | undefined>>,
+): PolicyReferences {
+  const { found, attempt } = collectProblems()
+  const gateway = attempt(() =>
+    readConfig({
+      file: join(configDir, 'gateway.yaml'),
+      schema: GatewayFile,
+      env,
+      otherSections: ['UPSTREAMS'],
+    }),
+  )?.value
+  const catalogue = attempt(() =>
+    readScopeCatalogue({ file: gateway?.scopes ?? join(configDir, 'scopes.yaml') }),
+  )
+  const upstreams = attempt(() =>
+    readConfig({
+      file: gateway?.upstreams ?? join(configDir, 'upstreams.yaml'),
+      schema: UpstreamsFile,
+      env,
+      section: 'UPSTREAMS',
+    }),
+  )?.value
+  return {
+    catalogue,
+    upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams)),
+    authorizationServers: authorizationServersOf(gateway, upstreams),
+    problems: found,
+  }
+}

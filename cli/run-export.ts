@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
+import { readPackageVersion } from '../runtime/package-version.ts'
+import { errorCode } from '../runtime/text-source.ts'
+import { exportOpenapi } from './export-openapi.ts'
+import { findFolders } from './find-folders.ts'
+import { openPolicySet } from './open-policy-set.ts'
+import type { Given } from './read-arguments.ts'
+import type { Terminal } from './terminal.ts'
+
+const EXIT_OK = 0
+const EXIT_FAILED = 1
+const EXIT_INVALID = 3
+
+/** Runs `export openapi` for the command line. */
+export async function runExport(given: Given, terminal: Terminal): Promise<number> {
+  const { out, err, folder, colour, env } = terminal
+  const output = given.text('output')
+  const { set, problems } = await openPolicySet({ ...findFolders(given, terminal), env })
+  if (set === undefined) {
+    const errors = problems.filter((one) => one.severity === 'error')
+    err.write(`${formatDiagnostics(errors, { colour })}\n\n`)
+    return EXIT_INVALID
+  }
+  const { document, leftOut } = exportOpenapi(set, {
+    version: given.text('api-version') ?? readPackageVersion(),
+    withKeys: given.has('x-scopegate'),
+  })
+  for (const { name } of leftOut)
+    err.write(`${name} is left out: OpenAPI has no second operation for its method and path\n`)
+  const text = `${JSON.stringify(document, undefined, 2)}\n`
+  if (output === undefined) {
+    out.write(text)
+    return EXIT_OK
+  }
+  try {
+    writeFileSync(resolve(folder, output), text)
+    return EXIT_OK
+  } catch (error) {
+    err.write(`scopegate: ${output} was not written: ${errorCode(error)}\n`)
+    return EXIT_FAILED
+  }
+}

@@ -1,0 +1,51 @@
+import { CONFIG_OPTION, JSON_OPTION } from '../shared-options.ts'
+import type { Verb } from '../verb.ts'
+
+/** `scopegate import`. */
+export const IMPORT: Verb = {
+  name: 'import',
+  group: 'Policies',
+  summary: 'makes a policy from an OpenAPI document, or tells where the two disagree',
+  about: [
+    'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with that of the server in front, its scopes and its anonymous rule from security. What a policy has no words for is an error at its place in the document, never a guess; x-scopegate on an operation holds keys of its route, written by hand.',
+    'With --check nothing is written: operations without a route, routes without an operation, other scopes and another anonymous rule are shown with their places in both.',
+  ],
+  words: { usage: 'OPENAPI', min: 1, max: 1 },
+  options: [
+    {
+      name: 'upstream',
+      value: 'NAME',
+      says: 'The entry of upstreams.yaml that serves the routes. With --check: only the routes that lead there.',
+    },
+    {
+      name: 'name',
+      value: 'NAME',
+      says: 'What the policy is called. Without it: the name of the file it is written to, else the title of the document.',
+    },
+    {
+      name: 'output',
+      value: 'FILE',
+      says: 'Writes the policy there, and never over a file. Without it: standard output.',
+    },
+    { name: 'force', says: 'Writes over the file that is there.' },
+    { name: 'check', value: 'POLICY', says: 'Compares with this policy file, or with all in this folder.' },
+    CONFIG_OPTION,
+    JSON_OPTION,
+  ],
+  examples: [
+    {
+      command: 'scopegate import openapi.json --upstream learning-platform --output courses.policy.yaml',
+      says: 'Writes the policy courses.',
+    },
+    {
+      command: 'scopegate import openapi.json --check courses.policy.yaml',
+      says: 'Fails a pull request whose contract and policy disagree.',
+    },
+  ],
+  exits: {
+    0: 'written; with --check: they agree',
+    1: 'the file could not be written; with --check: they disagree',
+    3: 'the document, the policy or the configuration is not valid',
+  },
+  run: async (given, terminal) => (await import('../run-import.ts')).runImport(given, terminal),
+}

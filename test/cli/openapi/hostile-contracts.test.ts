@@ -1,0 +1,111 @@
+import t from 'tap'
+import { importContract } from '../../../cli/import.ts'
+import { parseContract } from '../../../cli/openapi/read-contract.ts'
+import { aBigContract } from './a-big-contract.ts'
+
+const ANYTHING = { catalogue: undefined, upstreams: undefined, authorizationServers: undefined }
+const LIMIT_MS = 20_000 // ten times what it takes on a busy machine
+
+const from = (text: string) =>
+  importContract(parseContract(text, 'api.json'), { name: 'test', upstream: 'api' }, ANYTHING)
+
+const firstOf = (text: string) => {
+  const [problem] = from(text).problems
+  return problem === undefined
+    ? undefined
+    : `${problem.code} ${problem.place.line}:${problem.place.column} ${problem.message}`
+}
+
+t.test('what is no JSON is one error at its character', async (t) => {
+  for (const [text, expected] of [
+    ['{', 'O002 1:1 the text ends too early'],
+    ['{"a": 1,}', 'O002 1:9 a key in double quotes is missing here'],
+    ['{"a" 1}', 'O002 1:6 a colon is missing here'],
+    ['{"a": 01}', 'O002 1:8 a comma or } is missing here'],
+    ['[1 2]', 'O002 1:4 a comma or ] is missing here'],
+    ['{"a": nope}', 'O002 1:7 a value is missing here'],
+    ['{"a": "x\ny"}', 'O002 1:9 a control character stands here, and has to be escaped'],
+    ['{"a": "\\x"}', 'O002 1:7 this text holds an escape that means nothing'],
+    ['{"a": "x}', 'O002 1:7 this text does not end'],
+    ['{} {}', 'O002 1:4 the document has ended before this'],
+    ['{"openapi": "3.1.0",\n "paths": {}, "paths": {}}', 'O002 2:15 the key "paths" is here twice'],
+    ['', 'O002 undefined:undefined the file is empty'],
+    [
+      'openapi: 3.1.0\npaths:\n  /a: &x { get: {} }\n  /b: *x\n',
+      'O002 3:7 &x is an anchor, and anchors are not read',
+    ],
+  ] as const)
+    t.equal(firstOf(text), expected, text)
+})
+
+t.test('nesting without end is refused, in JSON and in YAML', async (t) => {
+  for (const text of [
+    `{"openapi": "3.1.0", "x": ${'['.repeat(2_000_000)}`,
+    `{"openapi": "3.1.0", "x": ${'{"a":'.repeat(100_000)}`,
+    `openapi: 3.1.0\nx: ${'['.repeat(20_000)}\n`,
+  ]) {
+    const { problems } = from(text)
+    t.equal(problems[0]?.code, 'O002')
+    t.match(problems[0]?.message, /nested/)
+  }
+})
+
+t.test('names of prototypes are names and nothing else', async (t) => {
+  const text = `{"openapi": "3.1.0", "paths": {"__proto__": {"get": {}}, "/constructor": {"__proto__": {"get": {}}, "get":
+    {"operationId": "__proto__", "security": [{"__proto__": ["a"]}], "x-scopegate": {"__proto__": {"scopes": {}}}}},
+    "/toString": {"$ref": "#/__proto__/x"}}, "components": {"securitySchemes": {}}}`
+  const { problems, text: written } = from(text)
+  t.equal(written, undefined)
+  t.same(
+    problems.map(({ code, place }) => `${code} ${place.line}`),
+    ['O101 1', 'O102 1', 'O103 2', 'O004 3'],
+  )
+  t.equal(({} as { get?: unknown }).get, undefined)
+})
+
+t.test('references round and round, and long chains of them, end', async (t) => {
+  const chain = Object.fromEntries(
+    Array.from({ length: 100 }, (_, index) => [
+      `p${index}`,
+      { $ref: `#/components/pathItems/p${index + 1}` },
+    ]),
+  )
+  const round = { a: { $ref: '#/components/pathItems/b' }, b: { $ref: '#/components/pathItems/a' } }
+  for (const [pathItems, message] of [
+    [chain, /more than 32 references/],
+    [round, /leads back to itself/],
+  ] as const) {
+    const start = pathItems === chain ? 'p0' : 'a'
+    const document = {
+      openapi: '3.1.0',
+      paths: { '/a': { $ref: `#/components/pathItems/${start}` } },
+      components: { pathItems },
+    }
+    t.match(from(JSON.stringify(document)).problems[0], { code: 'O004', message })
+  }
+  for (const reference of [
+    'http://127.0.0.1:1/x',
+    'file:///etc/passwd',
+    '../other.yaml',
+    '#nowhere',
+    '#/a/%',
+    '',
+  ])
+    t.equal(
+      from(JSON.stringify({ openapi: '3.1.0', paths: { '/a': { $ref: reference } } })).problems[0]?.code,
+      'O004',
+      reference,
+    )
+})
+
+t.test('ten megabytes in one line are read in seconds', async (t) => {
+  const filler = Array.from({ length: 40_000 }, (_, index) => ({ name: `x${index}`, text: 'y'.repeat(200) }))
+  const text = aBigContract(50, { 'x-filler': filler })
+  t.ok(text.length > 9_000_000)
+  const start = performance.now()
+  t.equal(from(text).routes, 300)
+  const broken = from(text.replaceAll('"put"', '"PUT"'))
+  t.equal(broken.problems.length, 50)
+  t.match(broken.problems[0]?.place, { line: 1, text: undefined })
+  t.ok(performance.now() - start < LIMIT_MS)
+})

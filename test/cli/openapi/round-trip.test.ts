@@ -1,0 +1,191 @@
+import { deepEqual } from 'node:assert'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { exportOpenapi } from '../../../cli/export-openapi.ts'
+import { importContract } from '../../../cli/import.ts'
+import { openPolicySet } from '../../../cli/open-policy-set.ts'
+import { findDrift } from '../../../cli/openapi/find-drift.ts'
+import { parseContract } from '../../../cli/openapi/read-contract.ts'
+import { readOperations } from '../../../cli/openapi/read-operations.ts'
+import type { GatewayFile } from '../../../gateway/config/gateway-file.ts'
+import { buildOpenapi } from '../../../gateway/documents/openapi.ts'
+import { compilePolicies } from '../../../gateway/routes/compile-policies.ts'
+import { loadPolicies } from '../../../gateway/routes/load-policies.ts'
+import { parsePathTemplate, shapeOf } from '../../../gateway/routes/path-template.ts'
+import type { PolicyRoute } from '../../../gateway/routes/policy-route.ts'
+import { NO_IMPLICATION, readImplication } from '../../../oauth/scope-implication.ts'
+import { wholeFile } from '../../../runtime/diagnostic.ts'
+import { findPackageRoot } from '../../../runtime/package-root.ts'
+import { startPlatform } from '../../examples/learning-platform/start-platform.ts'
+import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
+import { someResources } from '../../fixtures/some-resources.ts'
+
+const ROOT = findPackageRoot()
+const ANYTHING = { catalogue: undefined, upstreams: undefined, authorizationServers: undefined }
+const SCOPES = ['a:read', 'a:write', 'b:read', 'b:write']
+const RUNS = 200
+
+const segment = fc.constantFrom('api', 'courses', '{id}', '{other}', '2024', 'x:y')
+const scopes = fc.uniqueArray(fc.constantFrom(...SCOPES), { maxLength: 3 })
+const generatedRoute = fc
+  .record({
+    methods: fc.uniqueArray(fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    segments: fc.uniqueArray(segment, { minLength: 1, maxLength: 4 }),
+    below: fc.boolean(),
+    all: scopes,
+    any: scopes,
+    anonymous: fc.constantFrom('allow' as const, 'challenge' as const, 'deny' as const),
+    limit: fc.option(fc.integer({ min: 1, max: 9 })),
+    timeoutMs: fc.option(fc.constantFrom(250, 90_000, 7_200_000), { nil: undefined }),
+    bodyLimitBytes: fc.option(fc.constantFrom(1, 1_024, 10_485_760), { nil: undefined }),
+    upstreamAuth: fc.constantFrom('none' as const, 'assertion' as const, 'forward' as const),
+  })
+  .map((one): PolicyRoute => {
+    const any = one.any.filter((scope) => !one.all.includes(scope))
+    return aPolicyRoute({
+      methods: one.methods,
+      anonymous: one.anonymous,
+      timeoutMs: one.timeoutMs,
+      bodyLimitBytes: one.bodyLimitBytes,
+      upstreamAuth: one.upstreamAuth,
+      name: 'test/x',
+      policy: 'test',
+      path: `/${one.segments.join('/')}${one.below ? '/**' : ''}`,
+      // One alone in `any` is the same as in `all`.
+      scopes: one.all.length + any.length === 0 || any.length === 1 ? undefined : { all: one.all, any },
+      rateLimit: one.limit === null ? undefined : { requests: one.limit, perMs: 60_000, by: 'client' },
+    })
+  })
+
+/** Routes that could stand in one policy together. */
+const generatedRoutes = fc.array(generatedRoute, { minLength: 1, maxLength: 6 }).map((routes) => {
+  const taken = new Set<string>()
+  return routes.flatMap((route, index) => {
+    const template = parsePathTemplate(route.path)
+    if ('problem' in template) return []
+    const free = route.methods.filter((method) => !taken.has(`${method} ${shapeOf(template)}`))
+    for (const method of free) taken.add(`${method} ${shapeOf(template)}`)
+    return free.length === 0 ? [] : [{ ...route, name: `test/r${index}`, methods: free }]
+  })
+})
+
+function exportRoutes(routes: readonly PolicyRoute[], withKeys: boolean) {
+  const policies = { routes, tests: [], hash: '', diagnostics: [] }
+  const gateway = { baseUrl: 'https://api.test', name: 'Test' } as GatewayFile
+  const compiled = compilePolicies(policies, { implication: NO_IMPLICATION, resources: someResources([]) })
+  return exportOpenapi(
+    { gateway, catalogue: aCatalogue(SCOPES), policies, compiled },
+    { version: '1', withKeys },
+  )
+}
+
+/** What each method and path means, without what a file or a name adds. */
+function meaning(routes: readonly PolicyRoute[]): ReadonlyMap<string, object> {
+  return new Map(
+    routes
+      .flatMap((route) =>
+        route.methods.map((method) => {
+          const { name: _name, methods: _methods, owner: _owner, source: _source, when, ...rest } = route
+          const conditions = when.map(({ claim, test }) => ({ claim, test }))
+          return [`${method} ${route.path}`, { ...rest, when: conditions }] as const
+        }),
+      )
+      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
+}
+
+t.test(
+  'import(export(policies)) with x-scopegate is the same policies, one route for each method',
+  async (t) => {
+    const folder = t.testdir({})
+    fc.assert(
+      fc.property(generatedRoutes, (routes) => {
+        const { document, leftOut } = exportRoutes(routes, true)
+        if (leftOut.length > 0) return false
+        const contract = parseContract(JSON.stringify(document), 'api.json')
+        const { text, problems } = importContract(contract, { name: 'test', upstream: 'api' }, ANYTHING)
+        if (text === undefined) throw new Error(JSON.stringify(problems))
+        const files = [{ name: 'test.policy.yaml', source: { text } }]
+        const loaded = loadPolicies({
+          dir: folder,
+          sources: { folder: { names: ['test.policy.yaml'] }, files },
+        })
+        if (loaded.routes.length === 0) throw new Error(JSON.stringify(loaded.diagnostics))
+        deepEqual(meaning(loaded.routes), meaning(routes))
+        return true
+      }),
+      { numRuns: RUNS },
+    )
+  },
+)
+
+t.test('an export without x-scopegate and its policies agree in scopes and anonymous rules', async () => {
+  fc.assert(
+    fc.property(generatedRoutes, (routes) => {
+      // A `**` beside a parameter of the same shape is one path in OpenAPI.
+      const plain = routes.filter(({ path }) => !path.endsWith('**'))
+      if (plain.length === 0) return
+      const document = parseContract(JSON.stringify(exportRoutes(plain, false).document), 'api.json')
+      const { operations, diagnostics } = readOperations(document)
+      deepEqual(diagnostics, [])
+      const policies = compilePolicies(
+        { routes: plain, hash: '' },
+        { implication: NO_IMPLICATION, resources: someResources([]) },
+      )
+      const drift = findDrift({
+        document,
+        operations,
+        policies,
+        implication: NO_IMPLICATION,
+        placeOf: () => wholeFile('test'),
+      })
+      deepEqual(drift, [])
+    }),
+    { numRuns: RUNS },
+  )
+})
+
+t.test("the demo's own contract has no security; with the policies' it agrees with them", async (t) => {
+  const platform = await startPlatform(t)
+  const { json } = await platform.ask('/openapi.json')
+  const { set } = await openPolicySet({ configDir: join(ROOT, 'config') })
+  if (set === undefined) throw new Error('the shipped policies are not valid')
+  const drift = (contract: unknown) => {
+    const document = parseContract(JSON.stringify(contract), 'openapi.json')
+    const { operations, diagnostics } = readOperations(document)
+    t.same(diagnostics, [])
+    return findDrift({
+      document,
+      operations,
+      policies: set.compiled,
+      implication: readImplication(set.catalogue),
+      placeOf: ({ policy }) => wholeFile(policy.source.file),
+    })
+  }
+  const alone = drift(json)
+  t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303']))
+  // What the service says of itself is not the gateway's.
+  t.same(
+    alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
+    ['GET /healthz', 'GET /openapi.json'],
+  )
+  t.equal(alone.filter(({ code }) => code === 'O303').length, 94)
+  const merged = buildOpenapi({
+    baseUrl: 'https://api.test',
+    name: 'Test',
+    version: '1',
+    catalogue: set.catalogue,
+    routes: set.policies.routes,
+    match: (method, path) => {
+      const match = set.compiled.match(method, path)
+      return match.kind === 'route' ? { ...match, route: match.route.policy } : match
+    },
+    sources: [{ upstream: 'learning-platform', document: json }],
+  })
+  t.same(drift(merged), [])
+})
