@@ -138,7 +138,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     onApplied(applied) {
       metrics.policies(applied)
       for (const { code, place, message } of applied.warnings)
-        logger.warn({ event: 'policy_warning', code, place }, message)
+        logger.warn({ event: 'policy_warning', diagnostic: code, place }, message)
     },
   })
 

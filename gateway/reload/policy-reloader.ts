@@ -106,7 +106,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     let sources = await read()
     for (let looks = 0; looks < MOST_LOOKS; looks++) {
       if (sources.hash === inForce.hash || sources.hash === broken?.hash) return sources
-      await wait(settleMs, undefined, { ref: false })
+      await wait(settleMs)
       const again = await read()
       if (again.hash === sources.hash) return again
       sources = again

@@ -71,7 +71,9 @@ async function listFolder(
   try {
     const names = await readdir(dir)
     if (pinned === undefined) return new Map(names.map((name) => [name, join(dir, name)]))
-    const own = await Promise.all(names.map(async (name) => ((await isOfVolume(dir, name)) ? [] : [name])))
+    const own = await Promise.all(
+      names.map(async (name) => ((await isBesideVolume(dir, name)) ? [name] : [])),
+    )
     const ofVolume = await readdir(pinned)
     return new Map([
       ...own.flat().map((name): [string, string] => [name, join(dir, name)]),
@@ -83,9 +85,12 @@ async function listFolder(
 }
 
 /** Names of a volume lead by way of its link; others somebody put beside them. */
-async function isOfVolume(dir: string, name: string): Promise<boolean> {
-  const to = await readlink(join(dir, name)).catch(() => '')
-  return to.startsWith(`${DATA_LINK}/`)
+async function isBesideVolume(dir: string, name: string): Promise<boolean> {
+  try {
+    return !(await readlink(join(dir, name))).startsWith(`${DATA_LINK}/`)
+  } catch (error) {
+    return errorCode(error) !== 'ENOENT'
+  }
 }
 
 function hashOf(folder: FolderSource, files: PolicySources['files'], scopes: TextSource | undefined): string {

@@ -101,7 +101,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     if (told || errorCode(error) === 'ENOENT') return
     told = true
     logger.warn(
-      { event: 'policy_watch_unavailable', code: errorCode(error), look_every_ms: lookEveryMs },
+      { event: 'policy_watch_unavailable', reason: errorCode(error), look_every_ms: lookEveryMs },
       'the system does not tell of changed files here; they are looked at regularly instead',
     )
   }

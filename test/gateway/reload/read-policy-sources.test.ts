@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readPolicySources } from '../../../gateway/reload/read-policy-sources.ts'
+import { aConfigMap } from '../../fixtures/a-config-map.ts'
+
+const read = (policiesDir: string, scopesFile?: string) => readPolicySources({ policiesDir, scopesFile })
+
+t.test('whatever cannot be read says so, and nothing waits for it', async (t) => {
+  const dir = t.testdir({ 'good.policy.yaml': 'a: 1\n', 'wide.policy.yaml': Buffer.from([0xff, 0xfe, 0x41]) })
+  mkdirSync(join(dir, 'folder.policy.yaml'))
+  symlinkSync('loop.policy.yaml', join(dir, 'loop.policy.yaml'))
+  symlinkSync('nowhere', join(dir, 'gone.policy.yaml'))
+  execFileSync('mkfifo', [join(dir, 'pipe.policy.yaml')])
+  writeFileSync(join(dir, 'large.policy.yaml'), ' '.repeat(262_145))
+  const { files } = await read(dir)
+  t.same(Object.fromEntries(files.map(({ name, source }) => [name.split('.')[0], source])), {
+    folder: { fault: 'folder' },
+    gone: { fault: 'unreadable', code: 'ENOENT' },
+    good: { text: 'a: 1\n' },
+    large: { fault: 'too_large', bytes: 262_145 },
+    loop: { fault: 'unreadable', code: 'ELOOP' },
+    pipe: { fault: 'irregular' },
+    wide: { fault: 'utf16' },
+  })
+  t.same((await read(join(dir, 'nowhere'))).folder, { code: 'ENOENT' })
+  t.same((await read(join(dir, 'good.policy.yaml'))).folder, { code: 'ENOTDIR' })
+})
+
+t.test('a folder that may not be read says so', { skip: process.getuid?.() === 0 }, async (t) => {
+  const dir = t.testdir({ 'a.policy.yaml': 'a: 1\n' })
+  chmodSync(dir, 0o000)
+  t.teardown(() => chmodSync(dir, 0o700))
+  t.same((await read(dir)).folder, { code: 'EACCES' })
+})
+
+t.test('the hash is that of what decides: names, contents and scopes, and of nothing else', async (t) => {
+  const dir = t.testdir({ 'a.policy.yaml': 'a: 1\n', 'scopes.yaml': 'scopes: []\n' })
+  const scopes = join(dir, 'scopes.yaml')
+  const { hash } = await read(dir, scopes)
+  t.match(hash, /^[0-9a-f]{64}$/)
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // another time, the same text
+  writeFileSync(join(dir, 'a_test.yaml'), 'tests: []\n')
+  writeFileSync(join(dir, 'README.md'), '# a\n')
+  const again = await read(dir, scopes)
+  t.equal(again.hash, hash)
+  t.notMatch(again.folder, { names: ['a_test.yaml'] }, 'tests are not for what serves requests')
+  writeFileSync(scopes, 'scopes: [ ]\n')
+  const other = await read(dir, scopes)
+  t.not(other.hash, hash)
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 2\n')
+  const third = await read(dir, scopes)
+  t.not(third.hash, other.hash)
+})
+
+t.test('a ConfigMap is read from one of its versions, however often it is swapped meanwhile', async (t) => {
+  const dir = t.testdir()
+  const version = (number: number) =>
+    Object.fromEntries(
+      Array.from({ length: 8 }, (_, file) => [`${file}-${number % 2}.policy.yaml`, `version: ${number}\n`]),
+    )
+  const volume = aConfigMap(dir, version(0))
+  writeFileSync(join(dir, 'beside.policy.yaml'), 'version: none\n')
+  let number = 0
+  let mixed = 0
+  let torn = 0
+  for (let round = 0; round < 100; round++) {
+    const reading = read(dir)
+    volume.swap(version(++number))
+    await new Promise(setImmediate)
+    volume.swap(version(++number))
+    const { files } = await reading
+    const texts = new Set(files.map(({ source }) => ('text' in source ? source.text : 'unread')))
+    if (texts.has('unread') || files.length !== 9) torn += 1
+    if (texts.size !== 2) mixed += 1
+  }
+  t.equal(torn, 0, 'files that were there, and are gone')
+  t.equal(mixed, 0, 'files of two versions together')
+})
