@@ -62,8 +62,7 @@ export function openSnapshots(
 
   function* of(policies: CheckedPolicies): Steps<Snapshot> {
     const { routes, catalogue, hash } = policies
-    yield
-    const snapshot = buildSnapshot({
+    const snapshot: Snapshot = yield* buildSnapshot({
       policyRoutes: routes,
       policyHash: hash,
       tellsPolicy: config.debug.policyHeader,

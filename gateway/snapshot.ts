@@ -1,4 +1,5 @@
 import type { ScopeImplication } from '../oauth/scope-implication.ts'
+import type { Steps } from '../runtime/in-steps.ts'
 import { ASSERTION_KEYS_PATH } from './documents/assertion-keys.ts'
 import type { OwnDocument } from './documents/own-document.ts'
 import type { Assert } from './identity/assertions.ts'
@@ -13,9 +14,11 @@ import { isReservedPath } from './routes/reserved-paths.ts'
 import type { Resource } from './routes/resource.ts'
 import type { Resources } from './routes/resources.ts'
 import type { Route, Snapshot } from './routes/route.ts'
-import { buildRouteTable } from './routes/route-table.ts'
+import { buildRouteTableInSteps } from './routes/route-table.ts'
 import type { Upstream } from './upstreams/pool.ts'
 
+/** Some hundred microseconds' worth. */
+const STEP_ROUTES = 32
 const POLICY_HEADER = 'x-scopegate-policy'
 
 /** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
@@ -44,12 +47,13 @@ export type SnapshotOptions = {
 
 /**
  * Compiles policies and configuration into the one table that requests meet. Everything a request needs of a route is
- * worked out here, once.
+ * worked out here, once, in steps of some routes each.
  * @throws {Error} when a route names an upstream that does not exist: `loadPolicies` finds that before.
  */
-export function buildSnapshot(options: SnapshotOptions): Snapshot {
-  const routes = [...documentRoutes(options), ...authorizationServerRoutes(options), ...apiRoutes(options)]
-  const table = buildRouteTable(routes)
+export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
+  const api = yield* apiRoutes(options)
+  const routes = [...documentRoutes(options), ...authorizationServerRoutes(options), ...api]
+  const table = yield* buildRouteTableInSteps(routes)
   return Object.freeze({
     routes: Object.freeze(routes),
     policyHash: options.policyHash,
@@ -100,10 +104,12 @@ function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
   }))
 }
 
-function apiRoutes(options: SnapshotOptions): readonly Route[] {
-  return options.policyRoutes.map((policy) => {
+function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
+  const routes: Route[] = []
+  for (const policy of options.policyRoutes) {
+    if (routes.length % STEP_ROUTES === 0) yield
     const upstream = upstreamOf(options, policy.upstream)
-    return {
+    routes.push({
       kind: 'api',
       ...common(options, policy.name, policy.methods, policy.path, upstream),
       ...compileRoute(policy, options),
@@ -115,8 +121,9 @@ function apiRoutes(options: SnapshotOptions): readonly Route[] {
       forwardsCredentials: policy.upstreamAuth === 'forward',
       assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
       websocket: policy.websocket,
-    }
-  })
+    })
+  }
+  return routes
 }
 
 function common(

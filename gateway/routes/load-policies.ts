@@ -59,7 +59,7 @@ export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
   return runAtOnce(loadPoliciesInSteps(options))
 }
 
-/** The same in steps: one for each file, and one for what files have to do with each other. */
+/** The same in steps: some for each file, and one for what files have to do with each other. */
 export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
@@ -81,6 +81,7 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
     const document = parseYaml(read.text, { shownAs, letter: 'P' })
     diagnostics.push(...document.diagnostics)
     if (document.value === undefined) continue
+    yield
     const read2 = checkDocument(document, options)
     diagnostics.push(...read2.diagnostics)
     claims.push(...read2.claims)
@@ -98,10 +99,16 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
       : undefined
   if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
   const broken = hasErrors(diagnostics)
-  const routes = broken ? [] : documents.flatMap((one) => toPolicyRoutes(one.value as PolicyFile, one))
+  const routes: PolicyRoute[] = []
+  const tests: PolicyTest[] = []
+  for (const document of broken ? [] : documents) {
+    yield
+    routes.push(...toPolicyRoutes(document.value as PolicyFile, document))
+    tests.push(...testsOf(document))
+  }
   return Object.freeze({
     routes: Object.freeze(routes),
-    tests: Object.freeze(broken ? [] : [...documents.flatMap(testsOf), ...(testFiles?.tests ?? [])]),
+    tests: Object.freeze(broken ? [] : [...tests, ...(testFiles?.tests ?? [])]),
     hash: hash.digest('hex'),
     diagnostics: sortDiagnostics(diagnostics),
   })

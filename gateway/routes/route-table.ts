@@ -1,4 +1,5 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import { runAtOnce, type Steps } from '../../runtime/in-steps.ts'
 import type { HeaderSource } from './find-header.ts'
 import { type Candidate, chooseByHeaders, compileHeaderChoice, type HeaderChoice } from './header-choice.ts'
 import type { HeaderValue } from './header-rules.ts'
@@ -34,6 +35,8 @@ type Place<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderCh
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
+/** Some hundred microseconds' worth. */
+const STEP_ROUTES = 32
 const MAX_PARAMETER_LENGTH = 1_048_576 // request targets are limited long before
 
 /**
@@ -49,14 +52,21 @@ const MAX_PARAMETER_LENGTH = 1_048_576 // request targets are limited long befor
  * `loadPolicies` finds all of these before, with their places.
  */
 export function buildRouteTable<T extends Routable>(routes: readonly T[]): RouteTable<T> {
-  const groups = groupRoutes(routes)
+  return runAtOnce(buildRouteTableInSteps(routes))
+}
+
+/** The same in steps of some routes each. */
+export function* buildRouteTableInSteps<T extends Routable>(routes: readonly T[]): Steps<RouteTable<T>> {
+  const groups = yield* groupRoutes(routes)
   const router = FindMyWay({
     caseSensitive: true,
     ignoreTrailingSlash: false,
     maxParamLength: MAX_PARAMETER_LENGTH,
   })
   const methods = new Set<string>()
+  let placed = 0
   for (const { method, template, candidates } of groups.values()) {
+    if (placed++ % STEP_ROUTES === 0) yield
     const place = toPlace(candidates)
     methods.add(method)
     router.on(method as HTTPMethod, routerPath(template), () => undefined, place)
@@ -94,7 +104,8 @@ type Group<T> = {
 }
 
 /** The routes of each method and shape. */
-function groupRoutes<T extends Routable>(routes: readonly T[]): ReadonlyMap<string, Group<T>> {
+function* groupRoutes<T extends Routable>(routes: readonly T[]): Steps<ReadonlyMap<string, Group<T>>> {
+  yield
   const parsed = routes.map((route) => ({ route, template: readTemplate(route.path) }))
   const withOwnHead = new Set(
     parsed.flatMap(({ route, template }) => (route.methods.includes('HEAD') ? [shapeOf(template)] : [])),
