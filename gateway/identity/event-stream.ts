@@ -37,7 +37,7 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
       if (field === 'id' && /^[\x21-\x7e]{1,256}$/.test(value)) id = value
       if (field === 'data') {
         data.push(value)
-        dataLength += value.length
+        dataLength += value.length + 1 // an empty one takes memory, too
       }
     }
     if (rest.length + dataLength > LINE_LIMIT) throw new RangeError('an event has no end')

@@ -38,5 +38,10 @@ t.test('sharedAgeMs() takes over nothing that is older than a verdict of its own
   const own = { issuer: ISSUER, sinceClearMs: 60_000 }
   t.equal(sharedAgeMs(aCache(), channels({}), own), 4_500)
   t.equal(sharedAgeMs(aCache(), channels({ marks: false }), { ...own, sinceClearMs: 100 }), 100)
+  t.equal(sharedAgeMs(aCache(), channels({}), { ...own, sinceClearMs: 100 }), 4_500, 'marks are looked at')
+  t.equal(
+    sharedAgeMs(aCache(), channels({ expects: false, marks: false }), { ...own, sinceClearMs: 1 }),
+    30_000,
+  )
   t.equal(sharedAgeMs(aCache(), undefined, own), 0, 'before it listens')
 })

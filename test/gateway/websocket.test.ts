@@ -274,8 +274,11 @@ t.test('a revocation that was missed while nobody could be asked is noticed when
   })
   issuer.revoke('one', { push: false })
   issuer.dropSubscribers()
-  await issuer.subscribed()
-  await until('asked in vain', async () => failed > 0)
+  const lines = (event: string) => under.log().filter((line) => line['event'] === event).length
+  await until('given up', async () => failed > 0 && lines('introspection_suspended') > 0)
+  await until('revocations arrive again', async () => lines('revocations_connected') === 2, 10_000)
+  // What was asked at that moment has been asked in vain by now.
+  await new Promise((resolve) => setTimeout(resolve, 200))
   issuer.answerWith(undefined)
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
 })

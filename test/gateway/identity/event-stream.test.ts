@@ -16,3 +16,16 @@ t.test('an id stays until another one comes, and is one that a header may hold',
     { event: 'message', data: '5', id: 'a.2' },
   ])
 })
+
+t.test('a line, a comment or an event without an end is given up, and memory with it', async (t) => {
+  for (const piece of ['data: x', ': comment', 'x', 'data: x\n', 'data:\n'.repeat(10)]) {
+    const read = createEventStreamReader()
+    t.throws(
+      () => {
+        for (let pieces = 0; pieces < 1_000_000; pieces += 1) read(piece)
+      },
+      { message: 'an event has no end' },
+      JSON.stringify(piece.slice(0, 10)),
+    )
+  }
+})

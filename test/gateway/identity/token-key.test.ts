@@ -17,6 +17,11 @@ t.test('tokenKey() is the same for no two pairs of issuer and token, however the
   )
 })
 
+t.test('class 49: the same token of two issuers, and two tokens of one, have different keys', async (t) => {
+  t.not(tokenKey('a', 'token'), tokenKey('b', 'token'))
+  t.not(tokenKey('a', 'token'), tokenKey('a', 'token2'))
+})
+
 t.test('tokenKey() tells nothing of the token', async (t) => {
   t.notMatch(tokenKey('https://issuer.test', 'a-token-of-somebody'), /token|issuer/)
   t.equal(tokenKey('a', 'b').length, 32)

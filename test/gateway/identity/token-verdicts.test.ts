@@ -15,7 +15,8 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
   const clock = { ms: 0, wallMs: 0 }
   const questions: {
     token: string
-    answer: (verdict: Verdict, ttlMs?: number) => void
+    sinceClearMs: number
+    answer: (verdict: Verdict, ttlMs?: number, ageMs?: number) => void
     fail: (error: Error) => void
   }[] = []
   const cache = new VerdictCache({
@@ -31,10 +32,11 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
         issuer: 'https://issuer.test',
         id: 'issuer',
         verify: undefined,
-        introspect: (token) =>
+        introspect: (token, sinceClearMs) =>
           new Promise<Answer>((resolve, fail) => {
-            const answer = (verdict: Verdict, ttlMs = Infinity) => resolve({ verdict, ageMs: 0, ttlMs })
-            questions.push({ token, answer, fail })
+            const answer = (verdict: Verdict, ttlMs = Infinity, ageMs = 0) =>
+              resolve({ verdict, ageMs, ttlMs })
+            questions.push({ token, sinceClearMs, answer, fail })
           }),
         ready: true,
         close: async () => undefined,
@@ -152,6 +154,37 @@ t.test('verdictOf() keeps an answer no longer than its issuer allows', async (t)
   clock.ms = 1_000
   t.ok(verdicts.verdictOf('a') instanceof Promise)
 })
+
+t.test('verdictOf() counts the time for which another gateway knew it', async (t) => {
+  const { clock, question, verdicts } = setUp()
+  for (const [token, ttlMs] of [
+    ['a', Infinity],
+    ['b', 25_000],
+  ] as const) {
+    const pending = verdicts.verdictOf(token)
+    question(token === 'a' ? 0 : 1).answer(GOOD, ttlMs, 20_000)
+    await pending
+  }
+  clock.ms = 4_999
+  for (const token of ['a', 'b']) t.equal(verdicts.verdictOf(token), GOOD)
+  clock.ms = 5_000
+  t.ok(verdicts.verdictOf('b') instanceof Promise, 'the issuer said 25 s, 20 of which were over')
+  clock.ms = 10_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+})
+
+t.test(
+  'verdictOf() says how long ago everything was forgotten: no answer from before is taken over',
+  async (t) => {
+    const { clock, question, verdicts } = setUp()
+    clock.ms = 1_000
+    void verdicts.verdictOf('a')
+    verdicts.clear()
+    clock.ms = 1_700
+    void verdicts.verdictOf('a')
+    t.same([question(0).sinceClearMs, question(1).sinceClearMs], [Infinity, 700])
+  },
+)
 
 t.test('F13 verdictOf() keeps a verdict for its time when the wall clock jumps', async (t) => {
   for (const jumpMs of [3_600_000, -3_600_000]) {

@@ -39,6 +39,27 @@ t.test('RFC 9701 §5 takes the response out of what the issuer signed for the ga
   t.same(await readSignedIntrospection(sign({ iat: NOW - 60 }), rules), { active: true })
 })
 
+t.test('RFC 8725 §3.1 a key that says nothing of its algorithm signs with those allowed only', async (t) => {
+  const { alg: _alg, ...jwk } = aKey('RS256', 'key-1').jwk
+  const rsa = { ...aKey('RS256', 'key-1'), jwk }
+  const allowed = new Set(['RS256'])
+  const key = readJwks({ keys: [jwk] }, allowed)?.keys[0]
+  const rsaRules = { ...rules, algorithms: allowed, keys: { lookUp: () => key } }
+  const signed = (alg: string) =>
+    signJws(
+      { alg, typ: 'token-introspection+jwt', kid: 'key-1' },
+      { iss: rules.issuer, aud: 'gateway', iat: NOW, token_introspection: { active: true } },
+      rsa.privateKey,
+    )
+  t.same(await readSignedIntrospection(signed('RS256'), rsaRules), { active: true })
+  for (const alg of ['PS256', 'RS512'])
+    await t.rejects(
+      readSignedIntrospection(signed(alg), rsaRules),
+      { code: 'ERR_INTROSPECTION_RESPONSE', message: /its algorithm/ },
+      alg,
+    )
+})
+
 t.test('RFC 9701 §5 and §8 refuses every other JWT', async (t) => {
   const rows: readonly (readonly [what: string, text: string])[] = [
     ['plain JSON', '{"active":true}'],

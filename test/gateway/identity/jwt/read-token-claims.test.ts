@@ -24,6 +24,11 @@ const callerOf = (claims: object, rules: Partial<JwtRules> = {}) => {
   return verdict.active ? verdict.caller : undefined
 }
 
+t.test('class 44: claims of another issuer make no caller of this one', async (t) => {
+  for (const iss of ['https://issuer.test/', 'https://other.test', undefined, ['https://issuer.test'], 7])
+    t.same(read({ iss }), { active: false, fault: { reason: 'wrong_issuer' } }, String(iss))
+})
+
 t.test('class 45, F13: 59 s late is good, 61 s late is not', async (t) => {
   t.match(read({ exp: NOW - 59 }), { active: true, caller: { expiresAtSeconds: NOW + 1 } })
   t.same(read({ exp: NOW - 61 }), { active: false, fault: { reason: 'expired', secondsAgo: 61 } })
@@ -92,5 +97,7 @@ t.test('jti names a token within its issuer, and is kept as a hash', async (t) =
   t.match(one, /^[\w-]{43}$/)
   t.equal(callerOf({ jti: 'id-1' })?.tokenId, one)
   t.not(callerOf({ jti: 'id-2' })?.tokenId, one)
+  const elsewhere = { iss: 'https://other.test' }
+  t.not(callerOf({ jti: 'id-1', ...elsewhere }, { issuer: 'https://other.test' })?.tokenId, one)
   t.equal(callerOf({ jti: 7 })?.tokenId, undefined)
 })

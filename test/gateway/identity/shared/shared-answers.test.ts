@@ -27,7 +27,11 @@ t.teardown(async () => {
 t.beforeEach(() => spy.flushall())
 
 /** A gateway's way to ask an issuer, with a wall clock that the test sets. */
-async function aGateway(t: Test, issuer: TestIssuer, change: { secret?: string; id?: string } = {}) {
+async function aGateway(
+  t: Test,
+  issuer: TestIssuer,
+  change: { secret?: string; id?: string; maxTtlMs?: number } = {},
+) {
   const clock = { aheadMs: 0 }
   const results: SharedResult[] = []
   const logger = createLogger({ level: 'silent', service: 'gateway' })
@@ -43,7 +47,7 @@ async function aGateway(t: Test, issuer: TestIssuer, change: { secret?: string; 
       shared: {
         redis: shared,
         isRevoked: (caller) => isMarkedRevoked(shared.redis, caller),
-        maxTtlMs: TTL_MS,
+        maxTtlMs: change.maxTtlMs ?? TTL_MS,
         maxAgeMs: (_issuer, sinceClearMs) => Math.min(TTL_MS, sinceClearMs),
         onResult: (result) => results.push(result),
       },
@@ -181,6 +185,18 @@ t.test('an answer is not older than the caller takes, nor than the token lives',
   await two.introspect('token', 0)
   t.same(two.results, ['stale'])
   t.equal(issuer.asked.length, 2)
+})
+
+t.test('an answer is used no longer than the gateway that asked may use it', async (t) => {
+  const { issuer, one } = await setUp(t)
+  issuer.store('token')
+  const hasty = await aGateway(t, issuer, { maxTtlMs: 1_000 })
+  await hasty.introspect('token')
+  const key = await theKey()
+  await spy.pexpire(key, TTL_MS)
+  one.clock.aheadMs = 1_000
+  await one.introspect('token')
+  t.same(one.results, ['stale'])
 })
 
 t.test('what was revoked is not taken from Redis, whoever heard of it', async (t) => {

@@ -1,0 +1,53 @@
+import t from 'tap'
+import type { WebsocketSession } from '../../../../gateway/upstreams/websocket/session.ts'
+import { createWebsocketSessions } from '../../../../gateway/upstreams/websocket/sessions.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+
+t.test(
+  'F13: a wall clock that is set forward ends the sessions whose tokens are over, one set back none',
+  async (t) => {
+    const clock = { ms: 1_800_000_000_000 }
+    const closed: string[] = []
+    const ended = Promise.withResolvers<void>()
+    const sessions = createWebsocketSessions({
+      maxSessions: 10,
+      maxSessionsPerCaller: 10,
+      recheckMs: 5,
+      doubtMs: 30_000,
+      pushed: () => true,
+      verdictOf: () => ({ active: true, caller: aCaller({}) }),
+      nowMs: () => clock.ms,
+      tickMs: () => performance.now(),
+    })
+    t.teardown(() => sessions.close())
+    const open = (name: string, lifetimeSeconds: number): void => {
+      const place = sessions.enter(name)
+      if ('refused' in place) throw new Error(place.refused)
+      t.teardown(place.leave)
+      place.opened({
+        session: {
+          close(code: number, reason: string) {
+            closed.push(`${name} ${code} ${reason}`)
+            place.leave()
+            ended.resolve()
+          },
+        } as unknown as WebsocketSession,
+        identity: {
+          token: name,
+          issuers: [],
+          caller: aCaller({ expiresAtSeconds: clock.ms / 1_000 + lifetimeSeconds }),
+          mayStay: () => true,
+        },
+      })
+    }
+    open('an hour', 3_600)
+    open('two hours', 7_200)
+    clock.ms -= 3_600_000
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    t.same(closed, [])
+    clock.ms += 2 * 3_600_000
+    await ended.promise
+    t.same(closed, ['an hour 1008 token expired'])
+    t.equal(sessions.size, 1)
+  },
+)
