@@ -1,60 +1,63 @@
 import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
-import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
-import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
-import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
-import { foldNotes } from './fold-notes.ts'
-import { openPolicySet } from './open-policy-set.ts'
+import { sortDiagnostics } from '../runtime/diagnostic.ts'
+import { readPackageVersion } from '../runtime/package-version.ts'
+import { renderGithub } from './check/render-github.ts'
+import { renderJson } from './check/render-json.ts'
+import { renderPretty } from './check/render-pretty.ts'
+import { renderSarif } from './check/render-sarif.ts'
+import { type CheckReport, count, measure } from './check/report.ts'
+import { type OpenPolicySetOptions, openPolicySet } from './open-policy-set.ts'
 
 const EXIT_OK = 0
 const EXIT_INVALID = 3
 
-type Environment = Readonly<Record<string, string | undefined>>
+/** How a report is written. */
+export const CHECK_FORMATS = ['pretty', 'json', 'github', 'sarif'] as const
+export type CheckFormat = (typeof CHECK_FORMATS)[number]
+
+/** What to check, and how to tell. */
+export type CheckOptions = OpenPolicySetOptions & {
+  readonly out: { write(text: string): unknown }
+  readonly colour: boolean
+  /** Pretty when it is left out. */
+  readonly format?: CheckFormat | undefined
+  /** Shows every note, and not a line for all of a kind. */
+  readonly notes?: boolean | undefined
+}
 
 /**
  * Checks configuration and policies offline, as the services would at their start: every problem of every file in one
  * run. It needs no secrets and no network, so it runs where a policy is reviewed.
  * @returns the exit code: 0 when a start would succeed, 3 when something is wrong.
  */
-export async function check(options: {
-  readonly configDir: string
-  /** Instead of the folder that gateway.yaml names. */
-  readonly policiesDir?: string | undefined
-  readonly out: { write(text: string): unknown }
-  readonly colour: boolean
-  /** Shows every note, and not a line for all of a kind. */
-  readonly notes?: boolean | undefined
-  /** The environment whose overrides count; none when left out. */
-  readonly env?: Environment | undefined
-}): Promise<number> {
-  const { set, policies, problems: found } = await openPolicySet(options)
-  const { colour } = options
-  const problems = found.filter((one) => one.severity !== 'note')
-  const notes = [...found.filter((one) => one.severity === 'note'), ...noteAnonymousRoutes(policies.routes)]
-  for (const text of [
-    formatDiagnostics(problems, { colour }),
-    options.notes === true ? formatDiagnostics(notes, { colour }) : foldNotes(notes, { colour }),
-  ])
-    if (text !== '') options.out.write(`${text}\n\n`)
-  const errors = found.filter((one) => one.severity === 'error').length
-  const warnings = found.filter((one) => one.severity === 'warning').length
-  if (errors > 0) {
-    options.out.write(`${count(errors, 'error')}${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}\n`)
-    return EXIT_INVALID
+export async function check(options: CheckOptions): Promise<number> {
+  return (await checkOnce(options)).exitCode
+}
+
+/** The same, and which folders to watch for what would change it. */
+export async function checkOnce(
+  options: CheckOptions,
+): Promise<{ readonly exitCode: number; readonly folders: readonly string[] }> {
+  const { set, policies, problems: found, folders } = await openPolicySet(options)
+  const report: CheckReport = {
+    problems: sortDiagnostics(found.filter((one) => one.severity !== 'note')),
+    notes: [...found.filter((one) => one.severity === 'note'), ...noteAnonymousRoutes(policies.routes)],
+    sizes: measure(policies.routes, set?.catalogue.size ?? 0),
   }
-  options.out.write(
-    `${summarise(policies.routes, set?.catalogue)}${warnings > 0 ? `; ${count(warnings, 'warning')}` : ''}\n`,
-  )
-  return EXIT_OK
+  options.out.write(render(report, options))
+  return { exitCode: count(report.problems, 'error') > 0 ? EXIT_INVALID : EXIT_OK, folders }
 }
 
-function summarise(routes: readonly PolicyRoute[], catalogue: ScopeCatalogue | undefined): string {
-  const policies = new Set(routes.map((route) => route.policy)).size
-  const scopes = new Set(
-    routes.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])]),
-  ).size
-  return `ok: ${policies === 1 ? '1 policy' : `${policies} policies`}, ${count(routes.length, 'route')}, ${scopes} of ${count(catalogue?.size ?? 0, 'scope')} used`
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
+function render(report: CheckReport, { format, colour, notes }: CheckOptions): string {
+  const allNotes = notes === true
+  switch (format ?? 'pretty') {
+    case 'pretty':
+      return renderPretty(report, { colour, allNotes })
+    case 'json':
+      return renderJson(report)
+    case 'github':
+      return renderGithub(report, { allNotes })
+    case 'sarif':
+      return renderSarif(report, readPackageVersion())
+  }
 }

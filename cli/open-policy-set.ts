@@ -34,6 +34,8 @@ export type OpenedPolicySet = {
   readonly problems: readonly Diagnostic[]
   /** Whatever could be read; without routes when they are broken. */
   readonly policies: LoadedPolicies
+  /** The folders whose files decide what is found. */
+  readonly folders: readonly string[]
 }
 
 /** Which folders, and which environment's overrides count; none when it is left out. */
@@ -41,6 +43,8 @@ export type OpenPolicySetOptions = {
   readonly configDir: string
   /** Instead of the folder that gateway.yaml names. */
   readonly policiesDir?: string | undefined
+  /** The names of the folder's files that count; all of them when it is left out. */
+  readonly only?: readonly string[] | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -69,24 +73,28 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     ),
     ...(await checkAuthorizationServer(options.configDir, env, gateway)),
   )
+  const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
+  const folders = [options.configDir, dir]
   const policies = loadPolicies({
-    dir: options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies'),
+    dir,
     catalogue,
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
+    sources: options.only && { folder: { names: options.only.toSorted() }, files: [] },
     withTestFiles: true,
   })
   found.push(...policies.diagnostics)
   if (gateway === undefined || catalogue === undefined || hasErrors(policies.diagnostics))
-    return { set: undefined, problems: found, policies }
+    return { set: undefined, problems: found, policies, folders }
   const resources = toResources(gateway.value)
   found.push(...findEmptyResources(resources, policies.routes, displayPath(config('gateway.yaml'))))
-  if (hasErrors(found)) return { set: undefined, problems: found, policies }
+  if (hasErrors(found)) return { set: undefined, problems: found, policies, folders }
   const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
   return {
     set: { gateway: gateway.value, catalogue, resources, policies, compiled },
     problems: found,
     policies,
+    folders,
   }
 }
 

@@ -3,6 +3,8 @@ import { problem, type SyntaxProblem } from './yaml-problem.ts'
 const OPENS: Readonly<Record<string, string>> = { ']': '[', '}': '{' }
 const CLOSES: Readonly<Record<string, string>> = { '[': ']', '{': '}' }
 
+const DEEPEST = 100
+
 /** The parser missed the end of a bracket: it is missing, or another kind of bracket stands where it should. */
 export function unclosedBracket(text: string, position: number): SyntaxProblem {
   let depth = 0
@@ -37,6 +39,20 @@ export function closesNoOther(text: string, position: number): boolean {
     else if (character === wanted) return false
   }
   return true
+}
+
+/** Where the parser gave up depends on its stack; the first bracket that is one too many does not. */
+export function tooDeep(text: string, position: number): SyntaxProblem {
+  const message = 'lists and maps are nested too deeply here'
+  const hint = `more than ${DEEPEST} within each other are a slip`
+  let depth = 0
+  for (let index = 0; index < text.length; index++) {
+    const character = text.charAt(index)
+    if (character in CLOSES) depth += 1
+    else if (character in OPENS) depth -= 1
+    if (depth > DEEPEST) return problem('018', message, hint, index)
+  }
+  return problem('018', message, hint, position)
 }
 
 /** Two entries of a list or map in brackets stand side by side. */

@@ -1,5 +1,5 @@
 import type { YAMLError } from 'yaml'
-import { closesNoOther, closesNothing, missingComma, unclosedBracket } from './yaml-brackets.ts'
+import { closesNoOther, closesNothing, missingComma, tooDeep, unclosedBracket } from './yaml-brackets.ts'
 import { missingColon, missingSpace } from './yaml-colons.ts'
 import { indentedStart, misaligned, notAKey } from './yaml-indentation.ts'
 import { lineAt, problem, type SyntaxProblem } from './yaml-problem.ts'
@@ -16,7 +16,7 @@ export function explainYamlError(error: YAMLError, text: string): SyntaxProblem 
     case 'KEY_OVER_1024_CHARS':
       return problem('010', 'a key has more than 1024 characters', 'shorten it', position)
     case 'RESOURCE_EXHAUSTION':
-      return problem('018', 'lists and maps are nested too deeply here', undefined, position)
+      return tooDeep(text, position)
     case 'BAD_SCALAR_START':
       return needsQuotes(text, position, `a value cannot start with ${character}`)
     case 'BAD_ALIAS':

@@ -1,4 +1,4 @@
-import { CONFIG_OPTION, POLICIES_OPTION } from '../shared-options.ts'
+import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../shared-options.ts'
 import type { Verb } from '../verb.ts'
 
 /** `scopegate check`. */
@@ -6,14 +6,30 @@ export const CHECK: Verb = {
   name: 'check',
   group: 'Policies',
   summary: 'reads configuration and policies as the gateway would and names every problem',
-  about: ['It needs no secrets and no network, so it runs where a policy is reviewed.'],
+  about: [
+    'It needs no secrets and no network, so it runs where a policy is reviewed.',
+    'PATH is the folder of the policies, or some of its files: they are checked alone, and what they have to do with other files is found when the folder is.',
+  ],
+  words: { usage: '[PATH …]', min: 0, max: 1000 },
   options: [
     CONFIG_OPTION,
     POLICIES_OPTION,
+    {
+      name: 'format',
+      value: 'FORMAT',
+      says: 'pretty for people (the default), json, github for lines at a pull request, sarif for code scanning.',
+      choices: ['pretty', 'json', 'github', 'sarif'],
+    },
+    { ...JSON_OPTION, says: 'The same as --format json.' },
     { name: 'notes', says: 'Shows every note; without it notes of one kind share a line.' },
+    { name: 'watch', says: 'Checks again whenever a file changes, until it is interrupted.' },
+    { name: 'explain', value: 'CODE', says: 'Checks nothing, and shows what a code means, e.g. P101.' },
   ],
   examples: [
     { command: 'scopegate check --policies ./policies', says: 'Checks the policies of this folder.' },
+    { command: 'scopegate check policies/courses.policy.yaml', says: 'Checks one file of it.' },
+    { command: 'scopegate check --format sarif', says: 'Writes what was found for code scanning.' },
+    { command: 'scopegate check --explain P101', says: 'Shows what P101 means and how to mend it.' },
   ],
   exits: { 0: 'the gateway would start', 3: 'something is not valid' },
   run: async (given, terminal) => (await import('../run-check.ts')).runCheck(given, terminal),

@@ -55,7 +55,10 @@ t.test('check() goes on after a broken file and exits 3', async (t) => {
   for (const code of ['C105', 'C103', 'C106', 'C001', 'P102', 'P103'])
     t.match(text, new RegExp(`error\\[${code}\\]`), code)
   t.match(text, /courses\.policy\.yaml:2:7/)
-  t.match(text, /\n\d+ errors\n$/)
+  t.match(
+    text,
+    /\n\d+ errors\nexplained in docs\/errors\/C\d{3}\.md, .*, …; `scopegate check --explain C\d{3}` shows it here\n$/,
+  )
 })
 
 t.test(
@@ -109,7 +112,7 @@ t.test('check() shows few notes as they are, and problems whole beside many', as
   const wrong = await run(aCopy(t, { 'policies/zz.policy.yaml': policy('zz', 'corses:read') }))
   t.equal(wrong.exitCode, 3)
   t.match(wrong.text, /error\[P201\][\s\S]* did you mean "courses:read"\?\n\n/)
-  t.match(wrong.text, /\n1 error\n$/)
+  t.match(wrong.text, /\n1 error\nexplained in docs\/errors\/P201\.md;/)
 })
 
 t.test('check() reads another folder of policies when told', async (t) => {
@@ -129,7 +132,7 @@ t.test('check() warns of a variable only when neither service knows it', async (
   t.equal(exitCode, 0)
   t.match(text, /warning\[C110\]: SCOPEGATE_BASE_ULR sets nothing/)
   t.notMatch(text, /DATA_DIR|MAX_TTL/)
-  t.match(text, /; 1 warning\n$/)
+  t.match(text, /; 1 warning\nexplained in /)
 })
 
 t.test('check() knows resources: unusable ones are errors, empty ones are warned about', async (t) => {

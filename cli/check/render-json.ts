@@ -1,0 +1,38 @@
+import type { Diagnostic } from '../../runtime/diagnostic.ts'
+import { errorPageAddress } from './error-page.ts'
+import { type CheckReport, count } from './report.ts'
+
+/** A report for programs; its form is described in docs/checking.md. Keys are added to it, and never change. */
+export function renderJson(report: CheckReport): string {
+  const { problems, notes, sizes } = report
+  const document = {
+    version: 1,
+    ok: count(problems, 'error') === 0,
+    summary: {
+      errors: count(problems, 'error'),
+      warnings: count(problems, 'warning'),
+      notes: notes.length,
+      ...sizes,
+    },
+    problems: [...problems, ...notes].map(toJson),
+  }
+  return `${JSON.stringify(document, undefined, 2)}\n`
+}
+
+function toJson({ code, severity, message, hint, place, related }: Diagnostic): object {
+  return {
+    code,
+    severity,
+    message,
+    hint: hint ?? null,
+    ...placeToJson(place),
+    related: related.map((one) => ({ message: one.message, ...placeToJson(one.place) })),
+    page: errorPageAddress(code),
+  }
+}
+
+function placeToJson({ file, line, column, length }: Diagnostic['place']): object {
+  return line === undefined
+    ? { file, line: null, column: null, length: null }
+    : { file, line, column: column ?? 1, length }
+}

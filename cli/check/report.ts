@@ -1,0 +1,40 @@
+import type { PolicyRoute } from '../../gateway/routes/policy-route.ts'
+import type { Diagnostic } from '../../runtime/diagnostic.ts'
+
+/** What a check found, before anybody chose how to show it. */
+export type CheckReport = {
+  /** Errors and warnings, sorted by file and line. */
+  readonly problems: readonly Diagnostic[]
+  readonly notes: readonly Diagnostic[]
+  readonly sizes: CheckSizes
+}
+
+/** How much was looked at. */
+export type CheckSizes = {
+  readonly policies: number
+  readonly routes: number
+  /** Of the catalogue's scopes, those that a route asks for. */
+  readonly scopesUsed: number
+  readonly scopes: number
+}
+
+/** Counts what routes there are and which scopes they ask for. */
+export function measure(routes: readonly PolicyRoute[], scopes: number): CheckSizes {
+  const used = routes.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])])
+  return {
+    policies: new Set(routes.map(({ policy }) => policy)).size,
+    routes: routes.length,
+    scopesUsed: new Set(used).size,
+    scopes,
+  }
+}
+
+/** How many of one severity there are. */
+export function count(all: readonly Diagnostic[], severity: Diagnostic['severity']): number {
+  return all.filter((one) => one.severity === severity).length
+}
+
+/** `1 error`, `2 errors`. */
+export function inWords(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,86 @@
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { runOnChange } from '../../../cli/check/watch.ts'
+import { main } from '../../../cli/main.ts'
+import { aTerminal } from '../../fixtures/a-terminal.ts'
+
+const policy = (name: string, more = '') =>
+  `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n${more}`
+
+async function run(t: Test, args: readonly string[], files: Record<string, string> = {}) {
+  const folder = t.testdir({ policies: files, other: {} })
+  const terminal = aTerminal({ folder })
+  const code = await main(['check', ...args], terminal)
+  return { code, ...terminal.said }
+}
+
+t.test('check takes a folder, or files of one folder with the tests beside them', async (t) => {
+  const files = {
+    'a.policy.yaml': policy('a'),
+    'a_test.yaml': 'apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: a\ntests: []\n',
+    'b.policy.yaml': policy('b', '    timout: 5s\n'),
+  }
+  const whole = await run(t, ['policies', '--json'], files)
+  const codes = ({ out }: { out: string }) =>
+    JSON.parse(out).problems.map((one: { code: string }) => one.code)
+  t.same(codes(whole), ['P106', 'P101'])
+  t.same(codes(await run(t, ['policies/a.policy.yaml', '--json'], files)), ['P106'])
+  t.same(codes(await run(t, ['policies/b.policy.yaml', '--json'], files)), ['P101'])
+  const both = await run(t, ['policies/a.policy.yaml', 'policies/b.policy.yaml', '--json'], files)
+  t.same(codes(both), ['P106', 'P101'])
+  t.same(codes(await run(t, ['policies/c.policy.yaml', '--json'], files)), ['P001'])
+  t.same(codes(await run(t, ['nowhere', '--json'], files)), ['P001'])
+})
+
+t.test('check refuses words that exclude each other, with 2', async (t) => {
+  for (const [args, said] of [
+    [['--json', '--format', 'sarif'], /--json and --format sarif exclude each other/],
+    [['--watch', '--json'], /--watch writes for people/],
+    [['--format', 'xml'], /--format is one of pretty, json, github, sarif/],
+    [['policies', '--policies', 'other'], /not both/],
+    [['policies', 'other'], /several paths have to be policy files/],
+    [['policies/a.policy.yaml', 'other/b.policy.yaml'], /one folder/],
+    [['--explain', 'P999'], /there is no page about "P999"/],
+    [['--explain', '../../package'], /there is no page about/],
+  ] as const) {
+    const { code, out, err } = await run(t, args)
+    t.equal(code, 2, args.join(' '))
+    t.equal(out, '')
+    t.match(err, said)
+  }
+})
+
+t.test('check --explain shows the page of a code', async (t) => {
+  const { code, out } = await run(t, ['--explain', 'p101'])
+  t.equal(code, 0)
+  t.match(out, /^# P101: unknown key\n/)
+})
+
+t.test(
+  'runOnChange() runs again for what changes, in whatever way a file is written, and ends',
+  async (t) => {
+    const folder = t.testdir({ 'a.policy.yaml': 'one' })
+    const ending = new AbortController()
+    const seen: (string | undefined)[] = []
+    const steps = [
+      () => writeFileSync(join(folder, 'a.policy.yaml'), 'two'),
+      () => {
+        writeFileSync(join(folder, '.b.swp'), 'three')
+        renameSync(join(folder, '.b.swp'), join(folder, 'b.policy.yaml'))
+      },
+      () => ending.abort(),
+    ]
+    await runOnChange({
+      end: ending.signal,
+      run: async (changed) => {
+        seen.push(changed)
+        const step = steps.shift()
+        // After this run is over, as a person would.
+        setImmediate(() => step?.())
+        return [folder, join(folder, 'nowhere')]
+      },
+    })
+    t.same(seen, [undefined, 'a.policy.yaml', 'b.policy.yaml'])
+  },
+)

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { formatDiagnostics } from '../../runtime/format-diagnostics.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { readErrorPages, runErrorPage } from '../fixtures/error-pages.ts'
+
+const ROOT = findPackageRoot()
+const PAGES = readErrorPages()
+/** Families of codes that are given with the letter of who reads the file. */
+const NUMBERED = /^(?:0\d\d|10\d)$/
+
+/** Every code that the source can give. */
+function codesOfTheSource(): ReadonlySet<string> {
+  const texts = ['gateway', 'authorization-server', 'runtime', 'cli', 'oauth'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(ROOT, folder, name), 'utf8')),
+  )
+  const found = texts.flatMap((text) => [
+    ...[...text.matchAll(/'([PNT]\d{3})'/g)].map(([, code = '']) => code),
+    ...[...text.matchAll(/'(\d{3})'|letter\}(\d{3})`/g)]
+      .map(([, number = '', after]) => after ?? number)
+      .filter((number) => NUMBERED.test(number))
+      .map((number) => `P${number}`),
+  ])
+  return new Set(found)
+}
+
+t.test('every code of the source has a page and a line in the index, and no page is left over', async (t) => {
+  const codes = PAGES.map(({ code }) => code)
+  const source = codesOfTheSource()
+  t.same([...source].filter((code) => !codes.includes(code)).toSorted(), [], 'codes without a page')
+  t.same(
+    codes.filter((code) => !source.has(code) && !source.has(code.replace(/^C(?=[01])/, 'P'))),
+    [],
+    'pages without a code',
+  )
+  const index = readFileSync(join(ROOT, 'docs/errors/README.md'), 'utf8')
+  const lines = [...index.matchAll(/^\| \[([A-Z]\d{3})\]\(\1\.md\) \| (.+) \|$/gm)].map(([, code, title]) => [
+    code,
+    title,
+  ])
+  t.same(
+    lines,
+    PAGES.map(({ code, title }) => [code, title]),
+  )
+})
+
+for (const page of PAGES)
+  t.test(`${page.code}.md: its example gives the code and nothing else, as the page shows it`, async (t) => {
+    const found = await runErrorPage(page, t.testdir({}))
+    t.same([...new Set(found.map(({ code }) => code))], [page.code])
+    t.equal(formatDiagnostics(found), page.output)
+  })
