@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { Revocation } from '../../oauth/revocation.ts'
 import { followRedisRevocations } from '../../runtime/follow-redis-revocations.ts'
 import {
   hasEntry,
@@ -27,6 +28,9 @@ export function openRedisRevocations(options: {
   readonly redis: Redis
   readonly url: string
   readonly issuer: string
+  /** Told of each revocation that is heard, and when Redis may have lost some. */
+  readonly onRevoked: (revocations: readonly Revocation[]) => void
+  readonly onMissed: () => void
 }): RedisRevocations {
   const { redis } = options
   const listeners = new Set<RevocationListener>()
@@ -42,8 +46,13 @@ export function openRedisRevocations(options: {
     const follower = await followRedisRevocations({
       url: options.url,
       fromStart: false,
-      onEntries: (entries, runId) => tell(listeners, entries.filter(isOwn), runId),
+      onEntries: (entries, runId) => {
+        const own = entries.filter(isOwn)
+        options.onRevoked(own.flatMap(({ revocation }) => revocation ?? []))
+        tell(listeners, own, runId)
+      },
       onMissed: () => {
+        options.onMissed()
         for (const listener of listeners) listener.missed()
       },
       onLost: () => {

@@ -10,6 +10,7 @@ import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { CLAIM, CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
+import { type RememberedGrants, rememberGrants } from './remembered-grants.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
@@ -36,9 +37,18 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
     redis.disconnect()
     throw error
   }
-  const revocations = openRedisRevocations({ redis, url, issuer: options.issuer })
+  const ended = rememberGrants({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
+  const revocations = openRedisRevocations({
+    redis,
+    url,
+    issuer: options.issuer,
+    onRevoked: (heard) => {
+      for (const { grant } of heard) if (grant !== undefined) ended.add(grant)
+    },
+    onMissed: () => void endAgain(ended, redis, options),
+  })
   return {
-    artifacts: (model) => artifacts(model, redis, options),
+    artifacts: (model) => artifacts(model, redis, { ...options, ended }),
     accounts: redisAccounts(redis, options),
     revocations,
     check: () => attemptRedis(async () => void (await redis.ping())),
@@ -50,7 +60,11 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
   }
 }
 
-function artifacts(model: string, redis: Redis, options: RedisStoreOptions): ArtifactStore {
+function artifacts(
+  model: string,
+  redis: Redis,
+  options: RedisStoreOptions & { readonly ended: RememberedGrants },
+): ArtifactStore {
   const { nowSeconds } = options
   const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
     const fields = await attemptRedis(() => redis.hmget(REDIS_KEYS.artifact(model, idHash), 'p', 'c', 'e'))
@@ -94,11 +108,34 @@ function artifacts(model: string, redis: Redis, options: RedisStoreOptions): Art
     destroy: (id) => attemptRedis(async () => void (await redis.del(REDIS_KEYS.artifact(model, hashId(id))))),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
-      const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
-      const entry = grantRevocation(grant, options, nowSeconds())
-      await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options)])
+      if ((await endGrant(grant, redis, options)) > 0) options.ended.add(grant)
     },
   }
+}
+
+/** @returns how many artifacts went. */
+async function endGrant(grant: string, redis: Redis, options: RedisStoreOptions): Promise<number> {
+  const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
+  const entry = grantRevocation(grant, options, options.nowSeconds())
+  return Number(await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options)]))
+}
+
+/**
+ * A Redis that was restarted may come back as it was before a revocation that it had acknowledged: grants that this process
+ * knows to have ended are ended again, and everybody is told again.
+ */
+async function endAgain(ended: RememberedGrants, redis: Redis, options: RedisStoreOptions): Promise<void> {
+  let again = 0
+  try {
+    for (const grant of ended.all()) if ((await endGrant(grant, redis, options)) > 0) again += 1
+  } catch {
+    if (redis.status !== 'ready') redis.once('ready', () => void endAgain(ended, redis, options))
+  }
+  if (again > 0)
+    options.logger?.warn(
+      { event: 'revocations_renewed', grants: again },
+      'redis came back without revocations that it had acknowledged; they were made again',
+    )
 }
 
 function setsOf(record: ArtifactRecord): readonly string[] {

@@ -2,10 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { hashId } from '../../../authorization-server/store/hash-id.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openRedisStore } from '../../../authorization-server/store/redis-store.ts'
 import { describeRedisUrl } from '../../../runtime/redis.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
+import { until } from '../../fixtures/until.ts'
 import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const clock = { ...WHOSE, nowSeconds: () => 1_000 }
@@ -53,6 +55,37 @@ t.test('a newer schema and a read-only replica are boot errors', async (t) => {
   await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_STORE_TOO_NEW', message: /version 99/ })
   await redis.replicaof('127.0.0.1', '1')
   await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_REDIS_READ_ONLY' })
+})
+
+t.test('what Redis forgot to have revoked is revoked again, and told again', async (t) => {
+  const folder = t.testdir()
+  const first = await startRedis({ folder })
+  const lines: unknown[] = []
+  const write = (line: object) => void lines.push(line)
+  const store = await openRedisStore(first.url, { ...clock, logger: { warn: write, info: write } })
+  t.teardown(() => store.close())
+  const told: unknown[] = []
+  await store.revocations.follow({
+    revoked: (logged) => void told.push(...logged.map(({ revocation }) => revocation.grant)),
+    missed: () => undefined,
+    lost: () => undefined,
+  })
+  const tokens = store.artifacts('AccessToken')
+  for (const name of ['gone', 'kept']) await tokens.upsert(name, { jti: name, grantId: `grant ${name}` }, 600)
+  const redis = new Redis(first.url)
+  await redis.save()
+  redis.disconnect()
+  await store.artifacts('Grant').revokeByGrantId('grant gone')
+  await until('told', async () => told.length === 1)
+  await first.stop()
+  const second = await startRedis({ folder, port: first.port })
+  t.teardown(() => second.stop())
+  await until('told again', async () => told.length === 2)
+  t.same(told, [hashId('grant gone'), hashId('grant gone')])
+  t.equal(await tokens.find('gone'), undefined)
+  t.ok(await tokens.find('kept'))
+  await until('logged', async () => lines.length > 0)
+  t.match(lines.at(-1), { event: 'revocations_renewed', grants: 1 })
 })
 
 t.test('when Redis goes away, calls fail at once; when it is back, they work', async (t) => {
