@@ -32,7 +32,7 @@ export async function startAll(options: {
     }).ready,
     start('demo API', 'examples/learning-platform/main', {
       LEARNING_PLATFORM_HOST: '127.0.0.1',
-      LEARNING_PLATFORM_PORT: '0',
+      LEARNING_PLATFORM_PORT: process.env['LEARNING_PLATFORM_PORT'] ?? '0',
       LEARNING_PLATFORM_DATABASE: join(dataDir, 'learning-platform.sqlite'),
       LEARNING_PLATFORM_GATEWAY_JWKS: `${baseUrl}/.well-known/scopegate/jwks.json`,
       LEARNING_PLATFORM_GATEWAY_ISSUER: baseUrl,

@@ -59,5 +59,7 @@ function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway
       'ERR_SETTING',
       `LEARNING_PLATFORM_GATEWAY_JWKS is "${keys}": set it to the address of the gateway's keys.`,
     )
-  return { keysUrl, issuer, audience: env['LEARNING_PLATFORM_GATEWAY_AUDIENCE'] ?? 'learning-platform' }
+  // Services that pass on what they were sent (examples/mcp-server) are named beside the platform itself.
+  const audiences = (env['LEARNING_PLATFORM_GATEWAY_AUDIENCE'] ?? 'learning-platform').split(',')
+  return { keysUrl, issuer, audiences }
 }

@@ -18,8 +18,11 @@ export type Gateway = {
   readonly keysUrl: URL
   /** Its public address. */
   readonly issuer: string
-  /** What it calls this service: its name among the gateway's upstreams. */
-  readonly audience: string
+  /**
+   * Whom its assertions are for: this service's name among the gateway's upstreams, and those of services that are trusted
+   * to pass on what they got.
+   */
+  readonly audiences: readonly string[]
 }
 
 /**

@@ -22,12 +22,12 @@ const ASK_AGAIN_AFTER_MS = 5_000
 export function createAssertionVerifier(gateway: {
   readonly keysUrl: URL
   readonly issuer: string
-  readonly audience: string
+  readonly audiences: readonly string[]
 }): AssertionVerifier {
   const keys = createRemoteJWKSet(gateway.keysUrl, { cooldownDuration: ASK_AGAIN_AFTER_MS })
   const rules = {
     issuer: gateway.issuer,
-    audience: gateway.audience,
+    audience: [...gateway.audiences],
     typ: 'scopegate-assertion+jwt',
     algorithms: ['ES256', 'EdDSA'],
     requiredClaims: ['exp', 'iat', 'jti'],

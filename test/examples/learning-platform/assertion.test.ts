@@ -56,7 +56,7 @@ async function start(): Promise<(headers: Record<string, string>, path?: string)
     gateway: {
       keysUrl: new URL(`http://127.0.0.1:${(gateway.address() as AddressInfo).port}/jwks.json`),
       issuer: ISSUER,
-      audience: 'learning-platform',
+      audiences: ['learning-platform'],
     },
   })
   t.teardown(() => platform.close())
@@ -123,7 +123,7 @@ t.test('readSettings() wants keys and issuer together', async (t) => {
   const jwks = 'http://127.0.0.1:8080/.well-known/scopegate/jwks.json'
   t.equal(readSettings({}).gateway, undefined)
   t.match(readSettings({ LEARNING_PLATFORM_GATEWAY_JWKS: jwks, LEARNING_PLATFORM_GATEWAY_ISSUER: ISSUER }), {
-    gateway: { keysUrl: { href: jwks }, issuer: ISSUER, audience: 'learning-platform' },
+    gateway: { keysUrl: { href: jwks }, issuer: ISSUER, audiences: ['learning-platform'] },
   })
   for (const env of [
     { LEARNING_PLATFORM_GATEWAY_JWKS: jwks },

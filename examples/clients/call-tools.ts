@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
+import {
+  Client,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthTokens,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
+
+// An MCP client for the command line, on the official SDK: it is given the address of a server and nothing else. Where to
+// sign in, what to ask for, and what more to ask for when a tool needs it, all comes out of the server's answers.
+const { values, positionals } = parseArgs({
+  options: { arguments: { type: 'string', default: '{}' } },
+  allowPositionals: true,
+})
+const [url, tool] = positionals
+if (url === undefined)
+  fail('say which server: call-tools.ts http://127.0.0.1:8080/mcp [TOOL] [--arguments JSON]')
+
+const callbacks: ((query: URLSearchParams) => void)[] = []
+const listener = createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+  if (pathname !== '/callback') return response.writeHead(404).end()
+  callbacks.shift()?.(searchParams)
+  return response.writeHead(200, { 'content-type': 'text/plain' }).end('Done. You may close this page.\n')
+})
+await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+const redirectUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`
+
+let client: OAuthClientInformationMixed | undefined
+let tokens: OAuthTokens | undefined
+let codeVerifier = ''
+let state = ''
+const provider: OAuthClientProvider = {
+  redirectUrl,
+  clientMetadata: {
+    client_name: 'Tools from the command line',
+    redirect_uris: [redirectUrl],
+    token_endpoint_auth_method: 'none',
+  },
+  state: () => {
+    state = randomBytes(16).toString('base64url')
+    return state
+  },
+  clientInformation: () => client,
+  saveClientInformation: (registered) => {
+    client = registered
+  },
+  tokens: () => tokens,
+  saveTokens: (issued) => {
+    tokens = issued
+  },
+  redirectToAuthorization: (address) => {
+    process.stderr.write(`Open this address in a browser, sign in and allow the access:\n\n  ${address}\n\n`)
+  },
+  saveCodeVerifier: (verifier) => {
+    codeVerifier = verifier
+  },
+  codeVerifier: () => codeVerifier,
+}
+
+// One transport may be started once; what it learnt lives in the provider.
+const newTransport = () => new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
+const mcp = new Client({ name: 'call-tools', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
+const transport = newTransport()
+await signingIn(() => mcp.connect(transport))
+
+const { tools } = await mcp.listTools()
+if (tool === undefined) for (const { name, description } of tools) console.log(`${name}\n    ${description}`)
+else {
+  const result = await signingIn(() => mcp.callTool({ name: tool, arguments: JSON.parse(values.arguments) }))
+  for (const part of result.content) if (part.type === 'text') console.log(part.text)
+  process.exitCode = result.isError === true ? 1 : 0
+}
+await mcp.close()
+listener.close()
+
+/** Does something; once again when somebody has to sign in first, or to allow more than before. */
+async function signingIn<Result>(act: () => Promise<Result>): Promise<Result> {
+  const answered = new Promise<URLSearchParams>((resolve) => callbacks.push(resolve))
+  try {
+    const result = await act()
+    callbacks.pop()
+    return result
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError)) throw error
+    const query = await answered
+    if (query.get('state') !== state) fail('the answer belongs to another request')
+    await transport.finishAuth(query)
+    return act()
+  }
+}
+
+function fail(why: string): never {
+  process.stderr.write(`call-tools: ${why}\n`)
+  process.exit(1)
+}

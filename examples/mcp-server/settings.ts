@@ -1,0 +1,19 @@
+/** Where the server listens, and the API that its tools call. */
+export type Settings = { readonly host: string; readonly port: number; readonly platformUrl: URL }
+
+/**
+ * Reads the settings from environment variables.
+ * @throws {Error} with a message for a terminal when one makes no sense.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const port = env['MCP_SERVER_PORT'] ?? '8083'
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw new Error(
+      `MCP_SERVER_PORT is "${port}": set it to a number from 0 to 65535 (0 takes any free port).`,
+    )
+  const url = env['LEARNING_PLATFORM_URL'] ?? 'http://127.0.0.1:8082'
+  const platformUrl = URL.parse(url)
+  if (platformUrl === null || !/^https?:$/.test(platformUrl.protocol))
+    throw new Error(`LEARNING_PLATFORM_URL is "${url}": set it to the address of the learning platform.`)
+  return { host: env['MCP_SERVER_HOST'] ?? '127.0.0.1', port: Number(port), platformUrl }
+}

@@ -1,0 +1,81 @@
+import { fromJsonSchema, type McpServer } from '@modelcontextprotocol/server'
+import Type, { type Static, type TObject } from 'typebox'
+import type { CallPlatform, PlatformCall } from './call-platform.ts'
+
+const Limit = Type.Optional(
+  Type.Integer({ description: 'How many at most; 20.', minimum: 1, maximum: 100, default: 20 }),
+)
+
+/**
+ * Adds the tools: what each takes, and the one request to the platform that it is. Which scope a tool needs does not
+ * stand here but in policies/mcp-server.policy.yaml: the gateway asks for it before a call arrives.
+ */
+export function addTools(server: McpServer, call: CallPlatform): void {
+  const add = <Input extends TObject>(tool: {
+    readonly name: string
+    readonly title: string
+    readonly description: string
+    readonly changes?: boolean
+    readonly input: Input
+    request(input: Static<Input>): PlatformCall
+  }): void => {
+    server.registerTool(
+      tool.name,
+      {
+        title: tool.title,
+        description: tool.description,
+        inputSchema: fromJsonSchema<Static<Input>>(JSON.parse(JSON.stringify(tool.input))),
+        annotations: { readOnlyHint: tool.changes !== true },
+      },
+      async (input: Static<Input>) => {
+        const answer = await call(tool.request(input))
+        const text = answer.ok ? JSON.stringify(answer.body) : answer.why
+        return { content: [{ type: 'text' as const, text }], isError: !answer.ok }
+      },
+    )
+  }
+
+  add({
+    name: 'list_courses',
+    title: 'List courses',
+    description: 'The courses of the school, the newest first.',
+    input: Type.Object({ limit: Limit }, { additionalProperties: false }),
+    request: ({ limit = 20 }) => ({ method: 'GET', path: `/api/courses?limit=${limit}` }),
+  })
+  add({
+    name: 'read_course',
+    title: 'Read a course',
+    description: 'One course with all that the caller may see of it.',
+    input: Type.Object(
+      { id: Type.String({ description: 'Its id, e.g. crs_1.', minLength: 1, maxLength: 64 }) },
+      { additionalProperties: false },
+    ),
+    request: ({ id }) => ({ method: 'GET', path: `/api/courses/${encodeURIComponent(id)}` }),
+  })
+  add({
+    name: 'create_course',
+    title: 'Create a course',
+    description: 'Adds a course as a draft.',
+    changes: true,
+    input: Type.Object(
+      {
+        title: Type.String({ description: 'What people read.', minLength: 1, maxLength: 120 }),
+        slug: Type.String({
+          description: 'What stands in its address: small letters, digits and -.',
+          pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+          maxLength: 80,
+        }),
+        summary: Type.Optional(Type.String({ description: 'One sentence.', maxLength: 300 })),
+      },
+      { additionalProperties: false },
+    ),
+    request: (course) => ({ method: 'POST', path: '/api/courses', body: { ...course, state: 'draft' } }),
+  })
+  add({
+    name: 'list_orders',
+    title: 'List orders',
+    description: 'What was bought.',
+    input: Type.Object({ limit: Limit }, { additionalProperties: false }),
+    request: ({ limit = 20 }) => ({ method: 'GET', path: `/api/orders?limit=${limit}` }),
+  })
+}

@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import {
+  Client,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthTokens,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
+import t from 'tap'
+import { startMcpServer } from '../../examples/mcp-server/app.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { send } from '../fixtures/send.ts'
+import { signIn } from '../fixtures/sign-in.ts'
+import { quietPort, startScopegate } from '../fixtures/start-scopegate.ts'
+
+// An agent's way to the tools of examples/mcp-server: the official SDK's client, given an address and nothing else.
+const REDIRECT_URI = 'http://127.0.0.1:49300/callback'
+const REVISION = '2026-07-28'
+const folder = (name: string): string =>
+  fileURLToPath(new URL(`../../examples/mcp-server/${name}`, import.meta.url))
+
+const platformPort = await quietPort()
+const server = await startMcpServer({
+  host: '127.0.0.1',
+  port: 0,
+  platformUrl: new URL(`http://127.0.0.1:${platformPort}`),
+})
+t.teardown(() => server.close())
+const scopegate = await startScopegate(t, {
+  args: ['--config', folder('config'), '--policies', folder('policies')],
+  env: {
+    LEARNING_PLATFORM_PORT: String(platformPort),
+    LEARNING_PLATFORM_GATEWAY_AUDIENCE: 'learning-platform,mcp-server',
+    SCOPEGATE_UPSTREAMS__MCP_SERVER__URL: server.url,
+  },
+})
+const { baseUrl } = scopegate
+const address = `${baseUrl}/mcp`
+const metadata = `${baseUrl}/.well-known/oauth-protected-resource/mcp`
+
+t.test('whoever has no token is told where to sign in, and for what', async (t) => {
+  const answer = await call({ method: 'server/discover' })
+  t.equal(answer.status, 401)
+  const challenge = parseChallenge(answer.headers.get('www-authenticate'))
+  t.same(challenge, { scheme: 'Bearer', parameters: { resource_metadata: metadata, scope: 'courses:read' } })
+  const document = await send(metadata)
+  t.equal(document.status, 200)
+  t.match(document.json, {
+    resource: address,
+    authorization_servers: [baseUrl],
+    scopes_supported: ['courses:read', 'courses:write', 'orders:read'],
+  })
+})
+
+t.test('what the headers do not say as the policy says it reaches no tool', async (t) => {
+  const hidden: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'no headers at all': {},
+    'no version': { 'mcp-method': 'tools/call', 'mcp-name': 'list_courses' },
+    'a version that is none': {
+      'mcp-protocol-version': 'latest',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'list_courses',
+    },
+    'a tool without a route': named('drop_everything'),
+    'a name in another case': named('LIST_COURSES'),
+    'a name in the encoded form': named(`=?base64?${Buffer.from('create_course').toString('base64')}?=`),
+    'a name that is two': named('list_courses, create_course'),
+  }
+  for (const [what, headers] of Object.entries(hidden)) {
+    const answer = await send(address, { method: 'POST', headers, body: '{}' })
+    t.equal(answer.status, 404, what)
+    t.equal(answer.headers.get('x-scopegate-error'), '1', `${what}: the gateway said so`)
+  }
+})
+
+t.test('an agent signs in, lists tools, calls one, steps up and calls another', async (t) => {
+  const agent = anAgent()
+  await t.rejects(agent.client.connect(agent.transport), UnauthorizedError)
+  await agent.finish()
+  t.equal(agent.asked.at(-1)?.get('scope'), 'courses:read', 'it asked for what the challenge named')
+  t.equal(agent.asked.at(-1)?.get('resource'), address, 'for this resource')
+  await agent.client.connect(agent.newTransport())
+
+  const { tools } = await agent.client.listTools()
+  t.same(
+    tools.map(({ name }) => name),
+    ['list_courses', 'read_course', 'create_course', 'list_orders'],
+  )
+  const listed = await agent.client.callTool({ name: 'list_courses', arguments: { limit: 2 } })
+  t.not(listed.isError, true)
+  t.equal(readText(listed).items.length, 2, 'the platform answered the tool')
+
+  const course = { title: 'Tools for agents', slug: `tools-${randomBytes(4).toString('hex')}` }
+  const create = () => agent.client.callTool({ name: 'create_course', arguments: course })
+  const token = agent.token()
+  const refused = await call({ method: 'tools/call', name: 'create_course', token })
+  t.equal(refused.status, 403)
+  t.match(parseChallenge(refused.headers.get('www-authenticate')).parameters, {
+    error: 'insufficient_scope',
+    scope: 'courses:write',
+    resource_metadata: metadata,
+  })
+  await t.rejects(create(), UnauthorizedError, 'the SDK goes to the person again')
+  await agent.finish()
+  t.equal(agent.asked.at(-1)?.get('scope'), 'courses:read courses:write', 'for what it had and what it lacks')
+  const created = await create()
+  t.not(created.isError, true)
+  t.match(readText(created), { ...course, state: 'draft' })
+
+  t.equal((await send(`${baseUrl}/api/courses`, { token: agent.token() })).status, 404, 'no other route here')
+  await agent.client.close()
+})
+
+t.test('a call whose body says something else than its headers is refused by the server', async (t) => {
+  const agent = anAgent()
+  await t.rejects(agent.client.connect(agent.transport), UnauthorizedError)
+  await agent.finish()
+  for (const [method, name] of [
+    ['tools/call', 'create_course'],
+    ['tools/list', undefined],
+  ] as const) {
+    const answer = await call({
+      method: 'tools/call',
+      name: 'list_courses',
+      token: agent.token(),
+      body: { method, ...(name === undefined ? {} : { name }) },
+    })
+    t.equal(answer.status, 400, `${method} ${name ?? ''}`)
+    t.equal(answer.headers.get('x-scopegate-error'), null, 'the server said so')
+    t.match(answer.json, { error: { message: /header/i } })
+  }
+})
+
+/** The SDK's client with a provider that keeps what it must, and a person at a browser. */
+function anAgent() {
+  let registered: OAuthClientInformationMixed | undefined
+  let tokens: OAuthTokens | undefined
+  let codeVerifier = ''
+  let goTo: URL | undefined
+  const asked: URLSearchParams[] = []
+  const provider: OAuthClientProvider = {
+    redirectUrl: REDIRECT_URI,
+    clientMetadata: {
+      client_name: 'An agent',
+      redirect_uris: [REDIRECT_URI],
+      token_endpoint_auth_method: 'none',
+    },
+    state: () => randomBytes(16).toString('base64url'),
+    clientInformation: () => registered,
+    saveClientInformation: (client) => {
+      registered = client
+    },
+    tokens: () => tokens,
+    saveTokens: (issued) => {
+      tokens = issued
+      scopegate.secret(issued.access_token)
+      scopegate.secret(issued.refresh_token)
+    },
+    redirectToAuthorization: (to) => {
+      goTo = to
+      asked.push(to.searchParams)
+    },
+    saveCodeVerifier: (verifier) => {
+      codeVerifier = verifier
+      scopegate.secret(verifier)
+    },
+    codeVerifier: () => codeVerifier,
+  }
+  const client = new Client({ name: 'an-agent', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
+  let transport = new StreamableHTTPClientTransport(new URL(address), { authProvider: provider })
+  return {
+    client,
+    asked,
+    transport,
+    newTransport() {
+      transport = new StreamableHTTPClientTransport(new URL(address), { authProvider: provider })
+      return transport
+    },
+    token: () => tokens?.access_token ?? '',
+    /** What the person does who was sent to the pages. */
+    async finish() {
+      if (goTo === undefined) throw new Error('nobody was sent anywhere')
+      const redirect = await signIn(openBrowser(baseUrl), goTo)
+      await transport.finishAuth(redirect.searchParams)
+    },
+  }
+}
+
+/** One call as the revision of the protocol writes it; `body` says something else than the headers. */
+async function call(what: {
+  readonly method: string
+  readonly name?: string
+  readonly token?: string
+  readonly body?: { readonly method: string; readonly name?: string }
+}) {
+  const { method, name, token } = what
+  const said = what.body ?? what
+  const headers = {
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    ...(name === undefined ? { 'mcp-protocol-version': REVISION } : named(name)),
+    'mcp-method': method,
+  }
+  const json = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: said.method,
+    params: {
+      ...(said.name === undefined ? {} : { name: said.name, arguments: {} }),
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': REVISION,
+        'io.modelcontextprotocol/clientInfo': { name: 'by-hand', version: '1.0.0' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  }
+  return send(address, { method: 'POST', headers, json, token })
+}
+
+function named(name: string): Readonly<Record<string, string>> {
+  return { 'mcp-protocol-version': REVISION, 'mcp-method': 'tools/call', 'mcp-name': name }
+}
+
+function readText(result: { readonly content: readonly { readonly type: string }[] }) {
+  const [part] = result.content
+  return JSON.parse((part as { text?: string } | undefined)?.text ?? 'null')
+}
