@@ -54,7 +54,6 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     mountEndpoints(scope, {
       engine,
       issuer: config.issuer,
-      catalogue: config.catalogue,
       resources: config.resources,
       registration: config.registration,
       registrationLimit: createRegistrationLimit(config.registration.rateLimit, () => Date.now()),

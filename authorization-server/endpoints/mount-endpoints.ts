@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
@@ -16,7 +15,6 @@ import type { RefreshGate } from './refresh-gate.ts'
 export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string
-  readonly catalogue: ScopeCatalogue
   /** What tokens may be for, the issuer itself first. */
   readonly resources: readonly string[]
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
@@ -110,7 +108,6 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
   if ('refused' in read) return read
   const parsed = parseRegistration(read.object, {
     loopbackHosts: options.registration.loopbackHosts,
-    catalogue: options.catalogue,
   })
   if ('refused' in parsed) return { refused: { status: 400, ...parsed.refused } }
   const wait = options.registrationLimit.take(request.ip)

@@ -1,5 +1,3 @@
-import { parseScope } from '../../oauth/scope.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { isLoopbackRedirect } from './loopback-redirect.ts'
 
 /** What a client may become. Source: RFC 7591 section 2, as far as this server keeps it. */
@@ -10,7 +8,6 @@ export type ClientRegistration = {
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
   readonly grant_types: readonly ['authorization_code', 'refresh_token']
   readonly response_types: readonly ['code']
-  readonly scope?: string
   readonly client_uri?: string
   /** All its tokens are bound to keys. RFC 9449 section 5.2. */
   readonly dpop_bound_access_tokens?: true
@@ -26,7 +23,6 @@ export type RegistrationRefusal = {
 export type RegistrationRules = {
   /** Hosts of the redirect URIs that anybody may register. */
   readonly loopbackHosts: readonly string[]
-  readonly catalogue: ScopeCatalogue
 }
 
 const MOST_REDIRECT_URIS = 10
@@ -37,7 +33,8 @@ const LONGEST_URI = 1024
 /**
  * Reads a registration request. What this server does not know is left out and what it cannot do is replaced, as
  * RFC 7591 section 3.2.1 allows: the response tells the client what it got. Clients ask for grants that they could use
- * elsewhere, and are not refused for that.
+ * elsewhere, and are not refused for that. `scope` limits nobody: agents register with the scope of the first challenge that
+ * they met and later need another; what they get, a person decides each time.
  */
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
@@ -49,7 +46,6 @@ export function parseRegistration(
   const problem = findMetadataProblem(body)
   if (problem !== undefined) return { refused: { error: 'invalid_client_metadata', description: problem } }
 
-  const scope = knownScopes(body['scope'], rules.catalogue)
   return {
     registration: {
       ...(typeof body['client_name'] === 'string' ? { client_name: body['client_name'] } : {}),
@@ -59,7 +55,6 @@ export function parseRegistration(
         body['token_endpoint_auth_method'] === 'client_secret_post' ? 'client_secret_post' : 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      ...(scope === undefined ? {} : { scope }),
       ...(body['dpop_bound_access_tokens'] === true ? { dpop_bound_access_tokens: true } : {}),
       ...(typeof body['client_uri'] === 'string' ? { client_uri: body['client_uri'] } : {}),
     },
@@ -111,12 +106,6 @@ function isWebAddress(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > LONGEST_URI) return false
   const protocol = URL.parse(value)?.protocol
   return protocol === 'https:' || protocol === 'http:'
-}
-
-function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string | undefined {
-  if (typeof scope !== 'string') return undefined
-  const known = (parseScope(scope) ?? []).filter((name) => catalogue.has(name))
-  return known.length === 0 ? undefined : known.join(' ')
 }
 
 function acceptedForms(loopbackHosts: readonly string[]): string {

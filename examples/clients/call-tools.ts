@@ -6,6 +6,7 @@ import {
   Client,
   type OAuthClientInformationMixed,
   type OAuthClientProvider,
+  type OAuthDiscoveryState,
   type OAuthTokens,
   StreamableHTTPClientTransport,
   UnauthorizedError,
@@ -34,6 +35,7 @@ const redirectUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port
 let client: OAuthClientInformationMixed | undefined
 let tokens: OAuthTokens | undefined
 let codeVerifier = ''
+let discovery: OAuthDiscoveryState | undefined
 let state = ''
 const provider: OAuthClientProvider = {
   redirectUrl,
@@ -61,13 +63,21 @@ const provider: OAuthClientProvider = {
     codeVerifier = verifier
   },
   codeVerifier: () => codeVerifier,
+  // Which server the person was sent to: its answer is held against it (RFC 9207).
+  saveDiscoveryState: (discovered) => {
+    discovery = discovered
+  },
+  discoveryState: () => discovery,
 }
 
 // One transport may be started once; what it learnt lives in the provider.
 const newTransport = () => new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
 const mcp = new Client({ name: 'call-tools', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
-const transport = newTransport()
-await signingIn(() => mcp.connect(transport))
+let transport = newTransport()
+await signingIn(() => {
+  transport = newTransport()
+  return mcp.connect(transport)
+}).catch((error: unknown) => fail(`${url} cannot be used: ${error instanceof Error ? error.message : error}`))
 
 const { tools } = await mcp.listTools()
 if (tool === undefined) for (const { name, description } of tools) console.log(`${name}\n    ${description}`)

@@ -4,6 +4,7 @@ import {
   Client,
   type OAuthClientInformationMixed,
   type OAuthClientProvider,
+  type OAuthDiscoveryState,
   type OAuthTokens,
   StreamableHTTPClientTransport,
   UnauthorizedError,
@@ -66,7 +67,7 @@ t.test('what the headers do not say as the policy says it reaches no tool', asyn
     },
     'a tool without a route': named('drop_everything'),
     'a name in another case': named('LIST_COURSES'),
-    'a name in the encoded form': named(`=?base64?${Buffer.from('create_course').toString('base64')}?=`),
+    'an encoded name without a route': named(encoded('drop_everything')),
     'a name that is two': named('list_courses, create_course'),
   }
   for (const [what, headers] of Object.entries(hidden)) {
@@ -74,6 +75,12 @@ t.test('what the headers do not say as the policy says it reaches no tool', asyn
     t.equal(answer.status, 404, what)
     t.equal(answer.headers.get('x-scopegate-error'), '1', `${what}: the gateway said so`)
   }
+})
+
+t.test('a name in its encoded form counts as the name that it stands for', async (t) => {
+  const answer = await call({ method: 'tools/call', name: encoded('create_course') })
+  t.equal(answer.status, 401)
+  t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { scope: 'courses:write' })
 })
 
 t.test('an agent signs in, lists tools, calls one, steps up and calls another', async (t) => {
@@ -93,7 +100,13 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
   t.not(listed.isError, true)
   t.equal(readText(listed).items.length, 2, 'the platform answered the tool')
 
-  const course = { title: 'Tools for agents', slug: `tools-${randomBytes(4).toString('hex')}` }
+  const course = {
+    title: 'Tools for agents',
+    slug: `tools-${randomBytes(4).toString('hex')}`,
+    summary: 'What they may call, and who says so.',
+    level: 'beginner',
+    price_cents: 0,
+  }
   const create = () => agent.client.callTool({ name: 'create_course', arguments: course })
   const token = agent.token()
   const refused = await call({ method: 'tools/call', name: 'create_course', token })
@@ -139,6 +152,7 @@ function anAgent() {
   let registered: OAuthClientInformationMixed | undefined
   let tokens: OAuthTokens | undefined
   let codeVerifier = ''
+  let discovery: OAuthDiscoveryState | undefined
   let goTo: URL | undefined
   const asked: URLSearchParams[] = []
   const provider: OAuthClientProvider = {
@@ -168,6 +182,10 @@ function anAgent() {
       scopegate.secret(verifier)
     },
     codeVerifier: () => codeVerifier,
+    saveDiscoveryState: (discovered) => {
+      discovery = discovered
+    },
+    discoveryState: () => discovery,
   }
   const client = new Client({ name: 'an-agent', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
   let transport = new StreamableHTTPClientTransport(new URL(address), { authProvider: provider })
@@ -222,6 +240,11 @@ async function call(what: {
 
 function named(name: string): Readonly<Record<string, string>> {
   return { 'mcp-protocol-version': REVISION, 'mcp-method': 'tools/call', 'mcp-name': name }
+}
+
+/** How the protocol writes names that fit into no header. */
+function encoded(name: string): string {
+  return `=?base64?${Buffer.from(name).toString('base64')}?=`
 }
 
 function readText(result: { readonly content: readonly { readonly type: string }[] }) {

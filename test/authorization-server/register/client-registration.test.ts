@@ -1,14 +1,7 @@
 import t from 'tap'
 import { parseRegistration } from '../../../authorization-server/register/client-registration.ts'
-import type { ScopeCatalogue } from '../../../oauth/scope-catalogue.ts'
 
-const catalogue: ScopeCatalogue = new Map(
-  ['openid', 'courses:read'].map((name) => [
-    name,
-    { name, description: name, group: 'A group', sensitivity: 'read' },
-  ]),
-)
-const rules = { loopbackHosts: ['127.0.0.1'], catalogue }
+const rules = { loopbackHosts: ['127.0.0.1'] }
 const redirect_uris = ['http://127.0.0.1:4000/callback']
 
 const refusalOf = (body: Record<string, unknown>) => {
@@ -119,7 +112,6 @@ t.test(
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      scope: 'courses:read',
     })
   },
 )
