@@ -19,7 +19,6 @@ export type SharedRedis = {
   close(): void
 }
 
-/** Longest wait for an answer. Milliseconds. */
 const COMMAND_TIMEOUT_MS = 75
 
 /**
@@ -31,9 +30,11 @@ export async function openSharedRedis(options: {
   readonly logger: Logger
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
+  /** Longest wait for an answer, 75 unless given. Milliseconds. */
+  readonly commandTimeoutMs?: number
 }): Promise<SharedRedis> {
-  const { url, logger, tickMs } = options
-  const redis = await connectRedis({ url, logger, commandTimeoutMs: COMMAND_TIMEOUT_MS, mayBeAway: true })
+  const { url, logger, tickMs, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
+  const redis = await connectRedis({ url, logger, commandTimeoutMs, mayBeAway: true })
   const breaker = createBreaker({
     probe: () => redis.ping(),
     onChange: (isUsable) =>
