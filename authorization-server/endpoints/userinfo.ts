@@ -56,25 +56,41 @@ export function userinfoHandler(options: UserinfoOptions) {
     { scheme, value }: Credentials,
     request: IncomingMessage,
   ): Promise<OAuthRefusal | undefined> {
-    const isBound = owner.keyThumbprint !== undefined
+    const { keyThumbprint } = owner
     if (scheme === 'Bearer')
-      return isBound
-        ? refuseToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
+      return keyThumbprint === undefined
+        ? undefined
+        : refuseToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
             ...told,
             offersDpop: true,
           })
-        : undefined
-    if (!isBound)
+    if (keyThumbprint === undefined)
       return refuseToken('invalid_token', 'The access token is bound to no key. Send it as Bearer.', {
         ...told,
         scheme,
       })
     const [proof = '', ...others] = request.headersDistinct['dpop'] ?? []
-    const asked = { method: request.method ?? '', path: ENDPOINTS.userinfo, accessToken: value }
-    const thumbprint = others.length === 0 ? await options.verifyProof(proof, asked) : undefined
-    if (thumbprint === owner.keyThumbprint) return undefined
-    const description = 'The DPoP proof is missing, not for this request and this token, or was used before.'
-    return refuseToken('invalid_dpop_proof', description, { ...told, scheme })
+    const { method = '' } = request
+    const asked = { method, path: ENDPOINTS.userinfo, accessToken: value, keyThumbprint }
+    const verdict = others.length === 0 ? await options.verifyProof(proof, asked) : 'bad'
+    switch (verdict) {
+      case 'good':
+        return undefined
+      case 'of_another_key':
+        return refuseToken(
+          'invalid_token',
+          'The access token is bound to another key than that of the proof.',
+          {
+            ...told,
+            scheme,
+          },
+        )
+      case 'bad': {
+        const description =
+          'The DPoP proof is missing, not for this request and this token, or was used before.'
+        return refuseToken('invalid_dpop_proof', description, { ...told, scheme })
+      }
+    }
   }
 }
 

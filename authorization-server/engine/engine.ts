@@ -14,7 +14,7 @@ import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
 import { usedProofs } from './used-proofs.ts'
-import { verifyProof } from './verify-proof.ts'
+import { type ProofRequest, type ProofVerdict, verifyProof } from './verify-proof.ts'
 
 /** Who a token speaks for. */
 export type TokenOwner = {
@@ -50,11 +50,11 @@ export type Engine = {
   ): Promise<readonly string[] | undefined>
   /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
   findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
-  /** @returns the thumbprint of the key that a DPoP proof is made with, for a request to one of our own endpoints. */
+  /** Verifies a DPoP proof for a request to one of our own endpoints. */
   verifyProof(
     proof: string,
-    request: { readonly method: string; readonly path: string; readonly accessToken: string },
-  ): Promise<string | undefined>
+    request: Pick<ProofRequest, 'method' | 'accessToken' | 'keyThumbprint'> & { readonly path: string },
+  ): Promise<ProofVerdict>
 }
 
 /**
@@ -149,11 +149,10 @@ export function createEngine(options: EngineOptions): Engine {
       if (artifact === undefined || artifact.clientId !== clientId) return undefined
       return [...artifact.resourceIndicators].filter((resource) => resource !== undefined)
     },
-    verifyProof: (proof, { method, path, accessToken }) =>
+    verifyProof: (proof, { path, ...request }) =>
       verifyProof(proof, {
-        method,
+        ...request,
         url: options.issuer + path,
-        accessToken,
         nowSeconds: options.nowSeconds(),
         isFirstUse: (thumbprint, id, expiresAtSeconds) =>
           useProof(`${path} ${thumbprint}`, id, expiresAtSeconds),

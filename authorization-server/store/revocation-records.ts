@@ -21,11 +21,15 @@ export function grantRevocation(grant: string, context: RevocationContext, nowSe
   return writeRevocation({ ...withoutNames(context, nowSeconds), grant })
 }
 
-/** What is written when an account goes with everything it holds. */
+/**
+ * What is written when an account goes with everything it holds. Its id never comes back, and another process, whose clock is
+ * ahead, may have dated a token of it later.
+ */
 export function accountRevocation(accountId: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({
     ...withoutNames(context, nowSeconds),
     subject: accountName(accountId, context),
+    atSeconds: nowSeconds + MARGIN_SECONDS,
   })
 }
 

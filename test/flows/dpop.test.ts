@@ -153,10 +153,16 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
     t.match(bearer.headers.get('www-authenticate'), /^Bearer error="invalid_token".*, DPoP algs="/)
 
     const key = aProofKey()
+    const headers = {
+      authorization: `DPoP ${tokens.access_token}`,
+      dpop: aProof({ key, url, token: tokens.access_token }),
+    }
+    const others = await send(url, { headers })
+    t.match(others, { status: 401, json: { error: 'invalid_token' } }, 'a good proof, by another key')
+    t.match(others.headers.get('www-authenticate'), /^DPoP error="invalid_token".*algs="/)
     for (const [what, proof] of Object.entries({
       missing: undefined,
       words: 'proof',
-      'of another key': aProof({ key, url, token: tokens.access_token }),
       'for another token': aProof({ key, url, token: 'x' }),
       'of another place': aProof({ key, url: api.href, token: tokens.access_token }),
       'of another method': aProof({ key, url, method: 'POST', token: tokens.access_token }),

@@ -13,9 +13,11 @@ const AT_ONCE = 50
 const key = aProofKey()
 
 // One process waits for no answer of SQLite: five codes show as much as fifty.
-t.test('on SQLite', (t) => onlyOneGetsThrough(t, 5, {}))
+t.test('§11.1 of RFC 9449: of equal proofs at once one is taken, with SQLite', (t) =>
+  onlyOneGetsThrough(t, 5, {}),
+)
 
-t.test('on Redis', async (t) => {
+t.test('§11.1 of RFC 9449: of equal proofs at once one is taken, with Redis', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(() => redis.stop())
   await onlyOneGetsThrough(t, AT_ONCE, { store: { type: 'redis' }, redis: { url: redis.url } })

@@ -57,7 +57,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   'a nonce that is a number': [proven({ claims: { nonce: 1 } })],
 }
 
-t.test('RFC 9449 §4.3 a bad proof is refused, and uses up no code', async (t) => {
+t.test('§4.3 of RFC 9449: a bad proof is refused, and uses up no code', async (t) => {
   const grant = await obtain()
   for (const [what, proofs] of Object.entries(BAD))
     t.match(await exchange(grant, ...proofs), { status: 400, json: { error: 'invalid_dpop_proof' } }, what)
@@ -78,7 +78,7 @@ t.test('RFC 9449 §4.3 a bad proof is refused, and uses up no code', async (t) =
   t.match(await introspect(server, accessToken), { active: true, cnf: { jkt: key.thumbprint } })
 })
 
-t.test('RFC 9449 §5 the refresh token of a public client is bound to the key', async (t) => {
+t.test('§5 of RFC 9449: the refresh token of a public client is bound to the key', async (t) => {
   const tokens = client.readTokens(await exchange(await obtain(), proven()))
   const proof = proven()
   for (const [what, proofs] of Object.entries({
@@ -101,7 +101,7 @@ t.test('RFC 9449 §5 the refresh token of a public client is bound to the key', 
   t.equal((await refresh(renewed.refreshToken, proven())).status, 200, 'and it used up nothing')
 })
 
-t.test('RFC 9449 §10 a code that is bound to a key is good with that key alone', async (t) => {
+t.test('§10 of RFC 9449: a code that is bound to a key is good with that key alone', async (t) => {
   const bound = { dpop_jkt: key.thumbprint }
   for (const [what, proofs] of Object.entries({
     'no proof': [],
@@ -117,7 +117,7 @@ t.test('RFC 9449 §10 a code that is bound to a key is good with that key alone'
   client.readTokens(answer)
 })
 
-t.test('RFC 9449 §5.2 who said at registration that its tokens are bound gets no others', async (t) => {
+t.test('§5.2 of RFC 9449: who said at registration that its tokens are bound gets no others', async (t) => {
   const strict = await registerClient(server, { dpop_bound_access_tokens: true })
   const grant = await strict.obtainCode({ browser, scope: 'openid courses:read' })
   t.match(await strict.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })

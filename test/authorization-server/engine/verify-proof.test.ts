@@ -1,5 +1,5 @@
 import t from 'tap'
-import { verifyProof } from '../../../authorization-server/engine/verify-proof.ts'
+import { type ProofVerdict, verifyProof } from '../../../authorization-server/engine/verify-proof.ts'
 import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
 import { macJws } from '../../fixtures/jws.ts'
 
@@ -8,11 +8,16 @@ const token = 'token'
 const key = aProofKey()
 const now = Math.floor(Date.now() / 1_000)
 
-function verify(proof: string, used = new Set<string>()): Promise<string | undefined> {
+function verify(
+  proof: string,
+  used = new Set<string>(),
+  keyThumbprint = key.thumbprint,
+): Promise<ProofVerdict> {
   return verifyProof(proof, {
     method: 'GET',
     url,
     accessToken: token,
+    keyThumbprint,
     nowSeconds: now,
     isFirstUse: async (thumbprint, id) => {
       if (used.has(thumbprint + id)) return false
@@ -24,14 +29,21 @@ function verify(proof: string, used = new Set<string>()): Promise<string | undef
 
 const good = (options: Partial<Parameters<typeof aProof>[0]> = {}) => aProof({ key, url, token, ...options })
 
-t.test('RFC 9449 §4.3 verifyProof() gives the key of a proof, once', async (t) => {
+t.test('RFC 9449 §4.3 verifyProof() takes a proof once', async (t) => {
   const used = new Set<string>()
   const proof = good()
-  t.equal(await verify(proof, used), key.thumbprint)
-  t.equal(await verify(proof, used), undefined)
-  t.equal(await verify(good({ url: `${url}?a=b#c` })), key.thumbprint)
+  t.equal(await verify(proof, used), 'good')
+  t.equal(await verify(proof, used), 'bad')
+  t.equal(await verify(good({ url: `${url}?a=b#c` })), 'good')
   const rsa = aProofKey('RS256')
-  t.equal(await verify(good({ key: rsa })), rsa.thumbprint)
+  t.equal(await verify(good({ key: rsa }), used, rsa.thumbprint), 'good')
+})
+
+t.test('RFC 9449 §7.1 verifyProof() tells a proof by another key, and does not use it up', async (t) => {
+  const used = new Set<string>()
+  const rsa = aProofKey('RS256')
+  t.equal(await verify(good({ key: rsa }), used), 'of_another_key')
+  t.equal(used.size, 0)
 })
 
 const BAD: Readonly<Record<string, string>> = {
@@ -59,7 +71,7 @@ const BAD: Readonly<Record<string, string>> = {
 }
 for (const [what, proof] of Object.entries(BAD))
   t.test(`verifyProof() takes no proof with ${what}`, async (t) => {
-    t.equal(await verify(proof), undefined)
+    t.equal(await verify(proof), 'bad')
   })
 
 t.test('verifyProof() passes on what is no fault of the proof', async (t) => {
@@ -68,6 +80,7 @@ t.test('verifyProof() passes on what is no fault of the proof', async (t) => {
       method: 'GET',
       url,
       accessToken: token,
+      keyThumbprint: key.thumbprint,
       nowSeconds: now,
       isFirstUse: () => Promise.reject(new Error('the store is away')),
     }),

@@ -283,6 +283,8 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
     const logged = await store.revocations.readAfter(from, 10)
     t.equal(logged?.length, 1)
     t.match(logged, [{ revocation: { grant: undefined, subject: subjectName(WHOSE.issuer, 'gone') } }])
+    const atSeconds = logged?.[0]?.revocation.atSeconds ?? 0
+    t.ok(atSeconds >= 1_060, 'also what a process dated whose clock is a minute ahead')
     t.equal(await store.accounts.findById('gone'), undefined)
     t.equal(await store.accounts.findByUsername('gone'), undefined)
     t.equal(await store.artifacts('Session').find('s'), undefined)
