@@ -12,6 +12,7 @@ import { keep } from './keep.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
 import { createRevocationMeter, type HeardIssuer, type RevocationMeter } from './revocation-metrics.ts'
+import { retireRoutes } from './retire-routes.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { TalliedCounter } from './tallied-counter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
@@ -101,9 +102,13 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
   })
 
+  const routes = createRouteMeters(registers)
+  const retire = retireRoutes(routes.forget)
+  const tellPolicies = createPolicyMetrics(registers)
+
   return {
     registry,
-    route: createRouteMeters(registers),
+    route: routes.of,
     upstream: createUpstreamMeters(registers, sources.upstreams),
     tokens: createTokenMeter(registers, sources.cacheEntries),
     overloaded: addOverloadMetrics(registry, sources.overload),
@@ -113,6 +118,9 @@ export function createMetrics(sources: MetricsSources): Metrics {
     proofAlone: () => proofsAlone.inc(),
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,
-    policies: createPolicyMetrics(registers),
+    policies(policies) {
+      tellPolicies(policies)
+      retire(policies.routes)
+    },
   }
 }

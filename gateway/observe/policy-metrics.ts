@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client'
 /** What is told of policies that come into force. */
 export type MeteredPolicies = {
   readonly hash: string
-  readonly routes: readonly { readonly policy: string }[]
+  readonly routes: readonly { readonly name: string; readonly policy: string }[]
 }
 
 /** Registers what is said about the policies in force. @returns replaces it. */

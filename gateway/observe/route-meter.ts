@@ -16,8 +16,16 @@ export type RouteMeter = {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Registers the metrics of routes. @returns the meter of a route, by its name. */
-export function createRouteMeters(registers: [Registry]): (route: string) => RouteMeter {
+/** The meters of all routes. */
+export type RouteMeters = {
+  /** The meter of a route, by its name. Its counts go on where another meter of that name left off. */
+  of(route: string): RouteMeter
+  /** Shows a route's series no longer. */
+  forget(route: string): void
+}
+
+/** Registers the metrics of routes. */
+export function createRouteMeters(registers: [Registry]): RouteMeters {
   const requests = new TalliedCounter({
     name: 'scopegate_http_requests_total',
     help: 'Requests answered.',
@@ -48,8 +56,9 @@ export function createRouteMeters(registers: [Registry]): (route: string) => Rou
     labelNames: ['route', 'code'],
     registers,
   })
+  const closeCodes = new Set<string>()
 
-  return (route) => {
+  function of(route: string): RouteMeter {
     const durationsOf = keep((method: string) =>
       keep((code_class: string) => durations.child({ route, method, code_class })),
     )
@@ -69,8 +78,21 @@ export function createRouteMeters(registers: [Registry]): (route: string) => Rou
       },
       decided: (decision) => decided(decision).inc(),
       rateLimited: (outcome) => rateLimited(outcome).inc(),
-      sessionEnded: (code) => sessionsClosed.inc({ route, code: closeCodeLabel(code) }),
+      sessionEnded(code) {
+        const label = closeCodeLabel(code)
+        closeCodes.add(label)
+        sessionsClosed.inc({ route, code: label })
+      },
     }
+  }
+
+  return {
+    of,
+    forget(route) {
+      for (const metric of [requests, durations, decisions, rateLimits])
+        metric.forget((labels) => labels.route === route)
+      for (const code of closeCodes) sessionsClosed.remove({ route, code })
+    },
   }
 }
 

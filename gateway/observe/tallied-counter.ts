@@ -9,10 +9,11 @@ export type CounterChild = { inc(): void }
  */
 export class TalliedCounter<T extends string> {
   readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: Tally }>()
+  readonly #counter: Counter<T>
 
   constructor(config: CounterConfiguration<T>) {
     const children = this.#children
-    new Counter({
+    this.#counter = new Counter({
       ...config,
       collect() {
         for (const { labels, child } of children.values()) {
@@ -29,6 +30,15 @@ export class TalliedCounter<T extends string> {
     const child = this.#children.get(key)?.child ?? new Tally()
     this.#children.set(key, { labels, child })
     return child
+  }
+
+  /** Shows the series that are meant no longer. What somebody still counts on them is lost. */
+  forget(isMeant: (labels: Readonly<Record<T, string>>) => boolean): void {
+    for (const [key, { labels }] of this.#children) {
+      if (!isMeant(labels)) continue
+      this.#children.delete(key)
+      this.#counter.remove(labels)
+    }
   }
 }
 

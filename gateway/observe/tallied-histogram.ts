@@ -47,6 +47,11 @@ export class TalliedHistogram<T extends string> {
     return child
   }
 
+  /** Shows the series that are meant no longer. What somebody still observes on them is lost. */
+  forget(isMeant: (labels: Labels) => boolean): void {
+    for (const [key, { labels }] of this.#children) if (isMeant(labels)) this.#children.delete(key)
+  }
+
   /** What a registry shows. Source: Prometheus text exposition format 0.0.4, histograms: buckets are cumulative. */
   get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: Value[] }> {
     const { name, help, type, aggregator } = this

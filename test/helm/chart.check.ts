@@ -302,9 +302,11 @@ t.test('what a service reads when it starts replaces its pods when it changed, a
   }
   const before = podsOf()
   t.strictSame(podsOf(), before, 'nothing changed, nothing replaced')
-  const policies = podsOf('--set', 'policies.inline.a\\.policy\\.yaml=x')
-  t.notSame(policies[0], before[0], 'policies: the gateway')
-  t.strictSame(policies[1], before[1], 'policies: not the authorization server')
+  const policies = ['--set', 'policies.inline.a\\.policy\\.yaml=x']
+  t.strictSame(podsOf(...policies), before, 'policies: nobody, running pods reload them')
+  const cold = ['--set', 'policies.reload=restart']
+  t.notSame(podsOf(...cold, ...policies)[0], podsOf(...cold)[0], 'policies, if that is wanted: the gateway')
+  t.strictSame(podsOf(...cold, ...policies)[1], before[1], 'policies: not the authorization server')
   t.notSame(podsOf('--set', 'upstreams.a.url=http://a')[0], before[0], 'upstreams: the gateway')
   t.strictSame(
     podsOf('--set', 'upstreams.a.url=http://a')[1],
@@ -314,6 +316,15 @@ t.test('what a service reads when it starts replaces its pods when it changed, a
   t.notSame(podsOf('--set', 'gateway.name=Other')[1], before[1], 'the name: the authorization server')
   const redis = (url: string) => podsOf('--set', `redis.url=${url}`)[1]
   t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
+})
+
+t.test('policies are reloaded by running pods, unless a restart is wanted', async (t) => {
+  const configOf = (...args: readonly string[]) =>
+    parse(find(render(...args), 'ConfigMap', 'gw-scopegate-config').data?.['gateway.yaml'] ?? '')
+  t.equal(configOf().policyReload, undefined, 'which is to watch')
+  t.equal(configOf('--set', 'policies.reload=hot').policyReload, undefined)
+  t.equal(configOf('--set', 'policies.reload=restart').policyReload, 'manual')
+  t.throws(() => render('--set', 'policies.reload=warm'), /policies\.reload|reload/)
 })
 
 t.test('the management port of each service answers to the names of its Service', async (t) => {
