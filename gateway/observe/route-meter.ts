@@ -90,7 +90,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     of,
     forget(route) {
       for (const metric of [requests, durations, decisions, rateLimits])
-        metric.forget((labels) => labels.route === route)
+        metric.forget((labels) => labels['route'] === route)
       for (const code of closeCodes) sessionsClosed.remove({ route, code })
     },
   }
