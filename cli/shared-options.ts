@@ -19,3 +19,10 @@ export const JSON_OPTION: VerbOption = {
   name: 'json',
   says: 'Prints one JSON document in place of text.',
 }
+
+/** Policies of a running gateway in place of those of a folder. */
+export const LIVE_OPTION: VerbOption = {
+  name: 'url',
+  value: 'URL',
+  says: 'The management port of a running gateway, whose policies are taken in place of those of a folder.',
+}

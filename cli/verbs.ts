@@ -3,11 +3,14 @@ import { ACCOUNT_ADD } from './verbs/account-add.ts'
 import { CHECK } from './verbs/check.ts'
 import { DEV } from './verbs/dev.ts'
 import { DOCTOR } from './verbs/doctor.ts'
+import { EXPLAIN } from './verbs/explain.ts'
 import { EXPORT_OPENAPI } from './verbs/export-openapi.ts'
 import { FMT } from './verbs/fmt.ts'
 import { IMPORT } from './verbs/import.ts'
+import { ROUTES } from './verbs/routes.ts'
 import { SCHEMA } from './verbs/schema.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './verbs/services.ts'
+import { TEST } from './verbs/test.ts'
 
 /** Every verb there is, in the order of `--help`. A verb's data loads nothing of what runs it. */
 export const VERBS: readonly Verb[] = [
@@ -16,6 +19,9 @@ export const VERBS: readonly Verb[] = [
   AUTHORIZATION_SERVER,
   DOCTOR,
   CHECK,
+  TEST,
+  EXPLAIN,
+  ROUTES,
   FMT,
   EXPORT_OPENAPI,
   IMPORT,

@@ -1,3 +1,5 @@
+import type { Place } from '../../runtime/diagnostic.ts'
+
 /** A test beside a policy: a request, who sends it, and what the gateway is to decide. Frozen. */
 export type PolicyTest = {
   /** What it says, e.g. `refuses a write with only the read scope`. */
@@ -17,6 +19,8 @@ export type PolicyTest = {
   readonly expect: PolicyTestExpectation
   /** Where it stands: the line of its first key. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
+  /** Where what it expects stands, or its token. */
+  placeOf(what: keyof PolicyTestExpectation | 'token'): Place
 }
 
 /** What a test expects of the decision. */

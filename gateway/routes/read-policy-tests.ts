@@ -19,6 +19,8 @@ export function readPolicyTests(
       token: token === undefined ? undefined : Object.freeze({ ...token }),
       expect: toExpectation(expect),
       source: Object.freeze({ file, line: line ?? 1, column: column ?? 1 }),
+      placeOf: (what) =>
+        document.placeOf(['tests', index, ...(what === 'token' ? [what] : ['expect', what])]),
     })
   })
 }

@@ -1,0 +1,51 @@
+import { openTrialPolicies } from './open-trial-policies.ts'
+import type { Given } from './read-arguments.ts'
+import type { Terminal } from './terminal.ts'
+import { explainTrial } from './try/explain-trial.ts'
+import { explanationJson } from './try/explanation-json.ts'
+import { readTrialClaims } from './try/read-trial-claims.ts'
+import { renderExplanation } from './try/render-explanation.ts'
+import { type TrialRequest, tryRequest, UnusableClaimsError } from './try/try-request.ts'
+import { usageError } from './usage-error.ts'
+
+const EXIT_REFUSED = 1
+const EXIT_INVALID = 3
+const METHOD = /^[A-Z]{1,20}$/
+
+/** Says what would become of a request. @returns the exit code, as its help says. */
+export async function explain(given: Given, terminal: Terminal): Promise<number> {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const request = await readRequest(given, terminal)
+  const policies = await openTrialPolicies('explain', given, terminal)
+  if (policies === undefined) return EXIT_INVALID
+  try {
+    const explained = explainTrial(request, tryRequest(request, policies, nowSeconds), policies)
+    if (given.has('json'))
+      terminal.out.write(`${JSON.stringify(explanationJson(explained, policies), undefined, 2)}\n`)
+    else terminal.out.write(renderExplanation(explained, { colour: terminal.colour, nowSeconds }))
+    return explained.answer === undefined ? 0 : EXIT_REFUSED
+  } catch (error) {
+    if (error instanceof UnusableClaimsError)
+      throw usageError('explain', `no issuer would say this of a token: ${error.message}`)
+    throw error
+  }
+}
+
+async function readRequest(given: Given, terminal: Terminal): Promise<TrialRequest> {
+  const [method = '', target = ''] = given.words
+  if (!METHOD.test(method)) throw usageError('explain', `"${method}" is no method; say e.g. GET /api/courses`)
+  const headers = given.texts('header').map((text) => {
+    const [name, value] = splitPair(text, 'header')
+    if (/^(authorization|dpop|host)$/i.test(name))
+      throw usageError('explain', `--header ${name}: say --scope, --claim or --token - instead`)
+    return [name, value] as const
+  })
+  const { claims, isCompleted } = await readTrialClaims(given, terminal)
+  return { method, target, headers, claims, isCompleted }
+}
+
+function splitPair(text: string, option: string): readonly [string, string] {
+  const at = text.indexOf('=')
+  if (at < 1) throw usageError('explain', `--${option} takes NAME=VALUE, not "${text}"`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}

@@ -1,0 +1,74 @@
+import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compile-policies.ts'
+import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
+import { compileResources, type Resources, type ResourcesOptions } from '../gateway/routes/resources.ts'
+import { BootError } from '../runtime/boot-error.ts'
+
+/** The policies that a running gateway has in force, ready to decide with. */
+export type LivePolicies = { readonly compiled: CompiledPolicies; readonly resources: Resources }
+
+const TIMEOUT_MS = 10_000
+const LIMIT_BYTES = 64 * 1024 * 1024
+
+/**
+ * Asks a gateway's management port for the policies in force. Whoever decides with them decides as that gateway does.
+ * @throws {BootError} when they cannot be had; exit code 1.
+ */
+export async function fetchLivePolicies(managementUrl: string): Promise<LivePolicies> {
+  const fail = (why: string, cause?: unknown): BootError =>
+    new BootError(
+      'ERR_LIVE_POLICIES',
+      `scopegate: ${managementUrl} did not tell its policies: ${why}. Give the address of the management port, e.g. http://127.0.0.1:9090`,
+      { cause },
+    )
+  if (!/^https?:\/\//.test(managementUrl) || !URL.canParse(managementUrl))
+    throw fail('this is no http address')
+  let text: string
+  try {
+    const response = await fetch(new URL('policies', managementUrl.replace(/\/*$/, '/')), {
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      redirect: 'error',
+    })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw fail(`it answered ${response.status}`)
+    }
+    text = await readLimited(response)
+  } catch (error) {
+    if (error instanceof BootError) throw error
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    throw fail(cause instanceof Error ? cause.message : String(cause), error)
+  }
+  try {
+    return readPolicies(text)
+  } catch (cause) {
+    throw fail('its answer is not what this version understands', cause)
+  }
+}
+
+async function readLimited(response: Response): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of response.body ?? []) {
+    bytes += part.length
+    if (bytes > LIMIT_BYTES) throw new Error(`it told more than ${LIMIT_BYTES} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function readPolicies(text: string): LivePolicies {
+  const { routes, hash, implication, resources } = JSON.parse(text) as {
+    readonly routes: readonly PolicyRoute[]
+    readonly hash: string
+    readonly implication: Readonly<Record<string, readonly string[]>>
+    readonly resources: ResourcesOptions
+  }
+  const compiled = compileResources(resources)
+  return {
+    resources: compiled,
+    compiled: compilePolicies(
+      { routes, hash },
+      { implication: new Map(Object.entries(implication)), resources: compiled },
+    ),
+  }
+}

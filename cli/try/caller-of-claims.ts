@@ -1,0 +1,58 @@
+import type { Caller } from '../../gateway/identity/caller.ts'
+import { IntrospectionError } from '../../gateway/identity/introspection-error.ts'
+import { readIntrospection } from '../../gateway/identity/read-introspection.ts'
+import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
+import type { TokenFault } from '../../gateway/refusal.ts'
+
+/** What an issuer says about a token, by the names of RFC 7662 and RFC 9068. */
+export type Claims = Readonly<Record<string, unknown>>
+
+/** A bag of claims, read as the gateway reads what an issuer tells it. */
+export type ReadClaims =
+  | { readonly caller: Caller }
+  /** The token would be refused wherever it was sent. */
+  | { readonly fault: TokenFault }
+  /** No issuer would say so, so that nobody can tell what the gateway would do. */
+  | { readonly problem: string }
+
+const scopes = createScopeSets()
+
+/** Makes a caller of claims that nobody vouches for: for tests and explanations, never for a request. */
+export function callerOfClaims(claims: Claims, nowSeconds: number): ReadClaims {
+  const { iss } = claims
+  if (typeof iss !== 'string') return { fault: { reason: 'wrong_issuer' } }
+  try {
+    const verdict = readIntrospection(
+      { ...claims, scope: scopeText(claims['scope']), active: true },
+      { issuer: iss, nowSeconds, scopes },
+    )
+    return verdict.active ? { caller: verdict.caller } : { fault: verdict.fault }
+  } catch (error) {
+    if (!(error instanceof IntrospectionError)) throw error
+    return { problem: error.message.replace(/^.*of no use: /, '') }
+  }
+}
+
+/** Claims that a test or a command line leaves out: somebody's good token for a resource. `null` takes one away. */
+export function withDefaults(
+  claims: Claims,
+  resource: { readonly identifier: string; readonly issuers: readonly string[] },
+  nowSeconds: number,
+): Claims {
+  const all = {
+    iss: resource.issuers[0],
+    aud: resource.identifier,
+    sub: 'someone',
+    client_id: 'some-client',
+    exp: nowSeconds + 300,
+    ...claims,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null && value !== undefined))
+}
+
+/** Some issuers write a list. */
+function scopeText(scope: unknown): unknown {
+  return Array.isArray(scope) && scope.every((one) => typeof one === 'string')
+    ? scope.join(' ')
+    : (scope ?? '')
+}

@@ -1,0 +1,49 @@
+import type { ExplainedTrial } from './explain-trial.ts'
+import type { TrialPolicies } from './try-request.ts'
+
+/** What `explain --json` prints; its members are written down in docs/command-line.md. */
+export function explanationJson(explained: ExplainedTrial, policies: TrialPolicies) {
+  const { decision, answer, trial, request, claims, caller, fault, explanation, resource } = explained
+  const { route } = decision
+  return {
+    request: { method: trial.method, target: trial.target, path: request?.path ?? null },
+    decision: decision.outcome,
+    as: decision.as ?? null,
+    hash: policies.compiled.hash,
+    resource: resource.identifier,
+    route: route === undefined ? null : { ...route.policy },
+    alsoSaw: (explanation?.alsoSaw ?? []).map(({ policy }) => ({
+      name: policy.name,
+      methods: policy.methods,
+      path: policy.path,
+      matchHeaders: policy.matchHeaders,
+    })),
+    params: decision.params,
+    token:
+      claims === undefined
+        ? null
+        : {
+            held: (fault ?? explanation?.token?.fault) === undefined,
+            fault: fault?.reason ?? explanation?.token?.fault?.reason ?? null,
+            subject: caller?.subject ?? null,
+            client: caller?.clientId ?? null,
+            scopes: caller === undefined ? [] : [...caller.scopes],
+            expiresAt: caller?.expiresAtSeconds ?? null,
+          },
+    scopes: explanation?.scopes ?? null,
+    upstream:
+      decision.upstreamPath === undefined
+        ? null
+        : { name: route?.policy.upstream, path: decision.upstreamPath },
+    answer:
+      answer === undefined
+        ? null
+        : {
+            status: answer.status,
+            error: answer.error,
+            description: answer.description,
+            challenge: answer.challenge ?? null,
+            allow: answer.allow ?? null,
+          },
+  }
+}

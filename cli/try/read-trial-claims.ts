@@ -1,0 +1,58 @@
+import type { Given } from '../read-arguments.ts'
+import { readInput } from '../read-input.ts'
+import type { Terminal } from '../terminal.ts'
+import { usageError } from '../usage-error.ts'
+import type { Claims } from './caller-of-claims.ts'
+
+const INPUT_LIMIT_BYTES = 65_536
+
+/** Reads what a command line says about the token of a request. */
+export async function readTrialClaims(
+  given: Given,
+  terminal: Terminal,
+): Promise<{ readonly claims: Claims | undefined; readonly isCompleted: boolean }> {
+  const said = ['scope', 'claim', 'token'].filter((name) => given.has(name))
+  if (given.has('anonymous') && said.length > 0)
+    throw usageError('explain', `--anonymous is a request without a token, and --${said[0]} says one`)
+  if (said.length === 0) return { claims: undefined, isCompleted: true }
+  const claims = { ...scopeClaim(given), ...Object.fromEntries(given.texts('claim').map(readClaim)) }
+  if (!given.has('token')) return { claims: { scope: '', ...claims }, isCompleted: true }
+  const told = await readJwt(terminal)
+  terminal.err.write(
+    'scopegate: the signature of the token was not checked; its claims are taken as they are\n',
+  )
+  return { claims: { ...told, ...claims }, isCompleted: false }
+}
+
+function scopeClaim(given: Given): Claims {
+  return given.has('scope') ? { scope: given.texts('scope').join(' ') } : {}
+}
+
+function readClaim(text: string): readonly [string, unknown] {
+  const at = text.indexOf('=')
+  if (at < 1) throw usageError('explain', `--claim takes NAME=VALUE, not "${text}"`)
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)]
+  try {
+    return [name, JSON.parse(value)]
+  } catch {
+    return [name, value]
+  }
+}
+
+/** Nothing of the text is in any message: it may be a good token. */
+async function readJwt(terminal: Terminal): Promise<Claims> {
+  const text = (await readInput(terminal, INPUT_LIMIT_BYTES))?.trim().replace(/^bearer +/i, '')
+  const [, payload, ...rest] = text?.split('.') ?? []
+  if (payload === undefined || rest.length !== 1)
+    throw usageError(
+      'explain',
+      'what stands on standard input is no JWT. What an opaque token says only its issuer knows: say it with --scope and --claim',
+    )
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
+    if (typeof claims === 'object' && claims !== null && !Array.isArray(claims)) return claims as Claims
+  } catch {
+    // Said below.
+  }
+  throw usageError('explain', 'the JWT on standard input cannot be read: its middle part is no JSON object')
+}

@@ -1,0 +1,177 @@
+import { styleText } from 'node:util'
+import type { CompiledRoute } from '../../gateway/routes/compile-policies.ts'
+import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
+import type { ExplainedTrial } from './explain-trial.ts'
+import { formatScopeRule } from './format-scope-rule.ts'
+
+type Row = readonly [label: string, verdict: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
+
+const LABEL = 10
+const NAME = 30
+/** A route on the same path that the request did not meet is shown; of many, so many. */
+const MOST_OTHERS = 5
+
+/** Writes why a request is decided on as it is, rule by rule, and what the client would hear. Ends with a line break. */
+export function renderExplanation(
+  explained: ExplainedTrial,
+  options: { readonly colour: boolean; readonly nowSeconds: number },
+): string {
+  const rows = explainRows(explained, options.nowSeconds)
+  const width = Math.max(0, ...rows.map(([, verdict]) => verdict.length))
+  const lines = rows.map(([label, verdict, text]) => {
+    const cell = verdict === '' ? '' : `${paint(verdict, width, options.colour)}  `
+    return `${label.padEnd(LABEL)}${cell}${text}`.trimEnd()
+  })
+  const { method, target } = explained.trial
+  return `${method} ${target}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
+}
+
+/** The rows alone, for a test that failed. */
+export function renderReasons(explained: ExplainedTrial, nowSeconds: number): string {
+  return explainRows(explained, nowSeconds)
+    .map(([label, verdict, text]) =>
+      `${label.padEnd(LABEL)}${verdict === '' ? '' : `${verdict.padEnd(5)} `}${text}`.trimEnd(),
+    )
+    .join('\n')
+}
+
+function explainRows(explained: ExplainedTrial, nowSeconds: number): readonly Row[] {
+  const { decision, explanation } = explained
+  const { route } = decision
+  const others = (explanation?.alsoSaw ?? []).slice(0, MOST_OTHERS)
+  return [
+    ['route', '', route === undefined ? describeNoRoute(explained) : describeRoute(route)],
+    ...others.map(
+      (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${whyNot(one, explained)}`],
+    ),
+    ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
+  ]
+}
+
+function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds: number): readonly Row[] {
+  const { decision, claims, explanation } = explained
+  const { policy } = route
+  const upstream = decision.upstreamPath
+  return [
+    tokenRow(explained, nowSeconds),
+    scopesRow(explained, route),
+    anonymousRow(claims === undefined, route),
+    ...(policy.rateLimit === undefined
+      ? []
+      : [
+          [
+            'limits',
+            '',
+            `${policy.rateLimit.requests} per ${seconds(policy.rateLimit.perMs / 1_000)} by ${policy.rateLimit.by}`,
+          ] as Row,
+        ]),
+    ...(upstream === undefined || explanation === undefined
+      ? []
+      : [['upstream', '', `${policy.upstream}  ${upstream}`] as Row]),
+  ]
+}
+
+function tokenRow(
+  { claims, caller, fault, explanation, trial, decision }: ExplainedTrial,
+  nowSeconds: number,
+): Row {
+  if (claims === undefined)
+    return trial.claims === undefined || decision.as === 'gateway'
+      ? ['token', 'n/a', 'none was sent']
+      : ['token', 'n/a', 'it was not looked at']
+  const found = fault ?? explanation?.token?.fault
+  const told = [
+    ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
+    ...(typeof claims['sub'] === 'string' ? [`subject ${claims['sub']}`] : []),
+    ...(caller === undefined ? [] : [describeExpiry(caller.expiresAtSeconds - nowSeconds)]),
+    `audience ${[claims['aud']].flat().join(' ')}`,
+  ]
+  return [
+    'token',
+    found === undefined ? 'ok' : 'DENY',
+    `${found === undefined ? '' : `${found.reason}  `}${told.join('  ')}`,
+  ]
+}
+
+function scopesRow({ explanation, caller, decision }: ExplainedTrial, { policy }: CompiledRoute): Row {
+  if (policy.scopes === undefined) return ['scopes', 'n/a', 'a token is optional; a bad one is refused']
+  const needs = `needs ${formatScopeRule(policy.scopes)}`
+  if (caller === undefined || explanation?.scopes === undefined)
+    return ['scopes', 'n/a', decision.as === 'anonymous' ? `${needs}; not asked of who has no token` : needs]
+  const has = [...caller.scopes].join(' ')
+  return [
+    'scopes',
+    explanation.scopes.held ? 'ok' : 'DENY',
+    `${needs}   token has: ${has === '' ? 'none' : has}`,
+  ]
+}
+
+function anonymousRow(isAnonymous: boolean, { policy }: CompiledRoute): Row {
+  if (!isAnonymous) return ['anonymous', 'n/a', 'a token was sent']
+  const says = {
+    allow: ['anonymous', 'ok', 'allow: served without identity'],
+    challenge: ['anonymous', 'DENY', 'challenge: 401 with the way to a token'],
+    deny: ['anonymous', 'DENY', 'deny: 401 without the way to a token'],
+  } as const
+  return says[policy.anonymous]
+}
+
+function describeRoute({ policy }: CompiledRoute): string {
+  const { file, line, column } = policy.source
+  const owner = policy.owner === undefined ? '' : `   (owner ${policy.owner})`
+  return `${policy.name.padEnd(NAME)}  ${file}:${line}:${column}${owner}`
+}
+
+function describeNoRoute({ decision: { refusal, as }, request, answer }: ExplainedTrial): string {
+  if (request === undefined) return `none: this is no request that is looked at. ${answer?.description ?? ''}`
+  if (isReservedPath(request.path)) return "none: this path is Scopegate's own, and no policy is asked"
+  if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
+  if (refusal?.refused === 'method_not_allowed') return `none: this path takes ${refusal.allow.join(', ')}`
+  return 'none: no policy has this path'
+}
+
+function whyNot({ policy }: CompiledRoute, { trial }: ExplainedTrial): string {
+  const { method } = trial
+  const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
+  if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
+  const { matchHeaders } = policy
+  if (matchHeaders.length === 0) return 'same path, less specific'
+  return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
+}
+
+function renderOutcome({ decision, answer }: ExplainedTrial): string {
+  if (answer === undefined)
+    return decision.as === 'gateway' ? 'answered by Scopegate itself\n' : `allow, as ${decision.as}\n`
+  const headers = [
+    ...(answer.challenge === undefined ? [] : [`  WWW-Authenticate: ${answer.challenge}`]),
+    ...(answer.allow === undefined ? [] : [`  Allow: ${answer.allow.join(', ')}`]),
+  ]
+  return `${[`${answer.status} ${answer.error}`, `  ${answer.description}`, ...headers].join('\n')}\n`
+}
+
+function describeExpiry(left: number): string {
+  return left > 0 ? `expires in ${seconds(left)}` : `expired ${seconds(-left)} ago`
+}
+
+/** `4m 51s`. */
+function seconds(total: number): string {
+  const whole = Math.floor(total)
+  const parts = [
+    [Math.floor(whole / 3_600), 'h'],
+    [Math.floor(whole / 60) % 60, 'm'],
+    [whole % 60, 's'],
+  ] as const
+  return (
+    parts
+      .filter(([number]) => number > 0)
+      .map(([number, unit]) => `${number}${unit}`)
+      .join(' ') || '0s'
+  )
+}
+
+const COLOURS = { ok: 'green', DENY: 'red', note: 'yellow', 'n/a': 'dim' } as const
+
+function paint(verdict: Exclude<Row[1], ''>, width: number, colour: boolean): string {
+  const text = verdict.padEnd(width)
+  return colour ? styleText(COLOURS[verdict], text, { validateStream: false }) : text
+}

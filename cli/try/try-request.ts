@@ -1,0 +1,135 @@
+import type { Caller } from '../../gateway/identity/caller.ts'
+import { canonicalise } from '../../gateway/pipeline/1-canonicalise.ts'
+import { readToken } from '../../gateway/pipeline/3-read-token.ts'
+import { toWire, type Wire } from '../../gateway/pipeline/to-wire.ts'
+import type { Refusal, TokenFault } from '../../gateway/refusal.ts'
+import type { CompiledPolicies } from '../../gateway/routes/compile-policies.ts'
+import { type Decision, type DecisionRequest, decide } from '../../gateway/routes/decide.ts'
+import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
+import type { Resource } from '../../gateway/routes/resource.ts'
+import type { Resources } from '../../gateway/routes/resources.ts'
+import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
+
+/** A request that nobody sends. */
+export type TrialRequest = {
+  readonly method: string
+  /** The request target: a path, with a query if there is one. */
+  readonly target: string
+  /** Name and value; `Authorization` is not one. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** What the token says; undefined: none is sent. */
+  readonly claims: Claims | undefined
+  /** Whether claims that a token needs are made up where they are missing. */
+  readonly isCompleted: boolean
+}
+
+/** What would become of it. */
+export type Trial = {
+  readonly decision: Decision
+  /** What the client would hear; undefined when the request goes on. */
+  readonly answer: Wire | undefined
+  /** What its token would have to be for. */
+  readonly resource: Resource
+  /** With what was made up. */
+  readonly claims: Claims | undefined
+  readonly caller: Caller | undefined
+  /** Why the token is of no use at all. */
+  readonly fault: TokenFault | undefined
+  /** What was decided on; undefined when the request is not one. */
+  readonly request: DecisionRequest | undefined
+}
+
+/** What a request is tried against. */
+export type TrialPolicies = { readonly compiled: CompiledPolicies; readonly resources: Resources }
+
+const LIMITS = { targetBytes: 8_192, tokenBytes: 8_192 } as const
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+/** A path of Scopegate itself: no policy is asked. */
+const OWN: Decision = Object.freeze({
+  outcome: 'allow',
+  as: 'gateway',
+  route: undefined,
+  params: NO_PARAMS,
+  refusal: undefined,
+  upstreamPath: undefined,
+})
+/** Stands where a token would: its claims are known, so that nobody looks at it. */
+const SOME_TOKEN = 'Bearer token'
+
+/**
+ * Takes a request through the stages that decide, in their order, without a socket and without an issuer: canonical form,
+ * route, token, access. Pure.
+ * @throws {UnusableClaimsError} for claims that no issuer would tell.
+ */
+export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeconds: number): Trial {
+  const { method, target, claims } = trial
+  const { origin, host } = new URL(policies.resources.root.identifier)
+  const rawHeaders = ['host', host, ...trial.headers.flat()]
+  if (claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
+  const canonical = canonicalise(
+    { method, target, rawHeaders, httpVersion: '1.1' },
+    { origin, limitBytes: LIMITS.targetBytes },
+  )
+  const answerWith = (refusal: Refusal | undefined, resource: Resource) =>
+    refusal === undefined
+      ? undefined
+      : toWire(refusal, {
+          requestId: '',
+          resourceMetadata: resource.metadataUrl,
+          tokenEndpoint: resource.tokenEndpoint,
+          credential: 'bearer',
+        })
+  const nobody = { claims: undefined, caller: undefined, fault: undefined }
+  if ('refused' in canonical) {
+    const resource = policies.resources.root
+    return {
+      decision: refuse(canonical),
+      answer: answerWith(canonical, resource),
+      resource,
+      request: undefined,
+      ...nobody,
+    }
+  }
+  const { path, query, headers } = canonical
+  const request: DecisionRequest = { method, path, query, nowSeconds, header: (name) => headers.header(name) }
+  const met = isReservedPath(path) ? OWN : decide(request, undefined, policies.compiled)
+  const resource = met.route?.resourceOf(path) ?? policies.resources.root
+  const give = (decision: Decision, who: Pick<Trial, 'claims' | 'caller' | 'fault'>): Trial => {
+    return { decision, answer: answerWith(decision.refusal, resource), resource, request, ...who }
+  }
+  // Nothing was met, or nobody is asked who calls.
+  if (met.route === undefined || met.as === 'gateway') return give(met, nobody)
+  const { authorization, authorizationCount, proof } = headers
+  const credentials = readToken(
+    { authorization, authorizationCount, proof, query },
+    { tokenLimitBytes: LIMITS.tokenBytes },
+  )
+  if ('refused' in credentials) return give(refuse(credentials, met), nobody)
+  if (claims === undefined) return give(met, nobody)
+
+  const told = trial.isCompleted ? withDefaults(claims, resource, nowSeconds) : claims
+  const read = callerOfClaims(told, nowSeconds)
+  if ('problem' in read) throw new UnusableClaimsError(read.problem)
+  if ('fault' in read) {
+    const refusal = { refused: 'token_invalid', fault: read.fault } as const
+    return give(refuse(refusal, met), { claims: told, caller: undefined, fault: read.fault })
+  }
+  const { caller } = read
+  return give(decide(request, caller, policies.compiled), { claims: told, caller, fault: undefined })
+}
+
+/** Claims that no issuer would tell, e.g. a scope that is a number. */
+export class UnusableClaimsError extends Error {
+  readonly code = 'ERR_UNUSABLE_CLAIMS'
+}
+
+function refuse(refusal: Refusal, met?: Decision): Decision {
+  return {
+    outcome: 'deny',
+    as: undefined,
+    route: met?.route,
+    params: met?.params ?? NO_PARAMS,
+    refusal,
+    upstreamPath: undefined,
+  }
+}

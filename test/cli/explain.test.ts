@@ -1,0 +1,138 @@
+import t from 'tap'
+import { main } from '../../cli/main.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
+
+async function explain(args: readonly string[], given: Parameters<typeof aTerminal>[0] = {}) {
+  const terminal = aTerminal(given)
+  const code = await main(['explain', ...args], terminal)
+  return { code, ...terminal.said }
+}
+
+const jwt = (claims: object): string =>
+  ['{"alg":"none"}', JSON.stringify(claims), 'signature']
+    .map((part) => Buffer.from(part).toString('base64url'))
+    .join('.')
+
+t.test(
+  'explain says by which rules a request is refused, and the challenge as the gateway sends it',
+  async (t) => {
+    const { code, out } = await explain(['PATCH', '/api/courses/42', '--scope', 'courses:read'])
+    t.equal(code, 1)
+    t.match(
+      out,
+      /^PATCH \/api\/courses\/42\n\nroute {5}courses\/change-course +policies\/courses\.policy\.yaml:\d+:5 {3}\(owner team-learning\)\n/,
+    )
+    t.match(out, /^also saw {2}courses\/read-course +same path, methods GET only$/m)
+    t.match(out, /^scopes {4}DENY {2}needs all of: courses:write {3}token has: courses:read$/m)
+    t.ok(
+      out.endsWith(`\n403 insufficient_scope
+  The access token lacks courses:write. Ask for a token with: courses:write.
+  WWW-Authenticate: Bearer error="insufficient_scope", error_description="The access token lacks courses:write. Ask for a token with: courses:write.", scope="courses:write", resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource"
+`),
+      out,
+    )
+  },
+)
+
+t.test('explain knows what is no route, no request, and no business of policies', async (t) => {
+  for (const [args, code, text] of [
+    [['GET', '/api/nope'], 1, 'none: no policy has this path'],
+    [['GET', '/api//x'], 1, 'none: this is no request that is looked at'],
+    [['DELETE', '/api/analytics'], 1, 'none: this path takes GET, HEAD, OPTIONS'],
+    [['OPTIONS', '/api/courses'], 0, 'none: OPTIONS is answered by the gateway'],
+    [['GET', '/openapi.json'], 0, "none: this path is Scopegate's own"],
+    [['GET', '/api/courses?access_token=x'], 1, '400 invalid_request'],
+    [['GET', '/api/courses'], 0, 'allow, as anonymous'],
+    [['GET', '/api/courses', '--scope', 'courses:read'], 0, 'allow, as token'],
+  ] as const) {
+    const said = await explain(args)
+    t.equal(said.code, code, args.join(' '))
+    t.match(said.out, text, args.join(' '))
+  }
+})
+
+t.test('explain --token - reads a JWT without believing it, says so, and shows nothing of it', async (t) => {
+  const claims = {
+    iss: 'http://127.0.0.1:8080',
+    aud: 'http://127.0.0.1:8080',
+    sub: 'alice',
+    scope: 'courses:write',
+    exp: 4_102_444_800,
+  }
+  const token = jwt(claims)
+  const args = ['PATCH', '/api/courses/42', '--token', '-']
+  for (const typed of [token, `Bearer ${token}\n`]) {
+    const { code, out, err } = await explain(args, { typed })
+    t.equal(code, 0)
+    t.match(out, 'subject alice')
+    t.equal(err, 'scopegate: the signature of the token was not checked; its claims are taken as they are\n')
+    for (const part of token.split('.')) t.notOk(`${out}${err}`.includes(part))
+  }
+  // Nothing is made up for a real token.
+  t.match(await explain(args, { typed: jwt({ ...claims, aud: undefined }) }), {
+    code: 1,
+    out: /wrong_audience/,
+  })
+  t.match(await explain(args, { typed: jwt({ ...claims, exp: 1 }) }), { code: 1, out: /401 invalid_token/ })
+  for (const typed of [
+    'opaque-secret-token',
+    'a.b',
+    '..',
+    `x.${Buffer.from('[]').toString('base64url')}.y`,
+    '',
+  ]) {
+    const { code, out, err } = await explain(args, { typed })
+    t.equal(code, 2, typed)
+    t.equal(out, '')
+    t.match(err, /^scopegate: /)
+    t.notMatch(err, 'secret')
+  }
+})
+
+t.test('explain refuses what makes no sense on the command line', async (t) => {
+  for (const args of [
+    ['get', '/api/courses'],
+    ['GET', '/api/courses', '--anonymous', '--scope', 'x'],
+    ['GET', '/api/courses', '--claim', 'sub'],
+    ['GET', '/api/courses', '--claim', 'scope=4'],
+    ['GET', '/api/courses', '--header', 'x'],
+    ['GET', '/api/courses', '--header', 'Authorization=Bearer x'],
+    ['GET', '/api/courses', '--token', 'eyJ'],
+    ['GET', '/api/courses', '--url', 'http://127.0.0.1:9', '--config', '.'],
+  ]) {
+    const { code, out, err } = await explain(args)
+    t.equal(code, 2, args.join(' '))
+    t.equal(out, '')
+    t.match(err, /See: scopegate explain --help\n$/)
+  }
+  for (const url of ['http://127.0.0.1:9', 'nowhere', 'file:///etc/passwd']) {
+    const { code, err } = await explain(['GET', '/', '--url', url])
+    t.equal(code, 1)
+    t.match(err, `scopegate: ${url} did not tell its policies: `)
+  }
+})
+
+t.test('explain --json holds the decision, the route and the answer', async (t) => {
+  const { code, out } = await explain([
+    'PATCH',
+    '/api/courses/42',
+    '--scope',
+    'courses:read',
+    '--claim',
+    'sub=alice',
+    '--json',
+  ])
+  t.equal(code, 1)
+  t.match(JSON.parse(out), {
+    request: { method: 'PATCH', target: '/api/courses/42', path: '/api/courses/42' },
+    decision: 'deny',
+    as: null,
+    resource: 'http://127.0.0.1:8080',
+    route: { name: 'courses/change-course', owner: 'team-learning', source: { column: 5 } },
+    params: { id: '42' },
+    token: { held: true, fault: null, subject: 'alice', client: 'some-client', scopes: ['courses:read'] },
+    scopes: { held: false, missing: ['courses:write'] },
+    upstream: null,
+    answer: { status: 403, error: 'insufficient_scope', challenge: /^Bearer error="insufficient_scope"/ },
+  })
+})
