@@ -18,6 +18,8 @@ export type SqliteRevocations = RevocationLog & {
 
 /** Other processes on the file are noticed within this. Milliseconds. */
 const LOOK_EVERY_MS = 100
+/** After so many in a row nobody is told any more that nothing was revoked. */
+const MOST_FAILURES = 20
 const MOST_AT_ONCE = 1_000
 /** Beyond these the oldest go: who has not read them yet starts anew. */
 const MOST_REVOCATIONS = 100_000
@@ -42,6 +44,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   const followers = new Set<{ readonly listener: RevocationListener; at: number }>()
   let timer: NodeJS.Timeout | undefined
   let seenVersion: SQLOutputValue | undefined
+  let failures = 0
 
   const newestId = (): number => Number(newest.get()?.['seq'] ?? 0)
   const read = (id: number, limit: number): LoggedRevocation[] =>
@@ -58,9 +61,11 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   function tellAll(): void {
     const last = newestId()
     for (const follower of followers) {
-      if (follower.at >= last) continue
-      if (last - follower.at > MOST_AT_ONCE) follower.listener.missed()
-      else follower.listener.revoked(read(follower.at, MOST_AT_ONCE))
+      if (follower.at === last) continue
+      const told = last - follower.at > MOST_AT_ONCE ? [] : read(follower.at, MOST_AT_ONCE)
+      if (told.length > 0) follower.listener.revoked(told)
+      // Also when the file has become an older one.
+      if (told.length !== last - follower.at) follower.listener.missed()
       follower.at = last
     }
   }
@@ -71,8 +76,11 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       if (version === seenVersion) return
       tellAll()
       seenVersion = version
+      failures = 0
     } catch {
       // Locked or failing: requests say so. The next look finds what this one missed.
+      failures += 1
+      if (failures === MOST_FAILURES) for (const { listener } of followers) listener.lost()
     }
   }
 
@@ -84,7 +92,9 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
         if (Number.isNaN(at) || id !== idOf(at)) return undefined
         const last = newestId()
         const first = Number(oldest.get()?.['id'] ?? last + 1)
-        return at < first - 1 || last - at > limit ? undefined : read(at, limit)
+        if (at < first - 1 || last - at > limit) return undefined
+        const missed = read(at, limit)
+        return missed.length < last - at ? undefined : missed
       }),
     follow: async (listener) => {
       const follower = { listener, at: newestId() }

@@ -117,7 +117,14 @@ t.test('who comes back with the last id gets what it missed, in order, and no mo
 })
 
 t.test('an id that is not known is told to forget everything', async (t) => {
-  for (const lastEventId of ['0123456789abcdef.1', 'junk', `${'9'.repeat(16)}.${'9'.repeat(15)}`, '-']) {
+  for (const lastEventId of [
+    '0123456789abcdef.1',
+    'junk',
+    "1' or '1'='1",
+    'A'.repeat(8_000),
+    `${'9'.repeat(16)}.${'9'.repeat(15)}`,
+    '-',
+  ]) {
     const events = await listenForRevocations(t, { ...gateway, lastEventId })
     t.match(await events.next(), { event: 'ready', data: { resumed: false } }, lastEventId)
     t.match(await events.next(), { event: 'reset' }, lastEventId)

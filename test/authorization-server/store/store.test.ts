@@ -351,6 +351,36 @@ t.test('SQLite: sweep() forgets revocations that no token can outlive, and knows
   t.not(next, last, 'a number never comes twice')
 })
 
+t.test(
+  'SQLite: a line that nobody can read, a log that got shorter, one that cannot be read: told of',
+  async (t) => {
+    const file = join(t.testdir(), 'broken.sqlite')
+    const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+    const told: string[] = []
+    const from = await revokeOne(store, 'a')
+    await store.revocations.follow({
+      revoked: (logged) => void told.push(...logged.map(() => 'revoked')),
+      missed: () => void told.push('missed'),
+      lost: () => void told.push('lost'),
+    })
+    const database = new DatabaseSync(file)
+    database.exec("insert into revocations (revoked_at, payload) values (1000, 'junk')")
+    await until('told', async () => told.length === 1)
+    t.equal(await store.revocations.readAfter(from, 10), undefined)
+    await revokeOne(store, 'b')
+    t.same(told, ['missed', 'revoked'])
+    database.exec('delete from revocations where id > 1; update sqlite_sequence set seq = 1')
+    await until('told', async () => told.length === 3)
+    database.exec(
+      "alter table revocations rename to away; update sqlite_sequence set name = 'revocations', seq = 9",
+    )
+    database.close()
+    await until('lost', async () => told.length === 4)
+    t.same(told.slice(2), ['missed', 'lost'])
+    await store.close()
+  },
+)
+
 t.test('SQLite: who heard what a restored backup knows nothing of is not told to go on', async (t) => {
   const [file, backup] = ['lived.sqlite', 'backup.sqlite'].map((name) => join(t.testdir(), name)) as [
     string,
