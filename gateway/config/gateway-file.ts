@@ -181,7 +181,7 @@ export const GatewayFile = Type.Object(
           body: Type.Optional(ByteSizeText('largest request body')),
           headers: Type.Optional(ByteSizeText('largest request head')),
           target: Type.Optional(ByteSizeText('longest path with query')),
-          token: Type.Optional(ByteSizeText('longest Authorization header')),
+          token: Type.Optional(ByteSizeText('longest Authorization header; no token above 8KiB is taken')),
           connections: Type.Optional(
             Type.Integer({ description: 'client connections at once', minimum: 1, maximum: 1_000_000 }),
           ),

@@ -24,6 +24,7 @@ async function listen(
 ) {
   const heard: (Revocation & { readonly from: string | undefined })[] = []
   const seen = { missed: 0 }
+  const clock = { aheadMs: 0 }
   const { stream, redis } = options
   const channels = await openRevocationChannels({
     issuers: [
@@ -42,11 +43,11 @@ async function listen(
     },
     logger: pino({ enabled: false }),
     random: () => 0,
-    tickMs: () => performance.now(),
+    tickMs: () => performance.now() + clock.aheadMs,
     nowSeconds: () => Date.now() / 1_000,
   })
   t.teardown(() => channels.close())
-  return { channels, heard, seen }
+  return { channels, heard, seen, clock }
 }
 
 async function aRedis(t: Test) {
@@ -93,6 +94,25 @@ t.test('until Redis has answered, every issuer may be publishing there', async (
 
   const without = await listen(t, {})
   t.equal(without.channels.expects(ISSUER), false, 'no Redis, no stream: nothing is promised')
+})
+
+t.test('a process that was stopped believes nothing that it has not heard since', async (t) => {
+  const source = await startRevocationSource(t)
+  const stream = await listen(t, { stream: source.url })
+  await until('heard', async () => stream.channels.hears(ISSUER))
+  stream.clock.aheadMs = 16_000
+  t.equal(stream.channels.hears(ISSUER), false, 'no comment for three times as long as one takes')
+  t.equal(stream.channels.expects(ISSUER), true)
+  source.send('other', '{}')
+  await until('heard again', async () => stream.channels.hears(ISSUER))
+
+  const { url, redis } = await aRedis(t)
+  await redis.set(publisherKey(ISSUER), '1')
+  const there = await listen(t, { redis: url })
+  await until('heard', async () => there.channels.hears(ISSUER))
+  there.clock.aheadMs = 4_000
+  t.equal(there.channels.hears(ISSUER), false)
+  await until('heard again', async () => there.channels.hears(ISSUER))
 })
 
 t.test('what nobody can read, or is of nobody, makes everything forgotten', async (t) => {
