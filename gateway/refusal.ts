@@ -66,6 +66,8 @@ export type Refusal =
       readonly needed: readonly string[]
       readonly missing: readonly string[]
     }
+  /** A condition of the policy on the token's claims does not hold; `condition` says which, for the log alone. */
+  | { readonly refused: 'condition_failed'; readonly condition: string }
   /** More requests than the route allows for this caller. */
   | { readonly refused: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }

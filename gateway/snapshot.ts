@@ -7,7 +7,7 @@ import { compileRateLimit } from './limits/rate-limit.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/route-meter.ts'
 import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
-import { compileRoute } from './routes/compile-policies.ts'
+import { claimNamesOf, compileRoute } from './routes/compile-policies.ts'
 import type { HeaderSource } from './routes/find-header.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
 import { isReservedPath } from './routes/reserved-paths.ts'
@@ -105,6 +105,7 @@ function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
 }
 
 function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
+  const names = claimNamesOf(options.policyRoutes)
   const routes: Route[] = []
   for (const policy of options.policyRoutes) {
     if (routes.length % STEP_ROUTES === 0) yield
@@ -112,7 +113,7 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
     routes.push({
       kind: 'api',
       ...common(options, policy.name, policy.methods, policy.path, upstream),
-      ...compileRoute(policy, options),
+      ...compileRoute(policy, { ...options, names }),
       upstream,
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,

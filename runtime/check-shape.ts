@@ -33,6 +33,7 @@ export function compileShape(
     allErrors: true,
     verbose: true,
     strict: true,
+    strictRequired: false, // a choice of keys names those of the map that it is in
     allowUnionTypes: true,
     ownProperties: true,
   })
@@ -70,8 +71,22 @@ export function compileShape(
 
 /** A union that fails repeats the failures of each branch; those of the branch that was meant stay, the frame goes. */
 function mostTelling(errors: readonly ErrorObject[]): readonly ErrorObject[] {
-  const inner = errors.filter((one) => !/^(anyOf|oneOf|if)$/.test(one.keyword))
+  const inner = errors.filter((one) =>
+    isChoiceOfKeys(one)
+      ? one.keyword === 'oneOf' && isMap(one.data)
+      : !/^(anyOf|oneOf|if)$/.test(one.keyword),
+  )
   return inner.length === 0 ? errors : inner
+}
+
+function isMap(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether it is about a map that has to have exactly one of several keys. */
+function isChoiceOfKeys({ keyword, schemaPath, schema }: ErrorObject): boolean {
+  if (keyword === 'required') return /\/oneOf\/\d+\/required$/.test(schemaPath)
+  return keyword === 'oneOf' && Array.isArray(schema) && schema.every((one) => 'required' in one)
 }
 
 /** A misspelt key that has to be there is missing too: one slip, one message. */
@@ -83,9 +98,15 @@ function withoutEchoes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
     if (meant !== undefined) misspelt.add(`${error.instancePath} ${meant.key}`)
   }
   return errors.filter(
-    ({ keyword, instancePath, params }) =>
-      keyword !== 'required' || !misspelt.has(`${instancePath} ${params['missingProperty']}`),
+    ({ keyword, instancePath, params, schema }) =>
+      (keyword !== 'required' || !misspelt.has(`${instancePath} ${params['missingProperty']}`)) &&
+      (keyword !== 'oneOf' || !choices(schema).some((key) => misspelt.has(`${instancePath} ${key}`))),
   )
+}
+
+/** The keys of which there has to be one. */
+function choices(branches: unknown): readonly string[] {
+  return Array.isArray(branches) ? branches.flatMap(({ required }) => required ?? []) : []
 }
 
 /** The key that somebody meant, and what to write. */

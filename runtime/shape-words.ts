@@ -62,6 +62,15 @@ export function explainViolation({ error, path, value }: Violation): Explanation
     case 'minProperties':
     case 'minLength':
       return { number: '106', message: `${pathText(path)} is empty` }
+    case 'oneOf': {
+      const keys = (error.schema as readonly { readonly required: readonly string[] }[]).flatMap(
+        ({ required }) => required,
+      )
+      return {
+        number: '106',
+        message: `${pathText(path)} has to have one of ${keys.join(', ')}, and only one`,
+      }
+    }
     case 'minimum':
       return { number: '106', message: `${pathText(path)} has to be at least ${params['limit']}` }
     case 'maximum':

@@ -1,4 +1,5 @@
 import type { Confirmation } from './confirmation.ts'
+import type { NamedClaims } from './named-claims.ts'
 
 /**
  * Who is calling, as an issuer vouched for it: claims only, never a decision.
@@ -26,6 +27,8 @@ export type Caller = {
   readonly tokenId: string | undefined
   /** What the token is bound to; undefined for one that whoever holds it may send. */
   readonly confirmation: Confirmation | undefined
+  /** What the token says in the claims that policies name. */
+  readonly claims: NamedClaims
   /** The identity headers for the upstream: name, value, name, value. */
   readonly identityHeaders: readonly string[]
 }

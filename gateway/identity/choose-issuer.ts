@@ -1,15 +1,16 @@
 import type { Answer } from './answer.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
+import type { ClaimNames } from './named-claims.ts'
 import type { Verdict } from './verdict.ts'
 
 /** How a token is checked: a verdict that needs nobody, or whom to ask. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly verdict: Verdict }
   /** By its signature. */
-  | { readonly kind: 'jwt'; ask(): Promise<Answer> }
+  | { readonly kind: 'jwt'; ask(sinceClearMs: number, names: ClaimNames): Promise<Answer> }
   /** At the issuer. */
-  | { readonly kind: 'opaque'; ask(sinceClearMs: number): Promise<Answer> }
+  | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<Answer> }
 
 const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
 const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
@@ -23,31 +24,30 @@ export function chooseIssuer(token: string, issuers: readonly Issuer[]): TokenCh
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
     const asked = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
-    return asked.length === 0
-      ? NOBODYS
-      : { kind: 'opaque', ask: (sinceClearMs) => askInTurn(token, sinceClearMs, asked) }
+    return asked.length === 0 ? NOBODYS : { kind: 'opaque', ask: (...how) => askInTurn(token, how, asked) }
   }
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
   if (issuer === undefined) return NOBODYS
   const { verify, introspect } = issuer
   if (verify !== undefined)
-    return { kind: 'jwt', ask: async () => ({ verdict: await verify(jwt), ageMs: 0, ttlMs: Infinity }) }
-  return introspect === undefined
-    ? NOBODYS
-    : { kind: 'opaque', ask: (sinceClearMs) => introspect(token, sinceClearMs) }
+    return {
+      kind: 'jwt',
+      ask: async (_, names) => ({ verdict: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
+    }
+  return introspect === undefined ? NOBODYS : { kind: 'opaque', ask: (...how) => introspect(token, ...how) }
 }
 
 /** The first issuer that knows the token; a failure counts only when no other one does. */
 async function askInTurn(
   token: string,
-  sinceClearMs: number,
-  asked: readonly ((token: string, sinceClearMs: number) => Promise<Answer>)[],
+  how: readonly [sinceClearMs: number, names: ClaimNames],
+  asked: readonly NonNullable<Issuer['introspect']>[],
 ): Promise<Answer> {
   let failure: unknown
   let last: Answer | undefined
   for (const introspect of asked) {
     try {
-      const answer = await introspect(token, sinceClearMs)
+      const answer = await introspect(token, ...how)
       if (answer.verdict.active) return answer
       // `inactive` says that this issuer does not know it; any other fault says more.
       if (last === undefined || isUnknown(last.verdict)) last = answer

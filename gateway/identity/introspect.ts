@@ -6,6 +6,7 @@ import {
   type QuestionIssuerOptions,
   questionIssuer,
 } from './introspection/question-issuer.ts'
+import { type ClaimNames, type NamedClaims, NO_NAMES, readNamedClaims } from './named-claims.ts'
 import { keptClaims, readIntrospection } from './read-introspection.ts'
 import { createScopeSets } from './scope-sets.ts'
 import { createSharedAnswers, type SharedResult } from './shared/shared-answers.ts'
@@ -42,9 +43,10 @@ export type Introspector = Pick<IssuerQuestions, 'load' | 'trouble' | 'close'> &
   /**
    * What the issuer says, or said to any gateway of late.
    * @param sinceClearMs how long ago everything was forgotten here; unless given, never.
+   * @param names which claims policies name; unless given, none.
    * @throws {UnverifiableError} by the promise, when the issuer does not say.
    */
-  introspect(token: string, sinceClearMs?: number): Promise<Answer>
+  introspect(token: string, sinceClearMs?: number, names?: ClaimNames): Promise<Answer>
 }
 
 /**
@@ -55,8 +57,8 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
   const { issuer, ttlMs, shared, nowMs, tickMs } = options
   const questions = questionIssuer(options)
   const scopes = createScopeSets()
-  const read = (response: unknown): Verdict =>
-    readIntrospection(response, { issuer, nowSeconds: nowMs() / 1_000, scopes })
+  const read = (response: unknown, claims: NamedClaims): Verdict =>
+    readIntrospection(response, { issuer, nowSeconds: nowMs() / 1_000, scopes, claims })
   const known =
     shared === undefined
       ? undefined
@@ -73,15 +75,16 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
         })
 
   return {
-    async introspect(token, sinceClearMs = Number.POSITIVE_INFINITY) {
+    async introspect(token, sinceClearMs = Number.POSITIVE_INFINITY, names = NO_NAMES) {
       if (known !== undefined) {
-        const found = await known.find(token, sinceClearMs)
+        const found = await known.find(token, sinceClearMs, names)
         if (found !== undefined) return found
       }
       const startedMs = tickMs()
       const response = await questions.ask(token)
-      const verdict = read(response)
-      known?.keep(token, keptClaims(response), verdict, startedMs)
+      const claims = readNamedClaims(membersOf(response), names)
+      const verdict = read(response, claims)
+      known?.keep(token, { response: keptClaims(response), claims }, verdict, startedMs)
       return { verdict, ageMs: 0, ttlMs }
     },
     load: questions.load,
@@ -90,4 +93,8 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
     },
     close: questions.close,
   }
+}
+
+function membersOf(response: unknown): ReadonlyMap<string, unknown> {
+  return new Map(Object.entries(response ?? {}))
 }

@@ -1,5 +1,6 @@
 import type { Answer } from './answer.ts'
 import type { CompactJwt } from './jwt/compact-jwt.ts'
+import type { ClaimNames } from './named-claims.ts'
 import type { Verdict } from './verdict.ts'
 
 /** Who issues tokens, and the ways there are to know whether one is good. */
@@ -8,13 +9,15 @@ export type Issuer = {
   readonly issuer: string
   /** Names its configuration in cache keys: what was found out under another one does not count. No line breaks. */
   readonly id: string
-  /** Checks a JWT that names this issuer. Undefined: its tokens are always asked about. */
-  readonly verify: ((jwt: CompactJwt) => Promise<Verdict>) | undefined
+  /** Checks a JWT that names this issuer; `names` are the claims that policies name. Undefined: its tokens are always asked about. */
+  readonly verify: ((jwt: CompactJwt, names: ClaimNames) => Promise<Verdict>) | undefined
   /**
    * Asks the issuer about a token, or takes what another gateway was told; `sinceClearMs` is how long ago everything was
    * forgotten here. Undefined: it answers no such questions.
    */
-  readonly introspect: ((token: string, sinceClearMs: number) => Promise<Answer>) | undefined
+  readonly introspect:
+    | ((token: string, sinceClearMs: number, names: ClaimNames) => Promise<Answer>)
+    | undefined
   /** Whether its tokens can be checked. What it lacks, it goes on fetching. */
   readonly ready: boolean
   close(): Promise<void>

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller } from './caller.ts'
 import type { Confirmation } from './confirmation.ts'
+import type { NamedClaims } from './named-claims.ts'
 import type { GrantedScopes } from './scope-sets.ts'
 
 /** What an issuer said about a token, wherever it stood; each value already found to be of its type. */
@@ -18,6 +19,7 @@ export type TokenFacts = {
   readonly tokenId: unknown
   readonly grant: string | undefined
   readonly confirmation: Confirmation | undefined
+  readonly claims: NamedClaims
 }
 
 // What a header field value may hold: visible ASCII, spaces inside. RFC 9110 section 5.5.
@@ -39,6 +41,7 @@ export function makeCaller(facts: TokenFacts): Caller {
     tokenId: typeof tokenId === 'string' ? hash('sha256', `${issuer}\n${tokenId}`, 'base64url') : undefined,
     grant: facts.grant,
     confirmation: facts.confirmation,
+    claims: facts.claims,
     identityHeaders: identityHeaders({ subject, clientId, scope: granted.text, issuer }),
   })
 }

@@ -78,7 +78,7 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
     verify:
       opened === undefined || rules === undefined
         ? undefined
-        : (token) => verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }),
+        : (token, names) => verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names),
     introspect: introspector?.introspect,
     get ready() {
       return opened?.keys.ready ?? true

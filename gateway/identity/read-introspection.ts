@@ -1,6 +1,7 @@
 import { readConfirmation } from './confirmation.ts'
 import { IntrospectionError } from './introspection-error.ts'
 import { isHeaderSafe, makeCaller } from './make-caller.ts'
+import { type NamedClaims, NO_CLAIMS } from './named-claims.ts'
 import type { GrantedScopes } from './scope-sets.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -9,6 +10,8 @@ export type ReadIntrospectionOptions = {
   readonly issuer: string
   readonly nowSeconds: number
   readonly scopes: (scope: string) => GrantedScopes | undefined
+  /** What it says in the claims that policies name; unless given, they name none. */
+  readonly claims?: NamedClaims
 }
 
 /** Clocks of issuer and gateway may differ by this much before `nbf` is believed over `active`. Seconds. */
@@ -71,6 +74,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
       tokenId: claims.get('jti'),
       grant: typeof grant === 'string' ? grant : undefined,
       confirmation,
+      claims: options.claims ?? NO_CLAIMS,
     }),
   }
 }

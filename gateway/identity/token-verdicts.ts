@@ -2,6 +2,7 @@ import type { Revocation } from '../../oauth/revocation.ts'
 import type { Caller } from './caller.ts'
 import { chooseIssuer, type TokenCheck } from './choose-issuer.ts'
 import type { Issuer } from './issuer.ts'
+import { type ClaimNames, knowsClaims, NO_CLAIMS_WANTED, type WantedClaims } from './named-claims.ts'
 import { createRevokedTokens } from './revoked-tokens.ts'
 import { tokenKey } from './token-key.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
@@ -26,9 +27,10 @@ export type TokenVerdicts = {
    * A known verdict at once, else a promise of one. Parallel calls with one token share one question.
    * @param issuers whose tokens are good where this one was sent, by name and in the order in which they are asked; the same
    * array each time. What a token means depends on all of them, so all of them name it in cache keys.
+   * @param wanted which claims count; unless given, none. A verdict that leaves open one that is needed is not taken.
    * @throws {UnverifiableError} by the promise, when nobody can say.
    */
-  verdictOf(token: string, issuers: readonly string[]): Verdict | Promise<Verdict>
+  verdictOf(token: string, issuers: readonly string[], wanted?: WantedClaims): Verdict | Promise<Verdict>
   /**
    * Refuses what was revoked from now on, tokens being asked about right now included.
    * @param issuer whom the message is from, where it names none.
@@ -46,6 +48,10 @@ type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 
 const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
+
+function isEnough(verdict: Verdict, needed: ClaimNames): boolean {
+  return needed.length === 0 || !verdict.active || knowsClaims(verdict.caller.claims, needed)
+}
 
 /** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
 export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
@@ -75,10 +81,10 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
     flights.clear()
   }
 
-  async function ask(key: string, kind: TokenKind, check: AskedCheck): Promise<Verdict> {
+  async function ask(key: string, kind: TokenKind, check: AskedCheck, names: ClaimNames): Promise<Verdict> {
     const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
-    const answer = await check.ask(at.tickMs - clearedAtMs)
+    const answer = await check.ask(at.tickMs - clearedAtMs, names)
     const { verdict } = answer
     // The answer may have been given before the revocation that has reached us since; a signature knows of none.
     if (verdict.active && revoked.has(verdict.caller)) return REVOKED
@@ -87,24 +93,26 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
   }
 
   return {
-    verdictOf(token, names) {
-      const { issuers, id } = issuerSet(names)
+    verdictOf(token, of, { needed, names } = NO_CLAIMS_WANTED) {
+      const { issuers, id } = issuerSet(of)
       const key = tokenKey(id, token)
       const known = cache.get(key, tickMs())
-      if (known !== undefined) {
+      if (known !== undefined && isEnough(known, needed)) {
         options.observe.hit(tokenKind(token))
         return known.active && revoked.has(known.caller) ? REVOKED : known
       }
       const kind = tokenKind(token)
       options.observe.miss(kind)
-      const shared = flights.get(key)
+      // Who looks at other claims asks for itself: policies have just changed.
+      const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
+      const shared = flights.get(flightKey)
       if (shared !== undefined) return shared
       const check = chooseIssuer(token, issuers)
       if (check.kind === 'known') return check.verdict
-      const flight = ask(key, kind, check).finally(() => {
-        if (flights.get(key) === flight) flights.delete(key)
+      const flight = ask(key, kind, check, names).finally(() => {
+        if (flights.get(flightKey) === flight) flights.delete(flightKey)
       })
-      flights.set(key, flight)
+      flights.set(flightKey, flight)
       return flight
     },
     revoke(revocation, issuer) {

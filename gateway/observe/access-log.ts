@@ -21,6 +21,8 @@ export type AccessEntry = {
   readonly decision: Decision | undefined
   readonly caller: Caller | undefined
   readonly scopesMissing: readonly string[]
+  /** The condition of the policy that does not hold. */
+  readonly condition: string | undefined
   /** Requests that the caller has left on a route with a rate limit; undefined on others. */
   readonly rateLimitRemaining: number | undefined
   /** Of a WebSocket, when it is over. Bytes are those of frames. */
@@ -100,6 +102,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
         held += `,"websocket.close_code":${entry.session.code},"websocket.bytes_from_client":${entry.session.fromClient},"websocket.bytes_from_upstream":${entry.session.fromUpstream}`
       if (entry.scopesMissing.length > 0)
         held += `,"auth.scopes_missing":${JSON.stringify(entry.scopesMissing)}`
+      if (entry.condition !== undefined) held += field('auth.condition', entry.condition)
       if (entry.rateLimitRemaining !== undefined)
         held += `,"rate_limit.remaining":${entry.rateLimitRemaining}`
       held += `${field('error.type', entry.errorType)}}\n`

@@ -10,6 +10,7 @@ export type Decision = {
     | 'expired'
     | 'wrong_audience'
     | 'insufficient_scope'
+    | 'condition'
     | 'rate_limited'
     | 'unverifiable'
 }

@@ -28,6 +28,7 @@ export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry 
     caller: undefined,
     rateLimitRemaining: undefined,
     scopesMissing: [],
+    condition: undefined,
     session: undefined,
     errorType: unread.refused,
   }

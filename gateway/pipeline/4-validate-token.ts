@@ -1,4 +1,5 @@
 import type { Caller } from '../identity/caller.ts'
+import type { WantedClaims } from '../identity/named-claims.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import { UnverifiableError } from '../identity/unverifiable-error.ts'
 import type { Verdict } from '../identity/verdict.ts'
@@ -7,6 +8,8 @@ import type { Refusal } from '../refusal.ts'
 /** Who knows about tokens. */
 export type ValidateTokenOptions = {
   readonly verdicts: TokenVerdicts
+  /** Which claims of the token count. */
+  readonly wanted: WantedClaims
   /** Told why nobody could say; the caller learns only that. */
   readonly onFailure: (error: UnverifiableError) => void
 }
@@ -23,7 +26,7 @@ export function validateToken(
   issuers: readonly string[],
   options: ValidateTokenOptions,
 ): Caller | Refusal | Promise<Caller | Refusal> {
-  const verdict = options.verdicts.verdictOf(token, issuers)
+  const verdict = options.verdicts.verdictOf(token, issuers, options.wanted)
   return verdict instanceof Promise ? awaitVerdict(verdict, options) : readVerdict(verdict)
 }
 

@@ -4,7 +4,7 @@ import { type AccessRequest, type AccessRule, checkAccess } from '../routes/chec
 
 /**
  * Stage 5: may this caller do this?
- * @returns undefined to allow; else `token_missing`, `token_invalid` or `scope_missing`.
+ * @returns undefined to allow; else `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
  */
 export function decide(
   request: AccessRequest,

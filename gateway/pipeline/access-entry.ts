@@ -25,6 +25,7 @@ export function accessEntry(served: Served, status: number, nowMs: number): Acce
     caller: served.caller,
     rateLimitRemaining: served.rate?.remaining,
     scopesMissing: refusal?.refused === 'scope_missing' ? refusal.missing : NO_SCOPES,
+    condition: refusal?.refused === 'condition_failed' ? refusal.condition : undefined,
     session,
     errorType: session === undefined ? errorType(served) : undefined,
   }

@@ -19,6 +19,8 @@ export function decisionOf(refusal: Refusal): Decision | undefined {
       return DENIED.unverifiable
     case 'scope_missing':
       return DENIED.insufficientScope
+    case 'condition_failed':
+      return DENIED.condition
     case 'rate_limited':
       return DENIED.rateLimited
     default:
@@ -31,6 +33,7 @@ const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
 const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
 const DENIED = {
   anonymous: { decision: 'deny', reason: 'anonymous' },
+  condition: { decision: 'deny', reason: 'condition' },
   expired: { decision: 'deny', reason: 'expired' },
   insufficientScope: { decision: 'deny', reason: 'insufficient_scope' },
   invalidProof: { decision: 'deny', reason: 'invalid_proof' },

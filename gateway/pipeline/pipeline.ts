@@ -29,6 +29,7 @@ import type { PipelineOptions } from './pipeline-options.ts'
 import { proveHolder } from './prove-holder.ts'
 import { createReceiver } from './receive-request.ts'
 import { createRequestBooks } from './request-books.ts'
+import { requestValues } from './request-values.ts'
 import { endBeforeBody } from './send-answer.ts'
 import type { Served } from './served.ts'
 import { enterSession, refuseHandshake, startSession, type WebsocketOpening } from './start-session.ts'
@@ -140,6 +141,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     served.credential = credentials.kind
     const caller = validateToken(credentials.token, served.resource.issuers, {
       verdicts,
+      wanted: route.claims,
       onFailure: (error) => options.report('introspection_failed', served.requestId, error),
     })
     if (!(caller instanceof Promise)) {
@@ -193,18 +195,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function decideApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
     const { caller } = served
-    const refusal = decideOn(served, caller, route)
+    const refusal = decideOn(served, caller, route, canonical)
     if (refusal !== undefined) return refuse(served, refusal)
     served.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
     send(served, route, canonical)
   }
 
   function decideOn(
-    { resource, proven }: Served,
+    { resource, proven, params }: Served,
     caller: Caller | undefined,
     route: ApiRoute,
+    canonical: CanonicalRequest,
   ): Refusal | undefined {
-    return decide({ nowSeconds: nowMs() / 1_000, resource, proven }, caller, route.access)
+    const values = route.access.when.length === 0 ? undefined : requestValues(params, canonical)
+    return decide({ nowSeconds: nowMs() / 1_000, resource, proven, values }, caller, route.access)
   }
 
   function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
@@ -268,7 +272,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const place = enterSession(served, tunnel, options.sessions)
       if ('refused' in place) return refuse(served, place)
       response.once('close', place.leave)
-      onUpgrade = (answer, socket) => openSession(served, route, { tunnel, place, answer, socket })
+      onUpgrade = (answer, socket) => openSession(served, route, canonical, { tunnel, place, answer, socket })
     }
     served.forwarded = forwardRequest({
       upstream,
@@ -310,7 +314,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   /** The upstream agrees: only now is the client told, and what it sends passed on. */
-  function openSession(served: Served, route: ApiRoute, opening: WebsocketOpening): void {
+  function openSession(
+    served: Served,
+    route: ApiRoute,
+    canonical: CanonicalRequest,
+    opening: WebsocketOpening,
+  ): void {
     const { response, caller, token } = served
     const { place, answer } = opening
     const refusal = refuseHandshake(served.request, opening)
@@ -342,10 +351,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       },
     })
     books.becameSession(served)
-    const mayStay = (now: Caller): boolean => decideOn(served, now, route) === undefined
+    const mayStay = (now: Caller): boolean => decideOn(served, now, route, canonical) === undefined
     const { issuers } = served.resource
     const identity =
-      caller === undefined || token === undefined ? undefined : { token, issuers, caller, mayStay }
+      caller === undefined || token === undefined
+        ? undefined
+        : { token, issuers, wanted: route.claims, caller, mayStay }
     place.opened({ session, identity })
   }
 

@@ -37,6 +37,11 @@ const FIXED = {
     description: 'The request did not arrive in time.',
   },
   body_timed_out: { status: 408, error: 'invalid_request', description: 'The body did not arrive in time.' },
+  condition_failed: {
+    status: 403,
+    error: 'access_denied',
+    description: 'The access token is good, and does not give access to this.',
+  },
   route_unknown: { status: 404, error: 'not_found', description: 'There is nothing at this address.' },
   upstream_unreachable: {
     status: 502,
@@ -67,6 +72,7 @@ export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
   switch (refusal.refused) {
     case 'request_timed_out':
     case 'body_timed_out':
+    case 'condition_failed':
     case 'route_unknown':
     case 'upstream_unreachable':
     case 'upstream_broken':

@@ -2,7 +2,9 @@ import type { Caller } from '../identity/caller.ts'
 import { checkConfirmation } from '../identity/check-confirmation.ts'
 import { NOTHING_PROVEN, type Proven } from '../identity/proven.ts'
 import type { Refusal, TokenFault } from '../refusal.ts'
+import type { CompiledCondition } from './compile-condition.ts'
 import type { AnonymousRule } from './policy-route.ts'
+import type { RequestValues } from './request-values.ts'
 import type { Resource } from './resource.ts'
 import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 
@@ -13,17 +15,25 @@ export type AccessRequest = {
   readonly resource: Pick<Resource, 'identifier' | 'issuers'>
   /** What else the request shows; undefined: a Bearer token, and no certificate. */
   readonly proven?: Proven | undefined
+  /** What conditions compare claims with; undefined: no condition on such a value holds. */
+  readonly values?: RequestValues | undefined
 }
 
 /** What a route asks of its callers. */
-export type AccessRule = { readonly anonymous: AnonymousRule; readonly scopes: ScopeCheck | undefined }
+export type AccessRule = {
+  readonly anonymous: AnonymousRule
+  readonly scopes: ScopeCheck | undefined
+  /** Every one of them has to hold. */
+  readonly when: readonly CompiledCondition[]
+}
 
 const NONE: readonly string[] = []
+const NO_VALUES: RequestValues = Object.freeze({ params: {}, query: '', header: () => undefined })
 
 /**
  * May this caller do this? The second half of a decision, the same in the server, in `explain` and in policy tests.
  * Claims come from a cache, so issuer, audience, expiry and scopes are looked at on every request.
- * @returns undefined to allow; else `token_missing`, `token_invalid` or `scope_missing`.
+ * @returns undefined to allow; else `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
  */
 export function checkAccess(
   request: AccessRequest,
@@ -36,10 +46,11 @@ export function checkAccess(
   }
   const fault = checkToken(request, caller)
   if (fault !== undefined) return { refused: 'token_invalid', fault }
-  if (rule.scopes === undefined) return undefined
-  const missing = missingScopes(caller.scopes, rule.scopes)
-  if (missing.length === 0) return undefined
-  return { refused: 'scope_missing', needed: rule.scopes.needed, missing }
+  const missing = rule.scopes === undefined ? NONE : missingScopes(caller.scopes, rule.scopes)
+  if (missing.length > 0) return { refused: 'scope_missing', needed: rule.scopes?.needed ?? NONE, missing }
+  if (rule.when.length === 0) return undefined
+  const failed = rule.when.find(({ holds }) => !holds(caller.claims, request.values ?? NO_VALUES))
+  return failed && { refused: 'condition_failed', condition: failed.text }
 }
 
 /** Whether a token is good at a path, whatever the route asks for: issuer, time, binding and audience. */

@@ -1,5 +1,7 @@
 import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import { type ClaimNames, NO_CLAIMS_WANTED, NO_NAMES, type WantedClaims } from '../identity/named-claims.ts'
 import type { AccessRule } from './check-access.ts'
+import { compileCondition } from './compile-condition.ts'
 import { compileRewrite, type Rewrite } from './compile-rewrite.ts'
 import type { HeaderSource } from './find-header.ts'
 import type { HeaderValue } from './header-rules.ts'
@@ -20,6 +22,8 @@ export type CompiledRoute = {
   readonly access: AccessRule
   /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
   readonly resourceOf: (path: string) => Resource
+  /** Which claims of a token count. */
+  readonly claims: WantedClaims
   /** undefined: the upstream is asked for the path that was matched. */
   readonly rewrite: Rewrite | undefined
   /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
@@ -32,6 +36,8 @@ export type CompiledPolicies = {
   readonly routes: readonly CompiledRoute[]
   /** `path` is canonical. What is Scopegate's own is not found. */
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute>
+  /** The claims that policies name: those that a caller's are read by. */
+  readonly claimNames: ClaimNames
   /** That of the policies. */
   readonly hash: string
 }
@@ -47,10 +53,12 @@ export function compilePolicies(
   policies: { readonly routes: readonly PolicyRoute[]; readonly hash: string },
   options: CompileOptions,
 ): CompiledPolicies {
-  const routes = policies.routes.map((policy) => compileRoute(policy, options))
+  const names = claimNamesOf(policies.routes)
+  const routes = policies.routes.map((policy) => compileRoute(policy, { ...options, names }))
   const table = buildRouteTable(routes)
   return Object.freeze({
     routes: Object.freeze(routes),
+    claimNames: names,
     hash: policies.hash,
     match(method: string, path: string, request?: HeaderSource) {
       const match = table.match(method, path, request)
@@ -59,8 +67,11 @@ export function compilePolicies(
   })
 }
 
-/** Compiles one route. */
-export function compileRoute(policy: PolicyRoute, { implication, resources }: CompileOptions): CompiledRoute {
+/** Compiles one route; `names` are the claims that all routes of the same policies name. */
+export function compileRoute(
+  policy: PolicyRoute,
+  { implication, resources, names }: CompileOptions & { readonly names: ClaimNames },
+): CompiledRoute {
   return Object.freeze({
     policy,
     methods: policy.methods,
@@ -69,7 +80,9 @@ export function compileRoute(policy: PolicyRoute, { implication, resources }: Co
     access: Object.freeze({
       anonymous: policy.anonymous,
       scopes: compileScopeCheck(policy.scopes, implication),
+      when: Object.freeze(policy.when.map(compileCondition)),
     }),
+    claims: wantedClaims(policy, names),
     resourceOf: resourceOf(policy.path, resources),
     rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
     isWide: mayCoverReserved(policy.path),
@@ -77,6 +90,17 @@ export function compileRoute(policy: PolicyRoute, { implication, resources }: Co
 }
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
+
+/** The claims that conditions name, sorted; the same array where there are none. */
+export function claimNamesOf(routes: readonly PolicyRoute[]): ClaimNames {
+  const names = new Set(routes.flatMap(({ when }) => when.map(({ claim }) => claim)))
+  return names.size === 0 ? NO_NAMES : Object.freeze([...names].toSorted())
+}
+
+function wantedClaims({ when }: PolicyRoute, names: ClaimNames): WantedClaims {
+  if (names.length === 0) return NO_CLAIMS_WANTED
+  return Object.freeze({ needed: Object.freeze(when.map(({ claim }) => claim)), names })
+}
 
 /** Most routes lie in one resource as a whole; only for the others is a path looked at. */
 function resourceOf(template: string, resources: Resources): (path: string) => Resource {

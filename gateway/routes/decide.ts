@@ -5,6 +5,7 @@ import { checkAccess } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import type { HeaderSource } from './find-header.ts'
 import { findRoute } from './find-route.ts'
+import type { RequestValues } from './request-values.ts'
 import { rewritePath } from './rewrite-path.ts'
 
 /** A request as far as policies look at it. */
@@ -55,7 +56,11 @@ export function decide(
   const isPreflight = method === 'OPTIONS' && request.header('access-control-request-method') !== undefined
   if (isPreflight) return { ...ANSWERED, route, params }
   const { nowSeconds, proven } = request
-  const refusal = checkAccess({ nowSeconds, proven, resource: route.resourceOf(path) }, caller, route.access)
+  const refusal = checkAccess(
+    { nowSeconds, proven, resource: route.resourceOf(path), values: requestValuesOf(request, params) },
+    caller,
+    route.access,
+  )
   if (refusal !== undefined) return refused(refusal, route, params)
   const upstreamPath = toUpstreamPath(request, route, params)
   if (typeof upstreamPath !== 'string') return refused(upstreamPath, route, params)
@@ -76,6 +81,14 @@ function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): D
   const isChallenge = refusal.refused === 'token_missing' && refusal.anonymous === 'challenge'
   const outcome = isChallenge ? 'challenge' : 'deny'
   return { outcome, as: undefined, route, params, refusal, upstreamPath: undefined }
+}
+
+/** What conditions may compare claims with. */
+export function requestValuesOf(
+  request: DecisionRequest,
+  params: Readonly<Record<string, string>>,
+): RequestValues {
+  return { params, query: request.query, header: (name) => request.header(name) }
 }
 
 function toUpstreamPath(

@@ -7,12 +7,14 @@ import { runAtOnce, type Steps } from '../../runtime/in-steps.ts'
 import { limitKinds } from '../../runtime/limit-kinds.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
+import { checkConditions } from './check-conditions.ts'
 import { checkHeaderMatches } from './check-header-matches.ts'
 import { checkInternalPaths } from './check-internal-paths.ts'
 import { checkReferences } from './check-references.ts'
 import { checkRewrites } from './check-rewrites.ts'
 import { checkWebsockets } from './check-websockets.ts'
 import { findConflicts } from './conflicts.ts'
+import { findContradictions } from './find-contradictions.ts'
 import { findPolicyFiles } from './find-policy-files.ts'
 import { findSameNames, type Named } from './find-same-names.ts'
 import { loadPolicyTests } from './load-policy-tests.ts'
@@ -130,6 +132,8 @@ export function checkDocument(
     ...references,
     ...diagnostics,
     ...checkHeaderMatches(document),
+    ...checkConditions(document),
+    ...findContradictions(document),
     ...checkRewrites(document),
     ...checkInternalPaths(document, options.authorizationServers ?? NONE),
     ...names,

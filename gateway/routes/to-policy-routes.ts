@@ -6,10 +6,9 @@ import type { RetryRule } from '../upstreams/retry-rule.ts'
 import type { HeaderValue } from './header-rules.ts'
 import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
+import { toConditions } from './to-conditions.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
-
-const NONE: readonly never[] = Object.freeze([])
 
 /** Turns a checked file into routes: defaults filled in, durations and sizes as numbers, frozen. */
 export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readonly PolicyRoute[] {
@@ -27,7 +26,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       scopes: toScopeRule(route),
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
-      when: NONE,
+      when: toConditions(route.when, { index, document }),
       enforce: 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(route.rateLimit ?? file.defaults?.rateLimit),

@@ -45,6 +45,7 @@ t.test('class 52: what a scope text holds is what the grammar says, and decides 
         const refusal = checkAccess({ nowSeconds: 0, resource: RESOURCE }, aCaller({ scopes: granted.set }), {
           anonymous: 'deny',
           scopes: compileScopeCheck({ all, any: [] }, NO_IMPLICATION),
+          when: [],
         })
         const missing = all.filter((scope) => !wanted.includes(scope))
         return missing.length === 0

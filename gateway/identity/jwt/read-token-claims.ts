@@ -1,5 +1,6 @@
 import { readConfirmation } from '../confirmation.ts'
 import { isHeaderSafe, makeCaller } from '../make-caller.ts'
+import { type ClaimNames, NO_NAMES, readNamedClaims } from '../named-claims.ts'
 import type { GrantedScopes } from '../scope-sets.ts'
 import type { Verdict } from '../verdict.ts'
 import type { JwtRules } from './jwt-rules.ts'
@@ -23,6 +24,8 @@ export function readTokenClaims(
   context: {
     readonly nowSeconds: number
     readonly scopes: (scope: string) => GrantedScopes | undefined
+    /** Which claims policies name; unless given, none. */
+    readonly names?: ClaimNames
   },
 ): Verdict {
   if (claims.get('iss') !== rules.issuer) return { active: false, fault: { reason: 'wrong_issuer' } }
@@ -62,6 +65,7 @@ export function readTokenClaims(
       tokenId: claims.get('jti'),
       grant: undefined,
       confirmation,
+      claims: readNamedClaims(claims, context.names ?? NO_NAMES),
     }),
   }
 }

@@ -1,4 +1,5 @@
 import type { TokenFault } from '../../refusal.ts'
+import { type ClaimNames, NO_NAMES } from '../named-claims.ts'
 import type { GrantedScopes } from '../scope-sets.ts'
 import type { Verdict } from '../verdict.ts'
 import type { CompactJwt } from './compact-jwt.ts'
@@ -18,17 +19,22 @@ export type VerifyJwtOptions = {
 /**
  * Verifies a JWT of one issuer: algorithm, type, key, signature, claims, in this order. The key is always one that was chosen
  * here, from the issuer's own set; audience is kept for whoever knows what the request asks for.
+ * @param names which claims policies name.
  * Source: RFC 9068 section 4, RFC 8725 section 3. Cost: one signature check; no request, but for a `kid` nobody has seen.
  * @throws {UnverifiableError} by the promise, when the issuer's keys are not to be had.
  */
-export async function verifyJwt(jwt: CompactJwt, options: VerifyJwtOptions): Promise<Verdict> {
-  const { rules } = options
+export async function verifyJwt(
+  jwt: CompactJwt,
+  options: VerifyJwtOptions,
+  names: ClaimNames = NO_NAMES,
+): Promise<Verdict> {
+  const { rules, scopes } = options
   if (!rules.algorithms.has(jwt.algorithm)) return refused('wrong_algorithm')
   if (!isAccessToken(jwt, rules.type)) return refused('wrong_type')
   const key = await options.keys.lookUp(jwt.keyId, jwt.algorithm)
   if (key === undefined) return refused('unknown_key')
   if (!(await isSignedBy(jwt, key))) return refused('bad_signature')
-  return readTokenClaims(jwt.claims, rules, { nowSeconds: options.nowSeconds(), scopes: options.scopes })
+  return readTokenClaims(jwt.claims, rules, { nowSeconds: options.nowSeconds(), scopes, names })
 }
 
 function refused(

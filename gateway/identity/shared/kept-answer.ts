@@ -1,4 +1,5 @@
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
+import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../named-claims.ts'
 
 /** What gateways tell each other about a token: the claims as the issuer gave them, and how old they are. */
 export type KeptAnswer = {
@@ -8,10 +9,14 @@ export type KeptAnswer = {
   readonly lifetimeMs: number
   /** The introspection response, as far as the gateway reads it. */
   readonly response: Readonly<Record<string, unknown>>
+  /** The claims that policies name where it was asked. Others may name other ones. */
+  readonly claims: NamedClaims
 }
 
 export function writeKeptAnswer(answer: KeptAnswer): string {
-  return JSON.stringify(answer)
+  // What was looked for and not found is null.
+  const claims = Array.from(answer.claims, ([name, value]) => [name, value ?? null])
+  return JSON.stringify({ ...answer, claims: Object.fromEntries(claims) })
 }
 
 /** @returns undefined when the text is none, whoever wrote it. */
@@ -23,7 +28,15 @@ export function readKeptAnswer(text: string): KeptAnswer | undefined {
   const response = members.get('response')
   if (typeof askedAtMs !== 'number' || typeof lifetimeMs !== 'number') return undefined
   if (typeof response !== 'object' || response === null || Array.isArray(response)) return undefined
-  return { askedAtMs, lifetimeMs, response: Object.fromEntries(Object.entries(response)) }
+  const claims = Object.entries(members.get('claims') ?? {}).map(
+    ([name, value]) => [name, toClaimValue(value)] as const,
+  )
+  return {
+    askedAtMs,
+    lifetimeMs,
+    response: Object.fromEntries(Object.entries(response)),
+    claims: claims.length === 0 ? NO_CLAIMS : new Map(claims),
+  }
 }
 
 /** How old an answer is, by the clock that makes it older: Redis' own, or that of the wall. */

@@ -1,6 +1,7 @@
 import type { SharedRedis, Unusable } from '../../redis/shared-redis.ts'
 import type { Answer } from '../answer.ts'
 import type { Caller } from '../caller.ts'
+import { type ClaimNames, knowsClaims, type NamedClaims } from '../named-claims.ts'
 import type { Verdict } from '../verdict.ts'
 import { ageOf, type KeptAnswer, readKeptAnswer, writeKeptAnswer } from './kept-answer.ts'
 import { createSeals, type Seal } from './sealed-value.ts'
@@ -15,7 +16,7 @@ export type SharedAnswersOptions = {
   /** What the gateways share with the issuer, and nobody else knows. */
   readonly secret: string
   /** What a response means; throws when it means nothing. */
-  readonly read: (response: unknown) => Verdict
+  readonly read: (response: unknown, claims: NamedClaims) => Verdict
   /** Whether Redis knows that the token was revoked. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
   /** No answer is used for longer. Milliseconds. */
@@ -30,10 +31,18 @@ export type SharedAnswersOptions = {
 
 /** What gateways have asked an issuer, for all of them. Nothing here throws, rejects, or takes longer than 50 ms. */
 export type SharedAnswers = {
-  /** @returns an answer that may be used, or undefined: ask the issuer. */
-  find(token: string, sinceClearMs: number): Promise<Answer | undefined>
+  /**
+   * @param names which claims policies name: an answer that leaves one of them open may not be used.
+   * @returns an answer that may be used, or undefined: ask the issuer.
+   */
+  find(token: string, sinceClearMs: number, names: ClaimNames): Promise<Answer | undefined>
   /** Lets the others know. Nobody waits for it. `startedMs` is when the issuer was asked, on the clock that never jumps. */
-  keep(token: string, response: KeptAnswer['response'], verdict: Verdict, startedMs: number): void
+  keep(
+    token: string,
+    answer: Pick<KeptAnswer, 'response' | 'claims'>,
+    verdict: Verdict,
+    startedMs: number,
+  ): void
 }
 
 /** For all that is asked of Redis about a token. Milliseconds. */
@@ -54,7 +63,7 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
   const { shared, nowMs, tickMs, onResult } = options
   const sealOf = createSeals(options)
 
-  async function look(seal: Seal, maxAgeMs: number): Promise<Found> {
+  async function look(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
     const key = PREFIX + seal.name
     // Whoever put something huge there must not make it travel.
     const [sealed, remainingMs] = await Promise.all([
@@ -69,18 +78,19 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
       return { result: 'bad' }
     const ageMs = ageOf(kept, { nowMs: nowMs(), remainingMs })
     if (ageMs >= Math.min(kept.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
-    const verdict = options.read(kept.response)
+    if (!knowsClaims(kept.claims, names)) return { result: 'stale' }
+    const verdict = options.read(kept.response, kept.claims)
     if (!verdict.active) return { result: 'stale' }
     if (await options.isRevoked(verdict.caller)) return { result: 'revoked' }
     return { result: 'hit', answer: { verdict, ageMs, ttlMs: kept.lifetimeMs } }
   }
 
-  async function lookInTime(seal: Seal, maxAgeMs: number): Promise<Found> {
+  async function lookInTime(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<Found>((resolve) => {
       timer = setTimeout(() => resolve({ result: 'failed' }), DEADLINE_MS)
     })
-    const found = look(seal, maxAgeMs).catch(
+    const found = look(seal, maxAgeMs, names).catch(
       (error): Found => ({ result: isOther(error) ? 'bad' : 'failed' }),
     )
     try {
@@ -91,18 +101,18 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
   }
 
   return {
-    async find(token, sinceClearMs) {
+    async find(token, sinceClearMs, names) {
       const unusable = shared.unusable()
       if (unusable !== undefined) {
         onResult(unusable)
         return undefined
       }
-      const { result, answer } = await lookInTime(sealOf(token), options.maxAgeMs(sinceClearMs))
+      const { result, answer } = await lookInTime(sealOf(token), options.maxAgeMs(sinceClearMs), names)
       if (result === 'failed') shared.failed()
       onResult(result)
       return answer
     },
-    keep(token, response, verdict, startedMs) {
+    keep(token, answer, verdict, startedMs) {
       if (!verdict.active || shared.unusable() !== undefined) return
       const elapsedMs = Math.ceil(tickMs() - startedMs)
       const askedAtMs = nowMs() - elapsedMs
@@ -112,7 +122,7 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
       const remainingMs = lifetimeMs - elapsedMs
       if (remainingMs <= 0) return
       const seal = sealOf(token)
-      const sealed = seal.close(writeKeptAnswer({ askedAtMs, lifetimeMs, response }))
+      const sealed = seal.close(writeKeptAnswer({ ...answer, askedAtMs, lifetimeMs }))
       if (sealed.length > MAX_SEALED_BYTES) return
       shared.redis
         .set(PREFIX + seal.name, sealed, 'PX', remainingMs)

@@ -10,6 +10,7 @@ import {
   Scopes,
   UpstreamAuth,
 } from './common-shapes.ts'
+import { ConditionEntry } from './condition-entry.ts'
 import { HeaderValues } from './header-shapes.ts'
 
 /** One route of a policy file, as it is written. */
@@ -43,6 +44,13 @@ export const RouteEntry = Type.Object(
       { ...open, description: 'Which requests the route is for.' },
     ),
     anonymous: Type.Optional(Anonymous),
+    when: Type.Optional(
+      Type.Array(ConditionEntry, {
+        description: 'Conditions on the claims of the token; every one of them has to hold, else 403.',
+        minItems: 1,
+        maxItems: 32,
+      }),
+    ),
     scopes: Type.Optional(
       Type.Object(
         {

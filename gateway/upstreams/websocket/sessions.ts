@@ -1,4 +1,5 @@
 import type { Caller } from '../../identity/caller.ts'
+import type { WantedClaims } from '../../identity/named-claims.ts'
 import type { Refusal } from '../../refusal.ts'
 import type { WebsocketSession } from './session.ts'
 import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
@@ -12,6 +13,8 @@ export type OpenSession = {
         readonly token: string
         /** Whose tokens are good for it. */
         readonly issuers: readonly string[]
+        /** Which claims of it count; unless given, none. */
+        readonly wanted?: WantedClaims
         readonly caller: Caller
         /** Whether a caller may still do what this one was allowed. */
         readonly mayStay: (caller: Caller) => boolean

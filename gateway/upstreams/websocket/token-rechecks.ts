@@ -41,7 +41,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     if (identity === undefined) return
     const startedMs = tickMs()
     try {
-      const verdict = await verdictOf(identity.token, identity.issuers)
+      const verdict = await verdictOf(identity.token, identity.issuers, identity.wanted)
       inDoubt.delete(open)
       if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
       else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')

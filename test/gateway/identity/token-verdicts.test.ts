@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Answer } from '../../../gateway/identity/answer.ts'
+import type { WantedClaims } from '../../../gateway/identity/named-claims.ts'
 import { subjectName } from '../../../gateway/identity/revoked-tokens.ts'
 import { createTokenVerdicts } from '../../../gateway/identity/token-verdicts.ts'
 import type { Verdict } from '../../../gateway/identity/verdict.ts'
@@ -48,7 +49,8 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     observe: { hit() {}, miss() {} },
   })
   const issuers = ['https://issuer.test']
-  const verdicts = { verdictOf: (token: string) => verdictOf(token, issuers), revoke, clear }
+  const ask = (token: string, wanted?: WantedClaims) => verdictOf(token, issuers, wanted)
+  const verdicts = { verdictOf: (token: string) => ask(token), revoke, clear }
   const question = (index: number) => {
     const found = questions[index]
     if (found === undefined) throw new Error(`there is no question ${index}`)
@@ -59,7 +61,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     question(index).answer(verdict)
     return pending
   }
-  return { clock, questions, question, settle, cache, verdicts }
+  return { clock, questions, question, settle, cache, ask, verdicts }
 }
 
 t.test('verdictOf() refuses a token that was revoked while the issuer was answering', async (t) => {
@@ -287,4 +289,30 @@ t.test('verdictOf() judges the age of what it knows by the cap that is in force'
   t.equal(verdicts.verdictOf('a'), GOOD)
   clock.ms = 5_000
   t.ok(verdicts.verdictOf('a') instanceof Promise, 'it was remembered under a longer one')
+})
+
+t.test('verdictOf() takes no verdict that leaves open a claim which the route looks at', async (t) => {
+  const { ask, settle } = setUp()
+  const names = ['plan', 'tenant']
+  const known = (claims: readonly (readonly [string, string])[]): Verdict => ({
+    active: true,
+    caller: aCaller({ expiresAtSeconds: 100, claims: new Map(claims) }),
+  })
+  await settle(ask('a'), 0, GOOD)
+  t.equal(ask('a', { needed: [], names }), GOOD, 'a route without conditions asks nobody')
+  const [one, two] = [ask('a', { needed: ['tenant'], names }), ask('a', { needed: ['plan'], names })]
+  t.equal(one, two, 'parallel uses share the question')
+  const full = known([
+    ['plan', 'gold'],
+    ['tenant', 't1'],
+  ])
+  t.equal(await settle(one, 1, full), full)
+  t.equal(ask('a', { needed: ['tenant'], names }), full)
+  t.equal(ask('a'), full)
+  const other = ask('a', { needed: ['role'], names: ['role'] })
+  const before = ask('a', { needed: ['role', 'plan'], names: ['plan', 'role'] })
+  t.ok(
+    other instanceof Promise && before instanceof Promise && other !== before,
+    'each policy set asks for its own',
+  )
 })

@@ -46,6 +46,7 @@ const REFUSALS: { readonly [Kind in Refusal['refused']]: Extract<Refusal, { refu
   proof_nonce: { refused: 'proof_nonce', nonce: 'nonce' },
   token_unverifiable: { refused: 'token_unverifiable', retryAfterSeconds: 1 },
   scope_missing: { refused: 'scope_missing', needed: ['a'], missing: ['a'] },
+  condition_failed: { refused: 'condition_failed', condition: 'school_id equals {header.x-school-id}' },
   rate_limited: { refused: 'rate_limited', retryAfterSeconds: 1 },
   overloaded: { refused: 'overloaded', retryAfterSeconds: 1 },
   sessions_exhausted: { refused: 'sessions_exhausted', limit: 1, retryAfterSeconds: 1 },

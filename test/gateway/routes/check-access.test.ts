@@ -20,7 +20,7 @@ function aRoute(
     anonymous: 'allow' as const,
     ...change,
   }
-  return { anonymous, scopes: compileScopeCheck(scopes, implication) }
+  return { anonymous, scopes: compileScopeCheck(scopes, implication), when: [] }
 }
 
 t.test('checkAccess() refuses a caller of an issuer that the resource does not name', async (t) => {

@@ -84,6 +84,7 @@ t.test('what the metadata says and what a token is held against cannot disagree'
           const refusal = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
             anonymous: 'deny',
             scopes: undefined,
+            when: [],
           })
           const isGood = resource === asked && told.authorization_servers.includes(issuer)
           if ((refusal === undefined) !== isGood) return false

@@ -209,3 +209,28 @@ t.test('what was revoked is not taken from Redis, whoever heard of it', async (t
   t.match(await two.introspect('token'), { verdict: { active: false } })
   t.same(two.results, ['revoked'])
 })
+
+t.test('an answer that leaves a claim open which policies name is asked for anew', async (t) => {
+  const issuer = await startIssuer({ issuer: ISSUER, audience: ISSUER })
+  t.teardown(() => issuer.close())
+  issuer.store('a', { tenant: 't1', roles: { inner: ['x', { y: 1 }] }, huge: 'x'.repeat(2_000) })
+  const [one, other] = [await aGateway(t, issuer), await aGateway(t, issuer)]
+  const claimsOf = async (gateway: typeof one, names: readonly string[]) => {
+    const { verdict } = await gateway.introspect('a', undefined, names)
+    return verdict.active ? Object.fromEntries(verdict.caller.claims) : undefined
+  }
+  t.strictSame(await claimsOf(one, ['tenant']), { tenant: 't1' })
+  await until('it is shared', async () => (await spy.dbsize()) === 1)
+  t.strictSame(await claimsOf(other, ['tenant']), { tenant: 't1' })
+  t.equal(issuer.asked.length, 1)
+  const names = ['/roles/inner', 'absent', 'huge', 'tenant']
+  const known = { '/roles/inner': ['x'], absent: undefined, huge: [], tenant: 't1' }
+  t.strictSame(await claimsOf(other, names), known)
+  t.equal(issuer.asked.length, 2)
+  await until('the fuller one is shared', async () => {
+    await claimsOf(one, names)
+    return one.results.at(-1) === 'hit'
+  })
+  t.strictSame(await claimsOf(one, names), known)
+  t.strictSame(await claimsOf(one, ['absent']), known, 'what is known beyond that does no harm')
+})
