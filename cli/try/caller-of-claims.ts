@@ -1,5 +1,6 @@
 import type { Caller } from '../../gateway/identity/caller.ts'
 import { IntrospectionError } from '../../gateway/identity/introspection-error.ts'
+import { type ClaimNames, readNamedClaims } from '../../gateway/identity/named-claims.ts'
 import { readIntrospection } from '../../gateway/identity/read-introspection.ts'
 import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
 import type { TokenFault } from '../../gateway/refusal.ts'
@@ -17,14 +18,20 @@ export type ReadClaims =
 
 const scopes = createScopeSets()
 
-/** Makes a caller of claims that nobody vouches for: for tests and explanations, never for a request. */
-export function callerOfClaims(claims: Claims, nowSeconds: number): ReadClaims {
+/**
+ * Makes a caller of claims that nobody vouches for: for tests and explanations, never for a request.
+ * @param names the claims that policies look at.
+ */
+export function callerOfClaims(
+  claims: Claims,
+  { nowSeconds, names }: { readonly nowSeconds: number; readonly names: ClaimNames },
+): ReadClaims {
   const { iss } = claims
   if (typeof iss !== 'string') return { fault: { reason: 'wrong_issuer' } }
   try {
     const verdict = readIntrospection(
       { ...claims, scope: scopeText(claims['scope']), active: true },
-      { issuer: iss, nowSeconds, scopes },
+      { issuer: iss, nowSeconds, scopes, claims: readNamedClaims(new Map(Object.entries(claims)), names) },
     )
     return verdict.active ? { caller: verdict.caller } : { fault: verdict.fault }
   } catch (error) {

@@ -31,6 +31,13 @@ export function explanationJson(explained: ExplainedTrial, policies: TrialPolici
             expiresAt: caller?.expiresAtSeconds ?? null,
           },
     scopes: explanation?.scopes ?? null,
+    conditions: (explanation?.conditions ?? []).map(({ condition, held, claim, operands }) => ({
+      claim: condition.claim,
+      test: condition.test,
+      held,
+      value: claim ?? null,
+      operands: operands.map((operand) => operand ?? null),
+    })),
     upstream:
       decision.upstreamPath === undefined
         ? null

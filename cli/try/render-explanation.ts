@@ -1,6 +1,8 @@
 import { styleText } from 'node:util'
+import { describeCondition } from '../../gateway/routes/compile-condition.ts'
 import type { CompiledRoute } from '../../gateway/routes/compile-policies.ts'
 import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
+import { describeComparison } from './describe-comparison.ts'
 import type { ExplainedTrial } from './explain-trial.ts'
 import { formatScopeRule } from './format-scope-rule.ts'
 
@@ -55,6 +57,7 @@ function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds:
   return [
     tokenRow(explained, nowSeconds),
     scopesRow(explained, route),
+    ...conditionRows(explained, route),
     anonymousRow(claims === undefined, route),
     ...(policy.rateLimit === undefined
       ? []
@@ -104,6 +107,14 @@ function scopesRow({ explanation, caller, decision }: ExplainedTrial, { policy }
     explanation.scopes.held ? 'ok' : 'DENY',
     `${needs}   token has: ${has === '' ? 'none' : has}`,
   ]
+}
+
+function conditionRows({ explanation, caller }: ExplainedTrial, { policy }: CompiledRoute): readonly Row[] {
+  if (caller === undefined)
+    return policy.when.map((condition): Row => ['when', 'n/a', describeCondition(condition)])
+  return (explanation?.conditions ?? []).map(
+    (one): Row => ['when', one.held ? 'ok' : 'DENY', describeComparison(one)],
+  )
 }
 
 function anonymousRow(isAnonymous: boolean, { policy }: CompiledRoute): Row {

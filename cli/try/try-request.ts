@@ -108,7 +108,7 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
   if (claims === undefined) return give(met, nobody)
 
   const told = trial.isCompleted ? withDefaults(claims, resource, nowSeconds) : claims
-  const read = callerOfClaims(told, nowSeconds)
+  const read = callerOfClaims(told, { nowSeconds, names: policies.compiled.claimNames })
   if ('problem' in read) throw new UnusableClaimsError(read.problem)
   if ('fault' in read) {
     const refusal = { refused: 'token_invalid', fault: read.fault } as const

@@ -23,6 +23,16 @@ const routeRules = fc.record(
     anonymous: fc.constantFrom('allow', 'challenge', 'deny'),
     scopes: scopeRule,
     rewrite: fc.constantFrom('plain', 'none'),
+    when: fc.uniqueArray(
+      fc.constantFrom(
+        { claim: 'school_id', equals: '{header.x-tenant}' },
+        { claim: 'school_id', in: ['a', '{query.view}'] },
+        { claim: '/realm/roles', matches: 'adm*' },
+        { claim: 'sub', exists: true },
+        { claim: 'level', equals: 3 },
+      ),
+      { minLength: 1, maxLength: 2, selector: ({ claim }) => claim },
+    ),
   },
   { requiredKeys: ['anonymous'] },
 )
@@ -52,12 +62,14 @@ const policy = fc.tuple(...MATCHES.map(() => routeRules)).map((rules) => ({
   name: 'test',
   upstream: 'api',
   routes: MATCHES.map((match, index) => {
-    const { rewrite, ...rule } = rules[index] ?? { anonymous: 'deny' }
+    const { rewrite, when, ...rule } = rules[index] ?? { anonymous: 'deny' }
     const isRewritten = rewrite === 'plain' && match.path !== '/**'
     return {
       name: `route-${index}`,
       match,
       ...rule,
+      // Who has no token has no claims.
+      ...(when !== undefined && rule.anonymous !== 'allow' ? { when } : {}),
       ...(isRewritten ? { rewrite: { path: `/internal${match.path.replace('/api', '')}` } } : {}),
     }
   }),
@@ -91,6 +103,9 @@ const target = fc.oneof(
     '/api/things?access_token=x',
     '/api/things?access%5Ftoken=x',
     '/api/things?view=full&view=short',
+    '/api/things?view=full',
+    '/api/tenants?view=b',
+    '/mcp?view=a',
   ),
   fc
     .array(fc.constantFrom('api', 'things', 'files', 'special', '42', 'parts', '%41', '%2e', 'x'), {
@@ -133,6 +148,9 @@ const token = fc.record(
       { weight: 1, arbitrary: fc.constant(nowSeconds + 900) },
     ),
     sub: fc.constantFrom('alice', 'bob'),
+    school_id: fc.constantFrom('a', 'b', 'full', ['b', 'a'], null, { a: 'a' }),
+    level: fc.constantFrom(3, '3', true),
+    realm: fc.constantFrom({ roles: ['user', 'admin'] }, { roles: 'admin' }, { roles: [] }, 'admin'),
   },
   { requiredKeys: ['scope'] },
 )
