@@ -19,6 +19,8 @@ export type AccessEntry = {
   readonly clientAddress: string
   readonly userAgent: string | undefined
   readonly decision: Decision | undefined
+  /** What the decision would have been, if the policy were enforced. */
+  readonly would: Decision | undefined
   readonly caller: Caller | undefined
   readonly scopesMissing: readonly string[]
   /** The condition of the policy that does not hold. */
@@ -97,6 +99,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
         field('client.address', entry.clientAddress) + harmless(field('user_agent.original', entry.userAgent))
       if (entry.decision !== undefined)
         held += `,"auth.decision":"${entry.decision.decision}","auth.reason":"${entry.decision.reason}"`
+      if (entry.would !== undefined)
+        held += `,"auth.would":"${entry.would.decision}","auth.would_reason":"${entry.would.reason}"`
       if (entry.caller !== undefined) held += callerFields(entry.caller)
       if (entry.session !== undefined)
         held += `,"websocket.close_code":${entry.session.code},"websocket.bytes_from_client":${entry.session.fromClient},"websocket.bytes_from_upstream":${entry.session.fromUpstream}`

@@ -9,6 +9,8 @@ import { TalliedHistogram } from './tallied-histogram.ts'
 export type RouteMeter = {
   finished(method: string, status: number, seconds: number): void
   decided(decision: Decision): void
+  /** A request was served that the policy would have decided on so, if it were enforced. */
+  reported(decision: Decision): void
   rateLimited(outcome: 'allowed' | 'limited'): void
   /** A WebSocket session ended with this close code. */
   sessionEnded(code: number): void
@@ -44,6 +46,12 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     labelNames: ['route', 'decision', 'reason'],
     registers,
   })
+  const reports = new TalliedCounter({
+    name: 'scopegate_auth_reported_total',
+    help: 'Requests that were served although their policy, with enforce: report, would have refused them.',
+    labelNames: ['route', 'decision', 'reason'],
+    registers,
+  })
   const rateLimits = new TalliedCounter({
     name: 'scopegate_rate_limit_total',
     help: 'Requests on routes with a rate limit.',
@@ -69,6 +77,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
       })),
     )
     const decided = keep(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
+    const reported = keep(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
     const rateLimited = keep((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
     return {
       finished(method, status, seconds) {
@@ -77,6 +86,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
         children.durations.observe(seconds)
       },
       decided: (decision) => decided(decision).inc(),
+      reported: (decision) => reported(decision).inc(),
       rateLimited: (outcome) => rateLimited(outcome).inc(),
       sessionEnded(code) {
         const label = closeCodeLabel(code)
@@ -89,7 +99,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   return {
     of,
     forget(route) {
-      for (const metric of [requests, durations, decisions, rateLimits])
+      for (const metric of [requests, durations, decisions, reports, rateLimits])
         metric.forget((labels) => labels['route'] === route)
       for (const code of closeCodes) sessionsClosed.remove({ route, code })
     },

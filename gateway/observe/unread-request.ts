@@ -25,6 +25,7 @@ export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry 
     clientAddress: unread.peer,
     userAgent: undefined,
     decision: undefined,
+    would: undefined,
     caller: undefined,
     rateLimitRemaining: undefined,
     scopesMissing: [],

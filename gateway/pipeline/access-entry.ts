@@ -1,4 +1,5 @@
 import type { AccessEntry } from '../observe/access-log.ts'
+import { decisionOf } from './decision-of.ts'
 import type { Served } from './served.ts'
 
 const NO_SCOPES: readonly string[] = []
@@ -8,7 +9,8 @@ const NO_SCOPES: readonly string[] = []
  * `nowMs` is of the clock that `startedMs` is of.
  */
 export function accessEntry(served: Served, status: number, nowMs: number): AccessEntry {
-  const { request, route, refusal, forwarded, decision, session } = served
+  const { request, route, refusal, reported, forwarded, decision, session } = served
+  const told = refusal ?? reported
   return {
     timeMs: served.timeMs,
     requestId: served.requestId,
@@ -22,10 +24,11 @@ export function accessEntry(served: Served, status: number, nowMs: number): Acce
     clientAddress: served.clientAddress,
     userAgent: served.canonical?.headers.userAgent,
     decision,
+    would: reported && decisionOf(reported),
     caller: served.caller,
     rateLimitRemaining: served.rate?.remaining,
-    scopesMissing: refusal?.refused === 'scope_missing' ? refusal.missing : NO_SCOPES,
-    condition: refusal?.refused === 'condition_failed' ? refusal.condition : undefined,
+    scopesMissing: told?.refused === 'scope_missing' ? told.missing : NO_SCOPES,
+    condition: told?.refused === 'condition_failed' ? told.condition : undefined,
     session,
     errorType: session === undefined ? errorType(served) : undefined,
   }

@@ -6,6 +6,7 @@ import { tokenKind } from '../identity/token-kind.ts'
 import { formatRateLimit, type RateLimit, type RateVerdict } from '../limits/rate-limit.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
+import { isReported } from '../routes/is-reported.ts'
 import { rewritePath } from '../routes/rewrite-path.ts'
 import type { ApiRoute, AuthorizationServerRoute } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
@@ -196,7 +197,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function decideApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
     const { caller } = served
     const refusal = decideOn(served, caller, route, canonical)
-    if (refusal !== undefined) return refuse(served, refusal)
+    if (refusal !== undefined) {
+      if (!isReported(refusal, route.policy.enforce)) return refuse(served, refusal)
+      served.reported = refusal
+    }
     served.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
     send(served, route, canonical)
   }
@@ -351,7 +355,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       },
     })
     books.becameSession(served)
-    const mayStay = (now: Caller): boolean => decideOn(served, now, route, canonical) === undefined
+    const mayStay = (now: Caller): boolean => {
+      const refusal = decideOn(served, now, route, canonical)
+      return refusal === undefined || isReported(refusal, route.policy.enforce)
+    }
     const { issuers } = served.resource
     const identity =
       caller === undefined || token === undefined

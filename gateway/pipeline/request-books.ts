@@ -1,5 +1,6 @@
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
 import { accessEntry } from './access-entry.ts'
+import { decisionOf } from './decision-of.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { Served } from './served.ts'
 
@@ -26,11 +27,13 @@ export function createRequestBooks(
   const { accessLog, unmatchedMeter, tickMs, onBroken, report } = options
   let inFlight = 0
 
-  function count({ request, route, decision, startedMs }: Served, status: number): void {
+  function count({ request, route, decision, reported, startedMs }: Served, status: number): void {
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
     meter.finished(request.method ?? '', status, (tickMs() - startedMs) / 1_000)
     if (decision !== undefined) meter.decided(decision)
+    const would = reported && decisionOf(reported)
+    if (would !== undefined) meter.reported(would)
   }
 
   function finished(served: Served): void {

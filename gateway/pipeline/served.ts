@@ -43,6 +43,8 @@ export type Served = {
   /** What it is told about that: name, value, name, value. */
   rateHeaders: readonly string[]
   refusal: Refusal | undefined
+  /** What the policy would have refused it with, if it were enforced. */
+  reported: Refusal | undefined
   forwarded: ForwardResult | undefined
   /** How the WebSocket session ended that came of it. */
   session: SessionEnd | undefined

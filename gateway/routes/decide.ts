@@ -5,6 +5,7 @@ import { checkAccess } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import type { HeaderSource } from './find-header.ts'
 import { findRoute } from './find-route.ts'
+import { isReported } from './is-reported.ts'
 import type { RequestValues } from './request-values.ts'
 import { rewritePath } from './rewrite-path.ts'
 
@@ -31,6 +32,8 @@ export type Decision = {
   /** What the parameters of its path met. */
   readonly params: Readonly<Record<string, string>>
   readonly refusal: Refusal | undefined
+  /** What an allowed request would have been refused with, if the policy were enforced. */
+  readonly reported?: Refusal | undefined
   /** The path that the upstream is asked for, without its base path; undefined when it is not asked. */
   readonly upstreamPath: string | undefined
 }
@@ -61,11 +64,12 @@ export function decide(
     caller,
     route.access,
   )
-  if (refusal !== undefined) return refused(refusal, route, params)
+  const isServed = refusal === undefined || isReported(refusal, route.policy.enforce)
+  if (!isServed) return refused(refusal, route, params)
   const upstreamPath = toUpstreamPath(request, route, params)
   if (typeof upstreamPath !== 'string') return refused(upstreamPath, route, params)
   const as = caller === undefined ? 'anonymous' : 'token'
-  return { outcome: 'allow', as, route, params, refusal: undefined, upstreamPath }
+  return { outcome: 'allow', as, route, params, refusal: undefined, reported: refusal, upstreamPath }
 }
 
 const ANSWERED: Decision = Object.freeze({
@@ -74,13 +78,14 @@ const ANSWERED: Decision = Object.freeze({
   route: undefined,
   params: NO_PARAMS,
   refusal: undefined,
+  reported: undefined,
   upstreamPath: undefined,
 })
 
 function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): Decision {
   const isChallenge = refusal.refused === 'token_missing' && refusal.anonymous === 'challenge'
   const outcome = isChallenge ? 'challenge' : 'deny'
-  return { outcome, as: undefined, route, params, refusal, upstreamPath: undefined }
+  return { outcome, as: undefined, route, params, refusal, reported: undefined, upstreamPath: undefined }
 }
 
 /** What conditions may compare claims with. */

@@ -4,6 +4,7 @@ import type { Violation } from '../../runtime/shape-words.ts'
 import { TimeoutText } from '../../runtime/value-shapes.ts'
 import {
   Anonymous,
+  Enforce,
   IdleTimeout,
   Name,
   open,
@@ -33,6 +34,7 @@ export const PolicyFileSchema = Type.Object(
           anonymous: Type.Optional(Anonymous),
           timeout: Type.Optional(TimeoutText('As in a route.')),
           upstreamAuth: Type.Optional(UpstreamAuth),
+          enforce: Type.Optional(Enforce),
           idleTimeout: Type.Optional(IdleTimeout),
           retries: Type.Optional(Retries),
           rateLimit: Type.Optional(RateLimit),

@@ -27,7 +27,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
       anonymous: route.anonymous ?? file.defaults?.anonymous ?? 'allow',
       when: toConditions(route.when, { index, document }),
-      enforce: 'on',
+      enforce: route.enforce ?? file.defaults?.enforce ?? 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(route.rateLimit ?? file.defaults?.rateLimit),
       rewritePath: route.rewrite?.path,

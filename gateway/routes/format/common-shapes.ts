@@ -10,6 +10,12 @@ export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
     'A request without a token: allow serves it without identity and without asking for the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
 })
 
+/** Whether a policy refuses or only tells what it would refuse. */
+export const Enforce = Type.Enum(['on', 'report'], {
+  description:
+    'on (the default): what the policy refuses is refused; report: a missing token, a missing scope and a condition that fails are logged and counted, and the request is served. A token that is no good is refused in any case.',
+})
+
 /** How the upstream learns who calls. */
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
   description:

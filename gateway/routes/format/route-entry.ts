@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { ByteSizeText, TimeoutText } from '../../../runtime/value-shapes.ts'
 import {
   Anonymous,
+  Enforce,
   IdleTimeout,
   Name,
   open,
@@ -98,6 +99,7 @@ export const RouteEntry = Type.Object(
       }),
     ),
     upstreamAuth: Type.Optional(UpstreamAuth),
+    enforce: Type.Optional(Enforce),
   },
   { ...open, description: 'One route.' },
 )
