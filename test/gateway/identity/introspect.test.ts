@@ -210,6 +210,16 @@ t.test('introspect() gives an issuer that fails a rest, and says until when', as
   t.equal(introspector.trouble, undefined)
 })
 
+t.test('introspect() puts no question for those who waited while the issuer was given up', async (t) => {
+  const { issuer, introspector, results } = await setUp(t, { maxConcurrent: 1, maxQueue: 20 })
+  issuer.answerWith(json('{}', 500))
+  await Promise.allSettled(
+    Array.from({ length: 12 }, (_, index) => introspector.introspect(`token-${index}`)),
+  )
+  t.equal(issuer.asked.length, 5)
+  t.equal(results.filter((result) => result === 'ERR_INTROSPECTION_SUSPENDED').length, 7)
+})
+
 t.test('introspect() lets no client talk the issuer into a rest by odd tokens', async (t) => {
   const { issuer, introspector, clock } = await setUp(t)
   issuer.answerWith(json('{"error":"invalid_request"}', 400))
