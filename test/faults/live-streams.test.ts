@@ -1,84 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
-import t, { type Test } from 'tap'
-import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import t from 'tap'
+import { STREAMS, startStreams, useAll } from '../fixtures/live-streams.ts'
 import { until } from '../fixtures/until.ts'
-import { openWebsocket, type WebsocketClient } from '../fixtures/websocket-client.ts'
-import {
-  startWebsocketUpstream,
-  type UpstreamSocket,
-  type WebsocketUpstream,
-} from '../fixtures/websocket-upstream.ts'
-
-const STREAMS = 50
-const POLICY = `apiVersion: scopegate/v1
-kind: Policy
-name: test
-upstream: live
-routes:
-  - { name: events, match: { methods: [GET], path: /events } }
-  - { name: live, match: { methods: [GET], path: /live }, websocket: true }
-`
-
-type EventClient = { readonly text: () => string; readonly socket: Socket; readonly ended: Promise<unknown> }
-type Streams = {
-  readonly under: GatewayUnderTest
-  readonly live: WebsocketUpstream
-  readonly websockets: readonly WebsocketClient[]
-  readonly eventClients: readonly EventClient[]
-  readonly eventSources: readonly ServerResponse[]
-}
-
-/** A gateway through which fifty event streams and fifty WebSockets are open. */
-async function startStreams(t: Test, graceMs: number, token?: { exp: number }): Promise<Streams> {
-  const live = await startWebsocketUpstream()
-  t.teardown(() => live.close())
-  const under = await startGatewayUnderTest(t, {
-    policy: POLICY,
-    change: (config) => ({
-      ...config,
-      drain: { delayMs: 0, graceMs },
-      upstreams: [...config.upstreams, anUpstream('live', live.url)],
-    }),
-  })
-  if (token !== undefined) under.issuer.store('token', { scope: 'courses:read', ...token })
-  const eventSources: ServerResponse[] = []
-  live.onRequest((response) => {
-    eventSources.push(response)
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-  })
-  const many = Array.from({ length: STREAMS })
-  const websockets = await Promise.all(
-    many.map(() => openWebsocket(`${under.gateway.url}/live`, token === undefined ? undefined : 'token')),
-  )
-  const eventClients = await Promise.all(many.map(() => openEvents(under.gateway.url)))
-  return { under, live, websockets, eventClients, eventSources }
-}
-
-async function openEvents(url: string): Promise<EventClient> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  let text = ''
-  socket.on('data', (data) => (text += data.toString('latin1')))
-  const ended = new Promise((resolve) => socket.once('close', resolve).on('error', () => undefined))
-  socket.write('GET /events HTTP/1.1\r\nhost: api.test\r\n\r\n')
-  await until('the head', async () => text.includes('\r\n\r\n'))
-  return { socket, text: () => text, ended }
-}
-
-/** Says something on every stream and waits until it has come everywhere. */
-async function useAll({ websockets, eventClients, eventSources }: Streams, word: string): Promise<void> {
-  for (const { socket } of websockets) socket.send(word)
-  const event = `data: ${word}\n\n`
-  for (const source of eventSources) source.write(event)
-  await until(
-    `${word} on every stream`,
-    async () =>
-      websockets.every(({ messages }) => messages.includes(word)) &&
-      eventClients.every(({ text }) => text().includes(event)),
-  )
-}
+import { openWebsocket } from '../fixtures/websocket-client.ts'
+import type { UpstreamSocket } from '../fixtures/websocket-upstream.ts'
 
 t.test('a hundred streams stay while a drain allows it, and then end properly', async (t) => {
   const streams = await startStreams(t, 10_000)

@@ -1,0 +1,57 @@
+import { randomBelow, randomOf } from './random.ts'
+
+type Mutation = (lines: readonly string[], at: number) => readonly string[] | undefined
+
+/** What people do to YAML files. Each gives undefined where there is nothing to do it to. */
+const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
+  // a key that is misspelt
+  (lines, at) => change(lines, at, /([a-z])([a-z])(?=[a-zA-Z]*:)/, '$2$1x'),
+  // a scope that there is not
+  (lines, at) => change(lines, at, /\[(\w+):(read|write)\]/, '[$1s:$2]'),
+  // a value that is none
+  (lines, at) => change(lines, at, /\b(GET|POST|challenge|allow|deny)\b/, 'x$1'),
+  // a number in place of a time
+  (lines, at) => change(lines, at, /timeout: \w+/, 'timeout: soon'),
+  // a bracket that is never closed
+  (lines, at) => change(lines, at, /\]/, ''),
+  (lines, at) => change(lines, at, /\}/, ''),
+  // a quote that is never closed
+  (lines, at) => change(lines, at, /": /, ': '),
+  (lines, at) => change(lines, at, /"(\/[^"]*)"/, '"$1'),
+  // a tab
+  (lines, at) => change(lines, at, /^ {2}/, '\t'),
+  // a line that is indented deeper
+  (lines, at) => change(lines, at, /^( *)(\w)/, '$1   $2'),
+  // a line that is there twice
+  (lines, at) => lines.toSpliced(at, 0, lines[at] ?? ''),
+  // a line that is gone
+  (lines, at) => lines.toSpliced(at, 1),
+  // the end is missing
+  (lines, at) => [...lines.slice(0, at), (lines[at] ?? '').slice(0, randomBelow((lines[at] ?? '').length))],
+  // a path that is none
+  (lines, at) => change(lines, at, /path: (\S)/, 'path: no$1'),
+  // what somebody forgot to merge
+  (lines, at) => lines.toSpliced(at, 0, '<<<<<<< HEAD'),
+  // a list in place of { all: [] }
+  (lines, at) => change(lines, at, /scopes: \{ all: (\[[^\]]*\]) \}/, 'scopes: $1'),
+]
+
+function change(
+  lines: readonly string[],
+  at: number,
+  what: RegExp,
+  to: string,
+): readonly string[] | undefined {
+  const line = lines[at] ?? ''
+  const changed = line.replace(what, to)
+  return changed === line ? undefined : lines.with(at, changed)
+}
+
+/** Does to a text of some lines what people do by mistake, once. It may still be right afterwards. */
+export function mutatePolicy(text: string): string {
+  const lines = text.split('\n')
+  for (;;) {
+    const mutated = randomOf(MUTATIONS)(lines, randomBelow(lines.length))
+    if (mutated !== undefined) return mutated.join('\n')
+  }
+}

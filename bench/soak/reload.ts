@@ -1,0 +1,56 @@
+// npm run soak:reload: 100 policies that change and 200 that are broken, under load, against two workers and against one
+// process. Prints each number beside its bar; exit code 1 when one is not held. What follows it in package.json swaps a
+// ConfigMap a thousand times and measures what a thousand reloads leave behind.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createCleanup } from '../cleanup.ts'
+import { type Measurement, measuredCount } from './measurement.ts'
+import { runSoak } from './run-soak.ts'
+import { type ReloadSoak, soakBrokenReloads, soakGoodReloads, startReloadedGateway } from './soak-reload.ts'
+
+const GOOD = { reloads: 100, connections: 32, everyMs: 600 }
+const BROKEN = { reloads: 200, connections: 32, everyMs: 0 }
+
+await runSoak(async ({ folder: parent, cleanup }) => {
+  const rows: Measurement[] = []
+  for (const workers of [1, 2]) {
+    const folder = join(parent, String(workers))
+    mkdirSync(folder)
+    const own = createCleanup()
+    cleanup.add(own.run)
+    const gateway = await startReloadedGateway({ folder, cleanup: own, workers })
+    const what = workers === 1 ? 'one process' : `${workers} workers`
+    rows.push(
+      ...measured(`${what}, ${GOOD.reloads} changes`, await soakGoodReloads(gateway, { ...GOOD, folder })),
+    )
+    rows.push(
+      ...measured(
+        `${what}, ${BROKEN.reloads} broken`,
+        await soakBrokenReloads(gateway, { ...BROKEN, folder }),
+      ),
+    )
+    await own.run()
+  }
+  return rows
+})
+
+function measured(what: string, soak: ReloadSoak): readonly Measurement[] {
+  const failed = [...soak.failed.values()].reduce((sum, one) => sum + one, 0)
+  const sorted = soak.tookMs.toSorted((one, other) => one - other)
+  const told = (name: string, text: string): Measurement => ({
+    what: `${what}: ${name}`,
+    measured: text,
+    bar: 'none',
+    held: undefined,
+  })
+  const percentile = (part: number): string =>
+    `${(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(0)} ms`
+  return [
+    told('requests answered', String(soak.answered)),
+    measuredCount(`${what}: requests failed`, failed, 0),
+    measuredCount(`${what}: answers that fit no version`, soak.wrong.length, 0),
+    measuredCount(`${what}: reloads that ended otherwise, or said no place`, soak.unexpected.length, 0),
+    ...[...soak.wrong, ...soak.unexpected].slice(0, 10).map((one) => told('what', one)),
+    told('a reload, p50 and longest', `${percentile(0.5)}, ${percentile(1)}`),
+  ]
+}

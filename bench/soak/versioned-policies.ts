@@ -1,0 +1,48 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What each path is answered with, by the parity of the version. */
+export const RIGHT_ANSWERS: Readonly<Record<string, readonly [even: number, odd: number]>> = {
+  '/pub/soak': [200, 200],
+  '/versions/open': [401, 200],
+  '/versions/there': [404, 200],
+  '/versions/7/parameter': [200, 401],
+  '/versions/below/a/b': [401, 404],
+}
+
+/** A policy whose versions decide otherwise about the same paths, with `more` routes that nobody asks for. */
+export function versionedPolicy(version: number, more = 20): string {
+  const isOdd = version % 2 === 1
+  const routes = [
+    ['open', '/versions/open', isOdd ? 'allow' : 'deny'],
+    ...(isOdd ? [['there', '/versions/there', 'allow']] : []),
+    ['parameter', '/versions/{number}/parameter', isOdd ? 'challenge' : 'allow'],
+    ...(isOdd ? [] : [['below', '/versions/below/**', 'challenge']]),
+    ...Array.from({ length: more }, (_, at) => [`more-${at}`, `/more/${at}/{id}`, 'challenge']),
+  ]
+  return `apiVersion: scopegate/v1
+kind: Policy
+name: versions
+owner: version-${version}
+upstream: api
+defaults: { timeout: 5s }
+routes:
+${routes
+  .map(
+    ([name, path, anonymous]) => `  - name: ${name}
+    match: { methods: [GET], path: "${path}" }
+    anonymous: ${anonymous}
+    scopes: { all: [courses:read] }
+`,
+  )
+  .join('')}`
+}
+
+/** Where the policy lies that has versions. @returns the file. */
+export function writeVersion(folder: string, version: number): string {
+  const policies = join(folder, 'policies')
+  mkdirSync(policies, { recursive: true })
+  const file = join(policies, 'versions.policy.yaml')
+  writeFileSync(file, versionedPolicy(version))
+  return file
+}

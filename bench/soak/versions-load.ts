@@ -1,0 +1,76 @@
+import { Agent, request } from 'node:http'
+import { randomOf } from './random.ts'
+import { RIGHT_ANSWERS } from './versioned-policies.ts'
+
+/** A load that goes on until it is stopped. */
+export type VersionsLoad = {
+  /** How often each path was answered so by those policies: `hash path status`. */
+  readonly seen: ReadonlyMap<string, number>
+  readonly failed: ReadonlyMap<string, number>
+  readonly answered: number
+  stop(): Promise<void>
+}
+
+/** Asks for paths that policies disagree about, on kept-alive connections, and notes which policies gave which answer. */
+export function startVersionsLoad(url: string, connections: number): VersionsLoad {
+  const seen = new Map<string, number>()
+  const failed = new Map<string, number>()
+  const paths = Object.keys(RIGHT_ANSWERS) as [string, ...string[]]
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  let answered = 0
+  let stopping = false
+
+  function ask(path: string): Promise<void> {
+    return new Promise((resolve) => {
+      const asked = request(`${url}${path}`, { agent }, (response) => {
+        response.resume().on('end', () => {
+          answered += 1
+          const hash = response.headers['x-scopegate-policy'] ?? 'none'
+          count(seen, `${hash} ${path} ${response.statusCode}`)
+          resolve()
+        })
+        response.on('error', (error) => {
+          count(failed, error.message)
+          resolve()
+        })
+      })
+      asked.on('error', (error) => {
+        count(failed, error.message)
+        resolve()
+      })
+      asked.end()
+    })
+  }
+
+  const running = Array.from({ length: connections }, async () => {
+    while (!stopping) await ask(randomOf(paths))
+  })
+  return {
+    seen,
+    failed,
+    get answered() {
+      return answered
+    },
+    async stop() {
+      stopping = true
+      await Promise.all(running)
+      agent.destroy()
+    },
+  }
+}
+
+function count(counts: Map<string, number>, what: string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1)
+}
+
+/** Answers that the policies which gave them do not give. `parityOf` knows the versions that were in force. */
+export function findWrongAnswers(
+  load: VersionsLoad,
+  parityOf: ReadonlyMap<string, 0 | 1>,
+): readonly string[] {
+  return [...load.seen.keys()].filter((one) => {
+    const [hash = '', path = '', status] = one.split(' ')
+    const parity = parityOf.get(hash)
+    return parity === undefined || RIGHT_ANSWERS[path]?.[parity] !== Number(status)
+  })
+}

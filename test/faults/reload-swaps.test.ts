@@ -1,0 +1,66 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { aConfigMap } from '../fixtures/a-config-map.ts'
+import { POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { send } from '../fixtures/send.ts'
+import { until } from '../fixtures/until.ts'
+
+// `npm run soak:reload` asks for a thousand.
+const SWAPS = Number(process.env['RELOAD_SWAPS'] ?? 100)
+
+/** Two files whose routes move from one to the other: half of one version with half of another is broken. */
+function version(number: number): Readonly<Record<string, string>> {
+  const other = `apiVersion: scopegate/v1
+kind: Policy
+name: other
+owner: version-${number}
+upstream: api
+routes:
+  - { name: moves, match: { methods: [GET], path: /moves } }
+`
+  const moving = '  - { name: moves, match: { methods: [GET], path: /moves } }\n'
+  return number % 2 === 0
+    ? { 'test.policy.yaml': POLICY, 'other.policy.yaml': other }
+    : {
+        'test.policy.yaml': POLICY + moving,
+        [`extra-${number % 4}.policy.yaml`]: other.replaceAll('moves', 'new'),
+      }
+}
+
+t.test(`${SWAPS} swaps of a ConfigMap: nothing is broken, and the last one is in force`, async (t) => {
+  let volume: ReturnType<typeof aConfigMap> | undefined
+  const { gateway, logText } = await startGatewayUnderTest(t, {
+    change(config) {
+      const policiesDir = join(config.policiesDir, 'volume')
+      mkdirSync(policiesDir)
+      volume = aConfigMap(policiesDir, version(0))
+      return { ...config, policiesDir, policyReload: 'watch' }
+    },
+  })
+  const statuses = new Set<number>()
+  let swapping = true
+  const load = (async () => {
+    while (swapping) {
+      statuses.add((await send(`${gateway.url}/moves`)).status)
+      await wait(1)
+    }
+  })()
+  for (let number = 1; number <= SWAPS; number++) {
+    volume?.swap(version(number))
+    // Now and then long enough for a look to find what the one before found.
+    await wait(number % 10 === 0 ? 300 : Math.random() * 3)
+  }
+  swapping = false
+  await load
+  t.same(statuses, new Set([200]), 'a route that only moves from file to file is always there')
+  volume?.swap(version(3))
+  await until('the last one is in force', async () => (await send(`${gateway.url}/new`)).status === 200)
+  const metrics = (await send(`${gateway.managementUrl}/metrics`)).text
+  t.match(metrics, /^scopegate_policy_reloads_total\{result="failure"\} 0$/m)
+  t.match(metrics, /^scopegate_policy_reload_success 1$/m)
+  const reloads = Number(/reloads_total\{result="success"\} (\d+)/.exec(metrics)?.[1])
+  t.ok(reloads > 1, `${reloads} of them came into force`)
+  t.notMatch(logText(), /policy_reload_failed|policy_reload_broke/)
+})

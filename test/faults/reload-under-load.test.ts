@@ -1,0 +1,24 @@
+import t from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { soakBrokenReloads, soakGoodReloads, startReloadedGateway } from '../../bench/soak/soak-reload.ts'
+
+// The long form is `npm run soak:reload`.
+t.test('policies that change, and break, under load', async (t) => {
+  const cleanup = createCleanup()
+  const folder = t.testdir()
+  t.teardown(() => cleanup.run())
+  const gateway = await startReloadedGateway({ folder, cleanup, workers: 1 })
+  const options = { folder, reloads: 10, connections: 4, everyMs: 0 }
+  for (const [what, soak] of [
+    ['each answer is that of the policies which it names', soakGoodReloads],
+    ['broken ones change nothing, and each is told of with its place', soakBrokenReloads],
+  ] as const)
+    await t.test(what, async (t) => {
+      const { answered, failed, wrong, unexpected } = await soak(gateway, options)
+      t.strictSame(Object.fromEntries(failed), {}, 'no request failed')
+      t.strictSame(wrong, [], 'no answer that fits no version')
+      t.strictSame(unexpected, [], 'every reload ended as it should')
+      t.ok(answered > 100, `${answered} answered`)
+    })
+  await cleanup.run()
+})
