@@ -26,7 +26,7 @@ export function findRefusedYaml(
     found.push({ number, message, hint, range })
   const anchors = new Set<string>()
   if (document.directives?.yaml.explicit === true)
-    refuse([0, 5], 'directives are not read', 'remove this line')
+    refuse(findDirective(text), 'directives are not read', 'remove this line')
   visit(document, {
     Node: (_, node) => {
       if (isAlias(node)) {
@@ -66,6 +66,11 @@ export function findRefusedYaml(
     },
   })
   return found
+}
+
+function findDirective(text: string): YamlRange {
+  const found = /^%\S*/m.exec(text)
+  return found === null ? [0, 1] : [found.index, found.index + found[0].length]
 }
 
 /** Anchors and tags stand before the value that they belong to; the range of a node is that of its value. */

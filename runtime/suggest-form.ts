@@ -50,7 +50,8 @@ export function suggestText(value: unknown, pattern: unknown): string | undefine
   const units = count === '' ? [] : (UNITS[unit.toLowerCase()] ?? [])
   const form = new RegExp(pattern, 'u')
   const found = [text, ...units.map((one) => `${count}${one}`), name].find((one) => form.test(one))
-  return found === undefined || found === value ? undefined : `did you mean ${found}?`
+  if (found === undefined || found === value) return undefined
+  return found === text ? `write "${found}"` : `did you mean ${found}?`
 }
 
 /** What people write for units, and what it may have meant, the likeliest first. */

@@ -48,14 +48,13 @@ function conflict(claim: Claim, other: Claim, methods: readonly string[]): Diagn
 }
 
 function crossed(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
-  const one = headersInWords(claim.headers)
   const both = headersInWords(union(claim.headers, other.headers))
   return diagnostic(
     'P310',
     `a ${methods.join(' or ')} ${claim.path}${both} would meet both ${other.name} and ${claim.name}`,
     claim.place,
     {
-      hint: `let one of them ask for all that the other one asks for, or for another value of a header than${one}`,
+      hint: 'let one ask for all that the other one asks for, or for another value of the same header',
       related: [{ message: `${other.name} asks for${headersInWords(other.headers)}`, place: other.place }],
     },
   )
