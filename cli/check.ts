@@ -1,22 +1,21 @@
-import { noteAnonymousRoutes } from '../gateway/routes/note-anonymous-routes.ts'
-import { sortDiagnostics } from '../runtime/diagnostic.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
+import { type InspectOptions, inspect } from './check/inspect.ts'
 import { renderGithub } from './check/render-github.ts'
 import { renderJson } from './check/render-json.ts'
 import { renderPretty } from './check/render-pretty.ts'
 import { renderSarif } from './check/render-sarif.ts'
-import { type CheckReport, count, measure } from './check/report.ts'
-import { type OpenPolicySetOptions, openPolicySet } from './open-policy-set.ts'
+import { type CheckReport, isTestFailure } from './check/report.ts'
 
 const EXIT_OK = 0
 const EXIT_INVALID = 3
+const EXIT_FAILED = 4
 
 /** How a report is written. */
 export const CHECK_FORMATS = ['pretty', 'json', 'github', 'sarif'] as const
 export type CheckFormat = (typeof CHECK_FORMATS)[number]
 
 /** What to check, and how to tell. */
-export type CheckOptions = OpenPolicySetOptions & {
+export type CheckOptions = InspectOptions & {
   readonly out: { write(text: string): unknown }
   readonly colour: boolean
   /** Pretty when it is left out. */
@@ -28,7 +27,7 @@ export type CheckOptions = OpenPolicySetOptions & {
 /**
  * Checks configuration and policies offline, as the services would at their start: every problem of every file in one
  * run. It needs no secrets and no network, so it runs where a policy is reviewed.
- * @returns the exit code: 0 when a start would succeed, 3 when something is wrong.
+ * @returns the exit code: 0 when a start would succeed, 3 when something is wrong, 4 when only tests beside policies fail.
  */
 export async function check(options: CheckOptions): Promise<number> {
   return (await checkOnce(options)).exitCode
@@ -38,14 +37,15 @@ export async function check(options: CheckOptions): Promise<number> {
 export async function checkOnce(
   options: CheckOptions,
 ): Promise<{ readonly exitCode: number; readonly folders: readonly string[] }> {
-  const { set, policies, problems: found, folders } = await openPolicySet(options)
-  const report: CheckReport = {
-    problems: sortDiagnostics(found.filter((one) => one.severity !== 'note')),
-    notes: [...found.filter((one) => one.severity === 'note'), ...noteAnonymousRoutes(policies.routes)],
-    sizes: measure(policies.routes, set?.catalogue.size ?? 0),
-  }
+  const report = await inspect(options)
   options.out.write(render(report, options))
-  return { exitCode: count(report.problems, 'error') > 0 ? EXIT_INVALID : EXIT_OK, folders }
+  return { exitCode: exitCodeOf(report), folders: report.folders }
+}
+
+function exitCodeOf({ problems, hiddenErrors }: CheckReport): number {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  if (hiddenErrors > 0 || errors.some((one) => !isTestFailure(one))) return EXIT_INVALID
+  return errors.length > 0 ? EXIT_FAILED : EXIT_OK
 }
 
 function render(report: CheckReport, { format, colour, notes }: CheckOptions): string {

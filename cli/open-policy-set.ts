@@ -43,8 +43,6 @@ export type OpenPolicySetOptions = {
   readonly configDir: string
   /** Instead of the folder that gateway.yaml names. */
   readonly policiesDir?: string | undefined
-  /** The names of the folder's files that count; all of them when it is left out. */
-  readonly only?: readonly string[] | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -80,7 +78,6 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     catalogue,
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
-    sources: options.only && { folder: { names: options.only.toSorted() }, files: [] },
     withTestFiles: true,
   })
   found.push(...policies.diagnostics)

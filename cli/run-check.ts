@@ -36,6 +36,7 @@ export async function runCheck(given: Given, terminal: Terminal): Promise<number
     ...paths,
     format: given.has('json') ? 'json' : format,
     notes: given.has('notes'),
+    noTests: given.has('no-tests'),
     out: terminal.out,
     colour: terminal.colour,
     env: terminal.env,

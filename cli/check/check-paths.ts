@@ -5,7 +5,8 @@ import { POLICY_SUFFIX, TESTS_SUFFIX } from '../../gateway/routes/policy-sources
 /** What to check: all of a folder, or some of its files. */
 export type CheckPaths = {
   readonly policiesDir: string
-  readonly only: readonly string[] | undefined
+  /** Absolute. */
+  readonly files: readonly string[] | undefined
 }
 
 /**
@@ -18,7 +19,7 @@ export function readCheckPaths(
 ): CheckPaths | { readonly wrong: string } {
   const paths = words.map((word) => resolve(from, word))
   const [first = '', ...more] = paths
-  if (more.length === 0 && !isPolicyName(first)) return { policiesDir: first, only: undefined }
+  if (more.length === 0 && !isPolicyName(first)) return { policiesDir: first, files: undefined }
   const stranger = paths.find((path) => isFolder(path) || !isPolicyName(path))
   if (stranger !== undefined)
     return {
@@ -27,11 +28,10 @@ export function readCheckPaths(
   const folder = dirname(first)
   if (paths.some((path) => dirname(path) !== folder))
     return { wrong: 'the files have to lie in one folder: policies are checked with what is beside them' }
-  const names = paths.map((path) => basename(path))
-  const besides = names.flatMap((name) =>
-    name.endsWith(POLICY_SUFFIX) ? [`${name.slice(0, -POLICY_SUFFIX.length)}${TESTS_SUFFIX}`] : [],
+  const besides = paths.flatMap((path) =>
+    path.endsWith(POLICY_SUFFIX) ? [`${path.slice(0, -POLICY_SUFFIX.length)}${TESTS_SUFFIX}`] : [],
   )
-  return { policiesDir: folder, only: [...names, ...besides.filter((name) => exists(resolve(folder, name)))] }
+  return { policiesDir: folder, files: [...paths, ...besides] }
 }
 
 function isPolicyName(path: string): boolean {
@@ -40,8 +40,4 @@ function isPolicyName(path: string): boolean {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-}
-
-function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined
 }

@@ -9,11 +9,11 @@ const COMMANDS = { error: 'error', warning: 'warning', note: 'notice' } as const
  * Source: docs.github.com, "Workflow commands for GitHub Actions".
  */
 export function renderGithub(
-  { problems, notes }: CheckReport,
+  { problems, notes, hiddenErrors }: CheckReport,
   options: { readonly allNotes: boolean },
 ): string {
   const lines = [...problems, ...(options.allNotes ? notes : [])].map(toCommand)
-  const errors = count(problems, 'error')
+  const errors = count(problems, 'error') + hiddenErrors
   return `${[...lines, errors === 0 ? 'ok' : inWords(errors, 'error')].join('\n')}\n`
 }
 

@@ -4,15 +4,17 @@ import { type CheckReport, count } from './report.ts'
 
 /** A report for programs; its form is described in docs/checking.md. Keys are added to it, and never change. */
 export function renderJson(report: CheckReport): string {
-  const { problems, notes, sizes } = report
+  const { problems, notes, sizes, hiddenErrors } = report
   const document = {
     version: 1,
-    ok: count(problems, 'error') === 0,
+    ok: count(problems, 'error') + hiddenErrors === 0,
     summary: {
       errors: count(problems, 'error'),
       warnings: count(problems, 'warning'),
       notes: notes.length,
+      hiddenErrors,
       ...sizes,
+      tests: sizes.tests ?? null,
     },
     problems: [...problems, ...notes].map(toJson),
   }

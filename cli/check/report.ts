@@ -3,10 +3,14 @@ import type { Diagnostic } from '../../runtime/diagnostic.ts'
 
 /** What a check found, before anybody chose how to show it. */
 export type CheckReport = {
-  /** Errors and warnings, sorted by file and line. */
+  /** Errors and warnings, sorted by file and line; then tests that failed. */
   readonly problems: readonly Diagnostic[]
   readonly notes: readonly Diagnostic[]
+  /** Errors that concern none of the files that were asked for. */
+  readonly hiddenErrors: number
   readonly sizes: CheckSizes
+  /** The folders whose files decide what is found. */
+  readonly folders: readonly string[]
 }
 
 /** How much was looked at. */
@@ -16,10 +20,12 @@ export type CheckSizes = {
   /** Of the catalogue's scopes, those that a route asks for. */
   readonly scopesUsed: number
   readonly scopes: number
+  /** Tests that were run; undefined when none could be, or should. */
+  readonly tests: number | undefined
 }
 
 /** Counts what routes there are and which scopes they ask for. */
-export function measure(routes: readonly PolicyRoute[], scopes: number): CheckSizes {
+export function measure(routes: readonly PolicyRoute[], scopes: number): Omit<CheckSizes, 'tests'> {
   const used = routes.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])])
   return {
     policies: new Set(routes.map(({ policy }) => policy)).size,
@@ -32,6 +38,11 @@ export function measure(routes: readonly PolicyRoute[], scopes: number): CheckSi
 /** How many of one severity there are. */
 export function count(all: readonly Diagnostic[], severity: Diagnostic['severity']): number {
   return all.filter((one) => one.severity === severity).length
+}
+
+/** A test that fails is an error of its own kind: the gateway would start. */
+export function isTestFailure({ code }: Diagnostic): boolean {
+  return code.startsWith('T')
 }
 
 /** `1 error`, `2 errors`. */

@@ -8,7 +8,8 @@ export const CHECK: Verb = {
   summary: 'reads configuration and policies as the gateway would and names every problem',
   about: [
     'It needs no secrets and no network, so it runs where a policy is reviewed.',
-    'PATH is the folder of the policies, or some of its files: they are checked alone, and what they have to do with other files is found when the folder is.',
+    'When everything else holds, the tests beside the policies are run.',
+    'PATH is the folder of the policies, or files of one folder: all of it is read, and what concerns the files is shown.',
   ],
   words: { usage: '[PATH …]', min: 0, max: 1000 },
   options: [
@@ -22,6 +23,7 @@ export const CHECK: Verb = {
     },
     { ...JSON_OPTION, says: 'The same as --format json.' },
     { name: 'notes', says: 'Shows every note; without it notes of one kind share a line.' },
+    { name: 'no-tests', says: 'Leaves the tests beside the policies out.' },
     { name: 'watch', says: 'Checks again whenever a file changes, until it is interrupted.' },
     { name: 'explain', value: 'CODE', says: 'Checks nothing, and shows what a code means, e.g. P101.' },
   ],
@@ -31,6 +33,10 @@ export const CHECK: Verb = {
     { command: 'scopegate check --format sarif', says: 'Writes what was found for code scanning.' },
     { command: 'scopegate check --explain P101', says: 'Shows what P101 means and how to mend it.' },
   ],
-  exits: { 0: 'the gateway would start', 3: 'something is not valid' },
+  exits: {
+    0: 'the gateway would start',
+    3: 'something is not valid',
+    4: 'only tests beside policies failed',
+  },
   run: async (given, terminal) => (await import('../run-check.ts')).runCheck(given, terminal),
 }

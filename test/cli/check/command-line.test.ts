@@ -15,22 +15,37 @@ async function run(t: Test, args: readonly string[], files: Record<string, strin
   return { code, ...terminal.said }
 }
 
-t.test('check takes a folder, or files of one folder with the tests beside them', async (t) => {
+t.test('check takes a folder, or files of one folder and shows what concerns them', async (t) => {
   const files = {
     'a.policy.yaml': policy('a'),
     'a_test.yaml': 'apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: a\ntests: []\n',
     'b.policy.yaml': policy('b', '    timout: 5s\n'),
+    'c.policy.yaml': policy('c').replace('path: /c', 'path: /a'),
   }
   const whole = await run(t, ['policies', '--json'], files)
-  const codes = ({ out }: { out: string }) =>
-    JSON.parse(out).problems.map((one: { code: string }) => one.code)
-  t.same(codes(whole), ['P106', 'P101'])
-  t.same(codes(await run(t, ['policies/a.policy.yaml', '--json'], files)), ['P106'])
-  t.same(codes(await run(t, ['policies/b.policy.yaml', '--json'], files)), ['P101'])
+  const codes = ({ out }: { out: string }) => {
+    const { problems, summary } = JSON.parse(out)
+    return [...problems.map((one: { code: string }) => one.code), summary.hiddenErrors]
+  }
+  t.same(codes(whole), ['P106', 'P101', 'P301', 0])
+  t.same(codes(await run(t, ['policies/a.policy.yaml', '--json'], files)), ['P106', 'P301', 1])
+  t.same(codes(await run(t, ['policies/b.policy.yaml', '--json'], files)), ['P101', 2])
   const both = await run(t, ['policies/a.policy.yaml', 'policies/b.policy.yaml', '--json'], files)
-  t.same(codes(both), ['P106', 'P101'])
-  t.same(codes(await run(t, ['policies/c.policy.yaml', '--json'], files)), ['P001'])
-  t.same(codes(await run(t, ['nowhere', '--json'], files)), ['P001'])
+  t.same(codes(both), ['P106', 'P101', 'P301', 0])
+  const other = await run(t, ['policies/d.policy.yaml'], { ...files, 'd.policy.yaml': policy('d') })
+  t.match(other, { code: 3, out: '3 errors in other files\n' })
+  t.same(codes(await run(t, ['nowhere', '--json'], files)), ['P001', 0])
+})
+
+t.test('check --no-tests runs none', async (t) => {
+  const files = {
+    'a.policy.yaml': policy(
+      'a',
+      'tests:\n  - it: is closed\n    request: { method: GET, path: /a }\n    expect: { decision: deny }\n',
+    ),
+  }
+  t.match(await run(t, ['policies'], files), { code: 4, out: /1 of 1 test failed/ })
+  t.match(await run(t, ['policies', '--no-tests'], files), { code: 0, out: /^ok: .* scopes used\n$/ })
 })
 
 t.test('check refuses words that exclude each other, with 2', async (t) => {

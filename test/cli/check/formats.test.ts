@@ -20,7 +20,8 @@ const AWKWARD: readonly Diagnostic[] = [
 ]
 
 function aReport(problems: readonly Diagnostic[], notes: readonly Diagnostic[] = []): CheckReport {
-  return { problems, notes, sizes: { policies: 1, routes: 2, scopesUsed: 3, scopes: 4 } }
+  const sizes = { policies: 1, routes: 2, scopesUsed: 3, scopes: 4, tests: 5 }
+  return { problems, notes, sizes, hiddenErrors: 0, folders: [] }
 }
 
 async function run(t: Test, format: CheckFormat, policy: string) {
@@ -80,7 +81,17 @@ t.test('renderSarif() writes what SARIF 2.1.0 asks for, also of what stands in n
 t.test('renderJson() keeps its keys, with null for what is not there', async (t) => {
   const json = JSON.parse(renderJson(aReport(AWKWARD)))
   t.same(Object.keys(json), ['version', 'ok', 'summary', 'problems'])
-  t.same(json.summary, { errors: 3, warnings: 1, notes: 0, policies: 1, routes: 2, scopesUsed: 3, scopes: 4 })
+  t.same(json.summary, {
+    errors: 3,
+    warnings: 1,
+    notes: 0,
+    hiddenErrors: 0,
+    policies: 1,
+    routes: 2,
+    scopesUsed: 3,
+    scopes: 4,
+    tests: 5,
+  })
   t.same(json.problems[0], {
     code: 'P101',
     severity: 'error',
@@ -121,9 +132,32 @@ t.test('check() without problems is valid in each format and ends with 0', async
   const good = BROKEN.replace('course:read', 'courses:read').replace('timout', 'timeout')
   t.match(await run(t, 'pretty', good), {
     exitCode: 0,
-    text: /^ok: 1 policy, 1 route, 1 of 38 scopes used\n$/,
+    text: /^ok: 1 policy, 1 route, 1 of 38 scopes used, no tests\n$/,
   })
   t.match(JSON.parse((await run(t, 'json', good)).text), { ok: true, problems: { length: 0 } })
   t.match(await run(t, 'github', good), { exitCode: 0, text: 'ok\n' })
   t.match(JSON.parse((await run(t, 'sarif', good)).text).runs[0].results, { length: 0 })
 })
+
+t.test(
+  'check() runs the tests beside the policies when everything else holds, and ends with 4 when one fails',
+  async (t) => {
+    const good = BROKEN.replace('course:read', 'courses:read').replace('timout', 'timeout')
+    const test = (decision: string) =>
+      `tests:\n  - it: is for people with a token\n    request: { method: GET, path: /x }\n    expect: { decision: ${decision} }\n`
+    const passed = await run(t, 'pretty', good + test('deny'))
+    t.match(passed, { exitCode: 0, text: /, 1 test passed\n$/ })
+    const failed = await run(t, 'pretty', good + test('allow'))
+    t.match(failed, {
+      exitCode: 4,
+      text: /^error\[T401\][\s\S]*\n1 of 1 test failed\nexplained in docs\/errors\/T401.md/,
+    })
+    t.match(JSON.parse((await run(t, 'json', good + test('allow'))).text), {
+      ok: false,
+      summary: { tests: 1 },
+    })
+    const neither = await run(t, 'json', BROKEN + test('allow'))
+    t.equal(neither.exitCode, 3)
+    t.match(JSON.parse(neither.text), { summary: { tests: null, errors: 2 } })
+  },
+)
