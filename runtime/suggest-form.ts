@@ -1,5 +1,11 @@
 /** What to write when the value is right and its kind is not; undefined when nobody can know. */
 export function suggestKind(wanted: unknown, value: unknown): string | undefined {
+  if (Array.isArray(wanted)) {
+    const hints = wanted.map((one) => suggestKind(one, value))
+    return hints.find((one) => one !== undefined)
+  }
+  const name = wanted === 'string' ? unquotedName(value) : undefined
+  if (name !== undefined) return `write "{${name}}"`
   if (wanted === 'boolean') return suggestBoolean(value)
   if (value === null) return 'give it a value'
   if (wanted === 'string' && (typeof value === 'number' || typeof value === 'boolean'))
@@ -17,6 +23,13 @@ export function suggestKind(wanted: unknown, value: unknown): string | undefined
     return 'a key needs a space after its colon'
   if (wanted === 'object' && Array.isArray(value) && value.length === 1) return 'leave out its "- "'
   return undefined
+}
+
+/** `equals: {header.x-plan}` is a map with one key and nothing behind it. */
+function unquotedName(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const [[key, inner] = [], ...more] = Object.entries(value)
+  return inner === null && more.length === 0 ? key : undefined
 }
 
 /** YAML 1.1 knew many words for these; YAML 1.2 knows two. */
