@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path'
 import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { BootError } from '../runtime/boot-error.ts'
 import { makeFolder } from '../runtime/make-folder.ts'
-import { findPackageRoot } from '../runtime/package-root.ts'
 import { formatBanner } from './dev/banner.ts'
 import { DEVELOPMENT_DATA_FOLDER } from './dev/data-folder.ts'
 import { findForeignVariables } from './dev/foreign-variables.ts'
@@ -13,31 +12,22 @@ import { tryPort } from './dev/free-port.ts'
 import { startAll } from './dev/start-all.ts'
 import { type Child, startChild } from './dev/start-child.ts'
 import { whenToldToEnd } from './dev/when-told-to-end.ts'
-
-/**
- * Folders in place of the usual ones: `config` and `policies` of the package, and `.scopegate` for the data. Paths
- * may be relative.
- */
-export type DevOptions = {
-  readonly config?: string | undefined
-  readonly policies?: string | undefined
-  readonly data?: string | undefined
-}
+import { findFolders } from './find-folders.ts'
+import type { Given } from './read-arguments.ts'
+import type { Terminal } from './terminal.ts'
 
 const DEFAULT_PORT = 8080
 
 /**
- * Runs the gateway, the authorization server and the demo API on this machine until Ctrl-C, each in a process of its own.
+ * Runs the gateway, the authorization server and the demo API on this machine until Ctrl-C, or until
+ * nobody reads its output any more, each in a process of its own.
  * Clients, grants and the demo's data are kept in `<data>` between starts.
- * @param readerGone resolves when nobody reads its output any more, which ends it too.
  * @returns the exit code: 0 when it was told to end, 1 when one of the programs ended by itself.
  */
-export async function dev(options: DevOptions, readerGone: Promise<void>): Promise<number> {
+export async function dev(given: Given, terminal: Terminal): Promise<number> {
   const startedAtMs = performance.now()
-  const root = findPackageRoot()
-  const configDir = resolve(options.config ?? join(root, 'config'))
-  const policiesDir = resolve(options.policies ?? join(root, 'policies'))
-  const dataDir = resolve(options.data ?? DEVELOPMENT_DATA_FOLDER)
+  const { configDir, policiesDir = join(configDir, '..', 'policies') } = findFolders(given, terminal)
+  const dataDir = resolve(given.text('data') ?? DEVELOPMENT_DATA_FOLDER)
   const secretFile = prepareDataFolder(dataDir)
   const port = readPort(process.env['PORT'])
   if ((await tryPort(port)) === undefined) throw portTaken(port)
@@ -58,7 +48,7 @@ export async function dev(options: DevOptions, readerGone: Promise<void>): Promi
   }
   const interrupted = Promise.race([
     whenToldToEnd(process.env),
-    readerGone.then(() => 'told to end' as const),
+    terminal.readerGone.then(() => 'told to end' as const),
   ])
 
   try {

@@ -1,12 +1,14 @@
 import type { Verb } from './verb.ts'
 import { ACCOUNT_ADD } from './verbs/account-add.ts'
 import { CHECK } from './verbs/check.ts'
+import { COMPLETION } from './verbs/completion.ts'
 import { DEV } from './verbs/dev.ts'
 import { DOCTOR } from './verbs/doctor.ts'
 import { EXPLAIN } from './verbs/explain.ts'
 import { EXPORT_OPENAPI } from './verbs/export-openapi.ts'
 import { FMT } from './verbs/fmt.ts'
 import { IMPORT } from './verbs/import.ts'
+import { INIT } from './verbs/init.ts'
 import { ROUTES } from './verbs/routes.ts'
 import { SCHEMA } from './verbs/schema.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './verbs/services.ts'
@@ -26,5 +28,7 @@ export const VERBS: readonly Verb[] = [
   EXPORT_OPENAPI,
   IMPORT,
   SCHEMA,
+  INIT,
   ACCOUNT_ADD,
+  COMPLETION,
 ]

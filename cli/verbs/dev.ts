@@ -10,8 +10,8 @@ export const DEV: Verb = {
     "For development only: its accounts and their passwords are known to everybody. PORT chooses the gateway's port (8080).",
   ],
   options: [
-    { ...CONFIG_OPTION, says: 'The folder of the configuration, in place of the one in this package.' },
-    { ...POLICIES_OPTION, says: 'The folder of the policies, in place of the one in this package.' },
+    CONFIG_OPTION,
+    { ...POLICIES_OPTION, says: 'The folder of the policies; without it, the one beside the configuration.' },
     {
       name: 'data',
       value: 'DIR',
@@ -21,9 +21,5 @@ export const DEV: Verb = {
   examples: [{ command: 'scopegate dev', says: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
   exits: { 0: 'it was told to end', 1: 'it could not start, or one of the programs ended by itself' },
   serves: true,
-  run: async (given, terminal) =>
-    (await import('../dev.ts')).dev(
-      { config: given.text('config'), policies: given.text('policies'), data: given.text('data') },
-      terminal.readerGone,
-    ),
+  run: async (given, terminal) => (await import('../dev.ts')).dev(given, terminal),
 }

@@ -1,0 +1,22 @@
+import { completeInBash } from './completion/complete-in-bash.ts'
+import { completeInFish } from './completion/complete-in-fish.ts'
+import { completeInZsh } from './completion/complete-in-zsh.ts'
+import type { Given } from './read-arguments.ts'
+import type { Terminal } from './terminal.ts'
+import { usageError } from './usage-error.ts'
+import { VERBS } from './verbs.ts'
+
+const SHELLS = { bash: completeInBash, zsh: completeInZsh, fish: completeInFish } as const
+
+/** Prints a completion script, made of the same data as `--help`. */
+export async function completion(given: Given, terminal: Terminal): Promise<number> {
+  const [shell = ''] = given.words
+  const write = Object.entries(SHELLS).find(([name]) => name === shell)?.[1]
+  if (write === undefined)
+    throw usageError(
+      'completion',
+      `there is completion for ${Object.keys(SHELLS).join(', ')}, not for "${shell}"`,
+    )
+  terminal.out.write(write(VERBS))
+  return 0
+}

@@ -1,0 +1,67 @@
+import type { Verb, VerbOption } from '../verb.ts'
+import { secondWords } from './complete-in-bash.ts'
+
+/** A function for zsh's `$fpath`. */
+export function completeInZsh(verbs: readonly Verb[]): string {
+  const described = (name: string, summary: string): string =>
+    quote(`${name}:${summary.replaceAll(':', '\\:')}`)
+  const firsts = [
+    ...verbs.filter(({ name }) => !name.includes(' ')).map(({ name, summary }) => described(name, summary)),
+    ...secondWords(verbs).map(([first, seconds]) => described(first, seconds.join(', '))),
+  ]
+  const cases = verbs.map(({ name, options, words }) => {
+    const specs = [
+      ...options.map(optionSpec),
+      quote('--help[shows what the verb takes]'),
+      ...(words === undefined ? [] : [quote('*: :_files')]),
+    ]
+    const skip = name.split(' ').length
+    const pattern = skip === 1 ? `${quote(`${name} `)}*` : `${quote(name)}*`
+    return `    ${pattern})\n      shift ${skip} words; (( CURRENT -= ${skip} ))\n      _arguments -s : ${specs.join(' \\\n        ')} ;;`
+  })
+  const seconds = secondWords(verbs).map(
+    ([first, all]) => `    ${quote(first)}*) compadd ${all.join(' ')} ;;`,
+  )
+  // Two words first: of patterns that match, the first one counts.
+  const ordered = [
+    ...cases.filter((_, at) => verbs[at]?.name.includes(' ')),
+    ...cases.filter((_, at) => !verbs[at]?.name.includes(' ')),
+  ]
+  return `#compdef scopegate
+# zsh completion of scopegate; made by: scopegate completion zsh
+_scopegate() {
+  local -a verbs
+  verbs=(
+    ${firsts.join('\n    ')}
+  )
+  if (( CURRENT == 2 )); then
+    _describe verb verbs
+    return
+  fi
+  case "$words[2] $words[3]" in
+${ordered.join('\n')}
+${seconds.join('\n')}
+  esac
+}
+_scopegate "$@"
+`
+}
+
+function optionSpec({ name, value, says, choices, repeated }: VerbOption): string {
+  const text = says.replace(/[[\]:\\]/g, '\\$&')
+  const many = repeated === true ? '*' : ''
+  if (value === undefined) return quote(`${many}--${name}[${text}]`)
+  const action =
+    choices !== undefined
+      ? `(${choices.join(' ')})`
+      : value === 'DIR'
+        ? '_files -/'
+        : value === 'FILE'
+          ? '_files'
+          : ' '
+  return quote(`${many}--${name}[${text}]:${value}:${action}`)
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
