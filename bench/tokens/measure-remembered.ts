@@ -39,6 +39,7 @@ export async function measureRemembered(tokens: number): Promise<RememberedToken
 
 /** What the heap holds when everything that nobody needs is gone. Bytes. */
 function readLiveHeap(): number {
+  collectGarbage() // ends a collection that had begun, and spares what has died since
   collectGarbage()
   return process.memoryUsage().heapUsed
 }
