@@ -1,9 +1,12 @@
 import type { Caller } from '../identity/caller.ts'
+import { editHeaders, type HeaderEdit } from '../routes/header-edit.ts'
 import type { CleanHeaders } from './clean-headers.ts'
 
 /** What the headers of a forwarded request are made from. */
 export type ShapeRequestInput = {
   readonly headers: CleanHeaders
+  /** What the policy changes of it. */
+  readonly edit: HeaderEdit | undefined
   /** undefined: nobody, and no identity header says otherwise. */
   readonly caller: Caller | undefined
   /** A signed statement about the caller, for upstreams that want proof (identity/assertions.ts). */
@@ -21,11 +24,12 @@ export type ShapeRequestInput = {
 /**
  * Stage 7: the headers that the upstream gets. What a client may not say is gone already (clean-headers.ts);
  * what the gateway says is added last, so that nothing nominated or repeated can take it away.
- * @returns name, value, name, value; the list of the input is reused.
+ * @returns name, value, name, value; the list of the input is reused unless it is changed.
  */
 export function shapeRequest(input: ShapeRequestInput): string[] {
   const { headers, caller } = input
-  const shaped = headers.endToEnd
+  // Conditions of a WebSocket are looked at again later: what the client sent stays as it is where it is changed.
+  const shaped = input.edit === undefined ? headers.endToEnd : editHeaders(headers.endToEnd, input.edit)
   if (input.forwardsCredentials) {
     if (headers.authorization !== undefined) shaped.push('authorization', headers.authorization)
     if (headers.cookie !== undefined) shaped.push('cookie', headers.cookie)

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { HeaderEdit } from '../routes/header-edit.ts'
 import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
 
 /** What is said to the client beside the upstream's own headers, and in place of them. */
@@ -11,6 +12,8 @@ export type ShapeResponseRules = {
   /** Whether this gateway tells the caller about its rate limit, and so nobody else does. */
   readonly ownsRateLimit: boolean
   readonly requestId: string
+  /** What the policy changes in the upstream's headers; undefined: nothing. */
+  readonly edit?: HeaderEdit | undefined
   /** The client's connection ends after this answer. */
   readonly closes: boolean
 }
@@ -48,10 +51,12 @@ export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponse
     if (name === 'content-length' && rules.status === 204) continue
     if (rules.ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (rules.ownsCors && name.startsWith(CORS_PREFIX)) continue
+    if (rules.edit?.drops(name) === true) continue
     const value = headers[name]
     if (typeof value === 'string') shaped.push(name, value)
     else if (value !== undefined) for (const one of value) shaped.push(name, one)
   }
+  if (rules.edit !== undefined) for (const part of rules.edit.appended) shaped.push(part)
   shaped.push('x-request-id', rules.requestId)
   for (const part of rules.added) shaped.push(part)
   if (rules.closes) shaped.push('connection', 'close')

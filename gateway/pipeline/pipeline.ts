@@ -284,6 +284,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       target: upstream.basePath + path + canonical.query,
       headers: shapeRequest({
         headers,
+        edit: isApi ? route.requestHeaders : undefined,
         caller: served.caller,
         assertion: isApi && served.caller !== undefined ? route.assert?.(served.caller, nowMs()) : undefined,
         forwardsCredentials: !isApi || route.forwardsCredentials,
@@ -304,6 +305,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         shapeResponse(upstreamHeaders, {
           status,
           requestId,
+          edit: isApi ? route.responseHeaders : undefined,
           added: addedHeaders(served, isApi),
           ownsRateLimit: served.rate !== undefined,
           ownsCors: isApi,
@@ -339,6 +341,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     response.removeAllListeners('close')
     const headers = shapeResponse(answer, {
       requestId: served.requestId,
+      edit: route.responseHeaders,
       added: [...served.policyHeaders, ...served.rateHeaders, ...served.nonceHeaders],
       ownsRateLimit: served.rate !== undefined,
       ownsCors: true,

@@ -4,6 +4,7 @@ import type { AccessRule } from './check-access.ts'
 import { compileCondition } from './compile-condition.ts'
 import { compileRewrite, type Rewrite } from './compile-rewrite.ts'
 import type { HeaderSource } from './find-header.ts'
+import { compileHeaderEdit, type HeaderEdit } from './header-edit.ts'
 import type { HeaderValue } from './header-rules.ts'
 import type { PolicyRoute } from './policy-route.ts'
 import { isReservedPath, mayCoverReserved } from './reserved-paths.ts'
@@ -24,6 +25,9 @@ export type CompiledRoute = {
   readonly resourceOf: (path: string) => Resource
   /** Which claims of a token count. */
   readonly claims: WantedClaims
+  /** What becomes of headers on the way to the upstream and back; undefined: nothing. */
+  readonly requestHeaders: HeaderEdit | undefined
+  readonly responseHeaders: HeaderEdit | undefined
   /** undefined: the upstream is asked for the path that was matched. */
   readonly rewrite: Rewrite | undefined
   /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
@@ -84,6 +88,8 @@ export function compileRoute(
     }),
     claims: wantedClaims(policy, names),
     resourceOf: resourceOf(policy.path, resources),
+    requestHeaders: compileHeaderEdit(policy.headers, 'request'),
+    responseHeaders: compileHeaderEdit(policy.headers, 'response'),
     rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
     isWide: mayCoverReserved(policy.path),
   })

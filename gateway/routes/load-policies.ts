@@ -8,6 +8,7 @@ import { limitKinds } from '../../runtime/limit-kinds.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
 import { checkConditions } from './check-conditions.ts'
+import { checkHeaderChanges } from './check-header-changes.ts'
 import { checkHeaderMatches } from './check-header-matches.ts'
 import { checkInternalPaths } from './check-internal-paths.ts'
 import { checkReferences } from './check-references.ts'
@@ -132,6 +133,7 @@ export function checkDocument(
     ...references,
     ...diagnostics,
     ...checkHeaderMatches(document),
+    ...checkHeaderChanges(document),
     ...checkConditions(document),
     ...findContradictions(document),
     ...checkRewrites(document),

@@ -1,17 +1,8 @@
 import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
 import type { Violation } from '../../runtime/shape-words.ts'
-import { TimeoutText } from '../../runtime/value-shapes.ts'
-import {
-  Anonymous,
-  Enforce,
-  IdleTimeout,
-  Name,
-  open,
-  RateLimit,
-  Retries,
-  UpstreamAuth,
-} from './format/common-shapes.ts'
+import { Name, open } from './format/common-shapes.ts'
+import { DEFAULT_KEYS } from './format/default-keys.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
 import { RouteEntry } from './format/route-entry.ts'
 
@@ -29,18 +20,7 @@ export const PolicyFileSchema = Type.Object(
       minLength: 1,
     }),
     defaults: Type.Optional(
-      Type.Object(
-        {
-          anonymous: Type.Optional(Anonymous),
-          timeout: Type.Optional(TimeoutText('As in a route.')),
-          upstreamAuth: Type.Optional(UpstreamAuth),
-          enforce: Type.Optional(Enforce),
-          idleTimeout: Type.Optional(IdleTimeout),
-          retries: Type.Optional(Retries),
-          rateLimit: Type.Optional(RateLimit),
-        },
-        { ...open, description: 'What every route says unless it says otherwise.' },
-      ),
+      Type.Object(DEFAULT_KEYS, { ...open, description: 'What every route says unless it says otherwise.' }),
     ),
     routes: Type.Array(RouteEntry, { description: 'The routes; their order means nothing.', minItems: 1 }),
     tests: Type.Optional(Type.Array(PolicyTestEntry, { description: 'What `scopegate test` tries out.' })),

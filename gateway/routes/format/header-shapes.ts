@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { open } from './common-shapes.ts'
 
 /** Letters, digits and `-` alone: other signs are folded to `-` by some servers. */
 const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
@@ -17,3 +18,43 @@ export const HeaderValues = (description: string, valueDescription: string) =>
     }),
     { ...isHeaderName, additionalProperties: false, minProperties: 1, maxProperties: 16, description },
   )
+
+const HeaderChangesEntry = (description: string) =>
+  Type.Object(
+    {
+      set: Type.Optional(
+        HeaderValues('Headers that get this value, in place of what is there.', 'The value of the header.'),
+      ),
+      add: Type.Optional(
+        HeaderValues('Headers that get this value, beside what is there.', 'The value of the header.'),
+      ),
+      remove: Type.Optional(
+        Type.Array(
+          Type.String({
+            description: 'The name of a header.',
+            pattern: HEADER_NAME,
+            'x-is': 'the name of a header: letters, digits and -',
+          }),
+          { description: 'Headers that go no further.', minItems: 1, maxItems: 16 },
+        ),
+      ),
+    },
+    { ...open, minProperties: 1, description },
+  )
+
+/** What becomes of headers, as it is written. */
+export const HeaderRulesEntry = Type.Object(
+  {
+    request: Type.Optional(HeaderChangesEntry('On the way to the upstream.')),
+    response: Type.Optional(HeaderChangesEntry("On the way back, in the upstream's answers.")),
+  },
+  {
+    ...open,
+    minProperties: 1,
+    description:
+      'Changes to headers that are not the gateway’s own. Credentials, connections, and what the gateway itself says are out of reach.',
+  },
+)
+
+/** What becomes of headers, as it is written. */
+export type HeaderRulesEntry = Type.Static<typeof HeaderRulesEntry>

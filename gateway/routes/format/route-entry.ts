@@ -1,18 +1,11 @@
 import Type from 'typebox'
-import { ByteSizeText, TimeoutText } from '../../../runtime/value-shapes.ts'
-import {
-  Anonymous,
-  Enforce,
-  IdleTimeout,
-  Name,
-  open,
-  RateLimit,
-  Retries,
-  Scopes,
-  UpstreamAuth,
-} from './common-shapes.ts'
+import { Name, open, Scopes } from './common-shapes.ts'
 import { ConditionEntry } from './condition-entry.ts'
+import { DEFAULT_KEYS } from './default-keys.ts'
 import { HeaderValues } from './header-shapes.ts'
+
+// The order of keys is the one that `scopegate fmt` writes them in.
+const { anonymous, ...others } = DEFAULT_KEYS
 
 /** One route of a policy file, as it is written. */
 export const RouteEntry = Type.Object(
@@ -44,14 +37,7 @@ export const RouteEntry = Type.Object(
       },
       { ...open, description: 'Which requests the route is for.' },
     ),
-    anonymous: Type.Optional(Anonymous),
-    when: Type.Optional(
-      Type.Array(ConditionEntry, {
-        description: 'Conditions on the claims of the token; every one of them has to hold, else 403.',
-        minItems: 1,
-        maxItems: 32,
-      }),
-    ),
+    anonymous,
     scopes: Type.Optional(
       Type.Object(
         {
@@ -73,12 +59,13 @@ export const RouteEntry = Type.Object(
         },
       ),
     ),
-    timeout: Type.Optional(
-      TimeoutText('How long the upstream may take to begin its answer, retries included.'),
+    when: Type.Optional(
+      Type.Array(ConditionEntry, {
+        description: 'Conditions on the claims of the token; every one of them has to hold, else 403.',
+        minItems: 1,
+        maxItems: 32,
+      }),
     ),
-    idleTimeout: Type.Optional(IdleTimeout),
-    retries: Type.Optional(Retries),
-    rateLimit: Type.Optional(RateLimit),
     rewrite: Type.Optional(
       Type.Object(
         {
@@ -91,15 +78,7 @@ export const RouteEntry = Type.Object(
         { ...open, description: 'What is forwarded instead of the path that was matched.' },
       ),
     ),
-    bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
-    websocket: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether a GET may become a WebSocket. Its bodyLimit is that of a message, its timeout that of the handshake.',
-      }),
-    ),
-    upstreamAuth: Type.Optional(UpstreamAuth),
-    enforce: Type.Optional(Enforce),
+    ...others,
   },
   { ...open, description: 'One route.' },
 )
