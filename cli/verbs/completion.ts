@@ -9,8 +9,8 @@ export const COMPLETION: Verb = {
   options: [],
   examples: [
     {
-      command: 'scopegate completion bash > scopegate.bash && . ./scopegate.bash',
-      says: 'Completes in this bash; source it in ~/.bashrc to keep it.',
+      command: 'scopegate completion bash > scopegate.bash',
+      says: 'For bash: source the file in ~/.bashrc.',
     },
     {
       command: 'scopegate completion zsh > _scopegate',
