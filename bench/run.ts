@@ -9,6 +9,7 @@ import type { Row, RowResult } from './row.ts'
 import { addedLatency } from './rows/added-latency.ts'
 import { cachedToken } from './rows/cached-token.ts'
 import { firstUse } from './rows/first-use.ts'
+import { reload } from './rows/reload.ts'
 import { rememberedTokens } from './rows/remembered-tokens.ts'
 import { routeMatch } from './rows/route-match.ts'
 import { start } from './rows/start.ts'
@@ -24,6 +25,7 @@ const ROWS: readonly Row[] = [
   twoWorkers,
   addedLatency,
   routeMatch,
+  reload,
   start,
 ]
 

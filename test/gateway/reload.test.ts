@@ -1,7 +1,8 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type GatewayUnderTest, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
+import { BASE_URL, type GatewayUnderTest, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
 type Reloadable = GatewayUnderTest & {
@@ -13,12 +14,15 @@ type Reloadable = GatewayUnderTest & {
   metrics(): Promise<string>
 }
 
-async function startReloadable(t: Test): Promise<Reloadable> {
+async function startReloadable(
+  t: Test,
+  change: (config: GatewayConfig) => GatewayConfig = (config) => config,
+): Promise<Reloadable> {
   let folder = ''
   const under = await startGatewayUnderTest(t, {
     change(config) {
       folder = config.policiesDir
-      return config
+      return change(config)
     },
   })
   const { managementUrl } = under.gateway
@@ -109,4 +113,127 @@ t.test('other policies come into force as a whole, documents included', async (t
     under.log().find(({ event }) => event === 'policy_reloaded'),
     { asked_by: 'endpoint', policy_hash: answer.json['hash'], previous_policy_hash: old, routes: 12 },
   )
+})
+
+t.test(
+  'what is counted and known outlives a reload, and a claim that is named anew is asked for',
+  async (t) => {
+    const under = await startReloadable(t)
+    const { gateway, issuer } = under
+    const limited = POLICY.replace(
+      'path: /api/denied }, anonymous: deny',
+      'path: /api/denied }, rateLimit: { requests: 2, per: 1h, by: client }, anonymous: deny',
+    )
+    const token = issuer.store('reload-token', { scope: 'courses:read orders:read', school_id: 's1' })
+    const get = (path: string) => send(`${gateway.url}${path}`, { token })
+    under.write(limited)
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/denied')).status, 200)
+    t.equal((await get('/api/denied')).status, 200)
+    const asked = issuer.asked.length
+    const keys = (await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text
+
+    under.write(`${limited}  - { name: new, match: { methods: [GET], path: /api/new } }\n`)
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/denied')).status, 429, 'whoever used up a limit still has')
+    t.equal((await get('/api/courses')).status, 200)
+    t.equal(issuer.asked.length, asked, 'the token is still known')
+    t.equal((await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text, keys)
+    t.match(await under.metrics(), /http_requests_total\{route="test\/denied",method="GET",code="200"\} 2\n/)
+
+    const schools = (id: string): string =>
+      POLICY.replace(
+        'path: /api/courses }, scopes: { all: [courses:read] }',
+        `path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] }, when: [{ claim: school_id, equals: ${id} }]`,
+      )
+    under.write(schools('s1'))
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/courses')).status, 200, 'the claim is read of a token that was known without it')
+    t.equal(issuer.asked.length, asked + 1)
+    under.write(schools('s2'))
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/courses')).status, 403)
+    t.equal(issuer.asked.length, asked + 1, 'and known from then on')
+  },
+)
+
+t.test('a request that waits for its issuer is decided by the policies that it began with', async (t) => {
+  const under = await startReloadable(t)
+  const { gateway, issuer } = under
+  const token = issuer.store('slow-token', { scope: 'courses:read' })
+  let answer: () => void = () => undefined
+  const asked = new Promise<void>((resolve) =>
+    issuer.answerWith((response) => {
+      answer = () => {
+        response.setHeader('content-type', 'application/json')
+        const now = Math.floor(Date.now() / 1_000)
+        response.end(
+          JSON.stringify({
+            active: true,
+            iss: BASE_URL,
+            aud: BASE_URL,
+            scope: 'courses:read',
+            iat: now,
+            exp: now + 600,
+          }),
+        )
+      }
+      resolve()
+    }),
+  )
+  const waiting = send(`${gateway.url}/api/courses`, { token })
+  await asked
+  under.write(POLICY.replaceAll('courses:read', 'comments:read'))
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  answer()
+  t.equal((await waiting).status, 200)
+  issuer.answerWith(undefined)
+  t.equal((await send(`${gateway.url}/api/courses`, { token })).status, 403)
+})
+
+t.test('the scope catalogue is reloaded with the policies, and checked with them', async (t) => {
+  let scopesFile = ''
+  const scope = (name: string) => ({ name, description: name, group: 'All', sensitivity: 'read' })
+  const names = ['courses:read', 'courses:write', 'orders:read', 'posts:read', 'pages:read']
+  const writeScopes = (scopes: readonly object[]) => writeFileSync(scopesFile, JSON.stringify({ scopes }))
+  const under = await startReloadable(t, (config) => {
+    mkdirSync(join(config.policiesDir, 'config'))
+    scopesFile = join(config.policiesDir, 'config', 'scopes.yaml')
+    writeScopes(names.map(scope))
+    return { ...config, scopesFile }
+  })
+  const { gateway, issuer } = under
+  const token = issuer.store('writer', { scope: 'courses:write' })
+  t.equal((await send(`${gateway.url}/api/courses`, { token })).status, 403)
+
+  under.write(POLICY.replace('posts:read', 'reviews:read'))
+  t.match(await gateway.reload('signal'), { result: 'broken', diagnostics: [{ code: 'P201' }] })
+  const more = [...names, 'reviews:read'].map(scope)
+  writeScopes(more.map((one) => (one.name === 'courses:write' ? { ...one, implies: ['courses:read'] } : one)))
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal(
+    (await send(`${gateway.url}/api/courses`, { token })).status,
+    200,
+    'what a scope implies counts at once',
+  )
+  t.match((await send(`${gateway.url}/auth.md`)).text, /`reviews:read`/)
+
+  writeScopes([{ ...scope('courses:read'), sensitivity: 'high' }])
+  t.match(await gateway.reload('signal'), { result: 'broken', diagnostics: [{ code: 'C102' }] })
+  t.equal((await send(`${gateway.url}/api/courses`, { token })).status, 200)
+})
+
+const FORGED = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-scopegate-policy: forged\r\n\r\n{}'
+
+t.test('answers name the policies that gave them, where that is wanted, and upstreams cannot', async (t) => {
+  const under = await startReloadable(t, (config) => ({ ...config, debug: { policyHeader: true } }))
+  const { gateway, upstream } = under
+  upstream.reply(FORGED)
+  const { json } = await send(`${gateway.managementUrl}/policies`)
+  const hash = String(json['hash']).slice(0, 12)
+  for (const path of ['/api/courses', '/api/challenged', '/nothing', '/', '/api/small'])
+    t.equal((await send(`${gateway.url}${path}`)).headers.get('x-scopegate-policy'), hash, path)
+  const plain = await startReloadable(t)
+  plain.upstream.reply(FORGED)
+  t.equal((await send(`${plain.gateway.url}/api/courses`)).headers.get('x-scopegate-policy'), null)
 })

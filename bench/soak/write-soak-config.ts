@@ -1,0 +1,56 @@
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+
+/** What a gateway of a soak test is configured with. */
+export type SoakConfig = {
+  /** Where configuration and policies are written. */
+  readonly folder: string
+  /** What stands behind `/pub/**`. */
+  readonly upstream: string
+  /** What it gives the upstream until an answer begins, `10s` when not given. */
+  readonly timeout?: string
+  /** What the policy says of the route beyond methods and path. */
+  readonly route?: Readonly<Record<string, unknown>>
+  /** Routes beside that one, as a policy has them. */
+  readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]
+  /** Settings of config/gateway.yaml beyond the addresses. */
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
+const ROUTE = { name: 'all', match: { methods: ['GET', 'POST', 'PUT'], path: '/pub/**' } }
+const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
+
+/** Writes configuration and policies of a gateway with one open route. */
+export function writeSoakConfig(options: SoakConfig): void {
+  const { folder, upstream } = options
+  const policies = join(folder, 'policies')
+  mkdirSync(policies, { recursive: true })
+  const routes = [{ ...ROUTE, ...options.route }, ...(options.moreRoutes ?? [])]
+  writeFileSync(join(policies, 'soak.policy.yaml'), JSON.stringify({ ...POLICY, routes })) // JSON is YAML
+  writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
+  writeFileSync(
+    join(folder, 'upstreams.yaml'),
+    JSON.stringify({ api: { url: upstream, timeout: options.timeout ?? '10s' } }),
+  )
+  copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
+  const nobody = 'http://127.0.0.1:1'
+  const config = {
+    baseUrl: 'http://127.0.0.1:8080',
+    name: 'Soak',
+    listen: { host: '127.0.0.1', port: 0 },
+    management: { host: '127.0.0.1', port: 0 },
+    policies: './policies',
+    scopes: './scopes.yaml',
+    upstreams: './upstreams.yaml',
+    issuers: [
+      {
+        issuer: nobody,
+        introspection: { endpoint: nobody, clientId: 'gateway', clientSecretFile: './secret' },
+      },
+    ],
+    drain: { delay: '0s' },
+    ...options.settings,
+  }
+  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))
+}
