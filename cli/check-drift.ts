@@ -7,6 +7,7 @@ import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readTextSource } from '../runtime/text-source.ts'
 import type { YamlDocument } from '../runtime/yaml-document.ts'
+import { problemToJson } from './check/render-json.ts'
 import { openPolicySet } from './open-policy-set.ts'
 import { findDrift } from './openapi/find-drift.ts'
 import { readOperations } from './openapi/read-operations.ts'
@@ -57,7 +58,9 @@ export async function checkDrift(
 
   function report(found: readonly Diagnostic[], exitCode: number): number {
     if (options.json) {
-      out.write(`${JSON.stringify({ same: exitCode === EXIT_SAME, problems: found }, undefined, 2)}\n`)
+      out.write(
+        `${JSON.stringify({ same: exitCode === EXIT_SAME, problems: found.map(problemToJson) }, undefined, 2)}\n`,
+      )
       return exitCode
     }
     const target = exitCode === EXIT_INVALID ? err : out

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { errorCode } from '../runtime/text-source.ts'
+import { problemToJson } from './check/render-json.ts'
 import { checkDrift } from './check-drift.ts'
 import { findFolders } from './find-folders.ts'
 import { importContract, nameFromFile } from './import.ts'
@@ -50,7 +51,7 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   }
   if (given.has('json')) {
     out.write(
-      `${JSON.stringify({ ok: isValid, routes, policy: isValid ? text : null, problems: all }, undefined, 2)}\n`,
+      `${JSON.stringify({ ok: isValid, routes, policy: isValid ? text : null, problems: all.map(problemToJson) }, undefined, 2)}\n`,
     )
     return isValid ? EXIT_OK : EXIT_INVALID
   }

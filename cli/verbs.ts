@@ -3,6 +3,7 @@ import { ACCOUNT_ADD } from './verbs/account-add.ts'
 import { CHECK } from './verbs/check.ts'
 import { COMPLETION } from './verbs/completion.ts'
 import { DEV } from './verbs/dev.ts'
+import { DIFF } from './verbs/diff.ts'
 import { DOCTOR } from './verbs/doctor.ts'
 import { EXPLAIN } from './verbs/explain.ts'
 import { EXPORT_OPENAPI } from './verbs/export-openapi.ts'
@@ -24,6 +25,7 @@ export const VERBS: readonly Verb[] = [
   TEST,
   EXPLAIN,
   ROUTES,
+  DIFF,
   FMT,
   EXPORT_OPENAPI,
   IMPORT,

@@ -16,12 +16,13 @@ export function renderJson(report: CheckReport): string {
       ...sizes,
       tests: sizes.tests ?? null,
     },
-    problems: [...problems, ...notes].map(toJson),
+    problems: [...problems, ...notes].map(problemToJson),
   }
   return `${JSON.stringify(document, undefined, 2)}\n`
 }
 
-function toJson({ code, severity, message, hint, place, related }: Diagnostic): object {
+/** One problem, as every verb with `--json` tells it. */
+export function problemToJson({ code, severity, message, hint, place, related }: Diagnostic): object {
   return {
     code,
     severity,

@@ -1,0 +1,107 @@
+import type { AccessShift } from './compare-access.ts'
+import { compareAccess } from './compare-access.ts'
+import type { Met } from './compare-conditions.ts'
+import { SAME, type Shift } from './compare-scopes.ts'
+import { describeScopes, describeService } from './describe-route.ts'
+import type { RepresentativeRequest } from './representative-requests.ts'
+
+/** One thing about a route that is not as it was, in words, and what it alone does to who passes. */
+export type Detail = Shift & { readonly what: string; readonly old: string; readonly now: string }
+
+/** What a request meets now against what it met. Without details nothing changed for anybody. */
+export type RouteDifference = Shift & { readonly details: readonly Detail[] }
+
+/** Compares two routes as far as the requests are concerned that one request stands for. */
+export function compareRoutes(
+  old: Met,
+  now: Met,
+  request: RepresentativeRequest,
+  meet: (path: string) => readonly [Met, Met] | undefined,
+): RouteDifference {
+  const access = compareAccess(old, now, request, meet)
+  const details = [
+    ...accessDetails(old, now, access, request),
+    ...serviceDetails(old, now),
+    ...upstreamPath(old, now, request),
+  ]
+  const { gains, loses } = access
+  const isTold = (side: keyof Shift) => !access[side] || details.some((one) => one[side])
+  if (isTold('gains') && isTold('loses')) return { gains, loses, details }
+  const together = { what: 'callers', old: 'those above', now: 'others', gains, loses }
+  return { gains, loses, details: [...details, together] }
+}
+
+function accessDetails(
+  { route: old }: Met,
+  { route: now }: Met,
+  access: AccessShift,
+  request: RepresentativeRequest,
+): readonly Detail[] {
+  const details: Detail[] = []
+  const isReported = old.policy.enforce === 'report' || now.policy.enforce === 'report'
+  const say = (what: string, before: string, after: string, shift: Shift) =>
+    details.push({
+      what,
+      old: before,
+      now: after,
+      ...(isReported && what !== 'audience' ? SAME : pick(shift)),
+    })
+
+  if (old.policy.enforce !== now.policy.enforce)
+    details.push({ what: 'enforce', old: old.policy.enforce, now: now.policy.enforce, ...pick(access) })
+  const [before, after] = [old, now].map((one) => describeScopes(one.access.scopes)) as [string, string]
+  if (access.scopes.gains || access.scopes.loses) {
+    if (before !== after) say('scopes', before, after, access.scopes)
+    else if (!isReported)
+      say(
+        'scopes',
+        describeScopes(old.access.scopes, true),
+        describeScopes(now.access.scopes, true),
+        access.scopes,
+      )
+  } else if (neededText(old) !== neededText(now)) say('advertised', neededText(old), neededText(now), SAME)
+  if (access.when.gains || access.when.loses) say('when', conditionsOf(old), conditionsOf(now), access.when)
+  if (old.policy.anonymous !== now.policy.anonymous)
+    say('anonymous', old.policy.anonymous, now.policy.anonymous, access.anonymous)
+  if (access.audience.gains || access.audience.loses)
+    say('audience', audienceOf(old, request.path), audienceOf(now, request.path), access.audience)
+  return details
+}
+
+function pick({ gains, loses }: Shift): Shift {
+  return { gains, loses }
+}
+
+function conditionsOf({ access }: Met['route']): string {
+  return access.when.length === 0 ? 'none' : access.when.map(({ text }) => text).join(' and ')
+}
+
+/** What a challenge tells to ask for. */
+function neededText({ access }: Met['route']): string {
+  const needed = access.scopes?.needed ?? []
+  return needed.length === 0 ? 'none' : needed.toSorted().join(', ')
+}
+
+function audienceOf({ resourceOf }: Met['route'], path: string): string {
+  const { identifier, issuers } = resourceOf(path)
+  return `${identifier} of ${issuers.join(', ')}`
+}
+
+function serviceDetails({ route: old }: Met, { route: now }: Met): readonly Detail[] {
+  const [before, after] = [describeService(old), describeService(now)]
+  return Object.entries(before).flatMap(([what, text]) =>
+    text === after[what] ? [] : [{ what, old: text, now: after[what] ?? '', ...SAME }],
+  )
+}
+
+/** Compared by what comes out: a parameter may be called something else. */
+function upstreamPath(old: Met, now: Met, { path }: RepresentativeRequest): readonly Detail[] {
+  const [before, after] = [old, now].map(({ route, params }) => route.rewrite?.(params) ?? path)
+  if (before === after || before === undefined || after === undefined) return []
+  const [one, other] = [old, now].map(({ route }) => route.policy.rewritePath ?? 'as asked') as [
+    string,
+    string,
+  ]
+  const isSaid = one !== other
+  return [{ what: 'rewrite', old: isSaid ? one : before, now: isSaid ? other : after, ...SAME }]
+}

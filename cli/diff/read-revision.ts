@@ -1,0 +1,65 @@
+import { type GitAnswer, runGit } from './run-git.ts'
+
+/** A file of a revision: its path in the repository, and its bytes. */
+export type RevisionFile = { readonly path: string; readonly content: Buffer }
+
+/** Asks one repository. `folder` is where it was typed. */
+export type Git = { readonly folder: string; readonly env: NodeJS.ProcessEnv }
+
+const HASH = /^[0-9a-f]{40,64}$/
+/** Plain files alone: no links, whose targets lie elsewhere, and no repositories within. */
+const ENTRY = /^100(?:644|755) blob ([0-9a-f]{40,64})\t(.*)$/s
+
+/** The folder that the repository lies in. Absolute; undefined outside of one. */
+export async function findRepository(git: Git): Promise<string | undefined> {
+  const answer = await runGit(['rev-parse', '--show-toplevel'], git)
+  return 'output' in answer ? answer.output.toString('utf8').replace(/\n$/, '') : undefined
+}
+
+/** Finds the commit that a name stands for; undefined for none. Nothing in a name is taken for an option. */
+export async function findCommit(revision: string, git: Git): Promise<string | undefined> {
+  if (revision === '' || revision.startsWith('-')) return undefined
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
+  const answer = await runGit(args, git)
+  const hash = 'output' in answer ? answer.output.toString('utf8').trim() : ''
+  return HASH.test(hash) ? hash : undefined
+}
+
+/**
+ * Reads the files that lie directly in a folder of a commit.
+ * @param folder relative to the repository, without a slash at its end; empty for the repository itself.
+ */
+export async function readRevisionFolder(
+  commit: string,
+  folder: string,
+  git: Git,
+): Promise<{ readonly files: readonly RevisionFile[] } | { readonly failed: string }> {
+  const below = folder === '' ? [] : ['--', `${folder}/`]
+  const listed = await runGit(['--literal-pathspecs', 'ls-tree', '-z', '--full-tree', commit, ...below], git)
+  if ('failed' in listed) return listed
+  const entries = listed.output
+    .toString('utf8')
+    .split('\0')
+    .flatMap((line) => {
+      const [, hash, path] = ENTRY.exec(line) ?? []
+      return hash === undefined || path === undefined ? [] : [{ hash, path }]
+    })
+  const input = entries.map(({ hash }) => `${hash}\n`).join('')
+  const answer: GitAnswer = await runGit(['cat-file', '--batch'], { ...git, input })
+  if ('failed' in answer) return answer
+  const contents = splitBatch(answer.output)
+  return { files: entries.map(({ path }, index) => ({ path, content: contents[index] ?? Buffer.alloc(0) })) }
+}
+
+/** `<hash> blob <size>`, a line break, the bytes, a line break; and so on. */
+function splitBatch(output: Buffer): readonly Buffer[] {
+  const contents: Buffer[] = []
+  for (let at = 0; at < output.length; ) {
+    const end = output.indexOf(0x0a, at)
+    if (end === -1) break
+    const size = Number(output.toString('latin1', at, end).split(' ')[2] ?? 0)
+    contents.push(output.subarray(end + 1, end + 1 + size))
+    at = end + 1 + size + 1
+  }
+  return contents
+}

@@ -1,0 +1,125 @@
+import type { HeaderValue } from '../../gateway/routes/header-rules.ts'
+import { type PathTemplate, parsePathTemplate } from '../../gateway/routes/path-template.ts'
+import { meetTemplates } from './meet-templates.ts'
+import { type Fresh, freshSegments, representativePaths } from './representative-paths.ts'
+
+/** What of a route decides which requests it meets. */
+export type Matching = {
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly matchHeaders: readonly HeaderValue[]
+}
+
+/** A request that stands for all those which two tables cannot tell from it. */
+export type RepresentativeRequest = {
+  readonly method: string
+  readonly path: string
+  readonly headers: readonly HeaderValue[]
+}
+
+type Prepared = { readonly template: PathTemplate; readonly headers: readonly HeaderValue[] }
+
+/** Headers of MCP count only beside a version of it. */
+const MCP_VERSION: HeaderValue = { name: 'mcp-protocol-version', value: '2025-06-18' }
+
+/**
+ * Finds requests such that every pair of routes, one of each table, which some request meets is met by one of these.
+ *
+ * A request that meets a route of each side lies where their templates meet. The most general path there is matched by the
+ * fewest templates, each of which matches every other path there as well: so whichever two routes win somewhere also win on
+ * that path, at the same length. The same holds of headers: those which the two ask for, and no more.
+ * @param resources paths of resources, below which tokens have to be for something else.
+ */
+export function representativeRequests(
+  old: readonly Matching[],
+  now: readonly Matching[],
+  resources: readonly string[] = [],
+): readonly RepresentativeRequest[] {
+  const cache = new Map<string, PathTemplate>()
+  const read = (path: string): PathTemplate => {
+    const known = cache.get(path) ?? readTemplate(path)
+    cache.set(path, known)
+    return known
+  }
+  const parts = resources.map((path) => read(`${path}/**`))
+  const templates = [...[...old, ...now].map(({ path }) => read(path)), ...parts]
+  const fresh = freshSegments(templates)
+  const depth = Math.max(0, ...templates.map(({ segments }) => segments.length)) + 1
+  const found = new Map<string, RepresentativeRequest>()
+  for (const method of methodsOf([...old, ...now])) {
+    const sides = [old, now].map((routes) =>
+      routes
+        .filter((one) => serves(one, method))
+        .map((one): Prepared => ({ template: read(one.path), headers: one.matchHeaders })),
+    ) as [Prepared[], Prepared[]]
+    for (const { template, headers } of meetings(sides, parts))
+      for (const path of representativePaths(template, fresh, depth))
+        for (const set of headers) {
+          const request = { method, path, headers: set }
+          found.set(
+            `${method} ${path} ${set.map(({ name, value }) => `${name}:${value}`).join('\n')}`,
+            request,
+          )
+        }
+  }
+  return [...found.values()]
+}
+
+export type { Fresh }
+
+/** RFC 9110 section 9.3.2: HEAD follows GET. */
+function serves({ methods }: Matching, method: string): boolean {
+  return methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
+}
+
+function methodsOf(routes: readonly Matching[]): ReadonlySet<string> {
+  const methods = new Set(routes.flatMap((one) => one.methods))
+  if (methods.has('GET')) methods.add('HEAD')
+  return methods
+}
+
+function readTemplate(path: string): PathTemplate {
+  const template = parsePathTemplate(path)
+  if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
+  return template
+}
+
+/** Where routes of both sides meet, and each alone; by the headers of either, of both, and of none. */
+function* meetings(
+  [old, now]: readonly [readonly Prepared[], readonly Prepared[]],
+  parts: readonly PathTemplate[],
+): Generator<{ readonly template: PathTemplate; readonly headers: readonly (readonly HeaderValue[])[] }> {
+  const within = function* (template: PathTemplate, headers: readonly (readonly HeaderValue[])[]) {
+    yield { template, headers }
+    for (const part of parts) {
+      const met = meetTemplates(template, part)
+      if (met !== undefined) yield { template: met, headers }
+    }
+  }
+  for (const { template, headers } of [...old, ...now]) yield* within(template, headerSets(headers, []))
+  for (const one of old)
+    for (const other of now) {
+      const met = meetTemplates(one.template, other.template)
+      if (met !== undefined) yield* within(met, headerSets(one.headers, other.headers))
+    }
+}
+
+const NO_HEADERS: readonly (readonly HeaderValue[])[] = [[]]
+
+function headerSets(
+  a: readonly HeaderValue[],
+  b: readonly HeaderValue[],
+): readonly (readonly HeaderValue[])[] {
+  if (a.length === 0 && b.length === 0) return NO_HEADERS
+  const both = new Map([...a, ...b].map(({ name, value }) => [name, value]))
+  const agree = [...a, ...b].every(({ name, value }) => both.get(name) === value)
+  const union = [...both].map(([name, value]) => ({ name, value }))
+  return [[], a, b, ...(agree ? [union] : [])].map(withVersion)
+}
+
+function withVersion(headers: readonly HeaderValue[]): readonly HeaderValue[] {
+  const needsOne =
+    headers.some(({ name }) => name.startsWith('mcp-')) &&
+    !headers.some(({ name }) => name === MCP_VERSION.name)
+  return (needsOne ? [...headers, MCP_VERSION] : [...headers]).toSorted((x, y) => (x.name < y.name ? -1 : 1))
+}

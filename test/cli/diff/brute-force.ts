@@ -1,0 +1,90 @@
+import type { Caller } from '../../../gateway/identity/caller.ts'
+import type { ClaimValue } from '../../../gateway/identity/named-claims.ts'
+import type { CompiledPolicies } from '../../../gateway/routes/compile-policies.ts'
+import { decide } from '../../../gateway/routes/decide.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+
+/** Everything that requests and tokens may be made of. */
+export type Alphabet = {
+  readonly segments: readonly string[]
+  readonly depth: number
+  readonly methods: readonly string[]
+  readonly scopes: readonly string[]
+  readonly headers: Readonly<Record<string, readonly (string | undefined)[]>>
+  readonly claims: Readonly<Record<string, readonly (ClaimValue | undefined)[]>>
+}
+
+/** For each pair of routes that some request meets: who gained, who lost. `-` stands for no route. */
+export type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
+
+/** Decides on every request of an alphabet for every token of it and for none, on both sides, and says where they differ. */
+export function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
+  const found = new Map<string, { gains: boolean; loses: boolean }>()
+  const callers: (Caller | undefined)[] = [undefined]
+  const plainCallers: (Caller | undefined)[] = [undefined]
+  for (const held of subsets(alphabet.scopes)) {
+    plainCallers.push(aCaller({ scopes: new Set(held) }))
+    for (const claims of records(alphabet.claims))
+      callers.push(aCaller({ scopes: new Set(held), claims: new Map(Object.entries(claims)) }))
+  }
+  const headerSets = [...records(alphabet.headers)]
+  for (const path of paths(alphabet))
+    for (const method of alphabet.methods)
+      for (const headers of headerSets) {
+        const header = (name: string) => headers[name]
+        const routes = [old, now].map((side) => {
+          const match = side.match(method, path, { header })
+          return match.kind === 'route' ? match.route.policy : undefined
+        })
+        const names = routes.map((one) => one?.name ?? '-')
+        if (names[0] === '-' && names[1] === '-') continue
+        const key = names.join(' ')
+        const hasConditions = routes.some((one) => (one?.when.length ?? 0) > 0)
+        // Without conditions it is the two routes alone that decide.
+        if (!hasConditions && found.has(key)) continue
+        const outcome = found.get(key) ?? { gains: false, loses: false }
+        found.set(key, outcome)
+        if (names.includes('-') || (outcome.gains && outcome.loses)) continue
+        const request = { method, path, query: '', header, nowSeconds: 0 }
+        for (const caller of hasConditions ? callers : plainCallers) {
+          const [before, after] = [old, now].map((side) => passes(decide(request, caller, side)))
+          if (after === true && before === false) outcome.gains = true
+          if (before === true && after === false) outcome.loses = true
+        }
+      }
+  return found
+}
+
+const REPORTED = ['token_missing', 'scope_missing', 'condition_failed']
+
+function passes({ outcome, refusal, route }: ReturnType<typeof decide>): boolean {
+  const isReported = route?.policy.enforce === 'report' && REPORTED.includes(refusal?.refused ?? '')
+  return outcome === 'allow' || isReported
+}
+
+function* paths({ segments, depth }: Alphabet): Generator<string> {
+  yield '/'
+  let shorter = ['']
+  for (let length = 1; length <= depth; length++) {
+    const longer = shorter.flatMap((path) => segments.map((segment) => `${path}/${segment}`))
+    yield* longer
+    for (const path of longer) yield `${path}/`
+    shorter = longer
+  }
+}
+
+function* subsets(scopes: readonly string[]): Generator<readonly string[]> {
+  for (let bits = 0; bits < 2 ** scopes.length; bits++) yield scopes.filter((_, index) => (bits >> index) & 1)
+}
+
+function* records<T>(
+  domains: Readonly<Record<string, readonly T[]>>,
+): Generator<Readonly<Record<string, T>>> {
+  const [first, ...rest] = Object.entries(domains)
+  if (first === undefined) {
+    yield {}
+    return
+  }
+  for (const others of records(Object.fromEntries(rest)))
+    for (const value of first[1]) yield { ...others, [first[0]]: value }
+}
