@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPackageRoot } from '../runtime/package-root.ts'
+import { policyReference } from './policy-reference.ts'
+
+/** A page with parts that are written by a program. */
+export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Record<string, string>> }
+
+/** Every such page. A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
+export function generatedPages(): readonly GeneratedPage[] {
+  return [{ file: 'docs/policies.md', parts: policyReference() }]
+}
+
+/**
+ * A page as it is and as it should be.
+ * @throws {Error} when it lacks the marks of a part, or has marks of a part that nobody writes.
+ */
+export function renderPage({ file, parts }: GeneratedPage): {
+  readonly is: string
+  readonly shouldBe: string
+} {
+  const is = readFileSync(join(findPackageRoot(), file), 'utf8')
+  const left = new Set(Object.keys(parts))
+  const shouldBe = is.replace(
+    /(<!-- generated: (.+?) -->\n)[\s\S]*?(<!-- end -->)/g,
+    (_whole, begin: string, name: string, end: string) => {
+      const part = parts[name]
+      if (part === undefined) throw new Error(`${file}: nobody writes the part "${name}"`)
+      left.delete(name)
+      return `${begin}\n${part}\n\n${end}`
+    },
+  )
+  if (left.size > 0) throw new Error(`${file} has no marks for: ${[...left].join(', ')}`)
+  return { is, shouldBe }
+}

@@ -1,0 +1,16 @@
+import t from 'tap'
+import { generatedPages, renderPage } from '../../scripts/generated-docs.ts'
+
+for (const page of generatedPages())
+  t.test(`${page.file} says what the code says; npm run docs writes it again`, (t) => {
+    const { is, shouldBe } = renderPage(page)
+    t.equal(is, shouldBe)
+    t.end()
+  })
+
+t.test('a page without the marks of a part is an error, not a page without it', (t) => {
+  t.throws(() => renderPage({ file: 'docs/policies.md', parts: { 'keys of nothing': '' } }), {
+    message: /nobody writes|no marks for/,
+  })
+  t.end()
+})
