@@ -216,7 +216,7 @@ function shape(path: string): string {
   return path.replace(/\{.\}/g, '{}')
 }
 
-/** The rule of policies/README.md, written the slow way: all routes that match, then the most specific. */
+/** The rule of docs/policies.md, written the slow way: all routes that match, then the most specific. */
 function bySpecification(routes: readonly Line[], method: string, request: string): string {
   const onPath = routes.filter((route) => specificity(route.path, request) !== undefined)
   const explicitHead = new Set(
