@@ -1,7 +1,7 @@
 import { policySchema } from '../gateway/routes/policy-schema.ts'
 
 type Schema = {
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
@@ -52,6 +52,7 @@ function rowsOf(schema: Schema, prefix: string): readonly Row[] {
 function valueOf(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${String(one)}\``).join(' ')
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(valueOf))].join(' or ')
+  if (Array.isArray(schema.type)) return schema.type.map((type) => valueOf({ type })).join(' or ')
   switch (schema.type) {
     case 'array':
       return schema.items === undefined || schema.items.type === 'object'
