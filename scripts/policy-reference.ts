@@ -41,7 +41,7 @@ function rowsOf(schema: Schema, prefix: string): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, one]) => {
     const key = `${prefix}${name}`
     const required = schema.required?.includes(name) === true ? ' (required)' : ''
-    const row: Row = [`\`${key}\`${required}`, valueOf(one), one.description ?? '']
+    const row: Row = [`\`${key}\`${required}`, valueText(one), one.description ?? '']
     const inner = one.type === 'array' ? one.items : one
     const below =
       inner?.properties === undefined ? [] : rowsOf(inner, `${key}${one.type === 'array' ? '[]' : ''}.`)
@@ -49,15 +49,15 @@ function rowsOf(schema: Schema, prefix: string): readonly Row[] {
   })
 }
 
-function valueOf(schema: Schema): string {
+function valueText(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${String(one)}\``).join(' ')
-  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(valueOf))].join(' or ')
-  if (Array.isArray(schema.type)) return schema.type.map((type) => valueOf({ type })).join(' or ')
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(valueText))].join(' or ')
+  if (Array.isArray(schema.type)) return schema.type.map((type) => valueText({ type })).join(' or ')
   switch (schema.type) {
     case 'array':
       return schema.items === undefined || schema.items.type === 'object'
         ? 'list'
-        : `list of ${valueOf(schema.items)}`
+        : `list of ${valueText(schema.items)}`
     case 'object':
       return 'map'
     case 'boolean':
