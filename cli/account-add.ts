@@ -18,6 +18,7 @@ export async function accountAdd(
     readonly data?: string | undefined
     readonly email?: string | undefined
     readonly 'full-name'?: string | undefined
+    readonly json?: boolean | undefined
   },
 ): Promise<number> {
   const configDir = options.config === undefined ? findConfigDir(process.env) : resolve(options.config)
@@ -41,8 +42,12 @@ export async function accountAdd(
     process.stderr.write(`scopegate: ${result.message}\n`)
     return 1
   }
+  const { username: added } = result.added
+  const kept = config.store.type === 'redis' ? 'Redis' : config.dataDir
   process.stdout.write(
-    `scopegate: ${result.added.username} may sign in now (${config.store.type === 'redis' ? 'kept in Redis' : `kept in ${config.dataDir}`}).\n`,
+    options.json === true
+      ? `${JSON.stringify({ username: added, kept }, undefined, 2)}\n`
+      : `scopegate: ${added} may sign in now (kept in ${kept}).\n`,
   )
   return 0
 }

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from '../shared-options.ts'
 import type { Verb } from '../verb.ts'
 
 /** `scopegate account add`. */
@@ -18,6 +19,7 @@ export const ACCOUNT_ADD: Verb = {
       value: 'DIR',
       says: 'The folder of the data, in place of the one that the configuration names.',
     },
+    JSON_OPTION,
   ],
   examples: [
     {
@@ -36,5 +38,6 @@ export const ACCOUNT_ADD: Verb = {
       data: given.text('data'),
       email: given.text('email'),
       'full-name': given.text('full-name'),
+      json: given.has('json'),
     }),
 }
