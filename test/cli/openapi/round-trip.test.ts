@@ -25,7 +25,8 @@ import { someResources } from '../../fixtures/some-resources.ts'
 const ROOT = findPackageRoot()
 const ANYTHING = { catalogue: undefined, upstreams: undefined, authorizationServers: undefined }
 const SCOPES = ['a:read', 'a:write', 'b:read', 'b:write']
-const RUNS = 200
+const RUNS = 150
+const SOURCE = { file: '', line: 1, column: 1 }
 
 const segment = fc.constantFrom('api', 'courses', '{id}', '{other}', '2024', 'x:y')
 const scopes = fc.uniqueArray(fc.constantFrom(...SCOPES), { maxLength: 3 })
@@ -44,6 +45,23 @@ const generatedRoute = fc
     timeoutMs: fc.option(fc.constantFrom(250, 90_000, 7_200_000), { nil: undefined }),
     bodyLimitBytes: fc.option(fc.constantFrom(1, 1_024, 10_485_760), { nil: undefined }),
     upstreamAuth: fc.constantFrom('none' as const, 'assertion' as const, 'forward' as const),
+    enforce: fc.constantFrom('on' as const, 'report' as const),
+    when: fc.option(
+      fc.constantFrom(
+        { equals: 's1' },
+        { equals: { from: 'header' as const, name: 'x-school-id' } },
+        { in: [5, true, { from: 'query' as const, name: 'q' }] },
+        { matches: 'a*' },
+        { exists: false },
+      ),
+    ),
+    headers: fc.option(
+      fc.constant({
+        request: { set: [{ name: 'x-a', value: 'b' }], add: [], remove: ['x-c'] },
+        response: { set: [], add: [{ name: 'x-d', value: 'e: f' }], remove: [] },
+      }),
+      { nil: undefined },
+    ),
   })
   .map((one): PolicyRoute => {
     const any = one.any.filter((scope) => !one.all.includes(scope))
@@ -53,6 +71,12 @@ const generatedRoute = fc
       timeoutMs: one.timeoutMs,
       bodyLimitBytes: one.bodyLimitBytes,
       upstreamAuth: one.upstreamAuth,
+      enforce: one.enforce,
+      headers: one.headers,
+      when:
+        one.when === null || one.anonymous === 'allow'
+          ? []
+          : [{ claim: '/a/b', test: one.when, source: SOURCE }],
       name: 'test/x',
       policy: 'test',
       path: `/${one.segments.join('/')}${one.below ? '/**' : ''}`,
@@ -149,6 +173,44 @@ t.test('an export without x-scopegate and its policies agree in scopes and anony
     { numRuns: RUNS },
   )
 })
+
+t.test(
+  'routes that headers tell apart share one operation: the others are named, and are no drift',
+  async (t) => {
+    const byHeader = (name: string, value: string) =>
+      aPolicyRoute({
+        name: `test/${name}`,
+        path: '/mcp',
+        methods: ['POST'],
+        matchHeaders: [{ name: 'mcp-name', value }],
+        scopes: { all: [value === 'one' ? 'a:read' : 'a:write'], any: [] },
+      })
+    const routes = [byHeader('one', 'one'), byHeader('two', 'two')]
+    const { document, leftOut } = exportRoutes(routes, true)
+    t.same(
+      leftOut.map(({ name }) => name),
+      ['test/two'],
+    )
+    const contract = parseContract(JSON.stringify(document), 'api.json')
+    const { text = '' } = importContract(contract, { name: 'test', upstream: 'api' }, ANYTHING)
+    t.match(text, 'match: { methods: [POST], path: /mcp, headers: { mcp-name: one } }')
+    const policies = compilePolicies(
+      { routes, hash: '' },
+      { implication: NO_IMPLICATION, resources: someResources([]) },
+    )
+    const { operations } = readOperations(
+      parseContract(JSON.stringify(exportRoutes(routes, false).document), 'api.json'),
+    )
+    const drift = findDrift({
+      document: contract,
+      operations,
+      policies,
+      implication: NO_IMPLICATION,
+      placeOf: () => wholeFile('test'),
+    })
+    t.same(drift, [])
+  },
+)
 
 t.test("the demo's own contract has no security; with the policies' it agrees with them", async (t) => {
   const platform = await startPlatform(t)
