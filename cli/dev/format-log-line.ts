@@ -2,18 +2,22 @@ import { styleText } from 'node:util'
 
 /**
  * Turns a line of a service's log into what a person at a terminal wants to see: one line for each decision of the gateway,
- * warnings and errors of every service, nothing else.
+ * policies that came into force, warnings and errors of every service, nothing else.
  * @returns the line, or undefined when there is nothing to show.
  */
 export function formatLogLine(service: string, line: string): string | undefined {
   const entry = parse(line)
   if (entry === undefined) return line.trim() === '' ? undefined : `${service}: ${line}`
   if (entry['event'] === 'access') return service === 'gateway' ? formatDecision(entry) : undefined
+  if (entry['event'] === 'policy_reloaded')
+    return `${styleText('green', 'policies')}  ${String(entry['msg'])}: ${String(entry['routes'])} routes`
   if (entry['level'] !== 'warn' && entry['level'] !== 'error' && entry['level'] !== 'fatal') return undefined
   const error = entry['err']
   const detail = isRecord(error) && typeof error['message'] === 'string' ? `: ${error['message']}` : ''
   const label = entry['level'] === 'warn' ? styleText('yellow', 'warning') : styleText('red', 'error')
-  return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}`
+  // What is wrong with policies that somebody is writing, with its caret.
+  const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''
+  return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
 }
 
 function formatDecision(entry: Readonly<Record<string, unknown>>): string {

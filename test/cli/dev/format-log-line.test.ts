@@ -56,3 +56,28 @@ t.test('formatLogLine() has words for a request that was refused before it had a
   }
   t.match(plain('gateway', { ...entry, 'http.response.status_code': 400, duration_ms: 1 }), 'GET (no path)')
 })
+
+t.test(
+  'formatLogLine() shows policies that came into force, and what is wrong with those that did not',
+  async (t) => {
+    t.equal(
+      plain('gateway', {
+        level: 'info',
+        event: 'policy_reloaded',
+        msg: 'other policies are in force',
+        routes: 82,
+      }),
+      'policies  other policies are in force: 82 routes',
+    )
+    const diagnostics = 'error[P101]: unknown key "ownr"\n   |\n 4 | ownr: a\n   | ^^^^'
+    t.equal(
+      plain('gateway', {
+        level: 'error',
+        event: 'policy_reload_failed',
+        msg: 'they are broken',
+        diagnostics,
+      }),
+      `error  gateway: they are broken\n\n${diagnostics}\n`,
+    )
+  },
+)
