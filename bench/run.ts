@@ -8,6 +8,7 @@ import { readOptions } from './read-options.ts'
 import type { Row, RowResult } from './row.ts'
 import { addedLatency } from './rows/added-latency.ts'
 import { cachedToken } from './rows/cached-token.ts'
+import { check } from './rows/check.ts'
 import { firstUse } from './rows/first-use.ts'
 import { reload } from './rows/reload.ts'
 import { rememberedTokens } from './rows/remembered-tokens.ts'
@@ -27,6 +28,7 @@ const ROWS: readonly Row[] = [
   routeMatch,
   reload,
   start,
+  check,
 ]
 
 await runToEnd(async (own) => {

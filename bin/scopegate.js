@@ -3,6 +3,7 @@
 // Node 20 runs, finds or fetches the pinned runtime and hands over to it.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import nodeModule from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -18,12 +19,26 @@ const args = process.argv.slice(2)
 const major = Number(process.versions.node.split('.')[0])
 
 if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
+  if (!SERVICES.has(args[0] ?? '')) keepCompiled()
   const { main } = await import(pathToFileURL(entry).href)
   const code = await main(args)
   // A service that goes on serving gives no code; one that could not start has set its own.
   if (code !== undefined) process.exitCode = code
 } else {
   handOver(findRuntime() ?? fetchRuntime())
+}
+
+/**
+ * Verbs are typed often and run for a moment, most of which goes into compiling them: Node.js keeps what it compiled in a
+ * folder of this user's own. Without one, or with NODE_DISABLE_COMPILE_CACHE, nothing is kept.
+ */
+function keepCompiled() {
+  if (process.env.NODE_COMPILE_CACHE !== undefined) return
+  try {
+    nodeModule.enableCompileCache?.(join(cacheRoot(), 'compiled'))
+  } catch {
+    // A home that cannot be found costs time, and nothing else.
+  }
 }
 
 /** `--help` and `--version` are text: they need no runtime of ours. */
@@ -91,8 +106,11 @@ function pinnedVersion() {
 }
 
 function cacheFolder() {
-  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
-  return join(cache, 'scopegate', `node-${pinnedVersion()}`)
+  return join(cacheRoot(), `node-${pinnedVersion()}`)
+}
+
+function cacheRoot() {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'scopegate')
 }
 
 function fail(text) {

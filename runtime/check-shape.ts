@@ -29,26 +29,10 @@ export function compileShape(
   schema: TSchema,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
 ): (value: unknown, placeOf: PlaceOf) => readonly Diagnostic[] {
-  const ajv = new Ajv2020({
-    allErrors: true,
-    verbose: true,
-    strict: true,
-    strictRequired: false, // a choice of keys names those of the map that it is in
-    allowUnionTypes: true,
-    ownProperties: true,
-  })
-  ajv.addVocabulary(OUR_KEYWORDS)
-  // That of the library compares each item with each; a hostile list has a hundred thousand.
-  ajv.removeKeyword('uniqueItems')
-  ajv.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    validate: (wanted: boolean, items: readonly unknown[]) => !wanted || findRepeated(items) === -1,
-  })
-  ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
-  const validate: ValidateFunction = ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
+  let compiled: ValidateFunction | undefined
   return (value, placeOf) => {
+    compiled ??= compile(schema)
+    const validate = compiled
     if (validate(value)) return []
     const found = limitKinds(
       withoutEchoes(mostTelling(validate.errors ?? [])).map((error) =>
@@ -67,6 +51,32 @@ export function compileShape(
       return isFirst || one.code.endsWith('103')
     })
   }
+}
+
+/** Takes some 30 ms, most of it for schemas that nothing is read with in a run; so it waits until there is something to check. */
+function compile(schema: TSchema): ValidateFunction {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    strict: true,
+    strictRequired: false, // a choice of keys names those of the map that it is in
+    allowUnionTypes: true,
+    ownProperties: true,
+    // Schemas are built by TypeBox and tried by tests: the schema of schemas would cost more than all of them.
+    validateSchema: false,
+    code: { optimize: false },
+  })
+  ajv.addVocabulary(OUR_KEYWORDS)
+  // That of the library compares each item with each; a hostile list has a hundred thousand.
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (wanted: boolean, items: readonly unknown[]) => !wanted || findRepeated(items) === -1,
+  })
+  ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
+  return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
 }
 
 /** A union that fails repeats the failures of each branch; those of the branch that was meant stay, the frame goes. */

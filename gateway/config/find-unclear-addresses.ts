@@ -1,5 +1,5 @@
 import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
-import { basePathOf } from '../upstreams/pool.ts'
+import { basePathOf } from '../upstreams/base-path-of.ts'
 import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 
 /** One of `url` and `urls`, and one path for all: it is what a canonical path is put behind. */

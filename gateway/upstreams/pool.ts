@@ -1,4 +1,5 @@
 import type { UpstreamMeter } from '../observe/upstream-meter.ts'
+import { basePathOf } from './base-path-of.ts'
 import type { CircuitRules } from './circuit.ts'
 import type { ResolveName } from './name-addresses.ts'
 import { RetryBudget } from './retry-budget.ts'
@@ -74,9 +75,4 @@ export function createUpstream(
       await Promise.all(targets.map((target) => target.close()))
     },
   }
-}
-
-/** The path that every request to an address begins with, without a slash at its end. */
-export function basePathOf(url: string): string {
-  return new URL(url).pathname.replace(/\/$/, '')
 }

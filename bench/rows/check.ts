@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BenchError } from '../bench-error.ts'
+import type { Bench, Row } from '../row.ts'
+import { startProcess } from '../start-process.ts'
+import { writeManyPolicies } from '../write-many-policies.ts'
+
+const COMMAND = fileURLToPath(new URL('../../bin/scopegate.js', import.meta.url))
+const ROUTES = 500
+const GOAL_MS = 1_000
+
+/** How long somebody waits for `scopegate check`, from typing it to the end of its process. */
+export const check: Row = {
+  name: 'check',
+  run: async (bench) => {
+    const { folder, rounds, say } = bench
+    const many = join(folder, 'policies')
+    writeManyPolicies(many, ROUTES)
+    const cases = [
+      { name: 'the shipped policies', args: [] },
+      { name: `${ROUTES} routes and as many tests`, args: [many] },
+      { name: `${ROUTES} routes, without tests`, args: [many, '--no-tests'] },
+    ]
+    // What Node.js keeps of compiled modules is there from the second time on, as for people.
+    await runOnce(bench, [])
+    const figures = []
+    for (const { name, args } of cases) {
+      const found: number[] = []
+      for (let round = 1; round <= rounds; round++) found.push(await runOnce(bench, args))
+      say(`${name}: ${found.map((ms) => Math.round(ms)).join(', ')} ms`)
+      figures.push({ name, unit: 'ms', found, goal: GOAL_MS })
+    }
+    return {
+      title: 'scopegate check, from its start to its end',
+      conditions: { sources: 'TypeScript as in a checkout' },
+      measured: [],
+      ratios: [],
+      figures,
+    }
+  },
+}
+
+/** @returns milliseconds. */
+async function runOnce({ cores, cleanup, folder }: Bench, args: readonly string[]): Promise<number> {
+  const startedMs = performance.now()
+  const { child, ended } = startProcess({
+    name: 'check',
+    command: [process.execPath, COMMAND, 'check', ...args],
+    cores: cores?.server,
+    cleanup,
+    env: { XDG_CACHE_HOME: folder },
+  })
+  const said = await ended
+  if (child.exitCode !== 0) throw new BenchError('ERR_BENCH_START', `scopegate check failed: ${said}`)
+  return performance.now() - startedMs
+}
