@@ -62,7 +62,9 @@ export function suggestText(value: unknown, pattern: unknown): string | undefine
   const [, count = '', unit = ''] = /^(\d+)\s*([A-Za-z]*)$/.exec(text) ?? []
   const units = count === '' ? [] : (UNITS[unit.toLowerCase()] ?? [])
   const form = new RegExp(pattern, 'u')
-  const found = [text, ...units.map((one) => `${count}${one}`), name].find((one) => form.test(one))
+  // Only what may hold no capital is a name.
+  const names = form.test('A') ? [] : [name]
+  const found = [text, ...units.map((one) => `${count}${one}`), ...names].find((one) => form.test(one))
   if (found === undefined || found === value) return undefined
   return found === text ? `write "${found}"` : `did you mean ${found}?`
 }
