@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { loadPolicies } from '../gateway/routes/load-policies.ts'
 import { BootError } from '../runtime/boot-error.ts'
 import { makeFolder } from '../runtime/make-folder.ts'
 import { formatBanner } from './dev/banner.ts'
@@ -13,6 +12,7 @@ import { startAll } from './dev/start-all.ts'
 import { type Child, startChild } from './dev/start-child.ts'
 import { whenToldToEnd } from './dev/when-told-to-end.ts'
 import { findFolders } from './find-folders.ts'
+import { openPolicySet } from './open-policy-set.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -58,7 +58,7 @@ export async function dev(given: Given, terminal: Terminal): Promise<number> {
       interrupted,
     ])
     if (started !== 'told to end') {
-      const { routes } = loadPolicies({ dir: policiesDir })
+      const { routes } = (await openPolicySet({ configDir, policiesDir, env: terminal.env })).policies
       process.stdout.write(formatBanner({ baseUrl, dataDir, routes, startedAtMs, ...started }))
       const ended = Promise.race(
         children.map(async (child) => ({ name: child.name, code: await child.ended })),

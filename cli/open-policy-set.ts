@@ -9,6 +9,7 @@ import { authorizationServersAmong } from '../gateway/routes/authorization-serve
 import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compile-policies.ts'
 import { findEmptyResources } from '../gateway/routes/find-empty-resources.ts'
 import { type LoadedPolicies, loadPolicies } from '../gateway/routes/load-policies.ts'
+import { readPresets } from '../gateway/routes/presets.ts'
 import type { Resources } from '../gateway/routes/resources.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { readImplication } from '../oauth/scope-implication.ts'
@@ -60,6 +61,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const catalogue = attempt(() =>
     readScopeCatalogue({ file: gateway?.value.scopes ?? config('scopes.yaml') }),
   )
+  const presetsFile = gateway?.value.presets
+  const presets = presetsFile === undefined ? undefined : attempt(() => readPresets(presetsFile))
   const upstreamsFile = gateway?.value.upstreams ?? config('upstreams.yaml')
   const upstreams = attempt(() =>
     readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
@@ -76,6 +79,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const policies = loadPolicies({
     dir,
     catalogue,
+    presets,
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
     withTestFiles: true,

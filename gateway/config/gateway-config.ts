@@ -3,6 +3,7 @@ import type { ManagementAddress } from '../../runtime/management-address.ts'
 import type { IssuerConfig } from '../identity/issuer-config.ts'
 import type { CertificateHeader } from '../identity/mtls/read-certificate-header.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
+import type { Presets } from '../routes/presets.ts'
 import type { ResourceSettings } from '../routes/resources.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
@@ -47,6 +48,8 @@ export type GatewayConfig = {
   readonly policyReload: 'watch' | 'manual'
   /** What the process starts with; policies that come into force later bring their own. */
   readonly catalogue: ScopeCatalogue
+  /** What policies may extend; undefined: nothing. */
+  readonly presets?: Presets | undefined
   /** Read again with the policies; undefined: `catalogue` stays. */
   readonly scopesFile: string | undefined
   readonly upstreams: readonly UpstreamSettings[]

@@ -103,6 +103,7 @@ export const GatewayFile = Type.Object(
       }),
     ),
     scopes: FilePath('the scope catalogue'),
+    presets: Type.Optional(FilePath('what policies may extend')),
     upstreams: FilePath('where the upstreams are'),
     issuers: Type.Array(IssuerShape, {
       description: 'who issues the tokens, each by its issuer URL',

@@ -5,6 +5,7 @@ import type { Diagnostic } from '../../runtime/diagnostic.ts'
 import { readConfig } from '../../runtime/read-config.ts'
 import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
 import { readAssertionKeys } from '../identity/read-assertion-keys.ts'
+import { NO_PRESETS, readPresets } from '../routes/presets.ts'
 import { readAuthorities } from '../tls/read-authorities.ts'
 import { readCertificate } from '../tls/read-certificate.ts'
 import { findContradictions } from './find-contradictions.ts'
@@ -19,7 +20,7 @@ import { UpstreamsFile } from './upstreams-file.ts'
 const UPSTREAMS_SECTION = 'UPSTREAMS'
 
 /**
- * Reads config/gateway.yaml and the files it names: catalogue, upstreams, client secret.
+ * Reads config/gateway.yaml and the files it names: catalogue, presets, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
  * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C342 of resources, C350 and C351 of bound tokens.
@@ -38,6 +39,7 @@ export function readGatewayConfig(options: {
   const { value } = gateway
   const { found: problems, attempt } = collectProblems()
   const catalogue = attempt(() => readScopeCatalogue({ file: value.scopes }))
+  const presets = attempt(() => (value.presets === undefined ? NO_PRESETS : readPresets(value.presets)))
   const upstreams = attempt(() =>
     readConfig({
       file: value.upstreams,
@@ -64,6 +66,7 @@ export function readGatewayConfig(options: {
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))
   if (
     catalogue === undefined ||
+    presets === undefined ||
     upstreams === undefined ||
     clientSecrets === undefined ||
     problems.length > 0
@@ -72,6 +75,7 @@ export function readGatewayConfig(options: {
   return {
     config: toGatewayConfig(value, {
       catalogue,
+      presets,
       upstreams: upstreams.value,
       authorities,
       clientSecrets,

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { Presets } from '../routes/presets.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import type { GatewayFile } from './gateway-file.ts'
@@ -14,6 +15,7 @@ export function toGatewayConfig(
   file: GatewayFile,
   read: {
     readonly catalogue: ScopeCatalogue
+    readonly presets: Presets
     readonly upstreams: UpstreamsFile
     /** What the `caFile` of an upstream or of an issuer holds, by the file. */
     readonly authorities: ReadonlyMap<string, string>
@@ -40,6 +42,7 @@ export function toGatewayConfig(
     policyReload: file.policyReload ?? DEFAULTS.policyReload,
     scopesFile: file.scopes,
     catalogue: read.catalogue,
+    presets: read.presets,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
       toUpstreamSettings(name, upstream, read.authorities.get(upstream.caFile ?? '')),
     ),

@@ -39,6 +39,7 @@ export function* checkSources(
     dir: config.policiesDir,
     sources,
     catalogue,
+    presets: config.presets,
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
     authorizationServers: authorizationServersAmong(config.upstreams, {
       named: config.authorizationServer?.upstream,

@@ -21,14 +21,19 @@ type Change = {
 export function checkHeaderChanges(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: { headers?: unknown } | null }
   return [
-    ...checkRules(defaults?.headers, ['defaults', 'headers'], document),
+    ...checkHeaderRules(defaults?.headers, ['defaults', 'headers'], document),
     ...rawRoutes(document).flatMap(({ route, index }) =>
-      checkRules(route['headers'], ['routes', index, 'headers'], document),
+      checkHeaderRules(route['headers'], ['routes', index, 'headers'], document),
     ),
   ]
 }
 
-function checkRules(rules: unknown, at: YamlPath, document: YamlDocument): readonly Diagnostic[] {
+/** The same for the `headers` of one route, of defaults or of a preset, which stand at `at`. */
+export function checkHeaderRules(
+  rules: unknown,
+  at: YamlPath,
+  document: YamlDocument,
+): readonly Diagnostic[] {
   return ['request', 'response'].flatMap((direction) => {
     const seen = new Map<string, string>()
     return changesOf(record(rules)[direction], [...at, direction]).flatMap((change) => {

@@ -3,23 +3,30 @@ import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
 import { suggest } from '../../runtime/suggest.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import type { YamlPath } from '../../runtime/yaml-places.ts'
+import type { Presets } from './presets.ts'
 
 /** What policies may refer to; undefined where the reader does not care. */
 export type References = {
   readonly catalogue: ScopeCatalogue | undefined
   /** The names of config/upstreams.yaml. */
   readonly upstreams: ReadonlySet<string> | undefined
+  /** Those of config/presets.yaml: one that is not there is always looked for, it could have closed a route. */
+  readonly presets: Presets
 }
 
 /**
  * Finds names that lead nowhere. It looks at whatever has the right shape, so that a misspelt key does not hide a misspelt
  * scope.
- * Codes: P201 unknown scope, P202 unknown upstream, P204 a scope is advertised that would not do.
+ * Codes: P201 unknown scope, P202 unknown upstream, P206 unknown preset, P204 a scope is advertised that would not do.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = record(document.value)
   const diagnostics = checkUpstream(file['upstream'], document, references.upstreams)
+  const extended = record(file['defaults'])['extends']
+  diagnostics.push(...checkPreset(extended, ['defaults', 'extends'], document, references.presets))
   for (const [index, route] of list(file['routes']).entries()) {
+    const own = record(route)['extends']
+    diagnostics.push(...checkPreset(own, ['routes', index, 'extends'], document, references.presets))
     const scopes = record(record(route)['scopes'])
     for (const key of ['all', 'any']) {
       for (const [position, scope] of list(scopes[key]).entries()) {
@@ -42,6 +49,20 @@ function checkUpstream(
   const hint = near === undefined ? `known: ${[...known].join(', ')}` : `did you mean "${near}"?`
   const message = `upstream ${JSON.stringify(name)} is not in config/upstreams.yaml`
   return [diagnostic('P202', message, document.placeOf(['upstream']), { hint })]
+}
+
+function checkPreset(
+  name: unknown,
+  path: YamlPath,
+  document: YamlDocument,
+  presets: Presets,
+): readonly Diagnostic[] {
+  if (typeof name !== 'string' || name === '' || presets.has(name)) return []
+  const near = suggest(name, presets.keys())
+  const known = presets.size === 0 ? 'there are none' : `known: ${[...presets.keys()].join(', ')}`
+  const hint = near === undefined ? known : `did you mean "${near}"?`
+  const message = `there is no preset ${JSON.stringify(name)} in config/presets.yaml`
+  return [diagnostic('P206', message, document.placeOf(path), { hint })]
 }
 
 function checkScope(

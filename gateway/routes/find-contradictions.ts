@@ -2,6 +2,7 @@ import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import { rawConditions } from './check-conditions.ts'
 import { compileGlob } from './glob.ts'
+import { NO_PRESETS, type Presets } from './presets.ts'
 import { type RawRoute, rawRoutes } from './raw-routes.ts'
 import { readOperand } from './read-operand.ts'
 
@@ -11,10 +12,19 @@ type Raw = Readonly<Record<string, unknown>>
  * Finds conditions that let nobody through. Codes: P308 conditions on a route that takes requests without a token, P309
  * conditions on one claim that never hold together; as a warning where they do for a claim that is a list.
  */
-export function findContradictions(document: YamlDocument): readonly Diagnostic[] {
-  const { defaults } = (document.value ?? {}) as { defaults?: { anonymous?: unknown } | null }
+export function findContradictions(
+  document: YamlDocument,
+  presets: Presets = NO_PRESETS,
+): readonly Diagnostic[] {
+  const { defaults } = (document.value ?? {}) as {
+    defaults?: { anonymous?: unknown; extends?: unknown } | null
+  }
   return rawRoutes(document).flatMap((raw) => [
-    ...checkAnonymous(raw, defaults?.anonymous, document),
+    ...checkAnonymous(
+      raw,
+      defaults?.anonymous ?? presets.get(String(raw.route['extends'] ?? defaults?.extends))?.anonymous,
+      document,
+    ),
     ...checkPairs(raw, document),
   ])
 }

@@ -23,6 +23,7 @@ import { checkPolicyFile, type PolicyFile } from './policy-file.ts'
 import type { PolicyRoute } from './policy-route.ts'
 import { type PolicySources, readFolder } from './policy-sources.ts'
 import type { PolicyTest } from './policy-test.ts'
+import { NO_PRESETS, type Presets } from './presets.ts'
 import { type Claim, readClaims } from './read-claims.ts'
 import { readPolicyTests } from './read-policy-tests.ts'
 import { toPolicyRoutes } from './to-policy-routes.ts'
@@ -48,6 +49,8 @@ export type LoadPoliciesOptions = {
   readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
   readonly catalogue?: ScopeCatalogue | undefined
   readonly upstreams?: ReadonlySet<string> | undefined
+  /** Those that policies may extend; unless given, there are none. */
+  readonly presets?: Presets | undefined
   /** Those of the upstreams that lead to the authorization server. */
   readonly authorizationServers?: ReadonlySet<string> | undefined
   /** Whether files of tests are read as well: what serves requests has no use for them. */
@@ -64,7 +67,7 @@ export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
 
 /** The same in steps: some for each file, and one for what files have to do with each other. */
 export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
-  const { dir, sources } = options
+  const { dir, sources, presets = NO_PRESETS } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
   const texts = new Map(sources?.files.map(({ name, source }) => [name, source]))
   const diagnostics: Diagnostic[] = [...found.diagnostics]
@@ -106,7 +109,7 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
   const tests: PolicyTest[] = []
   for (const document of broken ? [] : documents) {
     yield
-    routes.push(...toPolicyRoutes(document.value as PolicyFile, document))
+    routes.push(...toPolicyRoutes(document.value as PolicyFile, document, presets))
     tests.push(...testsOf(document))
   }
   return Object.freeze({
@@ -122,8 +125,9 @@ export function checkDocument(
   document: YamlDocument,
   options: Omit<LoadPoliciesOptions, 'dir'>,
 ): { claims: readonly Claim[]; diagnostics: readonly Diagnostic[] } {
+  const { catalogue, upstreams, presets = NO_PRESETS } = options
   const shape = checkPolicyFile(document.value, document.placeOf)
-  const references = checkReferences(document, { catalogue: options.catalogue, upstreams: options.upstreams })
+  const references = checkReferences(document, { catalogue, upstreams, presets })
   const { claims, diagnostics } = readClaims(document)
   const names = findSameNames('P304', 'route', routeNames(document))
   // Where the syntax already complained, nobody knows what was meant.
@@ -135,7 +139,7 @@ export function checkDocument(
     ...checkHeaderMatches(document),
     ...checkHeaderChanges(document),
     ...checkConditions(document),
-    ...findContradictions(document),
+    ...findContradictions(document, presets),
     ...checkRewrites(document),
     ...checkInternalPaths(document, options.authorizationServers ?? NONE),
     ...names,

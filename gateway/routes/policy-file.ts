@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
 import type { Violation } from '../../runtime/shape-words.ts'
-import { Name, open } from './format/common-shapes.ts'
+import { Extends, Name, open } from './format/common-shapes.ts'
 import { DEFAULT_KEYS } from './format/default-keys.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
 import { RouteEntry } from './format/route-entry.ts'
@@ -20,7 +20,10 @@ export const PolicyFileSchema = Type.Object(
       minLength: 1,
     }),
     defaults: Type.Optional(
-      Type.Object(DEFAULT_KEYS, { ...open, description: 'What every route says unless it says otherwise.' }),
+      Type.Object(
+        { extends: Type.Optional(Extends), ...DEFAULT_KEYS },
+        { ...open, description: 'What every route says unless it says otherwise.' },
+      ),
     ),
     routes: Type.Array(RouteEntry, { description: 'The routes; their order means nothing.', minItems: 1 }),
     tests: Type.Optional(Type.Array(PolicyTestEntry, { description: 'What `scopegate test` tries out.' })),

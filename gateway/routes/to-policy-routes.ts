@@ -5,18 +5,24 @@ import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
 import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
+import type { Presets } from './presets.ts'
 import { toConditions } from './to-conditions.ts'
 import { toHeaderRules, toHeaderValues } from './to-header-rules.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
-/** What a route says together with its policy's defaults. */
+/** What a route says together with its policy's defaults and its preset. */
 type Settings = NonNullable<PolicyFile['defaults']>
 
-/** Turns a checked file into routes: defaults filled in, durations and sizes as numbers, frozen. */
-export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readonly PolicyRoute[] {
+/** Turns a checked file into routes: defaults and presets filled in, durations and sizes as numbers, frozen. */
+export function toPolicyRoutes(
+  file: PolicyFile,
+  document: YamlDocument,
+  presets: Presets,
+): readonly PolicyRoute[] {
   return file.routes.map((route, index) => {
     const { file: shownAs, line, column } = document.placeOf(['routes', index])
-    const settings: Settings = { ...file.defaults, ...route }
+    const preset = route.extends ?? file.defaults?.extends
+    const settings: Settings = { ...presets.get(preset ?? ''), ...file.defaults, ...route }
     const { timeout, idleTimeout, bodyLimit } = settings
     return Object.freeze({
       name: `${file.name}/${route.name}`,
@@ -41,7 +47,7 @@ export function toPolicyRoutes(file: PolicyFile, document: YamlDocument): readon
       websocket: settings.websocket === true && route.match.methods.includes('GET'),
       upstreamAuth: settings.upstreamAuth ?? 'none',
       headers: toHeaderRules(settings.headers),
-      preset: undefined,
+      preset,
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })
   })

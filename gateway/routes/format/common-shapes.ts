@@ -10,6 +10,14 @@ export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
     'A request without a token: allow serves it without identity and without asking for the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
 })
 
+/** Whose word counts where a policy says nothing. */
+export const Extends = Type.String({
+  description:
+    'A preset of config/presets.yaml: what it says holds where the route and the defaults of its policy say nothing.',
+  minLength: 1,
+  maxLength: 63,
+})
+
 /** Whether a policy refuses or only tells what it would refuse. */
 export const Enforce = Type.Enum(['on', 'report'], {
   description:

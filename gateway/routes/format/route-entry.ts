@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Name, open, Scopes } from './common-shapes.ts'
+import { Extends, Name, open, Scopes } from './common-shapes.ts'
 import { ConditionEntry } from './condition-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
 import { HeaderValues } from './header-shapes.ts'
@@ -11,6 +11,7 @@ const { anonymous, ...others } = DEFAULT_KEYS
 export const RouteEntry = Type.Object(
   {
     name: Name('What the route is called, e.g. list-courses; once in a file.'),
+    extends: Type.Optional(Extends),
     match: Type.Object(
       {
         methods: Type.Array(

@@ -8,7 +8,7 @@ const SHIPPED = resolve(import.meta.dirname, '../../../config')
 
 function aConfigDir(t: Pick<Test, 'testdir'>, change: { readonly [file: string]: string } = {}): string {
   const dir = t.testdir({ secret: 'the secret\n' })
-  for (const file of ['gateway.yaml', 'upstreams.yaml', 'scopes.yaml'])
+  for (const file of ['gateway.yaml', 'upstreams.yaml', 'scopes.yaml', 'presets.yaml'])
     cpSync(join(SHIPPED, file), join(dir, file))
   for (const [file, text] of Object.entries(change)) writeFileSync(join(dir, file), text)
   return dir

@@ -1,0 +1,60 @@
+import Type from 'typebox'
+import { compileShape } from '../../runtime/check-shape.ts'
+import { ConfigError } from '../../runtime/config-error.ts'
+import { hasErrors } from '../../runtime/diagnostic.ts'
+import { displayPath } from '../../runtime/display-path.ts'
+import { readYamlFile } from '../../runtime/yaml-document.ts'
+import { checkHeaderRules } from './check-header-changes.ts'
+import { open } from './format/common-shapes.ts'
+import { DEFAULT_KEYS } from './format/default-keys.ts'
+
+const PresetEntry = Type.Object(DEFAULT_KEYS, {
+  ...open,
+  description: 'what a policy or a route that extends it says unless it says otherwise',
+})
+
+const PresetsFile = Type.Object(
+  {
+    presets: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), PresetEntry, {
+      'x-keys': 'a name: small letters, digits and -, starting with a letter',
+      additionalProperties: false,
+      description: 'every preset by its name',
+    }),
+  },
+  { description: 'config/presets.yaml' },
+)
+
+const checkPresetsFile = compileShape(PresetsFile, { letter: 'C' })
+
+/** What many policies say alike, as it is written. */
+export type Preset = Type.Static<typeof PresetEntry>
+
+/** Presets by their names. */
+export type Presets = ReadonlyMap<string, Preset>
+
+/** There are none. */
+export const NO_PRESETS: Presets = new Map()
+
+/**
+ * Reads `config/presets.yaml`.
+ * @throws {ConfigError} ERR_CONFIG_INVALID; codes of its shape, and P312 and P313 of headers that no policy can change.
+ */
+export function readPresets(file: string): Presets {
+  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' })
+  if (document.value === undefined) throw new ConfigError(document.diagnostics)
+  const { presets } = document.value as { presets?: unknown }
+  const entries = Object.entries(typeof presets === 'object' && presets !== null ? presets : {})
+  const diagnostics = [
+    ...document.diagnostics,
+    ...checkPresetsFile(document.value, document.placeOf),
+    ...entries.flatMap(([name, preset]) =>
+      checkHeaderRules(
+        (preset as { headers?: unknown } | null)?.headers,
+        ['presets', name, 'headers'],
+        document,
+      ),
+    ),
+  ]
+  if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
+  return new Map(entries as [string, Preset][])
+}
