@@ -42,9 +42,10 @@ export async function runDiff(given: Given, terminal: Terminal): Promise<number>
   const diff = comparePolicies(old.side, now.side)
   const counts = countChanges(diff.changes)
   if (given.has('json')) {
+    const changes = diff.changes.map((one) => ({ ...one, old: one.old ?? null, now: one.now ?? null }))
     const sides = { old: { hash: old.hash }, new: { hash: now.hash } }
     out.write(
-      `${JSON.stringify({ same: diff.changes.length === 0, counts, ...diff, ...sides }, undefined, 2)}\n`,
+      `${JSON.stringify({ same: diff.changes.length === 0, counts, changes, renamed: diff.renamed, ...sides }, undefined, 2)}\n`,
     )
   } else out.write(renderDiff(diff, { colour }))
   const failOn = given.texts('fail-on') as readonly ChangeKind[]

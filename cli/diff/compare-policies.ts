@@ -1,7 +1,6 @@
 import type { CompiledPolicies, CompiledRoute } from '../../gateway/routes/compile-policies.ts'
 import { parsePathTemplate } from '../../gateway/routes/path-template.ts'
 import type { Match } from '../../gateway/routes/route-table.ts'
-import type { Met } from './compare-conditions.ts'
 import { compareRoutes, type Detail } from './compare-routes.ts'
 import { meetTemplates, writeTemplate } from './meet-templates.ts'
 import { type RepresentativeRequest, representativeRequests } from './representative-requests.ts'
@@ -178,5 +177,3 @@ function addDetail(details: Map<string, Detail>, detail: Detail): void {
       : { ...known, gains: known.gains || detail.gains, loses: known.loses || detail.loses },
   )
 }
-
-export type { Met }

@@ -1,7 +1,8 @@
 import type { HeaderValue } from '../../gateway/routes/header-rules.ts'
 import { type PathTemplate, parsePathTemplate } from '../../gateway/routes/path-template.ts'
 import { meetTemplates } from './meet-templates.ts'
-import { type Fresh, freshSegments, representativePaths } from './representative-paths.ts'
+import { freshSegments, representativePaths } from './representative-paths.ts'
+import { buildTemplateTree } from './template-tree.ts'
 
 /** What of a route decides which requests it meets. */
 export type Matching = {
@@ -65,8 +66,6 @@ export function representativeRequests(
   return [...found.values()]
 }
 
-export type { Fresh }
-
 /** RFC 9110 section 9.3.2: HEAD follows GET. */
 function serves({ methods }: Matching, method: string): boolean {
   return methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
@@ -97,8 +96,9 @@ function* meetings(
     }
   }
   for (const { template, headers } of [...old, ...now]) yield* within(template, headerSets(headers, []))
+  const tree = buildTemplateTree(now)
   for (const one of old)
-    for (const other of now) {
+    for (const other of tree.meeting(one.template)) {
       const met = meetTemplates(one.template, other.template)
       if (met !== undefined) yield* within(met, headerSets(one.headers, other.headers))
     }

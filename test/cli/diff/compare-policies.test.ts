@@ -1,0 +1,101 @@
+import t from 'tap'
+import { comparePolicies } from '../../../cli/diff/compare-policies.ts'
+import { renderDiff } from '../../../cli/diff/render-diff.ts'
+import { compilePolicies } from '../../../gateway/routes/compile-policies.ts'
+import type { Condition } from '../../../gateway/routes/condition.ts'
+import type { PolicyRoute } from '../../../gateway/routes/policy-route.ts'
+import type { Resources } from '../../../gateway/routes/resources.ts'
+import { NO_IMPLICATION } from '../../../oauth/scope-implication.ts'
+import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
+import { someResources } from '../../fixtures/some-resources.ts'
+
+function side(routes: readonly PolicyRoute[], resources: Resources = someResources([])) {
+  const policies = compilePolicies({ routes, hash: '' }, { implication: NO_IMPLICATION, resources })
+  return { policies, resourcePaths: resources.all.map(({ path }) => path).filter((path) => path !== '') }
+}
+
+const say = (old: ReturnType<typeof side>, now: ReturnType<typeof side>) =>
+  renderDiff(comparePolicies(old, now), { colour: false })
+
+const equals = (claim: string, value: string): Condition => ({
+  claim,
+  test: { equals: value },
+  source: { file: 'x', line: 1, column: 1 },
+})
+
+t.test('a part of the API that becomes a resource of its own takes tokens of its own', async (t) => {
+  const wide = [aPolicyRoute({ name: 'a/wide', path: '/a/**', anonymous: 'deny' })]
+  const said = say(side(wide), side(wide, someResources(['/a/b'])))
+  t.match(said, /^~ a\/wide {3}GET \/a\/\*\*/)
+  t.match(
+    said,
+    / {4}audience {3}https:\/\/api\.test of \S+ {2}-> {2}https:\/\/api\.test\/a\/b of \S+ +WIDENED and NARROWED/,
+  )
+  const [change] = comparePolicies(side(wide), side(wide, someResources(['/a/b']))).changes
+  t.match(change, { partly: true, example: { path: '/a/b' } })
+})
+
+t.test('the same parts of the API under another address are no change; another issuer is one', async (t) => {
+  const routes = [aPolicyRoute({ anonymous: 'deny' })]
+  const elsewhere = someResources(['/mcp'], { baseUrl: 'https://other.test', issuers: ['https://x.test'] })
+  t.equal(
+    say(side(routes, someResources(['/mcp'])), side(routes, elsewhere)),
+    'nothing changes for callers\n',
+  )
+  const more = someResources([], { issuers: ['https://api.test', 'https://login.test'] })
+  t.match(say(side(routes), side(routes, more)), /audience .*WIDENED\n1 widened, 0 narrowed/)
+})
+
+t.test(
+  'conditions that cannot all be tried are compared as they are written: no gain is missed',
+  async (t) => {
+    const claims = Array.from({ length: 12 }, (_, index) => `c${index}`)
+    const when = claims.map((claim) => equals(claim, 'x'))
+    const route = (conditions: readonly Condition[]) => [
+      aPolicyRoute({ anonymous: 'deny', when: conditions }),
+    ]
+    const start = performance.now()
+    t.equal(say(side(route(when)), side(route(when.toReversed()))), 'nothing changes for callers\n')
+    t.match(say(side(route(when)), side(route(when.slice(1)))), / when .*WIDENED\n1 widened, 0 narrowed/)
+    t.match(say(side(route(when.slice(1))), side(route(when))), / when .*NARROWED\n0 widened, 1 narrowed/)
+    const other = [...when.slice(1), equals('c0', 'y')]
+    t.match(say(side(route(when)), side(route(other))), /WIDENED and NARROWED/)
+    t.ok(performance.now() - start < 10_000)
+  },
+)
+
+t.test('a tool of an MCP server is met with the version that its headers count beside', async (t) => {
+  const tool = (name: string, scope: string) =>
+    aPolicyRoute({
+      name: `mcp/${name}`,
+      path: '/mcp',
+      methods: ['POST'],
+      matchHeaders: [
+        { name: 'mcp-method', value: 'tools/call' },
+        { name: 'mcp-name', value: name },
+      ],
+      scopes: { all: [scope], any: [] },
+    })
+  const said = say(side([tool('one', 'a'), tool('two', 'b')]), side([tool('one', 'b'), tool('two', 'b')]))
+  t.match(
+    said,
+    /^~ mcp\/one {3}POST \/mcp \(mcp-method: tools\/call, mcp-name: one\)\n {4}scopes {5}all: a {2}-> {2}all: b +WIDENED and NARROWED\n1 widened, 1 narrowed, 0 new, 0 gone\n$/,
+  )
+})
+
+t.test('a route that is only called something else is told of, and counts as nothing', async (t) => {
+  const { changes, renamed } = comparePolicies(
+    side([aPolicyRoute()]),
+    side([aPolicyRoute({ name: 'courses/other' })]),
+  )
+  t.same(changes, [])
+  t.same(renamed, [{ old: 'courses/read-course', now: 'courses/other' }])
+})
+
+t.test('what a challenge tells to ask for is a change that lets nobody pass', async (t) => {
+  const route = (advertise: string) => [aPolicyRoute({ scopes: { all: [], any: ['a', 'b'], advertise } })]
+  t.match(
+    say(side(route('a')), side(route('b'))),
+    / {4}advertised a {2}-> {2}b\n0 widened, 0 narrowed, 1 changed/,
+  )
+})
