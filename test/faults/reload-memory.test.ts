@@ -8,8 +8,8 @@ import { POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
 // `npm run soak:reload` asks for a thousand.
-const RELOADS = Number(process.env['RELOAD_HEAP'] ?? 100)
-const WARM_UP = 30
+const RELOADS = Number(process.env['RELOAD_HEAP'] ?? 50)
+const WARM_UP = 20
 /** A snapshot of this policy that nobody let go of would be some 100 KiB. Bytes for each reload. */
 const MOST_LEFT_BYTES = 10_000
 

@@ -8,7 +8,7 @@ import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
 // `npm run soak:reload` asks for a thousand.
-const SWAPS = Number(process.env['RELOAD_SWAPS'] ?? 100)
+const SWAPS = Number(process.env['RELOAD_SWAPS'] ?? 50)
 
 /** Two files whose routes move from one to the other: half of one version with half of another is broken. */
 function version(number: number): Readonly<Record<string, string>> {

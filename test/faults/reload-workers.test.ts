@@ -1,11 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { childrenOf } from '../../bench/soak/roll-workers.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -13,16 +12,12 @@ async function start(t: Test) {
   const cleanup = createCleanup()
   const folder = t.testdir()
   t.teardown(() => cleanup.run())
-  const upstream = createServer((_request, response) => response.end('{}'))
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-  cleanup.add(() => {
-    upstream.closeAllConnections()
-    upstream.close()
-  })
+  const upstream = await startRecordingUpstream()
+  cleanup.add(upstream.close)
   const gateway = await startSoakGateway({
     folder,
     cleanup,
-    upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    upstream: upstream.url,
     settings: { workers: 2, policyReload: 'manual', debug: { policyHeader: true } },
   })
   const file = join(folder, 'policies', 'soak.policy.yaml')
