@@ -48,10 +48,12 @@ export type GatewayConfig = {
   readonly policyReload: 'watch' | 'manual'
   /** What the process starts with; policies that come into force later bring their own. */
   readonly catalogue: ScopeCatalogue
-  /** What policies may extend; undefined: nothing. */
-  readonly presets?: Presets | undefined
   /** Read again with the policies; undefined: `catalogue` stays. */
   readonly scopesFile: string | undefined
+  /** What policies may extend when the process starts. */
+  readonly presets: Presets
+  /** Read again with the policies; undefined: `presets` stay. */
+  readonly presetsFile: string | undefined
   readonly upstreams: readonly UpstreamSettings[]
   /** At least one; each has another issuer URL. */
   readonly issuers: readonly IssuerConfig[]

@@ -43,6 +43,7 @@ export function toGatewayConfig(
     scopesFile: file.scopes,
     catalogue: read.catalogue,
     presets: read.presets,
+    presetsFile: file.presets,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
       toUpstreamSettings(name, upstream, read.authorities.get(upstream.caFile ?? '')),
     ),

@@ -9,6 +9,7 @@ import { findEmptyResources } from '../routes/find-empty-resources.ts'
 import { loadPoliciesInSteps } from '../routes/load-policies.ts'
 import type { PolicyRoute } from '../routes/policy-route.ts'
 import type { PolicySources } from '../routes/policy-sources.ts'
+import { readPresets } from '../routes/presets.ts'
 import type { Resources } from '../routes/resources.ts'
 
 /** Policies that were found right, and the catalogue of their scopes: all that one snapshot is made of. */
@@ -30,16 +31,22 @@ export function* checkSources(
 ): Steps<CheckedPolicies | BrokenPolicies> {
   const { hash } = sources
   const { found, attempt } = collectProblems()
-  const { scopesFile } = config
+  const { scopesFile, presetsFile } = config
   const catalogue =
     scopesFile === undefined || sources.scopes === undefined
       ? config.catalogue
       : attempt(() => readScopeCatalogue({ file: scopesFile, source: sources.scopes }))
+  const presets =
+    presetsFile === undefined || sources.presets === undefined
+      ? config.presets
+      : attempt(() => readPresets(presetsFile, sources.presets))
+  // Without them every policy that extends one would be wrong too, for no reason of its own.
+  if (presets === undefined) return { hash, problems: found }
   const policies = yield* loadPoliciesInSteps({
     dir: config.policiesDir,
     sources,
     catalogue,
-    presets: config.presets,
+    presets,
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
     authorizationServers: authorizationServersAmong(config.upstreams, {
       named: config.authorizationServer?.upstream,

@@ -2,19 +2,15 @@ import { hash } from 'node:crypto'
 import { readdir, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode, readTextSourceLater, type TextSource } from '../../runtime/text-source.ts'
-import {
-  type FolderSource,
-  POLICY_SUFFIX,
-  type PolicySources,
-  TESTS_SUFFIX,
-  visibleNames,
-} from '../routes/policy-sources.ts'
+import { POLICY_SUFFIX, type PolicySources, TESTS_SUFFIX, visibleNames } from '../routes/policy-sources.ts'
 
 /** Where everything lies that is read again while the gateway runs. */
 export type PolicyPlaces = {
   readonly policiesDir: string
   /** The scope catalogue; undefined: it is not read again. */
   readonly scopesFile: string | undefined
+  /** The presets; undefined: there are none, or they are not read again. */
+  readonly presetsFile: string | undefined
 }
 
 /** A volume that is swapped more often than that while it is being read is read as it is. */
@@ -23,16 +19,17 @@ const MOST_SWAPS = 20
 const DATA_LINK = '..data'
 
 /**
- * Reads every policy and the scope catalogue. A volume of Kubernetes is read from one of its versions, never half from the
+ * Reads every policy, the scope catalogue and the presets. A volume of Kubernetes is read from one of its versions, never half from the
  * old one and half from the new one. Never rejects: what cannot be read says so.
  */
 export async function readPolicySources(places: PolicyPlaces): Promise<PolicySources> {
-  const { policiesDir, scopesFile } = places
-  const [{ folder, files }, scopes] = await Promise.all([
+  const { policiesDir, scopesFile, presetsFile } = places
+  const [{ folder, files }, scopes, presets] = await Promise.all([
     readVolume(policiesDir),
     scopesFile === undefined ? undefined : readTextSourceLater(scopesFile),
+    presetsFile === undefined ? undefined : readTextSourceLater(presetsFile),
   ])
-  return { folder, files, scopes, hash: hashOf(folder, files, scopes) }
+  return { folder, files, scopes, presets, hash: hashOf({ folder, files, scopes, presets }) }
 }
 
 type Volume = Pick<PolicySources, 'folder' | 'files'>
@@ -93,11 +90,12 @@ async function isBesideVolume(dir: string, name: string): Promise<boolean> {
   }
 }
 
-function hashOf(folder: FolderSource, files: PolicySources['files'], scopes: TextSource | undefined): string {
+function hashOf({ folder, files, scopes, presets }: Omit<PolicySources, 'hash'>): string {
   const parts = [
     'code' in folder ? folder.code : '',
     ...files.flatMap(({ name, source }) => [name, contentOf(source)]),
     scopes === undefined ? '' : contentOf(scopes),
+    presets === undefined ? '' : contentOf(presets),
   ]
   return hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'hex')
 }

@@ -8,9 +8,10 @@ export function startReloading(
   reload: (asker: 'watch') => Promise<unknown>,
   options: PolicyPlaces & { readonly policyReload: 'watch' | 'manual'; readonly logger: Logger },
 ): () => void {
-  const { policiesDir, scopesFile, policyReload, logger } = options
+  const { policiesDir, scopesFile, presetsFile, policyReload, logger } = options
   if (policyReload === 'manual') return () => undefined
-  const dirs = [policiesDir, ...(scopesFile === undefined ? [] : [dirname(scopesFile)])]
+  const others = [scopesFile, presetsFile].flatMap((file) => (file === undefined ? [] : [dirname(file)]))
+  const dirs = [policiesDir, ...others]
   const watch = watchFolders({ dirs, logger, onChange: () => reload('watch') })
   return watch.close
 }

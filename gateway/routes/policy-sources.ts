@@ -11,6 +11,8 @@ export type PolicySources = {
   readonly files: readonly { readonly name: string; readonly source: TextSource }[]
   /** The scope catalogue; undefined where it is not read again. */
   readonly scopes: TextSource | undefined
+  /** What policies may extend; undefined where there is nothing, or it is not read again. */
+  readonly presets: TextSource | undefined
   /** SHA-256 of all names and contents, in hexadecimal. */
   readonly hash: string
 }

@@ -3,6 +3,7 @@ import { compileShape } from '../../runtime/check-shape.ts'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { hasErrors } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
+import type { TextSource } from '../../runtime/text-source.ts'
 import { readYamlFile } from '../../runtime/yaml-document.ts'
 import { checkHeaderRules } from './check-header-changes.ts'
 import { open } from './format/common-shapes.ts'
@@ -37,10 +38,11 @@ export const NO_PRESETS: Presets = new Map()
 
 /**
  * Reads `config/presets.yaml`.
+ * @param source what came of reading it already; without it, it is read now.
  * @throws {ConfigError} ERR_CONFIG_INVALID; codes of its shape, and P312 and P313 of headers that no policy can change.
  */
-export function readPresets(file: string): Presets {
-  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' })
+export function readPresets(file: string, source?: TextSource): Presets {
+  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const { presets } = document.value as { presets?: unknown }
   const entries = Object.entries(typeof presets === 'object' && presets !== null ? presets : {})

@@ -49,8 +49,8 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   process.on('SIGHUP', () => undefined)
   process.on('SIGTERM', () => tell({ kind: 'replace', reason: 'SIGTERM' }))
   const { hash, routes } = serving.policies.inForce()
-  const { policiesDir, scopesFile, policyReload } = config
-  const places = { policiesDir, scopesFile, policyReload }
+  const { policiesDir, scopesFile, presetsFile, policyReload } = config
+  const places = { policiesDir, scopesFile, presetsFile, policyReload }
   tell({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, places } })
   return (reason) => tell({ kind: 'replace', reason })
 }

@@ -237,3 +237,32 @@ t.test('answers name the policies that gave them, where that is wanted, and upst
   plain.upstream.reply(FORGED)
   t.equal((await send(`${plain.gateway.url}/api/courses`)).headers.get('x-scopegate-policy'), null)
 })
+
+t.test('presets are reloaded with the policies that extend them', async (t) => {
+  let presetsFile = ''
+  const writePresets = (text: string) => writeFileSync(presetsFile, `presets: { front: ${text} }\n`)
+  const under = await startReloadable(t, (config) => {
+    mkdirSync(join(config.policiesDir, 'config'))
+    presetsFile = join(config.policiesDir, 'config', 'presets.yaml')
+    writePresets('{ anonymous: allow }')
+    return { ...config, presetsFile }
+  })
+  const { gateway } = under
+  const status = async () => (await send(`${gateway.url}/api/denied`)).status
+  under.write(
+    POLICY.replace('anonymous: deny', 'extends: front').replace(
+      'defaults: { anonymous: allow,',
+      'defaults: {',
+    ),
+  )
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal(await status(), 200)
+  writePresets('{ anonymous: deny }')
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal(await status(), 401)
+  writePresets('{ anonymous: dney }')
+  const report = await gateway.reload('signal')
+  t.match(report, { result: 'broken', diagnostics: [{ code: 'C102' }] })
+  t.equal(report.diagnostics.length, 1, 'nothing is said of those that extend it')
+  t.equal(await status(), 401)
+})

@@ -9,6 +9,7 @@ const sourcesOf = (hash: string): PolicySources => ({
   folder: { names: [] },
   files: [],
   scopes: undefined,
+  presets: undefined,
   hash,
 })
 const PROBLEMS = [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))]

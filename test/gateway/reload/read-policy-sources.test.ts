@@ -5,7 +5,8 @@ import t from 'tap'
 import { readPolicySources } from '../../../gateway/reload/read-policy-sources.ts'
 import { aConfigMap } from '../../fixtures/a-config-map.ts'
 
-const read = (policiesDir: string, scopesFile?: string) => readPolicySources({ policiesDir, scopesFile })
+const read = (policiesDir: string, scopesFile?: string) =>
+  readPolicySources({ policiesDir, scopesFile, presetsFile: scopesFile })
 
 t.test('whatever cannot be read says so, and nothing waits for it', async (t) => {
   const dir = t.testdir({ 'good.policy.yaml': 'a: 1\n', 'wide.policy.yaml': Buffer.from([0xff, 0xfe, 0x41]) })
@@ -19,7 +20,7 @@ t.test('whatever cannot be read says so, and nothing waits for it', async (t) =>
     folder: { fault: 'folder' },
     gone: { fault: 'unreadable', code: 'ENOENT' },
     good: { text: 'a: 1\n' },
-    large: { fault: 'too_large', bytes: 262_145 },
+    large: { fault: 'too_large', bytes: 262_145, limit: 262_144 },
     loop: { fault: 'unreadable', code: 'ELOOP' },
     pipe: { fault: 'irregular' },
     wide: { fault: 'utf16' },
