@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { type Presets, readPresets } from '../gateway/routes/presets.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { collectProblems } from '../runtime/collect-problems.ts'
 import type { Diagnostic } from '../runtime/diagnostic.ts'
@@ -13,10 +14,11 @@ export type PolicyReferences = {
   readonly catalogue: ScopeCatalogue | undefined
   readonly upstreams: ReadonlySet<string> | undefined
   readonly authorizationServers: ReadonlySet<string> | undefined
+  readonly presets: Presets | undefined
   readonly problems: readonly Diagnostic[]
 }
 
-/** Reads scopes and upstreams from the configuration. Needs no secrets. */
+/** Reads scopes, upstreams and presets from the configuration. Needs no secrets. */
 export function readReferences(
   configDir: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -41,8 +43,10 @@ export function readReferences(
       section: 'UPSTREAMS',
     }),
   )?.value
+  const presetsFile = gateway?.presets
   return {
     catalogue,
+    presets: presetsFile === undefined ? undefined : attempt(() => readPresets(presetsFile)),
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams)),
     authorizationServers: authorizationServersOf(gateway, upstreams),
     problems: found,

@@ -17,6 +17,8 @@ type Side = { readonly when: readonly CompiledCondition[]; readonly params: Met[
 /** The most combinations of values that are tried. More than a person would write conditions for. */
 const MAX_TRIED = 50_000
 const EQUAL: Overlap = { oldOnly: false, nowOnly: false, both: true }
+/** A claim that is there and equals nothing: an object, or a number that no condition spells out. */
+const INCOMPARABLE: readonly never[] = []
 const PLAIN_SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/
 
 /**
@@ -141,7 +143,7 @@ function claimDomain(
   const lists = own.every((when) => when.length < 2)
     ? []
     : values.flatMap((a, index) => values.slice(index + 1).map((b) => [a, b]))
-  return [undefined, ...values, ...lists]
+  return [undefined, INCOMPARABLE, ...values, ...lists]
 }
 
 function requestWith(

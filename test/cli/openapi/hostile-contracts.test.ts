@@ -3,7 +3,12 @@ import { importContract } from '../../../cli/import.ts'
 import { parseContract } from '../../../cli/openapi/read-contract.ts'
 import { aBigContract } from './a-big-contract.ts'
 
-const ANYTHING = { catalogue: undefined, upstreams: undefined, authorizationServers: undefined }
+const ANYTHING = {
+  catalogue: undefined,
+  upstreams: undefined,
+  authorizationServers: undefined,
+  presets: undefined,
+}
 const LIMIT_MS = 20_000 // ten times what it takes on a busy machine
 
 const from = (text: string) =>

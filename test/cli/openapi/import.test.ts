@@ -9,7 +9,12 @@ import { aTerminal } from '../../fixtures/a-terminal.ts'
 import { aBigContract } from './a-big-contract.ts'
 
 const NAMES = { name: 'test', upstream: 'api' }
-const ANYTHING = { catalogue: undefined, upstreams: undefined, authorizationServers: undefined }
+const ANYTHING = {
+  catalogue: undefined,
+  upstreams: undefined,
+  authorizationServers: undefined,
+  presets: undefined,
+}
 
 const readExample = (name: string) =>
   parseContract(readFileSync(join(import.meta.dirname, 'contracts', name), 'utf8'), name)
@@ -268,6 +273,13 @@ t.test(
     t.match(typo.err, /error\[P201\].*\n.*typo\.yaml:2:40[\s\S]*did you mean "courses:read"\?/)
     t.match((await run('api.yaml', '--upstream', 'learning')).err, /error\[P202\]/)
     t.match((await run('none.yaml', '--upstream', 'x')).err, /error\[O001\]/)
+    const preset = (name: string) =>
+      `openapi: 3.0.0\npaths:\n  /a:\n    get:\n      x-scopegate: { extends: ${name} }\n`
+    writeFileSync(join(folder, 'preset.yaml'), preset('nobody-wrote-it'))
+    t.match(
+      (await run('preset.yaml', '--upstream', 'learning-platform')).err,
+      /error\[P206\].*\n.*preset\.yaml:5:31/,
+    )
     const json = await run('api.yaml', '--upstream', 'learning-platform', '--json', '--name', 'things')
     t.match(JSON.parse(json.out), { ok: true, routes: 1, policy: /^name: things$/m, problems: [] })
 

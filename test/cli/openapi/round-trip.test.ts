@@ -23,7 +23,12 @@ import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
 import { someResources } from '../../fixtures/some-resources.ts'
 
 const ROOT = findPackageRoot()
-const ANYTHING = { catalogue: undefined, upstreams: undefined, authorizationServers: undefined }
+const ANYTHING = {
+  catalogue: undefined,
+  upstreams: undefined,
+  authorizationServers: undefined,
+  presets: undefined,
+}
 const SCOPES = ['a:read', 'a:write', 'b:read', 'b:write']
 const RUNS = 150
 const SOURCE = { file: '', line: 1, column: 1 }
