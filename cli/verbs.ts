@@ -14,6 +14,7 @@ import { ROUTES } from './verbs/routes.ts'
 import { SCHEMA } from './verbs/schema.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './verbs/services.ts'
 import { TEST } from './verbs/test.ts'
+import { TOKEN } from './verbs/token.ts'
 
 /** Every verb there is, in the order of `--help`. A verb's data loads nothing of what runs it. */
 export const VERBS: readonly Verb[] = [
@@ -31,6 +32,7 @@ export const VERBS: readonly Verb[] = [
   IMPORT,
   SCHEMA,
   INIT,
+  TOKEN,
   ACCOUNT_ADD,
   COMPLETION,
 ]
