@@ -81,5 +81,6 @@ Next: name your own API in \`config/upstreams.yaml\`, your scopes in \`config/sc
 export const COPIED_FILES: readonly string[] = [
   'config/gateway.yaml',
   'config/authorization-server.yaml',
+  'config/presets.yaml',
   'config/upstreams.yaml',
 ]
