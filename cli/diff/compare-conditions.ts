@@ -46,7 +46,7 @@ export function compareConditions(
   const variables = findVariables(sides, request)
   const texts = textsOf(all, variables)
   const claims = [...new Set(all.map(({ condition }) => condition.claim))]
-  const perClaim = texts.length + all.length + 4
+  const perClaim = texts.length + 2 * all.length + 4
   if ((texts.length + 1) ** variables.length * perClaim ** claims.length > MAX_TRIED) return written
 
   const found = { oldOnly: false, nowOnly: false, both: false }
@@ -139,11 +139,14 @@ function claimDomain(
     own.flat().map(({ condition }) => condition),
     compared.filter((one) => typeof one === 'string'),
   )
-  // A list holds what one of its members does: two conditions on one claim may be met by two members.
-  const lists = own.every((when) => when.length < 2)
-    ? []
-    : values.flatMap((a, index) => values.slice(index + 1).map((b) => [a, b]))
-  return [undefined, INCOMPARABLE, ...values, ...lists]
+  // A list holds what one of its members does: what meets these conditions and not that one is among the members of the
+  // longest list that does not meet that one.
+  const lists = own.flatMap((when, index) =>
+    when.map(({ holds }) =>
+      values.filter((value) => !holds(new Map([[claim, value]]), tried[index] as RequestValues)),
+    ),
+  )
+  return [undefined, INCOMPARABLE, ...values, values, ...lists]
 }
 
 function requestWith(

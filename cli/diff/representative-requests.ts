@@ -20,8 +20,8 @@ export type RepresentativeRequest = {
 
 type Prepared = { readonly template: PathTemplate; readonly headers: readonly HeaderValue[] }
 
-/** Headers of MCP count only beside a version of it. */
-const MCP_VERSION: HeaderValue = { name: 'mcp-protocol-version', value: '2025-06-18' }
+/** Headers of MCP count only beside a version of it, which has the shape of a date. */
+const MCP_VERSION = 'mcp-protocol-version'
 
 /**
  * Finds requests such that every pair of routes, one of each table, which some request meets is met by one of these.
@@ -46,6 +46,7 @@ export function representativeRequests(
   const templates = [...[...old, ...now].map(({ path }) => read(path)), ...parts]
   const fresh = freshSegments(templates)
   const depth = Math.max(0, ...templates.map(({ segments }) => segments.length)) + 1
+  const version = freshVersion([...old, ...now])
   const found = new Map<string, RepresentativeRequest>()
   for (const method of methodsOf([...old, ...now])) {
     const sides = [old, now].map((routes) =>
@@ -55,7 +56,8 @@ export function representativeRequests(
     ) as [Prepared[], Prepared[]]
     for (const { template, headers } of meetings(sides, parts))
       for (const path of representativePaths(template, fresh, depth))
-        for (const set of headers) {
+        for (const asked of headers) {
+          const set = withVersion(asked, version)
           const request = { method, path, headers: set }
           found.set(
             `${method} ${path} ${set.map(({ name, value }) => `${name}:${value}`).join('\n')}`,
@@ -114,12 +116,19 @@ function headerSets(
   const both = new Map([...a, ...b].map(({ name, value }) => [name, value]))
   const agree = [...a, ...b].every(({ name, value }) => both.get(name) === value)
   const union = [...both].map(([name, value]) => ({ name, value }))
-  return [[], a, b, ...(agree ? [union] : [])].map(withVersion)
+  return [[], a, b, ...(agree ? [union] : [])]
 }
 
-function withVersion(headers: readonly HeaderValue[]): readonly HeaderValue[] {
+/** A version that no route asks for: one that does would meet what it asks for beside it. */
+function freshVersion(routes: readonly Matching[]): HeaderValue {
+  const asked = new Set(routes.flatMap((one) => one.matchHeaders.map(({ value }) => value)))
+  let year = 1000
+  while (asked.has(`${year}-01-01`)) year++
+  return { name: MCP_VERSION, value: `${year}-01-01` }
+}
+
+function withVersion(headers: readonly HeaderValue[], version: HeaderValue): readonly HeaderValue[] {
   const needsOne =
-    headers.some(({ name }) => name.startsWith('mcp-')) &&
-    !headers.some(({ name }) => name === MCP_VERSION.name)
-  return (needsOne ? [...headers, MCP_VERSION] : [...headers]).toSorted((x, y) => (x.name < y.name ? -1 : 1))
+    headers.some(({ name }) => name.startsWith('mcp-')) && !headers.some(({ name }) => name === MCP_VERSION)
+  return (needsOne ? [...headers, version] : [...headers]).toSorted((x, y) => (x.name < y.name ? -1 : 1))
 }

@@ -27,8 +27,12 @@ const ALPHABET: Alphabet = {
   depth: 3,
   methods: ['GET', 'HEAD', 'POST', 'PUT'],
   scopes: ['r', 'w', 'x'],
-  headers: { h: [undefined, '1', '2', '9'] },
-  claims: { c: [undefined, '0', '1', '2', '8', '9', 'a', 'b', 1, ['1', '2']] },
+  headers: {
+    h: [undefined, '1', '2', '9'],
+    'mcp-name': [undefined, 't'],
+    'mcp-protocol-version': ['2025-06-18', '2026-07-28'],
+  },
+  claims: { c: [undefined, '0', '1', '2', '8', '9', 'a', 'b', 1, ['1', '2'], ['1', '2', '8']] },
 }
 
 function compile(routes: readonly object[], implies: Implies) {
