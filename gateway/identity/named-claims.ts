@@ -32,6 +32,8 @@ export const NO_CLAIMS_WANTED: WantedClaims = Object.freeze({ needed: NO_NAMES, 
 const MAX_TEXT = 1_024
 /** Of a longer list the first ones count. */
 const MAX_MEMBERS = 256
+/** The same for the characters of all of them. */
+const MAX_LIST_TEXT = 8_192
 /** Something is there that cannot be compared: it exists, and equals nothing. */
 const INCOMPARABLE: readonly Single[] = Object.freeze([])
 
@@ -54,8 +56,17 @@ export function knowsClaims(claims: NamedClaims, names: ClaimNames): boolean {
 export function toClaimValue(value: unknown): ClaimValue | undefined {
   if (value === undefined || value === null) return undefined
   if (!Array.isArray(value)) return isComparable(value) ? value : INCOMPARABLE
-  const members = value.slice(0, MAX_MEMBERS).filter(isComparable)
+  const members = firstOf(value.slice(0, MAX_MEMBERS).filter(isComparable))
   return members.length === 0 ? INCOMPARABLE : Object.freeze(members)
+}
+
+/** As many of them as there is room for. */
+function firstOf(members: readonly Single[]): readonly Single[] {
+  let room = MAX_LIST_TEXT
+  return members.filter((member) => {
+    room -= typeof member === 'string' ? member.length : 0
+    return room >= 0
+  })
 }
 
 function isComparable(value: unknown): value is Single {

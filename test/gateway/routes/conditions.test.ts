@@ -126,6 +126,7 @@ t.test('a claim that is too large, or an object, exists and equals nothing', asy
     [[{ a: 1 }, ['b']], { in: ['b', 'a'] }],
     [[], { matches: '*' }],
     [Array.from({ length: 1_000 }, (_, index) => index), { equals: 999 }],
+    [[...Array.from({ length: 20 }, () => 'x'.repeat(1_000)), 'last'], { equals: 'last' }],
   ] as const) {
     t.notOk(holds('c', test, { c: value }))
     t.ok(holds('c', { exists: true }, { c: value }))

@@ -4,6 +4,7 @@ import { findConflicts } from '../../../gateway/routes/conflicts.ts'
 import { findHeader, UNCLEAR } from '../../../gateway/routes/find-header.ts'
 import { loadPolicies } from '../../../gateway/routes/load-policies.ts'
 import { parsePathTemplate } from '../../../gateway/routes/path-template.ts'
+import { visibleNames } from '../../../gateway/routes/policy-sources.ts'
 import type { Claim } from '../../../gateway/routes/read-claims.ts'
 import { buildRouteTable } from '../../../gateway/routes/route-table.ts'
 
@@ -253,3 +254,28 @@ function slowly(
     .toSorted((a, b) => b.matchHeaders.length - a.matchHeaders.length)
   return first?.name ?? 'not_found'
 }
+
+t.test('the same files in any order are the same policies, with the same problems', async (t) => {
+  const policy = (name: string, headers: string) =>
+    `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: api\nroutes:\n  - { name: r, match: { methods: [GET], path: /a, headers: ${headers} } }\n`
+  const files = (sets: readonly string[]) =>
+    sets.map((set, at) => ({ name: `p${at}.policy.yaml`, source: { text: policy(`p${at}`, set) } }))
+  for (const sets of [
+    ['{ x-a: "1" }', '{ x-a: "2" }', '{ x-a: "1", x-b: "1" }', '{ x-c: "1", x-a: "3" }'],
+    ['{ x-a: "1" }', '{ x-b: "1" }', '{ x-a: "1" }', '{ x-a: "1", x-c: "1" }'],
+  ]) {
+    const all = files(sets)
+    const load = (some: typeof all) =>
+      loadPolicies({
+        dir: 'policies',
+        sources: { folder: { names: visibleNames(some.map(({ name }) => name)) }, files: some },
+      })
+    const first = load(all)
+    fc.assert(
+      fc.property(fc.shuffledSubarray(all, { minLength: all.length }), (some) => {
+        t.strictSame(load(some), first)
+      }),
+      { numRuns: 50 },
+    )
+  }
+})
