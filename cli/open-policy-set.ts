@@ -67,13 +67,13 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const upstreams = attempt(() =>
     readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
   )
-  found.push(
-    ...findContradictions(
-      gateway && { value: gateway.value, file: config('gateway.yaml') },
-      upstreams && { value: upstreams.value, file: upstreamsFile },
-    ),
-    ...(await checkAuthorizationServer(options.configDir, env, gateway)),
+  const contradictions = findContradictions(
+    gateway && { value: gateway.value, file: config('gateway.yaml') },
+    upstreams && { value: upstreams.value, file: upstreamsFile },
   )
+  // Of resources that are wrong, what else is said about resources is an echo.
+  const isClear = !hasErrors(contradictions)
+  found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
   const folders = [options.configDir, dir]
   const policies = loadPolicies({
@@ -88,7 +88,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   if (gateway === undefined || catalogue === undefined || hasErrors(policies.diagnostics))
     return { set: undefined, problems: found, policies, folders }
   const resources = toResources(gateway.value)
-  found.push(...findEmptyResources(resources, policies.routes, displayPath(config('gateway.yaml'))))
+  if (isClear)
+    found.push(...findEmptyResources(resources, policies.routes, displayPath(config('gateway.yaml'))))
   if (hasErrors(found)) return { set: undefined, problems: found, policies, folders }
   const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
   return {
@@ -104,6 +105,7 @@ async function checkAuthorizationServer(
   configDir: string,
   env: Readonly<Record<string, string | undefined>>,
   gateway: ReadConfig<GatewayFile> | undefined,
+  isClear: boolean,
 ): Promise<readonly Diagnostic[]> {
   const file = join(configDir, 'authorization-server.yaml')
   const ownVariables = gateway?.warnings ?? []
@@ -112,7 +114,7 @@ async function checkAuthorizationServer(
   // Only here: the gateway's image holds no authorization server, and no such file either.
   const { AuthorizationServerFile } = await import('../authorization-server/config.ts')
   const other = attempt(() => readConfig({ file, schema: AuthorizationServerFile, env }))
-  if (gateway !== undefined && other !== undefined)
+  if (isClear && gateway !== undefined && other !== undefined)
     found.push(
       ...findUnissuedResources(
         gateway.value,

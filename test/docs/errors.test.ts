@@ -10,6 +10,9 @@ const PAGES = readErrorPages()
 /** Families of codes that are given with the letter of who reads the file. */
 const NUMBERED = /^(?:0\d\d|10\d)$/
 
+/** What needs secrets or keys is found at a start, and not by a check: those pages have no example. */
+const FOUND_AT_START = ['C301', 'C302', 'C306', 'C320', 'C322', 'C350']
+
 /** Every code that the source can give. */
 function codesOfTheSource(): ReadonlySet<string> {
   const texts = ['gateway', 'authorization-server', 'runtime', 'cli', 'oauth'].flatMap((folder) =>
@@ -18,7 +21,7 @@ function codesOfTheSource(): ReadonlySet<string> {
       .map((name) => readFileSync(join(ROOT, folder, name), 'utf8')),
   )
   const found = texts.flatMap((text) => [
-    ...[...text.matchAll(/'([PNT]\d{3})'/g)].map(([, code = '']) => code),
+    ...[...text.matchAll(/'([PCNT]\d{3})'/g)].map(([, code = '']) => code),
     ...[...text.matchAll(/'(\d{3})'|letter\}(\d{3})`/g)]
       .map(([, number = '', after]) => after ?? number)
       .filter((number) => NUMBERED.test(number))
@@ -47,7 +50,7 @@ t.test('every code of the source has a page and a line in the index, and no page
   )
 })
 
-for (const page of PAGES)
+for (const page of PAGES.filter(({ code }) => !FOUND_AT_START.includes(code)))
   t.test(`${page.code}.md: its example gives the code and nothing else, as the page shows it`, async (t) => {
     const found = await runErrorPage(page, t.testdir({}))
     t.same([...new Set(found.map(({ code }) => code))], [page.code])
