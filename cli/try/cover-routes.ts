@@ -21,8 +21,10 @@ export function coverRoutes(
     if (name === undefined || trial === undefined || failures.length > 0 || trial.decision.as === 'gateway')
       continue
     const outcomes = reached.get(name) ?? new Set()
-    const { outcome } = trial.decision
-    outcomes.add(trial.claims === undefined ? 'anonymous' : outcome === 'allow' ? 'allow' : 'deny')
+    // Where a policy only reports, what it would refuse counts as refused.
+    const { outcome, reported } = trial.decision
+    const isAllowed = outcome === 'allow' && reported === undefined
+    outcomes.add(trial.claims === undefined ? 'anonymous' : isAllowed ? 'allow' : 'deny')
     reached.set(name, outcomes)
   }
   return routes.map(({ policy }) => {

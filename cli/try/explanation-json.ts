@@ -1,9 +1,10 @@
+import type { Wire } from '../../gateway/pipeline/to-wire.ts'
 import type { ExplainedTrial } from './explain-trial.ts'
 import type { TrialPolicies } from './try-request.ts'
 
 /** What `explain --json` prints; its members are written down in docs/command-line.md. */
 export function explanationJson(explained: ExplainedTrial, policies: TrialPolicies) {
-  const { decision, answer, trial, request, claims, caller, fault, explanation, resource } = explained
+  const { decision, answer, would, trial, request, claims, caller, fault, explanation, resource } = explained
   const { route } = decision
   return {
     request: { method: trial.method, target: trial.target, path: request?.path ?? null },
@@ -42,15 +43,11 @@ export function explanationJson(explained: ExplainedTrial, policies: TrialPolici
       decision.upstreamPath === undefined
         ? null
         : { name: route?.policy.upstream, path: decision.upstreamPath },
-    answer:
-      answer === undefined
-        ? null
-        : {
-            status: answer.status,
-            error: answer.error,
-            description: answer.description,
-            challenge: answer.challenge ?? null,
-            allow: answer.allow ?? null,
-          },
+    answer: answer === undefined ? null : answerJson(answer),
+    would: would === undefined ? null : answerJson(would),
   }
+}
+
+function answerJson({ status, error, description, challenge, allow }: Wire) {
+  return { status, error, description, challenge: challenge ?? null, allow: allow ?? null }
 }

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import type { Wire } from '../../gateway/pipeline/to-wire.ts'
 import { describeCondition } from '../../gateway/routes/compile-condition.ts'
 import type { CompiledRoute } from '../../gateway/routes/compile-policies.ts'
 import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
@@ -59,6 +60,16 @@ function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds:
     scopesRow(explained, route),
     ...conditionRows(explained, route),
     anonymousRow(claims === undefined, route),
+    ...(policy.enforce === 'report'
+      ? [
+          [
+            'enforce',
+            'note',
+            'report: what would be refused for want of a token, scopes or claims is served, logged and counted',
+          ] as Row,
+        ]
+      : []),
+    ...(policy.preset === undefined ? [] : [['preset', '', policy.preset] as Row]),
     ...(policy.rateLimit === undefined
       ? []
       : [
@@ -150,14 +161,19 @@ function whyNot({ policy }: CompiledRoute, { trial }: ExplainedTrial): string {
   return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
-function renderOutcome({ decision, answer }: ExplainedTrial): string {
-  if (answer === undefined)
-    return decision.as === 'gateway' ? 'answered by Scopegate itself\n' : `allow, as ${decision.as}\n`
+function renderOutcome({ decision, answer, would }: ExplainedTrial): string {
+  if (answer !== undefined) return renderAnswer(answer)
+  if (decision.as === 'gateway') return 'answered by Scopegate itself\n'
+  const allowed = `allow, as ${decision.as}\n`
+  return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderAnswer(would)}`
+}
+
+function renderAnswer({ status, error, description, challenge, allow }: Wire): string {
   const headers = [
-    ...(answer.challenge === undefined ? [] : [`  WWW-Authenticate: ${answer.challenge}`]),
-    ...(answer.allow === undefined ? [] : [`  Allow: ${answer.allow.join(', ')}`]),
+    ...(challenge === undefined ? [] : [`  WWW-Authenticate: ${challenge}`]),
+    ...(allow === undefined ? [] : [`  Allow: ${allow.join(', ')}`]),
   ]
-  return `${[`${answer.status} ${answer.error}`, `  ${answer.description}`, ...headers].join('\n')}\n`
+  return `${[`${status} ${error}`, `  ${description}`, ...headers].join('\n')}\n`
 }
 
 function describeExpiry(left: number): string {

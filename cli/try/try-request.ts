@@ -28,6 +28,8 @@ export type Trial = {
   readonly decision: Decision
   /** What the client would hear; undefined when the request goes on. */
   readonly answer: Wire | undefined
+  /** What it would hear if the policy were enforced; undefined unless that is another answer. */
+  readonly would: Wire | undefined
   /** What its token would have to be for. */
   readonly resource: Resource
   /** With what was made up. */
@@ -85,6 +87,7 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
     return {
       decision: refuse(canonical),
       answer: answerWith(canonical, resource),
+      would: undefined,
       resource,
       request: undefined,
       ...nobody,
@@ -95,7 +98,14 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
   const met = isReservedPath(path) ? OWN : decide(request, undefined, policies.compiled)
   const resource = met.route?.resourceOf(path) ?? policies.resources.root
   const give = (decision: Decision, who: Pick<Trial, 'claims' | 'caller' | 'fault'>): Trial => {
-    return { decision, answer: answerWith(decision.refusal, resource), resource, request, ...who }
+    return {
+      decision,
+      answer: answerWith(decision.refusal, resource),
+      would: answerWith(decision.reported, resource),
+      resource,
+      request,
+      ...who,
+    }
   }
   // Nothing was met, or nobody is asked who calls.
   if (met.route === undefined || met.as === 'gateway') return give(met, nobody)

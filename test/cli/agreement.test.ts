@@ -23,6 +23,7 @@ const routeRules = fc.record(
     anonymous: fc.constantFrom('allow', 'challenge', 'deny'),
     scopes: scopeRule,
     rewrite: fc.constantFrom('plain', 'none'),
+    enforce: fc.constantFrom('on', 'on', 'report'),
     when: fc.uniqueArray(
       fc.constantFrom(
         { claim: 'school_id', equals: '{header.x-tenant}' },
