@@ -19,7 +19,8 @@ const MAX_TRIED = 50_000
 const EQUAL: Overlap = { oldOnly: false, nowOnly: false, both: true }
 /** A claim that is there and equals nothing: an object, or a number that no condition spells out. */
 const INCOMPARABLE: readonly never[] = []
-const PLAIN_SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/
+/** What no segment of a canonical path stands for, however it is written. */
+const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
 
 /**
  * Compares the conditions of two routes on the requests that one request stands for, by trying values which tell them apart:
@@ -121,9 +122,9 @@ function textsOf(all: readonly CompiledCondition[], variables: readonly Variable
   return values.filter((one) => typeof one === 'string')
 }
 
-/** A path's parameter is never absent, and takes only what may stand in a path as it is. */
+/** A path's parameter is never absent. */
 function domainOf({ from }: Variable, texts: readonly string[]): readonly (string | undefined)[] {
-  return from === 'path' ? texts.filter((text) => PLAIN_SEGMENT.test(text)) : [undefined, ...texts]
+  return from === 'path' ? texts.filter((text) => !NO_SEGMENT.test(text)) : [undefined, ...texts]
 }
 
 function claimDomain(
@@ -163,7 +164,7 @@ function requestWith(
   const [paths, headers, queries] = [chosen('path'), chosen('header'), chosen('query')]
   const path = request.path
     .split('/')
-    .map((segment) => paths.get(segment) ?? segment)
+    .map((segment) => encodeURIComponent(paths.get(segment) ?? '') || segment)
     .join('/')
   const met = path === request.path ? undefined : meet(path)
   if (path !== request.path && met === undefined) return undefined

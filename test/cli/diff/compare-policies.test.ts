@@ -64,6 +64,24 @@ t.test(
   },
 )
 
+t.test(
+  'a claim that is a list may meet one condition by one member and another one by another',
+  async (t) => {
+    const among = (...values: readonly string[]) => [
+      aPolicyRoute({
+        anonymous: 'deny',
+        when: [
+          { ...equals('c', ''), test: { equals: { from: 'path', name: 'id' } } },
+          { ...equals('c', ''), test: { in: values } },
+        ],
+      }),
+    ]
+    // No path holds this value in a parameter, and still a token with [id, 'x/y'] passes.
+    t.match(say(side(among('a')), side(among('a', 'x/y'))), /WIDENED\n1 widened, 0 narrowed/)
+    t.match(say(side(among('a', 'x y')), side(among('a'))), /NARROWED\n0 widened, 1 narrowed/)
+  },
+)
+
 t.test('a tool of an MCP server is met with the version that its headers count beside', async (t) => {
   const tool = (name: string, scope: string) =>
     aPolicyRoute({
