@@ -34,6 +34,8 @@ const MAX_TEXT = 1_024
 const MAX_MEMBERS = 256
 /** The same for the characters of all of them. */
 const MAX_LIST_TEXT = 8_192
+/** A larger number may be its neighbour, rounded where it was read: it is there, and equals nothing. */
+const MAX_NUMBER = Number.MAX_SAFE_INTEGER
 /** Something is there that cannot be compared: it exists, and equals nothing. */
 const INCOMPARABLE: readonly Single[] = Object.freeze([])
 
@@ -71,7 +73,7 @@ function firstOf(members: readonly Single[]): readonly Single[] {
 
 function isComparable(value: unknown): value is Single {
   if (typeof value === 'string') return value.length <= MAX_TEXT
-  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+  return typeof value === 'boolean' || (typeof value === 'number' && Math.abs(value) <= MAX_NUMBER)
 }
 
 function findClaim(claims: ReadonlyMap<string, unknown>, name: string): unknown {

@@ -4,8 +4,11 @@ import { open } from './common-shapes.ts'
 const Value = Type.Unsafe<string | number | boolean>({
   type: ['string', 'number', 'boolean'],
   maxLength: 1024,
+  // Beyond these a number is rounded where it is read: two identifiers would be one. As text it is exact.
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
   description:
-    'A text, a number, true or false, or what the request brings: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers.',
+    'A text, a number, true or false, or what the request brings: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
 })
 
 /** One condition of a route's `when`, as it is written. */

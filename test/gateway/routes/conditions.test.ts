@@ -42,6 +42,18 @@ t.test('a condition on a value that the request does not say, or says twice, doe
   t.ok(school({ school: 's1' }, { headers: ['X-School', 's1'] }))
 })
 
+t.test('a number that is too large to be told from its neighbours equals nothing', async (t) => {
+  const limit = Number.MAX_SAFE_INTEGER
+  t.ok(holds('tenant', { equals: limit }, JSON.parse(`{"tenant":${limit}}`)))
+  t.notOk(holds('tenant', { equals: 2 ** 53 }, JSON.parse('{"tenant":9007199254740993}')))
+  t.notOk(holds('tenant', { in: [2 ** 53] }, JSON.parse('{"tenant":[9007199254740993,-1e300]}')))
+  t.notOk(holds('tenant', { in: [-(2 ** 53)] }, JSON.parse('{"tenant":-9007199254740993}')))
+  t.ok(holds('tenant', { exists: true }, JSON.parse('{"tenant":9007199254740993}')), 'it is there')
+  t.match(problems('{ claim: s, equals: 9007199254740993 }'), [/^P106 10:29 .*at most 9007199254740991/])
+  t.match(problems('{ claim: s, in: [-9007199254740993] }'), [/^P106 10:26 .*at least -9007199254740991/])
+  t.strictSame(problems('{ claim: s, equals: 9007199254740991 }'), [])
+})
+
 t.test('a query that servers read in several ways has no value', async (t) => {
   const test: ConditionTest = { equals: { from: 'query', name: 'school' } }
   const at = (query: string) => holds('school', test, { school: 's1' }, { query })
