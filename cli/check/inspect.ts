@@ -1,4 +1,5 @@
 import { noteAnonymousRoutes } from '../../gateway/routes/note-anonymous-routes.ts'
+import { noteReportedRoutes } from '../../gateway/routes/note-reported-routes.ts'
 import type { PolicyTest } from '../../gateway/routes/policy-test.ts'
 import { type Diagnostic, sortDiagnostics } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
@@ -20,7 +21,8 @@ export type InspectOptions = OpenPolicySetOptions & {
 export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const { set, policies, problems, folders } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
-  const all = [...problems, ...noteAnonymousRoutes(policies.routes)]
+  const { routes } = policies
+  const all = [...problems, ...noteAnonymousRoutes(routes), ...noteReportedRoutes(routes)]
   const shown = files === undefined ? all : all.filter((one) => concerns(one, files))
   const hidden = all.filter((one) => one.severity === 'error' && !shown.includes(one))
   const tests = policies.tests.filter((one) => files === undefined || files.has(one.source.file))
