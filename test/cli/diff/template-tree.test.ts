@@ -60,6 +60,6 @@ t.test('thousands of routes on both sides cost their number, not its square', as
     matchHeaders: [],
   }))
   const start = performance.now()
-  t.equal(representativeRequests(routes, routes).length, 8_000)
+  t.equal(representativeRequests(routes, routes).length, 4_000)
   t.ok(performance.now() - start < 10_000)
 })
