@@ -15,6 +15,7 @@ routes:
   - { name: open, match: { methods: [GET], path: /live/open }, websocket: true }
   - { name: scoped, match: { methods: [GET], path: /live/scoped }, websocket: true, anonymous: challenge, scopes: { all: [courses:read] } }
   - { name: small, match: { methods: [GET], path: /live/small }, websocket: true, bodyLimit: 1KiB }
+  - { name: mine, match: { methods: [GET], path: /live/mine }, websocket: true, anonymous: deny, when: [{ claim: school, equals: "{query.school}" }] }
   - { name: plain, match: { methods: [GET], path: /live/plain } }
 `
 
@@ -450,3 +451,16 @@ async function acceptRaw(socket: import('node:stream').Duplex, key: string, byte
   )
   socket.end(bytes)
 }
+
+t.test('a session ends when a condition that it began under does not hold any longer', async (t) => {
+  const under = await start(t, {}, { pushes: false, maxTtlMs: 100, ttlWithoutPushMs: 100 })
+  const { issuer } = under
+  issuer.store('one', { school: 's1' })
+  const one = await open(under, '/live/mine?school=s1', 'one')
+  const asked = issuer.asked.length
+  await until('it is asked about again', async () => issuer.asked.length > asked + 1)
+  one.socket.send('still here')
+  await until('echo', async () => one.messages.length === 1)
+  issuer.store('one', { school: 's2' })
+  t.same(await one.closed, { code: 1008, reason: 'no longer allowed' })
+})
