@@ -1,8 +1,12 @@
+import type { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { toIssuerConfig } from '../gateway/config/to-issuer-config.ts'
+import type { JwtRules } from '../gateway/identity/jwt/jwt-rules.ts'
 import { findFolders } from './find-folders.ts'
-import { fetchLivePolicies, type LivePolicies } from './live-policies.ts'
+import { fetchLivePolicies } from './live-policies.ts'
 import { openOrReport } from './open-or-report.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
+import type { TrialPolicies } from './try/try-request.ts'
 import { usageError } from './usage-error.ts'
 
 /**
@@ -14,10 +18,20 @@ export async function openTrialPolicies(
   verb: string,
   given: Given,
   terminal: Terminal,
-): Promise<LivePolicies | undefined> {
+): Promise<TrialPolicies | undefined> {
   const url = given.text('url')
-  if (url === undefined) return openOrReport(findFolders(given, terminal), terminal)
+  if (url === undefined) {
+    const set = await openOrReport(findFolders(given, terminal), terminal)
+    return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
+  }
   const other = ['config', 'policies'].find((name) => given.has(name))
   if (other !== undefined) throw usageError(verb, `either --url or --${other} names the policies, not both`)
   return fetchLivePolicies(url)
+}
+
+/** How the gateway would read a JWT of an issuer; undefined when it would not. */
+function jwtRulesOf({ issuers, baseUrl }: GatewayFile, issuer: unknown): JwtRules | undefined {
+  const entry = issuers.find((one) => one.issuer === issuer)
+  const jwt = entry && toIssuerConfig(entry, { clientSecret: undefined, ca: undefined }).jwt
+  return jwt && { ...jwt, issuer: entry.issuer, algorithms: new Set(jwt.algorithms), resource: baseUrl }
 }

@@ -1,5 +1,7 @@
 import type { Caller } from '../../gateway/identity/caller.ts'
 import { IntrospectionError } from '../../gateway/identity/introspection-error.ts'
+import type { JwtRules } from '../../gateway/identity/jwt/jwt-rules.ts'
+import { readTokenClaims } from '../../gateway/identity/jwt/read-token-claims.ts'
 import { type ClaimNames, readNamedClaims } from '../../gateway/identity/named-claims.ts'
 import { readIntrospection } from '../../gateway/identity/read-introspection.ts'
 import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
@@ -24,10 +26,23 @@ const scopes = createScopeSets()
  */
 export function callerOfClaims(
   claims: Claims,
-  { nowSeconds, names }: { readonly nowSeconds: number; readonly names: ClaimNames },
+  {
+    nowSeconds,
+    names,
+    jwt,
+  }: {
+    readonly nowSeconds: number
+    readonly names: ClaimNames
+    /** How the gateway reads JWTs of this issuer; undefined: as an issuer's answer about a token. */
+    readonly jwt?: JwtRules | undefined
+  },
 ): ReadClaims {
   const { iss } = claims
   if (typeof iss !== 'string') return { fault: { reason: 'wrong_issuer' } }
+  if (jwt !== undefined) {
+    const verdict = readTokenClaims(new Map(Object.entries(claims)), jwt, { nowSeconds, scopes, names })
+    return verdict.active ? { caller: verdict.caller } : { fault: verdict.fault }
+  }
   try {
     const verdict = readIntrospection(
       { ...claims, scope: scopeText(claims['scope']), active: true },

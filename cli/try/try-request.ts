@@ -1,4 +1,5 @@
 import type { Caller } from '../../gateway/identity/caller.ts'
+import type { JwtRules } from '../../gateway/identity/jwt/jwt-rules.ts'
 import { canonicalise } from '../../gateway/pipeline/1-canonicalise.ts'
 import { readToken } from '../../gateway/pipeline/3-read-token.ts'
 import { toWire, type Wire } from '../../gateway/pipeline/to-wire.ts'
@@ -42,7 +43,12 @@ export type Trial = {
 }
 
 /** What a request is tried against. */
-export type TrialPolicies = { readonly compiled: CompiledPolicies; readonly resources: Resources }
+export type TrialPolicies = {
+  readonly compiled: CompiledPolicies
+  readonly resources: Resources
+  /** How JWTs of an issuer are read, where the configuration is known. */
+  readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
+}
 
 const LIMITS = { targetBytes: 8_192, tokenBytes: 8_192 } as const
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
@@ -118,7 +124,12 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
   if (claims === undefined) return give(met, nobody)
 
   const told = trial.isCompleted ? withDefaults(claims, resource, nowSeconds) : claims
-  const read = callerOfClaims(told, { nowSeconds, names: policies.compiled.claimNames })
+  const read = callerOfClaims(told, {
+    nowSeconds,
+    names: policies.compiled.claimNames,
+    // A bag of claims has the usual names, whoever it says issued it.
+    jwt: trial.isCompleted ? undefined : policies.jwtRulesOf?.(told['iss']),
+  })
   if ('problem' in read) throw new UnusableClaimsError(read.problem)
   if ('fault' in read) {
     const refusal = { refused: 'token_invalid', fault: read.fault } as const

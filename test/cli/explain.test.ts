@@ -1,5 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../cli/main.ts'
+import { aPolicyFolder } from '../fixtures/a-policy-folder.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
 async function explain(args: readonly string[], given: Parameters<typeof aTerminal>[0] = {}) {
@@ -135,4 +138,31 @@ t.test('explain --json holds the decision, the route and the answer', async (t) 
     upstream: null,
     answer: { status: 403, error: 'insufficient_scope', challenge: /^Bearer error="insufficient_scope"/ },
   })
+})
+
+t.test('explain --token - reads a JWT by the names that its issuer has for claims', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'courses.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: courses
+upstream: learning-platform
+routes:
+  - { name: change, match: { methods: [PATCH], path: /api/courses }, scopes: { all: [courses:write] } }
+`,
+  })
+  const file = join(folder, 'config/gateway.yaml')
+  const issuer =
+    '  - { issuer: "https://login.test", jwt: { audience: [api://courses], claims: { scope: [permissions] } } }\n'
+  writeFileSync(file, readFileSync(file, 'utf8').replace('\nissuers:\n', `\nissuers:\n${issuer}`))
+  const claims = {
+    iss: 'https://login.test',
+    aud: 'api://courses',
+    permissions: ['courses:write'],
+    exp: 4_102_444_800,
+  }
+  const ask = (token: object) =>
+    explain(['PATCH', '/api/courses', '--token', '-'], { folder, typed: jwt(token) })
+  t.match(await ask(claims), { code: 0, out: /allow, as token/ })
+  t.match(await ask({ ...claims, aud: 'api://other' }), { code: 1, out: /wrong_audience/ })
+  t.match(await ask({ ...claims, permissions: undefined, scope: 'courses:write' }), { code: 1, out: /403/ })
 })
