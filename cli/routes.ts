@@ -1,4 +1,5 @@
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
+import { visibleText } from '../runtime/visible-text.ts'
 import { openTrialPolicies } from './open-trial-policies.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
@@ -25,7 +26,7 @@ export async function routes(given: Given, terminal: Terminal): Promise<number> 
 
 /** Writes the table; columns are as wide as what stands in them. */
 export function renderRoutes(listed: readonly PolicyRoute[]): string {
-  const rows = [HEADINGS, ...listed.map(toCells)]
+  const rows = [HEADINGS, ...listed.map((route) => toCells(route).map(visibleText))]
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const lines = rows.map((row) =>
     row

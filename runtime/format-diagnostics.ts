@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import type { Diagnostic, Place, Severity } from './diagnostic.ts'
+import { visibleText } from './visible-text.ts'
 
 const MAX_SHOWN_CHARACTERS = 120 // longer lines are cut around the caret
 
@@ -77,12 +78,9 @@ function cutAround(
   }
 }
 
-/** Makes control, format and bidirectional characters visible; a tab becomes two spaces so that carets line up. */
+/** A tab becomes two spaces so that carets line up. */
 function clean(text: string): string {
-  return text
-    .replaceAll('\t', '  ')
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
-    .replace(/\p{Surrogate}/gu, '\\u{fffd}')
+  return visibleText(text.replaceAll('\t', '  '))
 }
 
 /** An address may hold a password (redis://:secret@host); each of its characters becomes a star, so columns stay true. */

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { visibleText } from '../../runtime/visible-text.ts'
 import type { Change, PolicyDiff } from './compare-policies.ts'
 import type { Detail } from './compare-routes.ts'
 
@@ -36,7 +37,7 @@ export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly
       fateOf(change),
     ),
     ...change.details.map((detail) => {
-      const text = `    ${detail.what.padEnd(10)} ${detail.old}  ->  ${detail.now}`
+      const text = visibleText(`    ${detail.what.padEnd(10)} ${detail.old}  ->  ${detail.now}`)
       return withLabel(text, text.length, paint('bold', labelOf(detail)))
     }),
   ])

@@ -1,10 +1,15 @@
 import { styleText } from 'node:util'
+import { visibleText } from '../../runtime/visible-text.ts'
 import type { Finding } from './checks.ts'
 
 const MARKS = { ok: ['✓', 'green'], warning: ['!', 'yellow'], fault: ['✗', 'red'] } as const
 
 /** A finding for people: what was looked at, what was seen, and what to change. */
-export function renderFinding({ level, check, where, says, cure }: Finding, colour: boolean): string {
+export function renderFinding(finding: Finding, colour: boolean): string {
+  const { level, check } = finding
+  // A server that is looked at may have written parts of it.
+  const [where, says] = [visibleText(finding.where), visibleText(finding.says)]
+  const cure = finding.cure === undefined ? undefined : visibleText(finding.cure)
   const [mark, tint] = MARKS[level]
   const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
     colour ? styleText(style, text, { validateStream: false }) : text

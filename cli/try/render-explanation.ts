@@ -3,6 +3,7 @@ import type { Wire } from '../../gateway/pipeline/to-wire.ts'
 import { describeCondition } from '../../gateway/routes/compile-condition.ts'
 import type { CompiledRoute } from '../../gateway/routes/compile-policies.ts'
 import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
+import { visibleText } from '../../runtime/visible-text.ts'
 import { describeComparison } from './describe-comparison.ts'
 import type { ExplainedTrial } from './explain-trial.ts'
 import { formatScopeRule } from './format-scope-rule.ts'
@@ -42,13 +43,15 @@ function explainRows(explained: ExplainedTrial, nowSeconds: number): readonly Ro
   const { decision, explanation } = explained
   const { route } = decision
   const others = (explanation?.alsoSaw ?? []).slice(0, MOST_OTHERS)
-  return [
+  const rows: readonly Row[] = [
     ['route', '', route === undefined ? describeNoRoute(explained) : describeRoute(route)],
     ...others.map(
       (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${whyNot(one, explained)}`],
     ),
     ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
   ]
+  // Owners, claims and tokens are what others wrote.
+  return rows.map(([label, verdict, text]) => [label, verdict, visibleText(text)])
 }
 
 function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds: number): readonly Row[] {

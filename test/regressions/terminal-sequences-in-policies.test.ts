@@ -1,0 +1,48 @@
+import t from 'tap'
+import { comparePolicies } from '../../cli/diff/compare-policies.ts'
+import { renderDiff } from '../../cli/diff/render-diff.ts'
+import { renderFinding } from '../../cli/doctor/render.ts'
+import { renderRoutes } from '../../cli/routes.ts'
+import { compilePolicies } from '../../gateway/routes/compile-policies.ts'
+import { aPolicyRoute } from '../fixtures/a-policy-route.ts'
+import { someResources } from '../fixtures/some-resources.ts'
+
+// Owners and claims are text that anybody may propose. Written out as they were, a claim could move the cursor up and wipe
+// the line of `scopegate diff` that said WIDENED.
+
+const WIPE = '\x1b[1A\x1b[2K\r\u202e'
+const NOTHING_LIVE = /[^\P{Cc}\n]|\p{Cf}/u
+
+t.test('what policies say cannot rewrite the terminal that shows them', async (t) => {
+  const route = aPolicyRoute({ name: 'p/r', owner: `team${WIPE}`, anonymous: 'deny' })
+  const source = { file: 'x', line: 1, column: 1 }
+  const condition = { claim: `plan${WIPE}`, test: { exists: true }, source }
+  const side = (when: readonly (typeof condition)[]) => ({
+    policies: compilePolicies(
+      { routes: [{ ...route, when }], hash: '' },
+      { implication: new Map(), resources: someResources([]) },
+    ),
+    resourcePaths: [],
+  })
+  const table = renderRoutes([route])
+  t.match(table, 'team\\u{1b}[1A')
+  t.notMatch(table, NOTHING_LIVE)
+  const diff = renderDiff(comparePolicies(side([condition]), side([])), { colour: false })
+  t.match(diff, /plan\\u\{1b\}.*WIDENED/)
+  t.notMatch(diff, NOTHING_LIVE)
+})
+
+t.test('what a server says cannot rewrite the terminal of who examines it', async (t) => {
+  const shown = renderFinding(
+    {
+      level: 'fault',
+      check: 'issuer',
+      where: `http://x/${WIPE}`,
+      says: `it says ${WIPE}`,
+      cure: `not ${WIPE}`,
+    },
+    false,
+  )
+  t.match(shown, 'it says \\u{1b}[1A')
+  t.notMatch(shown, NOTHING_LIVE)
+})
