@@ -78,6 +78,8 @@ function checkInside(): void {
         join(CHART, 'ci', 'redis-values.yaml'),
         '--values',
         join(ROOT, 'config', 'scopes.yaml'),
+        '--values',
+        join(ROOT, 'config', 'presets.yaml'),
       ],
       ...['--set', 'gateway.baseUrl=https://api.example.org'],
       ...['--set', 'upstreams.learning-platform.url=http://learning-platform:8082'],

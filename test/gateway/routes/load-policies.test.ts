@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { loadPolicies } from '../../../gateway/routes/load-policies.ts'
+import { readPresets } from '../../../gateway/routes/presets.ts'
 import { buildRouteTable } from '../../../gateway/routes/route-table.ts'
 import { findPackageRoot } from '../../../runtime/package-root.ts'
 import { readScopeCatalogue } from '../../../runtime/read-scope-catalogue.ts'
@@ -11,6 +12,7 @@ const shipped = loadPolicies({
   dir: join(ROOT, 'policies'),
   catalogue,
   upstreams: new Set(['learning-platform']),
+  presets: readPresets(join(ROOT, 'config', 'presets.yaml')),
 })
 
 t.test('the shipped policies have nothing wrong with them', async (t) => {
