@@ -41,7 +41,8 @@ export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly
       return withLabel(text, text.length, paint('bold', labelOf(detail)))
     }),
   ])
-  for (const { old, now } of renamed) lines.push(`= ${now}   was called ${old}; nothing else changed`)
+  for (const { old, now } of renamed)
+    lines.push(visibleText(`= ${now}   was called ${old}; nothing else changed`))
   const counts = countChanges(changes)
   const summary = CHANGE_KINDS.filter((kind) => kind !== 'changed' || counts.changed > 0)
     .map((kind) => `${counts[kind]} ${kind}`)
@@ -56,7 +57,7 @@ function headline(change: Change): string {
   const headers = Object.entries(change.headers).map(([header, value]) => `${header}: ${value}`)
   const brought = headers.length === 0 ? '' : ` (${headers.join(', ')})`
   const part = partly ? `, e.g. ${example.method} ${example.path}` : ''
-  return `${name}${was}   ${methods.join(', ')} ${path}${brought}${part}`
+  return visibleText(`${name}${was}   ${methods.join(', ')} ${path}${brought}${part}`)
 }
 
 function fateOf({ kind, statuses }: Change): string {

@@ -117,3 +117,13 @@ t.test('what a challenge tells to ask for is a change that lets nobody pass', as
     / {4}advertised a {2}-> {2}b\n0 widened, 0 narrowed, 1 changed/,
   )
 })
+
+t.test('nothing that a gateway tells reaches the terminal as a command to it', async (t) => {
+  const route = (value: string) => [
+    aPolicyRoute({ name: `a/${value}`, upstream: value, matchHeaders: [{ name: 'x', value: '\u001b[2J' }] }),
+  ]
+  const said = say(side(route('\u001b]0;x\u0007')), side(route('\u202e\n')))
+  t.match(said, 'x: \\u{1b}[2J')
+  t.match(said, '\\u{1b}]0;x\\u{7}  ->  \\u{202e}\\u{a}')
+  t.notMatch(said, /(?!\n)[\p{Cc}\p{Cf}]/u)
+})
