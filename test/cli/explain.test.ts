@@ -77,6 +77,11 @@ t.test('explain --token - reads a JWT without believing it, says so, and shows n
     out: /wrong_audience/,
   })
   t.match(await explain(args, { typed: jwt({ ...claims, exp: 1 }) }), { code: 1, out: /401 invalid_token/ })
+  const hostile = await explain(args, {
+    typed: jwt({ ...claims, exp: 1, sub: 'a\u001b[2Jb\nroute', aud: '\u202e' }),
+  })
+  t.match(hostile.out, 'subject a\\u{1b}[2Jb\\u{a}route')
+  t.notMatch(hostile.out.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u)
   for (const typed of [
     'opaque-secret-token',
     'a.b',
