@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { readCheckPaths } from './check/check-paths.ts'
 import { readErrorPage } from './check/error-page.ts'
 import { runOnChange } from './check/watch.ts'
@@ -50,7 +51,9 @@ async function watchAndCheck(options: CheckOptions): Promise<number> {
   const end = () => ending.abort()
   process.once('SIGINT', end).once('SIGTERM', end)
   try {
+    const { configDir, policiesDir = join(configDir, '..', 'policies') } = options
     await runOnChange({
+      folders: [configDir, policiesDir],
       end: ending.signal,
       run: async (changed) => {
         if (changed !== undefined) options.out.write(`\n-- ${changed} changed ${'-'.repeat(40)}\n\n`)

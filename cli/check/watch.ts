@@ -7,6 +7,8 @@ const SETTLE_MS = 100 // editors write a file in several steps
  * changes while it runs makes it run once more.
  */
 export async function runOnChange(options: {
+  /** Folders to watch from the beginning: what changes there during the first run counts. */
+  readonly folders: readonly string[]
   /** @param changed the name of what changed first; undefined for the first run. @returns the folders to watch. */
   readonly run: (changed: string | undefined) => Promise<readonly string[]>
   readonly end: AbortSignal
@@ -30,6 +32,7 @@ export async function runOnChange(options: {
   }
   const ended = new Promise<void>((resolve) => end.addEventListener('abort', () => resolve(), { once: true }))
   try {
+    for (const folder of options.folders) watchAlso(folder)
     while (!end.aborted) {
       const first = changed
       changed = undefined

@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runOnChange } from '../../../cli/check/watch.ts'
 import { main } from '../../../cli/main.ts'
+import { findPackageRoot } from '../../../runtime/package-root.ts'
 import { aTerminal } from '../../fixtures/a-terminal.ts'
+import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 
 const policy = (name: string, more = '') =>
   `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n${more}`
@@ -87,6 +90,7 @@ t.test(
       () => ending.abort(),
     ]
     await runOnChange({
+      folders: [folder],
       end: ending.signal,
       run: async (changed) => {
         seen.push(changed)
@@ -99,3 +103,24 @@ t.test(
     t.same(seen, [undefined, 'a.policy.yaml', 'b.policy.yaml'])
   },
 )
+
+t.test('check --watch goes on until it is interrupted, and ends with 0', async (t) => {
+  const folder = t.testdir({ 'a.policy.yaml': policy('a') })
+  const program = join(findPackageRoot(), 'bin', 'scopegate.js')
+  const child = spawnPlainly(process.execPath, [program, 'check', '--watch', folder], {
+    env: { NODE_DISABLE_COMPILE_CACHE: '1' },
+  })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    if (!output.includes('error[P101]')) {
+      if (output.includes('ok: 1 policy'))
+        writeFileSync(join(folder, 'a.policy.yaml'), policy('a', '    timout: 5s\n'))
+    } else child.kill('SIGINT')
+  })
+  const deadline = setTimeout(() => child.kill('SIGKILL'), 30_000)
+  const [code] = await once(child, 'close')
+  clearTimeout(deadline)
+  t.equal(code, 0)
+  t.match(output, /ok: 1 policy[\s\S]*-- a\.policy\.yaml changed -+\n\nerror\[P101\]/)
+})
