@@ -65,6 +65,8 @@ const MCP_PREFIX = 'mcp-'
 const MCP_VERSION = 'mcp-protocol-version'
 /** MCP names its revisions by date. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
+/** What some servers leave out: spaces around a value, a byte order mark, control characters. */
+const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
 /**
@@ -76,9 +78,9 @@ function readHeader(request: HeaderSource, name: string): string | undefined | t
   if (typeof value !== 'string' || !name.startsWith(MCP_PREFIX) || name === MCP_VERSION) return value
   const version = request.header(MCP_VERSION)
   if (typeof version !== 'string' || !MCP_REVISION.test(version)) return UNCLEAR
-  if (!value.startsWith('=?')) return value
   const encoded = BASE64.exec(value)?.[1]
-  return encoded === undefined ? UNCLEAR : (decodeUtf8(encoded) ?? UNCLEAR)
+  const said = !value.startsWith('=?') ? value : encoded === undefined ? undefined : decodeUtf8(encoded)
+  return said === undefined || IS_READ_OTHERWISE.test(said) ? UNCLEAR : said
 }
 
 function decodeUtf8(base64: string): string | undefined {

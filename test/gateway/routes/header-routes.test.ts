@@ -71,6 +71,11 @@ t.test('a tool has one name, in plain text and in Base64', async (t) => {
     '=?base64?/w==?=',
     '=?utf-8?x?=',
     '=?',
+    // Decoders that drop a byte order mark, and servers that trim, read these as delete_course.
+    '=?base64?77u/ZGVsZXRlX2NvdXJzZQ==?=',
+    `=?base64?${btoa('delete_course ')}?=`,
+    `=?base64?${btoa('delete_course\0')}?=`,
+    'delete_course\u00a0',
   ])
     t.equal(call(broken), 'not_found', broken)
   t.equal(call('Delete_Course'), 'POST /mcp mcp-method=tools/call', 'values are compared letter by letter')
