@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatReference } from '../cli/format-reference.ts'
+import { VERBS } from '../cli/verbs.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
 import { policyReference } from './policy-reference.ts'
 
@@ -8,7 +10,10 @@ export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Re
 
 /** Every such page. A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
 export function generatedPages(): readonly GeneratedPage[] {
-  return [{ file: 'docs/policies.md', parts: policyReference() }]
+  return [
+    { file: 'docs/policies.md', parts: policyReference() },
+    { file: 'docs/command-line.md', parts: { verbs: formatReference(VERBS) } },
+  ]
 }
 
 /**

@@ -1,15 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { formatReference } from '../../cli/format-reference.ts'
 import { VERBS } from '../../cli/verbs.ts'
 import { findPackageRoot } from '../../runtime/package-root.ts'
 
 const PAGE = readFileSync(join(findPackageRoot(), 'docs/command-line.md'), 'utf8')
-
-t.test('docs/command-line.md lists the verbs as they are; npm run docs:verbs writes it anew', async (t) => {
-  t.ok(PAGE.includes(`\n\n${formatReference(VERBS)}\n\n<!-- end of verbs -->\n`), 'stale: npm run docs:verbs')
-})
 
 t.test('docs/command-line.md says what --json of each verb prints', async (t) => {
   const [, part = ''] = /\n## What `--json` prints\n(.*?)\n## /s.exec(PAGE) ?? []
