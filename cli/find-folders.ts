@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findConfigDir } from '../runtime/config-dir.ts'
+import { findPackageRoot } from '../runtime/package-root.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -30,4 +31,13 @@ function findUnnamed(env: Terminal['env'], folder: string): string {
   const here = join(folder, 'config')
   const isNamed = (env['SCOPEGATE_CONFIG_DIR'] ?? '') !== ''
   return !isNamed && existsSync(join(here, 'gateway.yaml')) ? here : findConfigDir(env)
+}
+
+/** Says so where nothing of one's own was looked at: `check` in the wrong folder is no check. */
+export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, folder }: Terminal): void {
+  const root = findPackageRoot()
+  if (policiesDir !== undefined || configDir !== join(root, 'config') || folder === root) return
+  err.write(
+    'scopegate: there is no config/gateway.yaml here; these are the policies that come with Scopegate\n',
+  )
 }

@@ -6,7 +6,7 @@ import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readTextFile } from '../runtime/read-text-file.ts'
-import { findFolders } from './find-folders.ts'
+import { findFolders, noteShippedPolicies } from './find-folders.ts'
 import { type Formatted, formatPolicy } from './fmt/format-policy.ts'
 import type { Given } from './read-arguments.ts'
 import { readInput } from './read-input.ts'
@@ -67,8 +67,9 @@ function findFiles(given: Given, terminal: Terminal): readonly string[] {
 }
 
 function policiesDir(given: Given, terminal: Terminal): string {
-  const { configDir } = findFolders(given, terminal)
-  const file = join(configDir, 'gateway.yaml')
+  const folders = findFolders(given, terminal)
+  noteShippedPolicies(folders, terminal)
+  const file = join(folders.configDir, 'gateway.yaml')
   return readConfig({ file, schema: GatewayFile, env: terminal.env, otherSections: ['UPSTREAMS'] }).value
     .policies
 }

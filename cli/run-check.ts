@@ -3,7 +3,7 @@ import { readCheckPaths } from './check/check-paths.ts'
 import { readErrorPage } from './check/error-page.ts'
 import { runOnChange } from './check/watch.ts'
 import { CHECK_FORMATS, type CheckOptions, check, checkOnce } from './check.ts'
-import { findFolders } from './find-folders.ts'
+import { findFolders, noteShippedPolicies } from './find-folders.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -32,9 +32,10 @@ export async function runCheck(given: Given, terminal: Terminal): Promise<number
     return usageError('give the policies as PATH or as --policies, not both')
   const paths = given.words.length === 0 ? undefined : readCheckPaths(given.words, terminal.folder)
   if (paths !== undefined && 'wrong' in paths) return usageError(paths.wrong)
+  const folders = { ...findFolders(given, terminal), ...paths }
+  noteShippedPolicies(folders, terminal)
   const options: CheckOptions = {
-    ...findFolders(given, terminal),
-    ...paths,
+    ...folders,
     format: given.has('json') ? 'json' : format,
     notes: given.has('notes'),
     noTests: given.has('no-tests'),

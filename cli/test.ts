@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { PolicyTest } from '../gateway/routes/policy-test.ts'
 import { displayPath } from '../runtime/display-path.ts'
-import { findFolders } from './find-folders.ts'
+import { findFolders, noteShippedPolicies } from './find-folders.ts'
 import { openOrReport } from './open-or-report.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
@@ -18,8 +18,10 @@ const EXIT_FAILED = 4
 /** Runs the tests beside policies. @returns the exit code, as its help says. */
 export async function test(given: Given, terminal: Terminal): Promise<number> {
   const paths = readPaths(given, terminal.folder)
-  const folders = findFolders(given, terminal)
-  const set = await openOrReport({ ...folders, policiesDir: paths.dir ?? folders.policiesDir }, terminal)
+  const found = findFolders(given, terminal)
+  const folders = { ...found, policiesDir: paths.dir ?? found.policiesDir }
+  noteShippedPolicies(folders, terminal)
+  const set = await openOrReport(folders, terminal)
   if (set === undefined) return EXIT_INVALID
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const chosen = set.policies.tests.filter((one) => isChosen(one, given.text('filter'), paths.files))

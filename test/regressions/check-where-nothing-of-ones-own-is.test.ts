@@ -1,0 +1,16 @@
+import t from 'tap'
+import { main } from '../../cli/main.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
+
+// A pipeline that ran `scopegate check` in the wrong folder was green: the policies that come with the package are valid.
+
+t.test('check, test and fmt say that there is nothing of one’s own here', async (t) => {
+  for (const verb of ['check', 'test', 'fmt']) {
+    const elsewhere = aTerminal({ folder: t.testdir() })
+    await main([verb, ...(verb === 'fmt' ? ['--check'] : [])], elsewhere)
+    t.match(elsewhere.said.err, 'there is no config/gateway.yaml here', verb)
+  }
+  const here = aTerminal()
+  await main(['check', '--no-tests'], here)
+  t.equal(here.said.err, '')
+})
