@@ -62,6 +62,16 @@ function compare(test: PolicyTest, trial: Trial): readonly Diagnostic[] {
     wanted === undefined || JSON.stringify(got) === JSON.stringify(wanted)
       ? []
       : [fail(test, code, what, `${what} differs`, `got ${got === undefined ? 'none' : JSON.stringify(got)}`)]
+  if (isDeniedByNobody(trial, expect))
+    return [
+      fail(
+        test,
+        'T404',
+        'decision',
+        'no route is met, so no policy denies it',
+        `got ${answer?.status}; correct the request, or expect status: ${answer?.status}`,
+      ),
+    ]
   const route = expect.route?.includes('/') === false ? `${test.policy}/${expect.route}` : expect.route
   return [
     ...differ('T402', 'as', decision.as),
@@ -71,6 +81,12 @@ function compare(test: PolicyTest, trial: Trial): readonly Diagnostic[] {
     ...differ('T404', 'route', decision.route?.policy.name, route),
     ...differ('T405', 'upstreamPath', decision.upstreamPath),
   ]
+}
+
+/** Such a test would hold whatever the policies say, e.g. for a path with a slip in it. */
+function isDeniedByNobody({ decision }: Trial, { status, error, route }: PolicyTest['expect']): boolean {
+  const isMeant = status !== undefined || error !== undefined || route !== undefined
+  return decision.outcome === 'deny' && decision.route === undefined && !isMeant
 }
 
 function missingOf({ decision: { refusal } }: Trial): readonly string[] | undefined {
