@@ -23,6 +23,9 @@ export type Examination = {
   readonly authority: string | undefined
 }
 
+/** A server that names thousands of others does not make anybody visit them all. */
+const MAX_ISSUERS = 20
+
 /** Walks a gateway's discovery the way a client does that was given an address and nothing else. */
 export async function examine(examination: Examination): Promise<void> {
   const { baseUrl, visitor, report } = examination
@@ -31,7 +34,14 @@ export async function examine(examination: Examination): Promise<void> {
   const resource = await checkResource(examination)
   if (resource === undefined) return
   checkClock(resource.visit, examination)
-  for (const issuer of resource.issuers) {
+  if (resource.issuers.length > MAX_ISSUERS)
+    report.warn(
+      'resource-metadata',
+      resource.visit.url,
+      `it names ${resource.issuers.length} authorization servers; the first ${MAX_ISSUERS} were looked at`,
+      'name those that issue tokens for it, and no other',
+    )
+  for (const issuer of resource.issuers.slice(0, MAX_ISSUERS)) {
     const server = await checkServer(issuer, examination)
     if (server === undefined) continue
     await checkEndpoints(server, examination)

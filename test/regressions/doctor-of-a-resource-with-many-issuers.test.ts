@@ -1,0 +1,27 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { main } from '../../cli/main.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
+
+// Metadata that named 20,000 authorization servers kept `scopegate doctor` busy for minutes, and sent it to every one of them.
+
+t.test('doctor visits some of many authorization servers, and says so', async (t) => {
+  const visited = new Set<string>()
+  const server = createServer((request, response) => {
+    visited.add(/\/as\d+/.exec(request.url ?? '')?.[0] ?? '')
+    const base = `http://${request.headers.host}`
+    const servers = Array.from({ length: 500 }, (_, index) => `${base}/as${index}`)
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ resource: base, authorization_servers: servers }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.closeAllConnections())
+  t.teardown(() => server.close())
+  const terminal = aTerminal()
+  const { port } = server.address() as AddressInfo
+  t.equal(await main(['doctor', `http://127.0.0.1:${port}`], terminal), 1)
+  t.match(terminal.said.out, 'it names 500 authorization servers; the first 20 were looked at')
+  t.equal([...visited].filter((one) => one !== '').length, 20)
+})
