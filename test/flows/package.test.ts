@@ -50,7 +50,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
     )
     const files = readdirSync(join(empty, 'node_modules', 'scopegate'), { recursive: true }).map(String)
     t.same(
-      files.filter((file) => file.endsWith('.ts') || file.includes('test')),
+      files.filter((file) => file.endsWith('.ts') || /(?:^|\/)test(?:\/|$)|\.test\./.test(file)),
       [],
     )
     t.match(readFileSync(join(empty, 'node_modules', 'scopegate', 'LICENSE'), 'utf8'), 'Apache License')
