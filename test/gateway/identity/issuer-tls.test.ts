@@ -23,7 +23,9 @@ async function startIssuer(t: Test, { cert, key }: TestCertificate) {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('event: ready\ndata: {}\n\n')
       return
     }
-    response.end(JSON.stringify({ active: false, keys: [] }))
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ active: false, keys: [] }))
   })
   server.on('tlsClientError', () => undefined).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -23,7 +23,7 @@ t.test('a preset that is not there is an error, and opens nothing', async (t) =>
   t.strictSame(codes, ['P206 6:25 did you mean "mcp"?'])
   t.strictSame(routes, [])
   t.match(load(`defaults: { extends: none }\nroutes:\n  - { name: r, ${ROUTE} }\n`).codes, [
-    /^P206 5:22 known: mcp/,
+    /^P206 5:22 known: learning-platform, mcp/,
   ])
   t.match(load(`routes:\n  - { name: r, extends: mcp, ${ROUTE} }\n`, new Map()).codes, [
     /^P206 .*there are none/,
