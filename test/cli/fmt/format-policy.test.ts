@@ -264,6 +264,8 @@ t.test(
     fc.assert(
       fc.property(policy, style, places, (content, options, where) => {
         const text = scatter(stringify(content, { ...options, aliasDuplicateObjects: false }), where)
+        // A text that begins with a typographic quotation mark is refused where it stands without quotes.
+        fc.pre(parseYaml(text, { shownAs: '', letter: 'P' }).diagnostics.length === 0)
         const once = formatted(text)
         comments += text.match(/# ?(one|two|a: b|"x)$/gm)?.length ?? 0
         return hashOf(once) === hashOf(text) && formatted(once) === once
