@@ -1,16 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import {
-  Client,
-  type OAuthClientInformationMixed,
-  type OAuthClientProvider,
-  type OAuthDiscoveryState,
-  type OAuthTokens,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-} from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
+import { rememberingProvider } from './remembering-provider.ts'
 
 // An MCP client for the command line, on the official SDK: it is given the address of a server and nothing else. Where to
 // sign in, what to ask for, and what more to ask for when a tool needs it, all comes out of the server's answers.
@@ -32,43 +24,13 @@ const listener = createServer((request, response) => {
 await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
 const redirectUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`
 
-let client: OAuthClientInformationMixed | undefined
-let tokens: OAuthTokens | undefined
-let codeVerifier = ''
-let discovery: OAuthDiscoveryState | undefined
-let state = ''
-const provider: OAuthClientProvider = {
+const provider = rememberingProvider({
+  clientName: 'Tools from the command line',
   redirectUrl,
-  clientMetadata: {
-    client_name: 'Tools from the command line',
-    redirect_uris: [redirectUrl],
-    token_endpoint_auth_method: 'none',
-  },
-  state: () => {
-    state = randomBytes(16).toString('base64url')
-    return state
-  },
-  clientInformation: () => client,
-  saveClientInformation: (registered) => {
-    client = registered
-  },
-  tokens: () => tokens,
-  saveTokens: (issued) => {
-    tokens = issued
-  },
-  redirectToAuthorization: (address) => {
+  sendTo: (address) => {
     process.stderr.write(`Open this address in a browser, sign in and allow the access:\n\n  ${address}\n\n`)
   },
-  saveCodeVerifier: (verifier) => {
-    codeVerifier = verifier
-  },
-  codeVerifier: () => codeVerifier,
-  // Which server the person was sent to: its answer is held against it (RFC 9207).
-  saveDiscoveryState: (discovered) => {
-    discovery = discovered
-  },
-  discoveryState: () => discovery,
-}
+})
 
 // One transport may be started once; what it learnt lives in the provider.
 const newTransport = () => new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
@@ -99,7 +61,7 @@ async function signingIn<Result>(act: () => Promise<Result>): Promise<Result> {
   } catch (error) {
     if (!(error instanceof UnauthorizedError)) throw error
     const query = await answered
-    if (query.get('state') !== state) fail('the answer belongs to another request')
+    if (query.get('state') !== provider.lastState) fail('the answer belongs to another request')
     await transport.finishAuth(query)
     return act()
   }

@@ -2,14 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import {
   Client,
-  type OAuthClientInformationMixed,
-  type OAuthClientProvider,
-  type OAuthDiscoveryState,
   type OAuthTokens,
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import t from 'tap'
+import { rememberingProvider } from '../../examples/clients/remembering-provider.ts'
 import { startMcpServer } from '../../examples/mcp-server/app.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
@@ -149,44 +147,23 @@ t.test('a call whose body says something else than its headers is refused by the
 
 /** The SDK's client with a provider that keeps what it must, and a person at a browser. */
 function anAgent() {
-  let registered: OAuthClientInformationMixed | undefined
   let tokens: OAuthTokens | undefined
-  let codeVerifier = ''
-  let discovery: OAuthDiscoveryState | undefined
   let goTo: URL | undefined
   const asked: URLSearchParams[] = []
-  const provider: OAuthClientProvider = {
+  const provider = rememberingProvider({
+    clientName: 'An agent',
     redirectUrl: REDIRECT_URI,
-    clientMetadata: {
-      client_name: 'An agent',
-      redirect_uris: [REDIRECT_URI],
-      token_endpoint_auth_method: 'none',
+    sendTo: (to) => {
+      goTo = to
+      asked.push(to.searchParams)
     },
-    state: () => randomBytes(16).toString('base64url'),
-    clientInformation: () => registered,
-    saveClientInformation: (client) => {
-      registered = client
-    },
-    tokens: () => tokens,
-    saveTokens: (issued) => {
+    onTokens: (issued) => {
       tokens = issued
       scopegate.secret(issued.access_token)
       scopegate.secret(issued.refresh_token)
     },
-    redirectToAuthorization: (to) => {
-      goTo = to
-      asked.push(to.searchParams)
-    },
-    saveCodeVerifier: (verifier) => {
-      codeVerifier = verifier
-      scopegate.secret(verifier)
-    },
-    codeVerifier: () => codeVerifier,
-    saveDiscoveryState: (discovered) => {
-      discovery = discovered
-    },
-    discoveryState: () => discovery,
-  }
+    onVerifier: scopegate.secret,
+  })
   const client = new Client({ name: 'an-agent', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
   let transport = new StreamableHTTPClientTransport(new URL(address), { authProvider: provider })
   return {
@@ -202,6 +179,7 @@ function anAgent() {
     async finish() {
       if (goTo === undefined) throw new Error('nobody was sent anywhere')
       const redirect = await signIn(openBrowser(baseUrl), goTo)
+      if (redirect.searchParams.get('state') !== provider.lastState) throw new Error('another state')
       await transport.finishAuth(redirect.searchParams)
     },
   }

@@ -1,3 +1,4 @@
+import { comparePolicies } from '../../../cli/diff/compare-policies.ts'
 import type { Caller } from '../../../gateway/identity/caller.ts'
 import type { ClaimValue } from '../../../gateway/identity/named-claims.ts'
 import type { CompiledPolicies } from '../../../gateway/routes/compile-policies.ts'
@@ -15,10 +16,10 @@ export type Alphabet = {
 }
 
 /** For each pair of routes that some request meets: who gained, who lost. `-` stands for no route. */
-export type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
+type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
 
 /** Decides on every request of an alphabet for every token of it and for none, on both sides, and says where they differ. */
-export function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
+function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
   const found = new Map<string, { gains: boolean; loses: boolean }>()
   const callers: (Caller | undefined)[] = [undefined]
   const plainCallers: (Caller | undefined)[] = [undefined]
@@ -53,6 +54,23 @@ export function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabe
         }
       }
   return found
+}
+
+/** What `diff` tells of access, and what every request and token of an alphabet says, in one form. */
+export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet) {
+  const { changes } = comparePolicies(
+    { policies: old, resourcePaths: [] },
+    { policies: now, resourcePaths: [] },
+  )
+  const told = changes
+    .filter(({ kind, widened, narrowed }) => kind !== 'changed' || widened || narrowed)
+    .map(
+      (one) => [`${one.old ?? '-'} ${one.now ?? '-'}`, { gains: one.widened, loses: one.narrowed }] as const,
+    )
+  const tried = [...bruteForce(old, now, alphabet)].filter(
+    ([key, { gains, loses }]) => gains || loses || key.split(' ').includes('-'),
+  )
+  return { changes, told: new Map(told), tried: new Map(tried) }
 }
 
 const REPORTED = ['token_missing', 'scope_missing', 'condition_failed']
