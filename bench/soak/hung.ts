@@ -13,7 +13,7 @@ await runSoak(async ({ folder, cleanup }) => {
     folder,
     cleanup,
     upstream: upstream.url,
-    timeout: `${TIMEOUT_SECONDS}s`,
+    upstreamSettings: { timeout: `${TIMEOUT_SECONDS}s` },
   })
   return measureHungCalls({ gateway, upstream, calls: CALLS, timeoutMs: TIMEOUT_SECONDS * 1_000 })
 })

@@ -8,8 +8,8 @@ export type SoakConfig = {
   readonly folder: string
   /** What stands behind `/pub/**`. */
   readonly upstream: string
-  /** What it gives the upstream until an answer begins, `10s` when not given. */
-  readonly timeout?: string
+  /** Settings of that upstream beyond its address; an answer may take `10s` to begin when they say nothing of it. */
+  readonly upstreamSettings?: Readonly<Record<string, unknown>>
   /** What the policy says of the route beyond methods and path. */
   readonly route?: Readonly<Record<string, unknown>>
   /** Routes beside that one, as a policy has them. */
@@ -31,7 +31,7 @@ export function writeSoakConfig(options: SoakConfig): void {
   writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
   writeFileSync(
     join(folder, 'upstreams.yaml'),
-    JSON.stringify({ api: { url: upstream, timeout: options.timeout ?? '10s' } }),
+    JSON.stringify({ api: { url: upstream, timeout: '10s', ...options.upstreamSettings } }),
   )
   copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
   const nobody = 'http://127.0.0.1:1'

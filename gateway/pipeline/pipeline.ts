@@ -88,6 +88,21 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
+  /** Goes on when somebody else has answered, unless whoever asked has left meanwhile. */
+  function later<T>(served: Served, answer: Promise<T>, goOn: (answer: T) => void): void {
+    answer.then(
+      (known) => {
+        if (served.response.destroyed) return
+        try {
+          goOn(known)
+        } catch (error) {
+          broke(served, error)
+        }
+      },
+      (error) => broke(served, error),
+    )
+  }
+
   function run(served: Served) {
     const { request } = served
     const method = request.method ?? ''
@@ -149,23 +164,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       options.tokenMeter.validated(tokenKind(credentials.token), 'hit', (tickMs() - served.startedMs) / 1_000)
       return validated(served, route, canonical, caller)
     }
-    caller.then(
-      (answer) => {
-        try {
-          options.tokenMeter.validated(
-            tokenKind(credentials.token),
-            'miss',
-            (tickMs() - served.startedMs) / 1_000,
-          )
-          // Whoever asked may have left while the issuer was being asked.
-          if (served.response.destroyed) return
-          validated(served, route, canonical, answer)
-        } catch (error) {
-          broke(served, error)
-        }
-      },
-      (error) => broke(served, error),
-    )
+    const counted = caller.then((answer) => {
+      options.tokenMeter.validated(
+        tokenKind(credentials.token),
+        'miss',
+        (tickMs() - served.startedMs) / 1_000,
+      )
+      return answer
+    })
+    later(served, counted, (answer) => validated(served, route, canonical, answer))
   }
 
   function validated(served: Served, route: ApiRoute, canonical: CanonicalRequest, answer: Caller | Refusal) {
@@ -175,17 +182,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return decideApi(served, route, canonical)
     const proven = proveHolder(served, answer, holderRules)
     if (!(proven instanceof Promise)) return proved(served, route, canonical, proven)
-    proven.then(
-      (known) => {
-        if (served.response.destroyed) return
-        try {
-          proved(served, route, canonical, known)
-        } catch (error) {
-          broke(served, error)
-        }
-      },
-      (error) => broke(served, error),
-    )
+    later(served, proven, (known) => proved(served, route, canonical, known))
   }
 
   function proved(served: Served, route: ApiRoute, canonical: CanonicalRequest, proven: Proven | Refusal) {
@@ -235,17 +232,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (isWithinRate(served, rateLimit, verdict)) forwardTo(served, route, canonical, path)
       return
     }
-    verdict.then(
-      (answer) => {
-        if (served.response.destroyed) return
-        try {
-          if (isWithinRate(served, rateLimit, answer)) forwardTo(served, route, canonical, path)
-        } catch (error) {
-          broke(served, error)
-        }
-      },
-      (error) => broke(served, error),
-    )
+    later(served, verdict, (answer) => {
+      if (isWithinRate(served, rateLimit, answer)) forwardTo(served, route, canonical, path)
+    })
   }
 
   /** Tells the caller where it stands; one that asked too often hears nothing else. */

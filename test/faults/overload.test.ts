@@ -56,7 +56,7 @@ t.test('more requests than memory: it refuses, survives and recovers', async (t)
     folder: t.testdir(),
     cleanup,
     upstream: upstream.url,
-    timeout: '5m', // none of them ends by itself
+    upstreamSettings: { timeout: '5m' }, // none of them ends by itself
     nodeOptions: ['--max-old-space-size=128'],
     // The defaults of `overload.heap`: without them this ends the process. A busy machine shall not refuse first.
     settings: { limits: { headers: '100KiB' }, overload: { loopDelay: { close: '1m', refuse: '1m' } } },
