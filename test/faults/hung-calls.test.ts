@@ -12,7 +12,12 @@ t.test(
     const folder = t.testdir()
     t.teardown(() => cleanup.run())
     const upstream = await startHangingUpstream(cleanup)
-    const gateway = await startSoakGateway({ folder, cleanup, upstream: upstream.url, upstreamSettings: { timeout: '4s' } })
+    const gateway = await startSoakGateway({
+      folder,
+      cleanup,
+      upstream: upstream.url,
+      upstreamSettings: { timeout: '4s' },
+    })
     const rows = await measureHungCalls({ gateway, upstream, calls: 500, timeoutMs: 4_000 })
     for (const { what, measured, bar, held } of rows)
       if (held !== undefined && !bar.endsWith('s')) t.ok(held, `${what}: ${measured}, ${bar} wanted`)
