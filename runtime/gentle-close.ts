@@ -24,13 +24,15 @@ export type FinishOptions = {
 }
 
 const LOOK_EVERY_MS = 25
+/** Of the time between two looks so much counts: on a machine that stood still nobody could send anything. Milliseconds. */
+const LONGEST_LOOK_MS = 50
 /** What a client has sent takes less to get here. Milliseconds. */
 const QUIET_MS = 200
 /** Within a TLS handshake there is silence for as long as a message takes to the client and back. Milliseconds. */
 const HANDSHAKE_QUIET_MS = 2_000
 
 /** What is known about a connection that may be idle. */
-type Watched = { bytesRead: number; sinceMs: number }
+type Watched = { readonly bytesRead: number; quietMs: number }
 
 /**
  * Watches a server's connections so that closing it waits for requests and for nothing else. Node's own `close` resets
@@ -69,9 +71,14 @@ export function closeGently(server: Server): GentleClose {
       announce()
       const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
       const watched = new Map<Socket, Watched>()
+      let lookedMs = performance.now()
       const timer = setInterval(() => {
-        closeQuiet(open, watched, Math.max(quietMs, QUIET_MS), isBusy)
-        closeQuiet(shaking, watched, Math.max(quietMs, HANDSHAKE_QUIET_MS), isNeverBusy)
+        const nowMs = performance.now()
+        const passedMs = Math.min(nowMs - lookedMs, LONGEST_LOOK_MS)
+        lookedMs = nowMs
+        closeQuiet(open, watched, { passedMs, quietMs: Math.max(quietMs, QUIET_MS), isBusy })
+        const handshakeMs = Math.max(quietMs, HANDSHAKE_QUIET_MS)
+        closeQuiet(shaking, watched, { passedMs, quietMs: handshakeMs, isBusy: isNeverBusy })
       }, LOOK_EVERY_MS)
       const grace = new AbortController()
       const timedOut = wait(graceMs, true, { signal: grace.signal }).catch(() => false)
@@ -92,18 +99,18 @@ type Question = (socket: Socket) => boolean
 /** Nobody can have asked anything before the end of a handshake. */
 const isNeverBusy: Question = () => false
 
-function closeQuiet(
-  open: ReadonlySet<Socket>,
-  watched: Map<Socket, Watched>,
-  quietMs: number,
-  isBusy: Question,
-): void {
-  const nowMs = performance.now()
+/** How long a connection must have been quiet to be closed, and by how much each is quieter than at the last look. */
+type Look = { readonly passedMs: number; readonly quietMs: number; readonly isBusy: Question }
+
+function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, look: Look): void {
   for (const socket of open) {
     const known = watched.get(socket)
-    if (known === undefined || known.bytesRead !== socket.bytesRead || isBusy(socket))
-      watched.set(socket, { bytesRead: socket.bytesRead, sinceMs: nowMs })
-    else if (nowMs - known.sinceMs >= quietMs) closeUnlessSpoken(socket, known.bytesRead, isBusy)
+    if (known === undefined || known.bytesRead !== socket.bytesRead || look.isBusy(socket)) {
+      watched.set(socket, { bytesRead: socket.bytesRead, quietMs: 0 })
+      continue
+    }
+    known.quietMs += look.passedMs
+    if (known.quietMs >= look.quietMs) closeUnlessSpoken(socket, known.bytesRead, look.isBusy)
   }
 }
 

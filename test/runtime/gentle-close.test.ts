@@ -19,8 +19,12 @@ async function start(t: Test, answer: RequestListener) {
   return { server, gentle, open, port }
 }
 
+const LOOK_EVERY_MS = 25
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const ok: RequestListener = (_request, response) => response.end('ok')
+
+/** Timers of one length fire in the order in which they were set: when this one has, a server that is ending has looked. */
+const nextLook = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
 
 t.test('connections that never carried a request, and idle ones, hold nothing up', async (t) => {
   const { server, gentle, open } = await start(t, ok)
@@ -44,6 +48,22 @@ t.test('a request on a kept-alive connection is answered though the listener is 
   const refused = connect(port, '127.0.0.1')
   const [error] = await once(refused, 'error')
   t.equal(error.code, 'ECONNREFUSED')
+  kept.write(REQUEST)
+  const [answer] = await once(kept, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
+  t.equal(await finished, 0)
+})
+
+t.test('time in which the machine stood still does not make a connection idle', async (t) => {
+  const { gentle, open } = await start(t, ok)
+  const kept = await open()
+  kept.write(REQUEST)
+  await once(kept, 'data')
+  const finished = gentle.finish({ graceMs: 60_000 })
+  await nextLook()
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // longer than a connection may be quiet
+  // A client that stood still too sends only when the server has looked again.
+  await nextLook()
   kept.write(REQUEST)
   const [answer] = await once(kept, 'data')
   t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
