@@ -9,6 +9,7 @@ const PLACES = 3
 const TITLES: Readonly<Record<string, string>> = {
   N301: 'anonymous callers reach routes without their scopes',
   N302: 'policies tell what they would refuse, and serve it',
+  P111: 'texts that look like patterns are taken as they stand',
 }
 
 /**

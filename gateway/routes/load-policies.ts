@@ -16,6 +16,7 @@ import { checkRewrites } from './check-rewrites.ts'
 import { checkWebsockets } from './check-websockets.ts'
 import { findConflicts } from './conflicts.ts'
 import { findContradictions } from './find-contradictions.ts'
+import { findLiteralPatterns } from './find-literal-patterns.ts'
 import { findPolicyFiles } from './find-policy-files.ts'
 import { findSameNames, type Named } from './find-same-names.ts'
 import { loadPolicyTests } from './load-policy-tests.ts'
@@ -140,6 +141,7 @@ export function checkDocument(
     ...checkHeaderChanges(document),
     ...checkConditions(document),
     ...findContradictions(document, presets),
+    ...findLiteralPatterns(document),
     ...checkRewrites(document),
     ...checkInternalPaths(document, options.authorizationServers ?? NONE),
     ...names,
