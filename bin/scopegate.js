@@ -35,9 +35,11 @@ if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
   try {
-    nodeModule.enableCompileCache?.(join(cacheRoot(), 'compiled'))
+    const folder = join(cacheRoot(), 'compiled')
+    makeFolder(folder)
+    nodeModule.enableCompileCache?.(folder)
   } catch {
-    // A home that cannot be found costs time, and nothing else.
+    // A home that cannot be found, or written to, costs time, and nothing else.
   }
 }
 
@@ -68,7 +70,13 @@ function fetchRuntime() {
   )
   // Installed aside and moved into place, so that a fetch that was cut off never looks complete.
   const partial = `${cacheFolder()}.${process.pid}`
-  mkdirSync(partial, { recursive: true })
+  try {
+    makeFolder(partial)
+  } catch (error) {
+    fail(
+      `${partial} cannot be made (${error.message}). Set XDG_CACHE_HOME to a folder of your own, or install Node.js ${REQUIRED_MAJOR} or later.`,
+    )
+  }
   const { status } = spawnSync(
     'npm',
     ['install', '--prefix', partial, '--no-save', '--no-audit', '--no-fund', '--loglevel=error', wanted],
@@ -111,6 +119,17 @@ function cacheFolder() {
 
 function cacheRoot() {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'scopegate')
+}
+
+/** One level after the other, as runtime/make-folder.ts: Node's own recursive mkdir never returns below such as `/proc`. */
+function makeFolder(folder) {
+  if (existsSync(folder)) return
+  if (dirname(folder) !== folder) makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+  }
 }
 
 function fail(text) {

@@ -1,13 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { BootError } from '../runtime/boot-error.ts'
 import { displayPath } from '../runtime/display-path.ts'
+import { makeFolder } from '../runtime/make-folder.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
 import { COPIED_FILES, STARTER_FILES } from './init/starter-files.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 const EXIT_THERE = 1
+/** Less what the user's umask takes away, as `mkdir` makes folders. */
+const FOR_EVERYBODY = 0o777
 
 /** Writes a folder to start from. @returns the exit code, as its help says. */
 export async function init(given: Given, terminal: Terminal): Promise<number> {
@@ -36,12 +39,14 @@ export async function init(given: Given, terminal: Terminal): Promise<number> {
 /** `wx`: what came there meanwhile stays. */
 function write(file: string, text: string): void {
   try {
-    mkdirSync(dirname(file), { recursive: true })
+    makeFolder(dirname(file), FOR_EVERYBODY)
     writeFileSync(file, text, { flag: 'wx' })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new BootError('ERR_INIT', `scopegate init: ${displayPath(file)} cannot be written (${reason})`, {
-      cause,
-    })
+    throw new BootError(
+      'ERR_INIT',
+      `scopegate init: ${displayPath(file)} cannot be written (${reason}). Name a folder of your own: scopegate init DIR`,
+      { cause },
+    )
   }
 }

@@ -25,6 +25,18 @@ t.test('init writes nothing when one of its files is there already', async (t) =
   t.match(await run(folder, 'init', 'file'), { code: 1, err: /cannot be written/ })
 })
 
+t.test(
+  'init gives up where no folder can be made, and says where to go',
+  { skip: process.platform !== 'linux' },
+  async (t) => {
+    t.match(await run(t.testdir(), 'init', '/proc/x'), {
+      code: 1,
+      out: '',
+      err: /^scopegate init: \/proc\/x\/.* cannot be written \(ENOENT.*\)\. Name a folder .*: scopegate init DIR\n$/,
+    })
+  },
+)
+
 t.test('what init writes is valid, tested and laid out', async (t) => {
   const folder = t.testdir({})
   t.match(await run(folder, 'init', 'shop'), { code: 0, out: /README\.md\n$/ })

@@ -22,4 +22,7 @@ t.test('makeFolder() makes each level for its owner only, and nothing twice', as
   makeFolder(folder)
   makeFolder(folder)
   for (const level of [folder, join(folder, '..')]) t.equal(statSync(level).mode & 0o777, 0o700)
+  const shared = join(folder, 'three')
+  makeFolder(shared, 0o755)
+  t.equal(statSync(shared).mode & 0o777, 0o755 & ~process.umask())
 })

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolder } from '../../../runtime/make-folder.ts'
 
 /** An issuer's public keys as they were fetched, and when. */
 export type CopiedKeys = {
@@ -43,7 +44,7 @@ export function createKeyCopy(options: {
       return text === undefined ? undefined : parseCopy(text, { id, nowMs: nowMs() })
     },
     async write({ fetchedAtMs, jwks }) {
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      makeFolder(dirname(file))
       const draft = `${file}.${randomUUID()}`
       try {
         const handle = await open(draft, 'wx', 0o600)
