@@ -10,6 +10,8 @@ export type AccessShift = Shift & {
   readonly when: Shift
   readonly anonymous: Shift
   readonly audience: Shift
+  /** There were too many combinations to try. */
+  readonly areConditionsAsWritten: boolean
 }
 
 /**
@@ -36,6 +38,7 @@ export function compareAccess(
     when,
     anonymous,
     audience,
+    areConditionsAsWritten: overlap.asWritten === true,
   }
 }
 

@@ -10,7 +10,13 @@ import type { RepresentativeRequest } from './representative-requests.ts'
 export type Met = { readonly route: CompiledRoute; readonly params: Readonly<Record<string, string>> }
 
 /** Which tokens and requests meet the conditions of one side and not of the other, and whether any meets both. */
-export type Overlap = { readonly oldOnly: boolean; readonly nowOnly: boolean; readonly both: boolean }
+export type Overlap = {
+  readonly oldOnly: boolean
+  readonly nowOnly: boolean
+  readonly both: boolean
+  /** Compared as they are written, and not by trying: what is named may be neither a gain nor a loss. */
+  readonly asWritten?: true
+}
 
 type Side = { readonly when: readonly CompiledCondition[]; readonly params: Met['params'] }
 
@@ -42,6 +48,7 @@ export function compareConditions(
     oldOnly: !after.isSubsetOf(before),
     nowOnly: !before.isSubsetOf(after),
     both: true,
+    asWritten: true,
   }
   const all = sides.flatMap(({ when }) => when)
   const variables = findVariables(sides, request)

@@ -1,6 +1,7 @@
 import type { CompiledPolicies, CompiledRoute } from '../../gateway/routes/compile-policies.ts'
 import { parsePathTemplate } from '../../gateway/routes/path-template.ts'
 import type { Match } from '../../gateway/routes/route-table.ts'
+import { compareCounting, type Successor } from './compare-counting.ts'
 import { compareRoutes, type Detail } from './compare-routes.ts'
 import { meetTemplates, writeTemplate } from './meet-templates.ts'
 import { type RepresentativeRequest, representativeRequests } from './representative-requests.ts'
@@ -59,13 +60,21 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
     now.policies.routes.map(matchingOf),
     [...new Set([...old.resourcePaths, ...now.resourcePaths])],
   )
+  const met = requests.map((request) => {
+    const [before, after] = [old, now].map(({ policies }) => find(policies, request)) as [Found, Found]
+    return { request, before, after }
+  })
+  const counting = compareCounting(
+    met.flatMap(({ before, after }): readonly Successor[] =>
+      before.kind === 'route' && after.kind === 'route' ? [[before.route, after.route]] : [],
+    ),
+  )
   const groups = new Map<string, Group>()
   const renamed = new Map<string, { old: string; now: string }>()
   /** What becomes of the requests of a route with a method: more than one fate is a change of a part. */
   const fates = new Map<string, Set<string>>()
 
-  for (const request of requests) {
-    const [before, after] = [old, now].map(({ policies }) => find(policies, request)) as [Found, Found]
+  for (const { request, before, after } of met) {
     if (before.kind !== 'route' && after.kind !== 'route') continue
     if (request.method === 'HEAD' && followsGet(request, before, after)) continue
     const change = compareFound(before, after, request)
@@ -123,7 +132,9 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
       const isSame = nameOf(one) === nameOf(before) && nameOf(other) === nameOf(after)
       return isSame && one.kind === 'route' && other.kind === 'route' ? [one, other] : undefined
     })
-    return difference.details.length === 0 ? undefined : { ...difference, status: undefined }
+    const counted = counting(before.route, after.route)
+    const details = counted === undefined ? difference.details : [...difference.details, counted]
+    return details.length === 0 ? undefined : { ...difference, details, status: undefined }
   }
 }
 
@@ -174,6 +185,11 @@ function addDetail(details: Map<string, Detail>, detail: Detail): void {
     detail.what,
     known === undefined
       ? detail
-      : { ...known, gains: known.gains || detail.gains, loses: known.loses || detail.loses },
+      : {
+          ...known,
+          gains: known.gains || detail.gains,
+          loses: known.loses || detail.loses,
+          ...(known.asWritten === true || detail.asWritten === true ? { asWritten: true } : {}),
+        },
   )
 }

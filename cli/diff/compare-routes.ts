@@ -6,7 +6,13 @@ import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
 /** One thing about a route that is not as it was, in words, and what it alone does to who passes. */
-export type Detail = Shift & { readonly what: string; readonly old: string; readonly now: string }
+export type Detail = Shift & {
+  readonly what: string
+  readonly old: string
+  readonly now: string
+  /** Only there where it is so: compared by its words, since there is too much to try. It may be no gain, or no loss. */
+  readonly asWritten?: true
+}
 
 /** What a request meets now against what it met. Without details nothing changed for anybody. */
 export type RouteDifference = Shift & { readonly details: readonly Detail[] }
@@ -39,13 +45,13 @@ function accessDetails(
 ): readonly Detail[] {
   const details: Detail[] = []
   const isReported = old.policy.enforce === 'report' || now.policy.enforce === 'report'
-  const say = (what: string, before: string, after: string, shift: Shift) =>
-    details.push({
-      what,
-      old: before,
-      now: after,
-      ...(isReported && what !== 'audience' ? SAME : pick(shift)),
-    })
+  const detailOf = (what: string, before: string, after: string, shift: Shift): Detail => ({
+    what,
+    old: before,
+    now: after,
+    ...(isReported && what !== 'audience' ? SAME : pick(shift)),
+  })
+  const say = (...args: Parameters<typeof detailOf>) => details.push(detailOf(...args))
 
   if (old.policy.enforce !== now.policy.enforce)
     details.push({ what: 'enforce', old: old.policy.enforce, now: now.policy.enforce, ...pick(access) })
@@ -60,7 +66,11 @@ function accessDetails(
         access.scopes,
       )
   } else if (neededText(old) !== neededText(now)) say('advertised', neededText(old), neededText(now), SAME)
-  if (access.when.gains || access.when.loses) say('when', conditionsOf(old), conditionsOf(now), access.when)
+  if (access.when.gains || access.when.loses)
+    details.push({
+      ...detailOf('when', conditionsOf(old), conditionsOf(now), access.when),
+      ...(access.areConditionsAsWritten ? { asWritten: true } : {}),
+    })
   if (old.policy.anonymous !== now.policy.anonymous)
     say('anonymous', old.policy.anonymous, now.policy.anonymous, access.anonymous)
   if (access.audience.gains || access.audience.loses)

@@ -13,6 +13,7 @@ export type ChangeKind = (typeof CHANGE_KINDS)[number]
 const MARKS = { changed: '~', new: '+', gone: '-' } as const
 const MARK_COLOURS = { changed: 'yellow', new: 'green', gone: 'red' } as const
 const LABEL_COLUMN = 78
+const AS_WRITTEN = `${' '.repeat(15)}these conditions have too many combinations to try, and are compared as they are written`
 
 /** Counts the changes of each kind. */
 export function countChanges(changes: readonly Change[]): DiffCounts {
@@ -38,7 +39,8 @@ export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly
     ),
     ...change.details.map((detail) => {
       const text = visibleText(`    ${detail.what.padEnd(10)} ${detail.old}  ->  ${detail.now}`)
-      return withLabel(text, text.length, paint('bold', labelOf(detail)))
+      const line = withLabel(text, text.length, paint('bold', labelOf(detail)))
+      return detail.asWritten === true ? `${line}\n${AS_WRITTEN}` : line
     }),
   ])
   for (const { old, now } of renamed)

@@ -56,11 +56,67 @@ t.test(
     ]
     const start = performance.now()
     t.equal(say(side(route(when)), side(route(when.toReversed()))), 'nothing changes for callers\n')
-    t.match(say(side(route(when)), side(route(when.slice(1)))), / when .*WIDENED\n1 widened, 0 narrowed/)
-    t.match(say(side(route(when.slice(1))), side(route(when))), / when .*NARROWED\n0 widened, 1 narrowed/)
+    t.match(
+      say(side(route(when)), side(route(when.slice(1)))),
+      / when .*WIDENED\n.* as they are written\n1 widened, 0 narrowed/,
+    )
+    t.match(
+      say(side(route(when.slice(1))), side(route(when))),
+      / when .*NARROWED\n.* as they are written\n0 widened, 1 narrowed/,
+    )
     const other = [...when.slice(1), equals('c0', 'y')]
-    t.match(say(side(route(when)), side(route(other))), /WIDENED and NARROWED/)
+    const said = say(side(route(when)), side(route(other)))
+    t.match(
+      said,
+      /WIDENED and NARROWED\n +these conditions have too many combinations .* as they are written\n/,
+    )
+    const [change] = comparePolicies(side(route(when)), side(route(other))).changes
+    t.match(change?.details, [{ what: 'when', asWritten: true }])
+    const few = say(side(route([equals('c', 'x')])), side(route([])))
+    t.match(few, /WIDENED\n/)
+    t.notMatch(few, /as they are written/)
     t.ok(performance.now() - start < 10_000)
+  },
+)
+
+t.test(
+  'a rate limit that is split along with its route is told of: each part counts for itself',
+  async (t) => {
+    const limited = (name: string, path: string, methods = ['GET']) =>
+      aPolicyRoute({ name, path, methods, rateLimit: { requests: 600, perMs: 60_000, by: 'client' } })
+    const whole = side([limited('a/all', '/a/**')])
+    const split = side([limited('a/all', '/a/**'), limited('a/b', '/a/b')])
+    t.equal(
+      say(whole, split),
+      [
+        '~ a/b (was a/all)   GET /a/b, e.g. GET /a/b',
+        '    counted    with the rest of a/all  ->  for itself',
+        '0 widened, 0 narrowed, 1 changed, 0 new, 0 gone\n',
+      ].join('\n'),
+    )
+    t.match(
+      say(split, whole),
+      /~ a\/all \(was a\/b\).*\n {4}counted {4}for itself {2}-> {2}with the rest of a\/all\n/,
+    )
+    const byMethod = (...names: readonly string[]) =>
+      side(names.map((name, index) => limited(name, '/a', [['GET'], ['PUT']][index])))
+    const together = side([limited('a/x', '/a', ['GET', 'PUT'])])
+    t.equal(
+      say(together, byMethod('a/y', 'a/z')).match(/with the rest of a\/x {2}-> {2}for itself/g)?.length,
+      2,
+    )
+    t.equal(
+      say(byMethod('a/y', 'a/z'), byMethod('a/z', 'a/y')).includes('counted'),
+      false,
+      'names mean nothing',
+    )
+    t.match(
+      say(whole, side([limited('b/all', '/a/**')])),
+      /nothing else changed/,
+      'nor does one name for all of it',
+    )
+    const open = side([aPolicyRoute({ name: 'a/x', path: '/a' }), aPolicyRoute({ name: 'a/y', path: '/b' })])
+    t.notMatch(say(open, side([limited('a/x', '/a'), limited('a/z', '/b')])), /counted/)
   },
 )
 
