@@ -30,7 +30,7 @@ const LONGEST_ID = 256
  * Checks a DPoP proof against the request it came with: form, key, signature, method, address, time, token. Pure but for
  * the signature.
  * Source: RFC 9449 section 4.3, steps 2 to 9, 11 and 12.
- * Cost: reading a key and one check of a signature, 0.12 ms for ES256.
+ * Cost: reading a key and one check of a signature, 0.1 ms for ES256.
  */
 export function checkProof(text: string, request: ProofRequest): CheckedProof | ProofFault {
   const proof = readProof(text)

@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto'
 import t from 'tap'
 import { createNonces } from '../../../../gateway/identity/dpop/nonces.ts'
 import { createUsedProofs } from '../../../../gateway/identity/dpop/used-proofs.ts'
@@ -29,10 +30,24 @@ function verify(
   )
 }
 
+/** The good proof, signed otherwise. */
+function resigned(change: (signature: Buffer, input: string) => Buffer): string {
+  const proof = aProof(GOOD)
+  const at = proof.lastIndexOf('.')
+  const signature = change(Buffer.from(proof.slice(at + 1), 'base64url'), proof.slice(0, at))
+  return `${proof.slice(0, at)}.${signature.toString('base64url')}`
+}
+
 /** Proofs that are refused although nothing about their id is wrong. */
 const REFUSED: Readonly<Record<string, string>> = {
   'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
   'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),
+  'its signature in DER': resigned((_, input) => sign('sha256', Buffer.from(input), KEY.privateKey)),
+  'the numbers of its signature with zeros in front': resigned((signature) =>
+    Buffer.concat([Buffer.alloc(16), signature.subarray(0, 32), Buffer.alloc(16), signature.subarray(32)]),
+  ),
+  'a signature of zeros': resigned((signature) => Buffer.alloc(signature.length)),
+  'a signature with a byte too few': resigned((signature) => signature.subarray(1)),
   "a thief's own key": aProof({ ...GOOD, key: THIEF }),
   'a proof that was stolen on its way with another token': aProof({ ...GOOD, token: 'other' }),
   'another method': aProof({ ...GOOD, method: 'POST' }),
