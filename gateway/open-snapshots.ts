@@ -10,6 +10,7 @@ import { openAssertionKeys } from './identity/assertion-keys.ts'
 import { createAssertions } from './identity/assertions.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { CheckedPolicies } from './reload/check-sources.ts'
+import { metadataAliases } from './routes/authorization-server-routes.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
 import type { Resources } from './routes/resources.ts'
 import type { Route, Snapshot } from './routes/route.ts'
@@ -68,6 +69,9 @@ export function openSnapshots(
       tellsPolicy: config.debug.policyHeader,
       upstreams,
       authorizationServer: config.authorizationServer?.upstream,
+      authorizationServerAliases: config.compat.resourcePathAliases
+        ? metadataAliases(resources.all, config.baseUrl)
+        : [],
       documents: {
         ...staticDocuments(config, policies, resources),
         openapi: openapi.of({

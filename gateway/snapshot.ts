@@ -1,12 +1,16 @@
 import type { ScopeImplication } from '../oauth/scope-implication.ts'
 import type { Steps } from '../runtime/in-steps.ts'
+import { API_CATALOG_PATH } from './documents/api-catalog.ts'
 import { ASSERTION_KEYS_PATH } from './documents/assertion-keys.ts'
 import type { OwnDocument } from './documents/own-document.ts'
 import type { Assert } from './identity/assertions.ts'
 import { compileRateLimit } from './limits/rate-limit.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/route-meter.ts'
-import { AUTHORIZATION_SERVER_PATHS } from './routes/authorization-server-routes.ts'
+import {
+  AUTHORIZATION_SERVER_PATHS,
+  type AuthorizationServerPath,
+} from './routes/authorization-server-routes.ts'
 import { claimNamesOf, compileRoute } from './routes/compile-policies.ts'
 import type { HeaderSource } from './routes/find-header.ts'
 import type { PolicyRoute } from './routes/policy-route.ts'
@@ -30,8 +34,11 @@ export type SnapshotOptions = {
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Name of the bundled authorization server among the upstreams. */
   readonly authorizationServer: string | undefined
+  /** Further paths that lead to it. */
+  readonly authorizationServerAliases: readonly AuthorizationServerPath[]
   readonly documents: {
     readonly landing: OwnDocument
+    readonly apiCatalog: OwnDocument
     readonly openapi: OwnDocument
     readonly authWalkthrough: OwnDocument
     readonly assertionKeys: OwnDocument
@@ -70,9 +77,10 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
 }
 
 function documentRoutes(options: SnapshotOptions): readonly Route[] {
-  const { landing, openapi, authWalkthrough, assertionKeys } = options.documents
+  const { landing, apiCatalog, openapi, authWalkthrough, assertionKeys } = options.documents
   const documents = [
     ['landing', '/', landing],
+    ['api-catalog', API_CATALOG_PATH, apiCatalog],
     ['openapi', '/openapi.json', openapi],
     ['auth-walkthrough', '/auth.md', authWalkthrough],
     ['assertion-keys', ASSERTION_KEYS_PATH, assertionKeys],
@@ -94,9 +102,11 @@ function documentRoutes(options: SnapshotOptions): readonly Route[] {
 function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
   if (options.authorizationServer === undefined) return []
   const upstream = upstreamOf(options, options.authorizationServer)
-  return AUTHORIZATION_SERVER_PATHS.map(({ name, methods, path }) => ({
+  const paths = [...AUTHORIZATION_SERVER_PATHS, ...options.authorizationServerAliases]
+  return paths.map(({ name, methods, path, asks }) => ({
     kind: 'authorization_server',
     ...common(options, `authorization-server/${name}`, methods, path, upstream),
+    asks,
     upstream,
     timeoutMs: upstream.timeoutMs,
     idleTimeoutMs: upstream.idleTimeoutMs,

@@ -12,6 +12,8 @@ export type ProtectedResourceMetadata = {
   readonly tls_client_certificate_bound_access_tokens?: true
   readonly resource_name: string
   readonly resource_documentation: string
+  readonly resource_policy_uri?: string | undefined
+  readonly resource_tos_uri?: string | undefined
 }
 
 /**
@@ -25,6 +27,8 @@ export function protectedResourceMetadata(resource: {
   readonly scopes: readonly string[]
   readonly name: string
   readonly documentation: string
+  readonly policy: string | undefined
+  readonly terms: string | undefined
   readonly seesCertificates: boolean
 }): ProtectedResourceMetadata {
   return {
@@ -36,6 +40,9 @@ export function protectedResourceMetadata(resource: {
     ...(resource.seesCertificates ? { tls_client_certificate_bound_access_tokens: true } : {}),
     resource_name: resource.name,
     resource_documentation: resource.documentation,
+    // What is undefined does not stand in JSON.
+    resource_policy_uri: resource.policy,
+    resource_tos_uri: resource.terms,
   }
 }
 

@@ -2,6 +2,7 @@ import type { Diagnostic } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
 import { findDrainOrder } from './find-drain-order.ts'
+import { findIdleAliases } from './find-idle-aliases.ts'
 import { findIdleAuthorities } from './find-idle-authorities.ts'
 import { findOverloadOrder } from './find-overload-order.ts'
 import { findPlainBaseUrl } from './find-plain-base-url.ts'
@@ -34,6 +35,7 @@ export function findContradictions(
   for (const find of [
     findUnusableIssuers,
     findUnusableResources,
+    findIdleAliases,
     findAssertionTtl,
     findDrainOrder,
     findOverloadOrder,

@@ -63,6 +63,11 @@ export type GatewayConfig = {
   readonly dataDir: string | undefined
   /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */
   readonly authorizationServer: { readonly upstream: string } | undefined
+  /** What is there for clients that do not go by the book. */
+  readonly compat: {
+    /** The bundled authorization server's metadata stands below the paths of resources too. */
+    readonly resourcePathAliases: boolean
+  }
   /** How upstreams are told who calls where a policy says `upstreamAuth: assertion`. */
   readonly assertion: {
     /** Private keys in PEM; undefined: generated, in this process only. */

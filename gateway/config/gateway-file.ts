@@ -131,6 +131,19 @@ export const GatewayFile = Type.Object(
         { description: 'the bundled authorization server' },
       ),
     ),
+    compat: Type.Optional(
+      Type.Object(
+        {
+          resourcePathAliases: Type.Optional(
+            Type.Boolean({
+              description:
+                "the authorization server's metadata stands at /.well-known/oauth-authorization-server and a resource's path too",
+            }),
+          ),
+        },
+        { description: 'for clients that do not go by the book' },
+      ),
+    ),
     assertion: Type.Optional(
       Type.Object(
         {

@@ -17,6 +17,8 @@ export const ResourceShape = Type.Object(
       }),
     ),
     documentation: Type.Optional(HttpAddress('where people read about it; /auth.md')),
+    policy: Type.Optional(HttpAddress('where people read how its data may be used')),
+    terms: Type.Optional(HttpAddress('where people read its terms of service')),
   },
   { description: 'a part of the API that tokens are for on their own' },
 )

@@ -56,6 +56,7 @@ export function toGatewayConfig(
     resources: file.resources ?? [],
     dataDir: file.dataDir,
     authorizationServer: file.authorizationServer,
+    compat: { resourcePathAliases: file.compat?.resourcePathAliases ?? false },
     assertion: {
       keyFile: file.assertion?.keyFile,
       ttlSeconds: milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl) / 1_000,

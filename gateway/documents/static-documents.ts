@@ -2,6 +2,7 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { PolicyRoute } from '../routes/policy-route.ts'
 import type { Resources } from '../routes/resources.ts'
+import { apiCatalogDocument } from './api-catalog.ts'
 import { authWalkthroughDocument } from './auth-md.ts'
 import { landingDocument } from './landing.ts'
 import { type OwnDocument, writtenOnDemand } from './own-document.ts'
@@ -11,10 +12,11 @@ export function staticDocuments(
   config: GatewayConfig,
   policies: { readonly routes: readonly PolicyRoute[]; readonly catalogue: ScopeCatalogue },
   resources: Resources,
-): Readonly<Record<'landing' | 'authWalkthrough', OwnDocument>> {
+): Readonly<Record<'landing' | 'apiCatalog' | 'authWalkthrough', OwnDocument>> {
   const { baseUrl, name, limits } = config
   return {
     landing: landingDocument(config),
+    apiCatalog: apiCatalogDocument(config),
     authWalkthrough: writtenOnDemand(() =>
       authWalkthroughDocument({
         baseUrl,

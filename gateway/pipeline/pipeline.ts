@@ -215,7 +215,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
     const tooMuch = limit(canonical.headers, route)
     if (tooMuch !== undefined) return refuse(served, tooMuch)
-    if (route.kind !== 'api') return forwardTo(served, route, canonical, canonical.path)
+    if (route.kind !== 'api') return forwardTo(served, route, canonical, route.asks ?? canonical.path)
     const path =
       route.rewrite === undefined
         ? canonical.path

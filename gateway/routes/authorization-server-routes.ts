@@ -1,10 +1,13 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { Resource } from './resource.ts'
 
 /** A route to the bundled authorization server, before it is bound to an upstream. */
 export type AuthorizationServerPath = {
   readonly name: string
   readonly methods: readonly string[]
   readonly path: string
+  /** What the authorization server is asked for instead of `path`. */
+  readonly asks?: string
 }
 
 // A browser application asks first (CORS). The authorization server answers that: not where a person signs in.
@@ -32,3 +35,18 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
   { name: 'interaction', methods: BROWSER, path: `${ENDPOINTS.interaction}/**` },
   { name: 'logout', methods: BROWSER, path: `${ENDPOINTS.endSession}/**` },
 ]
+
+/**
+ * Where clients look for the authorization server's metadata that take the address of a resource for that of its issuer: the
+ * same document below the path of each resource that takes its tokens, and nowhere else.
+ * @param issuer the bundled authorization server.
+ */
+export function metadataAliases(
+  resources: readonly Pick<Resource, 'path' | 'issuers'>[],
+  issuer: string,
+): readonly AuthorizationServerPath[] {
+  const asks = ENDPOINTS.authorizationServerMetadata
+  return resources
+    .filter(({ path, issuers }) => path !== '' && issuers.includes(issuer))
+    .map(({ path }) => ({ name: `metadata${path}`, methods: DOCUMENT, path: asks + path, asks }))
+}

@@ -8,7 +8,7 @@ const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS),
 const DEPTH = 2
 
 /** Single documents of the gateway. */
-const DOCUMENTS = ['/', '/openapi.json', '/auth.md']
+const DOCUMENTS = ['/', '/openapi.json', '/auth.md', '/.well-known/api-catalog']
 
 /**
  * Finds the path of Scopegate's own that a policy's template would take: the same path, or one below a tree of its own.

@@ -11,6 +11,9 @@ export type Resource = {
   /** Whose tokens are good here, in the order in which they are asked. Frozen: it names a set of issuers. */
   readonly issuers: readonly string[]
   readonly documentation: string
+  /** Where people read how its data may be used, and its terms of service; undefined: nothing is said. */
+  readonly policy: string | undefined
+  readonly terms: string | undefined
   /** Path of its metadata. RFC 9728 section 3.1. */
   readonly metadataPath: string
   /** Address of its metadata. RFC 9728 section 5.1. */

@@ -10,6 +10,8 @@ export type ResourceSettings = {
   readonly name?: string | undefined
   readonly issuers?: readonly string[] | undefined
   readonly documentation?: string | undefined
+  readonly policy?: string | undefined
+  readonly terms?: string | undefined
 }
 
 /** Every resource behind one gateway. Each path lies in exactly one. */
@@ -48,6 +50,8 @@ export function compileResources(options: ResourcesOptions): Resources {
       name: settings.name ?? options.name,
       issuers,
       documentation: settings.documentation ?? `${baseUrl}/auth.md`,
+      policy: settings.policy,
+      terms: settings.terms,
       metadataPath: protectedResourceMetadataPath(path),
       metadataUrl: baseUrl + protectedResourceMetadataPath(path),
       tokenEndpoint: isOwn ? baseUrl + ENDPOINTS.token : undefined,

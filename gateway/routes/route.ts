@@ -38,6 +38,8 @@ export type ApiRoute = Common &
 /** Belongs to the bundled authorization server, which asks for its own credentials: no token stages. */
 export type AuthorizationServerRoute = Common & {
   readonly kind: 'authorization_server'
+  /** The path that it is asked for; undefined: that of the request. */
+  readonly asks: string | undefined
   readonly upstream: Upstream
   readonly timeoutMs: number
   readonly idleTimeoutMs: number

@@ -24,7 +24,13 @@ t.test(
   },
 )
 
-for (const path of ['/', '/openapi.json', '/auth.md', '/.well-known/oauth-protected-resource'])
+for (const path of [
+  '/',
+  '/openapi.json',
+  '/auth.md',
+  '/.well-known/api-catalog',
+  '/.well-known/oauth-protected-resource',
+])
   t.test(`${path} is public, cacheable and the same for everybody`, async (t) => {
     const { gateway, upstream } = await startGatewayUnderTest(t)
     const url = `${gateway.url}${path}`
@@ -61,6 +67,23 @@ t.test('/ is a page for a browser and an index for everything else', async (t) =
   const page = await fetch(gateway.url, { headers: { accept: 'text/html,*/*' } })
   t.match(page.headers.get('content-security-policy'), /^default-src 'none'/)
   t.match(await page.text(), /^<!doctype html>/)
+})
+
+t.test('RFC 9727: the catalog names the one API and where it is described', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  const catalog = await fetch(`${gateway.url}/.well-known/api-catalog`, { method: 'HEAD' })
+  t.equal(
+    catalog.headers.get('content-type'),
+    'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+  )
+  t.equal(catalog.headers.get('link'), '</.well-known/api-catalog>; rel="api-catalog"')
+  const { linkset } = (await (await fetch(`${gateway.url}/.well-known/api-catalog`)).json()) as {
+    readonly linkset: readonly Readonly<Record<string, unknown>>[]
+  }
+  t.equal(linkset[0]?.['anchor'], BASE_URL)
+  for (const relation of ['service-desc', 'service-doc', 'service-meta'])
+    for (const { href } of linkset[0]?.[relation] as readonly { readonly href: string }[])
+      t.equal((await fetch(href.replace(BASE_URL, gateway.url))).status, 200, href)
 })
 
 t.test('/auth.md is short and about this server', async (t) => {

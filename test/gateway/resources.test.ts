@@ -29,7 +29,7 @@ async function start(t: Test) {
       issuers: [...config.issuers, aJwtIssuerConfig(b.issuer)],
       resources: [
         { path: '/mcp', name: 'Tools', issuers: [b.issuer], documentation: 'https://docs.test/mcp' },
-        { path: '/reports' },
+        { path: '/reports', policy: 'https://docs.test/policy', terms: 'https://docs.test/terms' },
       ],
     }),
   })
@@ -56,6 +56,8 @@ t.test('§3.1 of RFC 9728: each resource has a document of its own, under its ow
     scopes_supported: ['orders:read'],
     resource_name: 'Test API',
     resource_documentation: `${BASE_URL}/auth.md`,
+    resource_policy_uri: 'https://docs.test/policy',
+    resource_tos_uri: 'https://docs.test/terms',
   })
   t.match((await get(WELL_KNOWN)).json, {
     resource: BASE_URL,
@@ -102,6 +104,63 @@ t.test(
     t.equal(upstream.requests.length, 0)
   },
 )
+
+const AS_METADATA = '/.well-known/oauth-authorization-server'
+
+t.test(
+  "clients.md, compat.resourcePathAliases: the authorization server's metadata stands below resources that take its tokens, nowhere else",
+  async (t) => {
+    const { gateway, authorizationServer, upstream } = await startGatewayUnderTest(t, {
+      policy: POLICY,
+      change: (config) => ({
+        ...config,
+        issuers: [
+          ...config.issuers,
+          aJwtIssuerConfig('https://elsewhere.test', { keys: { by: 'uri', uri: 'http://127.0.0.1:9/' } }),
+        ],
+        resources: [
+          { path: '/mcp', issuers: ['https://elsewhere.test', BASE_URL] },
+          { path: '/reports/v1' },
+          { path: '/theirs', issuers: ['https://elsewhere.test'] },
+        ],
+        compat: { resourcePathAliases: true },
+      }),
+    })
+    const asked = () => authorizationServer.requests.map(({ target }) => target)
+    for (const path of ['/mcp', '/reports/v1', '/mcp?x=/theirs', '/%6dcp'])
+      t.equal((await send(`${gateway.url}${AS_METADATA}${path}`)).status, 200, path)
+    t.equal((await send(`${gateway.url}${AS_METADATA}/mcp`, { method: 'HEAD' })).status, 200)
+    t.same(new Set(asked()), new Set([AS_METADATA, `${AS_METADATA}?x=/theirs`]))
+    const before = asked().length
+    for (const path of [
+      '/',
+      '/theirs',
+      '/reports',
+      '/mcp/',
+      '/mcp/x',
+      '/mcp/../theirs',
+      '/MCP',
+      '/mcp%2Fx',
+    ]) {
+      const answer = await send(`${gateway.url}${AS_METADATA}${path}`)
+      t.ok([400, 404].includes(answer.status), path)
+      t.match(answer.headers.get('content-type'), 'application/json', path)
+    }
+    t.equal((await send(`${gateway.url}${AS_METADATA}/mcp`, { method: 'POST', body: 'x' })).status, 405)
+    t.equal(asked().length, before, 'the authorization server was asked for nothing else')
+    t.equal(upstream.requests.length, 0, 'nor was a wide route')
+  },
+)
+
+t.test('compat.resourcePathAliases is off unless it is set', async (t) => {
+  const { gateway, authorizationServer } = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({ ...config, resources: [{ path: '/mcp' }] }),
+  })
+  const answer = await send(`${gateway.url}${AS_METADATA}/mcp`)
+  t.match(answer, { status: 404, json: { error: 'not_found' } })
+  t.equal(authorizationServer.requests.length, 0)
+})
 
 t.test('§5.1 of RFC 9728: a challenge names the document of the resource that was asked for', async (t) => {
   const { get, aud } = await start(t)

@@ -264,6 +264,17 @@ t.test('readGatewayConfig() refuses resources that are no paths, or there twice,
       { exitCode: 3, message: words },
       text,
     )
+  for (const text of ['[]', '[{ path: / }]', '[{ path: /mcp, issuers: ["https://login.example.com"] }]'])
+    t.throws(
+      () =>
+        readGatewayConfig(
+          withSecret(
+            aConfigDir(t, { 'gateway.yaml': `${resources(text)}\ncompat: { resourcePathAliases: true }\n` }),
+          ),
+        ),
+      { exitCode: 3, message: /C345/ },
+      text,
+    )
   const good = '[{ path: /, issuers: ["http://127.0.0.1:8080"] }, { path: /mcp/v1.0, name: Tools }]'
   const { config } = readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(good) })))
   t.match(config.resources, [{ path: '/' }, { path: '/mcp/v1.0', name: 'Tools' }])

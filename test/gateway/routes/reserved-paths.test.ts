@@ -26,6 +26,7 @@ t.test(
       '/',
       '/openapi.json',
       '/auth.md',
+      '/.well-known/api-catalog',
       '/auth.md/**',
       '/internal',
       '/internal/{x}',
