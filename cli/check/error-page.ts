@@ -4,8 +4,7 @@ import { findPackageRoot } from '../../runtime/package-root.ts'
 
 /** Where the page of a code is, in the repository and in the installed package. */
 export function errorPageAddress(code: string): string {
-  // What is wrong with OpenAPI documents stands on one page.
-  return code.startsWith('O') ? 'docs/openapi.md' : `docs/errors/${code}.md`
+  return `docs/errors/${code}.md`
 }
 
 /** The page of a code; undefined when there is none, as in an image without documentation. */

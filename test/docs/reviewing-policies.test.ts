@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -46,14 +46,4 @@ t.test('the steps for a pull request pass what widens nothing, and end a job tha
   const [withoutTests = ''] = readFileSync(file, 'utf8').split('\ntests:')
   writeFileSync(file, withoutTests.replaceAll('all: [courses:write]', 'all: [courses:read]'))
   t.same(await run(), [0, 0, 1])
-})
-
-t.test('every code of OpenAPI documents stands on their page, and no other', async (t) => {
-  const sources = [
-    'cli/import.ts',
-    ...readdirSync(join(ROOT, 'cli/openapi')).map((name) => `cli/openapi/${name}`),
-  ]
-  const given = new Set(sources.flatMap((name) => read(name).match(/(?<=')O\d{3}(?=')/g) ?? []))
-  const told = read('docs/openapi.md').match(/(?<=^\| )O\d{3}/gm) ?? []
-  t.same(told, [...given].toSorted())
 })
