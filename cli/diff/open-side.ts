@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { basename, join, relative, resolve, sep } from 'node:path'
 import { type Diagnostic, hasErrors } from '../../runtime/diagnostic.ts'
+import { displayPath } from '../../runtime/display-path.ts'
 import type { Folders } from '../find-folders.ts'
 import { openPolicySet } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
@@ -106,7 +107,8 @@ function realOr(dir: string): string {
 
 /** Shows files of a revision as git calls them. */
 function renamed(one: Diagnostic, copy: string, revision: string): Diagnostic {
-  const show = (file: string) => file.replace(`${copy}/`, `${revision}:`)
+  const shown = displayPath(copy)
+  const show = (file: string) => file.replace(`${shown}/`, `${revision}:`)
   return {
     ...one,
     place: { ...one.place, file: show(one.place.file) },

@@ -113,7 +113,15 @@ t.test('diff refuses what is no comparison, and names what is broken on a side',
 t.test('diff reads git revisions: policies of a folder, or policies with their configuration', async (t) => {
   const dir = aRepository(t)
   writeFileSync(join(dir, 'policies/courses.policy.yaml'), WIDER)
-  const before = readdirSync(tmpdir()).filter((name) => name.startsWith('scopegate-diff-'))
+  // Other tests leave things in the machine's own.
+  const temporary = join(dir, 'temporary')
+  mkdirSync(temporary)
+  const { TMPDIR } = process.env
+  process.env['TMPDIR'] = temporary
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
+  })
   t.match(await diff(dir, 'main:policies', 'policies'), { code: 1, out: /1 widened/ })
   t.match(await diff(dir, 'HEAD', 'policies'), { code: 1, out: /1 widened/ })
   t.same(await diff(dir, 'HEAD', 'HEAD:policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
@@ -139,8 +147,7 @@ t.test('diff reads git revisions: policies of a folder, or policies with their c
     code: 3,
     err: /--> HEAD:policies\/courses\.policy\.yaml:1/,
   })
-  const after = readdirSync(tmpdir()).filter((name) => name.startsWith('scopegate-diff-'))
-  t.same(after, before, 'nothing is left behind')
+  t.same(readdirSync(temporary), [], 'nothing is left behind')
 })
 
 t.test('names of revisions are names and nothing else', async (t) => {
