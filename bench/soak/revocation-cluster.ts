@@ -10,6 +10,7 @@ import { quietPort } from '../../test/fixtures/start-scopegate.ts'
 import { BenchError } from '../bench-error.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
+import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { startCountingUpstream } from './start-counting-upstream.ts'
 
 /** A service that can be ended and started again at its address. */
@@ -188,6 +189,7 @@ function writeConfig(
           endpoint: `${own.server}${ENDPOINTS.introspection}`,
           clientId: 'gateway',
           clientSecretFile: join(own.dataDir, 'gateway-client-secret'),
+          timeout: '20s', // a busy machine is no issuer that is away
         },
         ...(options.eventStream ? { revocations: `${own.server}${REVOCATION_STREAM_PATH}` } : {}),
       },
@@ -195,6 +197,7 @@ function writeConfig(
     authorizationServer: { upstream: 'authorization-server' },
     ...(options.redis === undefined ? {} : { redis: { url: options.redis.ofGateways } }),
     drain: { delay: '0s' },
+    ...NEVER_OVERLOADED,
   }
   writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))
   return folder

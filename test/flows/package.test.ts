@@ -1,20 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../fixtures/spawn-plainly.ts'
+import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.on('listening', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 t.test('the package that npm packs gives a working scopegate command in an empty folder', async (t) => {
   const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' } })
@@ -85,7 +77,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
     async (t) => {
       const child = spawnPlainly(join(empty, 'node_modules', '.bin', 'scopegate'), ['dev'], {
         cwd: empty,
-        env: { PORT: String(await freePort()), SCOPEGATE_MANAGEMENT__PORT: '0' },
+        env: { ...PATIENT, PORT: String(await quietPort()), SCOPEGATE_MANAGEMENT__PORT: '0' },
       })
       child.stderr.pipe(process.stderr)
       t.teardown(() => child.kill('SIGKILL'))
