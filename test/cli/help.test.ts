@@ -10,7 +10,7 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
-const LIMIT_MS = 60_000
+const LIMIT_MS = 120_000
 /** The test of the whole file: what it starts serves every test. */
 const file = t
 

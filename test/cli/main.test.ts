@@ -67,7 +67,7 @@ t.test('scopegate dev says what to do about a data folder that it cannot write t
   for (const folder of process.platform === 'linux' ? [file, '/proc/scopegate'] : [file]) {
     const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'dev', '--data', folder], {
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: 120_000,
     })
     t.equal(status, 1, folder)
     t.match(stderr, /^scopegate dev: cannot write to the data folder .*scopegate dev --data DIR\n$/s)

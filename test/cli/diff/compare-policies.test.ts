@@ -7,6 +7,7 @@ import type { PolicyRoute } from '../../../gateway/routes/policy-route.ts'
 import type { Resources } from '../../../gateway/routes/resources.ts'
 import { NO_IMPLICATION } from '../../../oauth/scope-implication.ts'
 import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
+import { cpuMs } from '../../fixtures/cpu-ms.ts'
 import { someResources } from '../../fixtures/some-resources.ts'
 
 function side(routes: readonly PolicyRoute[], resources: Resources = someResources([])) {
@@ -54,7 +55,7 @@ t.test(
     const route = (conditions: readonly Condition[]) => [
       aPolicyRoute({ anonymous: 'deny', when: conditions }),
     ]
-    const start = performance.now()
+    const start = cpuMs()
     t.equal(say(side(route(when)), side(route(when.toReversed()))), 'nothing changes for callers\n')
     t.match(
       say(side(route(when)), side(route(when.slice(1)))),
@@ -75,7 +76,7 @@ t.test(
     const few = say(side(route([equals('c', 'x')])), side(route([])))
     t.match(few, /WIDENED\n/)
     t.notMatch(few, /as they are written/)
-    t.ok(performance.now() - start < 10_000)
+    t.ok(cpuMs() - start < 10_000)
   },
 )
 

@@ -8,6 +8,7 @@ import { buildTemplateTree } from '../../../cli/diff/template-tree.ts'
 import { missingScopes } from '../../../gateway/routes/check-access.ts'
 import { parsePathTemplate } from '../../../gateway/routes/path-template.ts'
 import { compileScopeCheck } from '../../../gateway/routes/scope-check.ts'
+import { cpuMs } from '../../fixtures/cpu-ms.ts'
 
 const template = fc
   .tuple(fc.array(fc.constantFrom('a', 'b', '{x}', '{y}'), { maxLength: 3 }), fc.constantFrom('', '/', '/**'))
@@ -59,7 +60,7 @@ t.test('thousands of routes on both sides cost their number, not its square', as
     path: `/api/f${index % 50}/r${index}/{id}`,
     matchHeaders: [],
   }))
-  const start = performance.now()
+  const start = cpuMs()
   t.equal(representativeRequests(routes, routes).length, 4_000)
-  t.ok(performance.now() - start < 10_000)
+  t.ok(cpuMs() - start < 10_000)
 })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { importContract } from '../../../cli/import.ts'
 import { parseContract } from '../../../cli/openapi/read-contract.ts'
+import { cpuMs } from '../../fixtures/cpu-ms.ts'
 import { aBigContract } from './a-big-contract.ts'
 
 const ANYTHING = {
@@ -9,7 +10,7 @@ const ANYTHING = {
   authorizationServers: undefined,
   presets: undefined,
 }
-const LIMIT_MS = 20_000 // ten times what it takes on a busy machine
+const LIMIT_MS = 20_000 // many times what it takes
 
 const from = (text: string) =>
   importContract(parseContract(text, 'api.json'), { name: 'test', upstream: 'api' }, ANYTHING)
@@ -107,10 +108,10 @@ t.test('ten megabytes in one line are read in seconds', async (t) => {
   const filler = Array.from({ length: 40_000 }, (_, index) => ({ name: `x${index}`, text: 'y'.repeat(200) }))
   const text = aBigContract(50, { 'x-filler': filler })
   t.ok(text.length > 9_000_000)
-  const start = performance.now()
+  const start = cpuMs()
   t.equal(from(text).routes, 300)
   const broken = from(text.replaceAll('"put"', '"PUT"'))
   t.equal(broken.problems.length, 50)
   t.match(broken.problems[0]?.place, { line: 1, text: undefined })
-  t.ok(performance.now() - start < LIMIT_MS)
+  t.ok(cpuMs() - start < LIMIT_MS)
 })
