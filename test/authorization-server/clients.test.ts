@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import * as oauth from 'oauth4webapi'
 import t, { type Test } from 'tap'
 import { scopeField } from '../../authorization-server/consent/granted-scopes.ts'
@@ -12,7 +11,6 @@ import { knownClient, makePkce, registerClient } from '../fixtures/register-clie
 import { send } from '../fixtures/send.ts'
 import { answerPage, signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { until } from '../fixtures/until.ts'
 import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
@@ -183,28 +181,50 @@ t.test('what the person withholds is not in the token', async (t) => {
 })
 
 t.test('an access token ends with its lifetime, a family with the longest one', async (t) => {
-  const server = await startServer(t, {
-    lifetimes: {
-      codeSeconds: 60,
-      accessTokenSeconds: 1,
-      refreshTokenSeconds: 2,
-      refreshTokenMaxSeconds: 3,
-      sessionSeconds: 60,
-    },
-  })
+  const MINUTE = 60
+  const DAY = 86_400
+  const startedMs = Date.now()
+  const server = await startServer(t)
   const client = await registerClient(server)
   let tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
-  await until('the access token is refused', async () => {
-    const { status } = await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
-    return status === 401
-  })
-  await until('the family ends although it is used', async () => {
+  const ask = () => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
+  /** The time that it is for the server. */
+  const itIs = (secondsLater: number) => {
+    const nowMs = startedMs + secondsLater * 1_000
+    t.intercept(Date, 'now', { value: () => nowMs })
+  }
+  itIs(14 * MINUTE)
+  t.equal((await ask()).status, 200)
+  itIs(16 * MINUTE)
+  const refused = await ask()
+  t.match(refused, { status: 401, json: { error: 'invalid_token' } })
+  t.match(refused.headers.get('www-authenticate'), /error="invalid_token"/)
+
+  for (const day of [29, 58, 87]) {
+    itIs(day * DAY)
     const answer = await client.refresh(tokens.refreshToken)
-    if (answer.status !== 200) return answer.json['error'] === 'invalid_grant'
+    t.equal(answer.status, 200, `after ${day} days`)
     tokens = client.readTokens(answer)
-    await wait(100) // refreshing without a pause would only make more tokens
-    return false
+    t.equal((await ask()).status, 200)
+  }
+  itIs(91 * DAY)
+  t.match(
+    await client.refresh(tokens.refreshToken),
+    { status: 400, json: { error: 'invalid_grant' } },
+    'four days after it was used, 90 after the first sign-in',
+  )
+})
+
+t.test('a refresh token that nobody uses ends with its lifetime', async (t) => {
+  const server = await startServer(t)
+  const client = await registerClient(server)
+  const { refreshToken } = await client.obtainTokens({
+    browser: openBrowser(server.baseUrl),
+    scope: 'openid',
   })
+  const later = Date.now() + 31 * 86_400_000
+  t.intercept(Date, 'now', { value: () => later })
+  t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
 })
 
 /** The server's own store, at another time if need be. */

@@ -4,6 +4,7 @@ import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Answer, type Parameters as Fields, type Message, send } from '../fixtures/send.ts'
+import { sendBytes } from '../fixtures/send-bytes.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
@@ -412,6 +413,13 @@ t.test('API routes', async (t) => {
     // The gateway answers before it has read everything; a client that goes on writing may see the connection end.
     if (typeof answer === 'object') expectError(t, answer, '413 payload_too_large')
     else t.match(answer, /^(EPIPE|ECONNRESET)$/)
+    const announced = await sendBytes(
+      baseUrl,
+      `POST /api/courses HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\nContent-Length: ${large.length}\r\n\r\n{`,
+      { hangsUp: true },
+    )
+    t.same(announced.statuses, [413], 'who sends little of it is told for certain')
+    t.match(announced.text, /"error":"payload_too_large"/)
     t.equal((await raw('/api/courses', { headers: bearer })).status, 200, 'and goes on')
   })
 

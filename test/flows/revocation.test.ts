@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
@@ -18,7 +17,10 @@ import { knownClient } from '../fixtures/register-client.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
+/** How long verdicts are kept while revocations do not arrive; 30 s while they do. */
 const CAP_MS = 5_000
+/** Half of what a verdict may be kept: who refuses by then was told. That it takes a second at most is for the soak test. */
+const TOLD_MS = 15_000
 
 type Cluster = RevocationCluster & { readonly folder: string }
 
@@ -103,7 +105,7 @@ async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly 
     const tokens = client.readTokens(await client.exchange(code))
     t.same(await statuses(cluster, tokens.accessToken), [201, 201, 201])
     await end({ client, elsewhere, code, tokens })
-    await denied(cluster, tokens.accessToken, 2_000)
+    await denied(cluster, tokens.accessToken, TOLD_MS)
     t.pass(`refused by all when ${how}`)
     gone.push(tokens.accessToken)
   }
@@ -153,10 +155,10 @@ t.test('Redis, two authorization servers: what one revokes all gateways refuse, 
 
   const token = await knownToken(t, cluster)
   t.equal((await client.revoke(token)).status, 200)
-  await denied(cluster, token, 2_000)
+  await denied(cluster, token, TOLD_MS)
 
   await servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
-  await denied(cluster, kept, 2_000) // the account is gone, and its grants with it
+  await denied(cluster, kept, TOLD_MS) // the account is gone, and its grants with it
 })
 
 t.test('Redis loses its data: nothing that was denied comes back, and what is gone is noticed', async (t) => {
@@ -185,7 +187,7 @@ t.test('Redis loses its data: nothing that was denied comes back, and what is go
   t.teardown(() => empty.stop())
   await awaitChannel(cluster, 'up')
   t.same(await statuses(cluster, token), [401, 401, 401])
-  await denied(cluster, other, CAP_MS)
+  await denied(cluster, other, TOLD_MS)
 })
 
 t.test(
@@ -201,7 +203,7 @@ t.test(
       await cut()
       t.equal((await client.revoke(token)).status, 200, 'the authorization server has its own way')
       const startedMs = performance.now()
-      await denied(cluster, token, CAP_MS + 5_000)
+      await denied(cluster, token, CAP_MS + 15_000)
       t.comment(`${how}: denied by all after ${Math.round(performance.now() - startedMs)} ms`)
       await awaitChannel(cluster, 'down')
       way.heal()
@@ -226,7 +228,7 @@ t.test(
     }
     await awaitChannel(cluster, 'up')
     t.equal((await cluster.client.revoke(token)).status, 200)
-    await denied(cluster, token, 2_000)
+    await denied(cluster, token, TOLD_MS)
   },
 )
 
@@ -235,10 +237,11 @@ t.test('a gateway that stood still hears what it missed, and believes nothing ol
   const [gateway] = cluster.gateways.slice(-1)
   if (gateway === undefined) return
   const token = await knownToken(t, cluster)
+  const knownMs = performance.now()
   const gaps = await gateway.metric('scopegate_revocation_gaps_total')
   process.kill(gateway.process.pid, 'SIGSTOP')
   t.equal((await cluster.client.revoke(token)).status, 200)
-  await wait(CAP_MS) // until its verdicts are older than the cap
+  await until('its verdict is older than the cap', async () => performance.now() - knownMs > CAP_MS)
   process.kill(gateway.process.pid, 'SIGCONT')
   t.equal(await gateway.statusOf(token), 401, 'at once')
   await awaitChannel(cluster, 'up')
@@ -254,7 +257,7 @@ t.test(
     const kept = await knownToken(t, cluster)
     const token = await knownToken(t, cluster)
     t.equal((await cluster.client.revoke(token)).status, 200)
-    await denied(cluster, token, 2_000)
+    await denied(cluster, token, TOLD_MS)
     const gone = await endGrants(t, cluster)
     const missed = await knownToken(t, cluster)
     const [gateway] = cluster.gateways.slice(-1)

@@ -100,6 +100,10 @@ t.test('the account signs in, calls, refreshes and revokes', async (t) => {
 t.test(
   'management answers, and neither it nor a log line tells a token, code, secret, password or cookie',
   async (t) => {
+    // The logs have come as far as what was done last.
+    await send(`${baseUrl}/api/courses`, { headers: { 'user-agent': 'the-last-of-all' } })
+    await until('the last request is logged', async () => gateway.log().includes('the-last-of-all'))
+    await until('the revocation is logged', async () => server.log().includes('"action":"token_revoked"'))
     let told = gateway.log() + server.log()
     for (const { managementUrl } of [gateway, server])
       for (const path of ['/livez', '/readyz?verbose', '/metrics', '/version']) {
@@ -109,7 +113,9 @@ t.test(
       }
     t.ok(secrets.size > 10)
     for (const secret of secrets) t.notOk(told.includes(secret), `${secret.slice(0, 4)}…`)
-    for (const log of [gateway.log(), server.log()])
-      for (const line of log.trim().split('\n')) t.doesNotThrow(() => JSON.parse(line), 'every line is JSON')
+    for (const log of [gateway.log(), server.log()]) {
+      const [, ...whole] = log.split('\n').toReversed() // the last one is on its way
+      for (const line of whole) t.doesNotThrow(() => JSON.parse(line), 'every line is JSON')
+    }
   },
 )

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
+import { NEVER_OVERLOADED } from '../../bench/soak/never-overloaded.ts'
 import { childrenOf } from '../../bench/soak/roll-workers.ts'
 import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
@@ -8,6 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const CLIENTS = 8
 const ROLLS = 1
+const LIMIT_MS = 120_000
 
 // A connection that the supervisor handed to a worker which had stopped accepting, and then ended, was lost with it.
 t.test('no connection is lost while workers are replaced, a new one for each request', async (t) => {
@@ -17,7 +19,8 @@ t.test('no connection is lost while workers are replaced, a new one for each req
     folder: t.testdir(),
     cleanup,
     upstream: await startBodyUpstream(cleanup),
-    settings: { workers: 2 },
+    settings: { workers: 2, ...NEVER_OVERLOADED },
+    upstreamSettings: { timeout: '60s', connectTimeout: '30s' },
   })
   const outcomes = new Map<string, number>()
   let goesOn = true
@@ -37,10 +40,11 @@ t.test('no connection is lost while workers are replaced, a new one for each req
   for (let roll = 0; roll < ROLLS; roll++) {
     const before = childrenOf(gateway.process.pid)
     process.kill(gateway.process.pid, 'SIGUSR2')
-    await until('both are others', async () => {
+    const areOthers = async () => {
       const now = childrenOf(gateway.process.pid)
       return now.length === 2 && now.every((pid) => !before.includes(pid))
-    })
+    }
+    await until('both are others', areOthers, LIMIT_MS)
   }
   goesOn = false
   await Promise.all(clients)

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
+import { sendExactly } from '../fixtures/send-exactly.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
+import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 
@@ -13,7 +14,7 @@ t.test('scopegate dev below an npm script ends with the shell that npm started i
     'sh',
     ['-c', '"$0" "$1" dev --data "$2"; exit 7', process.execPath, COMMAND, t.testdir()],
     {
-      env: { PORT: String(port), SCOPEGATE_MANAGEMENT__PORT: '0', npm_lifecycle_event: 'start' },
+      env: { ...PATIENT, PORT: String(port), SCOPEGATE_MANAGEMENT__PORT: '0', npm_lifecycle_event: 'start' },
     },
   )
   const lines: string[] = []
@@ -24,10 +25,11 @@ t.test('scopegate dev below an npm script ends with the shell that npm started i
       if (line.startsWith('Decisions')) resolve()
     })
   })
-  t.equal((await fetch(`http://127.0.0.1:${port}/api/courses`)).status, 200)
+  const ask = () => sendExactly(`http://127.0.0.1:${port}`, '/api/courses') // on a connection of its own
+  t.equal((await ask()).status, 200)
 
   shell.kill('SIGTERM')
   await ended // the end of the last program that holds this output
   t.equal(lines.at(-1), 'scopegate: stopping …')
-  await t.rejects(fetch(`http://127.0.0.1:${port}/api/courses`), { cause: { code: 'ECONNREFUSED' } })
+  await t.rejects(ask(), { code: 'ECONNREFUSED' })
 })

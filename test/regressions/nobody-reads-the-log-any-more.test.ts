@@ -19,7 +19,13 @@ t.test('onTermination() ends a process whose log nobody reads any more', async (
   const child = spawnPlainly(process.execPath, ['--input-type=module', '--eval', PROGRAM], { cwd: ROOT })
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
   t.teardown(() => child.kill('SIGKILL'))
-  await new Promise((resolve) => child.stderr.once('data', resolve))
+  let said = ''
+  await new Promise<void>((resolve) =>
+    child.stderr.on('data', (text) => {
+      said += text
+      if (said.includes('ready')) resolve()
+    }),
+  )
   child.stdout.destroy()
   child.kill('SIGTERM')
   t.equal(await ended, 0)

@@ -7,7 +7,7 @@ import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 // The listener closed at once: whoever had not seen readiness turn yet was refused or cut off.
 t.test('a gateway that ends takes requests until its surroundings had time to notice', async (t) => {
   const under = await startGatewayUnderTest(t, {
-    change: (config) => ({ ...config, drain: { delayMs: 1_000, graceMs: 20_000 } }),
+    change: (config) => ({ ...config, drain: { delayMs: 3_000, graceMs: 20_000 } }),
   })
   const { port } = new URL(under.gateway.url)
   // A connection that a load balancer keeps, answered once before the end begins.

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // When many requests once waited for a slow upstream, V8 took what belongs to one request for something that lasts and made
@@ -32,6 +33,7 @@ t.test('a slow upstream at the start does not make later requests outlive their 
   const gateway = await startGateway(t, `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
 
   const burst = ask(gateway.url, WAITING, new Agent({ maxSockets: WAITING }))
+  burst.catch(() => undefined) // it is awaited below
   await until('every request waits', async () => held.length === WAITING, LIMIT_MS)
   await gateway.collected(2)
   holds = false
@@ -57,6 +59,7 @@ async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: str
       PORT: '0',
       SCOPEGATE_MANAGEMENT__PORT: '0',
       SCOPEGATE_DRAIN__DELAY: '0s',
+      ...PATIENT,
       SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: upstream,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
     },
@@ -89,11 +92,17 @@ async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: str
   }
 }
 
-/** Asks so often, with as many connections as the agent has, and waits for the last answer. */
+/**
+ * Asks so often, with as many connections as the agent has, and waits for the last answer.
+ * @throws {Error} when one is not that of the upstream.
+ */
 async function ask(url: string, times: number, agent: Agent): Promise<void> {
   const one = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      get(`${url}${PATH}`, { agent }, (response) => response.resume().on('end', resolve)).on('error', reject)
+      get(`${url}${PATH}`, { agent }, (response) => {
+        if (response.statusCode !== 200) reject(new Error(`answered with ${response.statusCode}`))
+        response.resume().on('end', resolve)
+      }).on('error', reject)
     })
   await Promise.all(Array.from({ length: times }, one))
   agent.destroy()

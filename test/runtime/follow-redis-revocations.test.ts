@@ -39,7 +39,7 @@ async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly 
     const before = seen.alive
     return until('alive', async () => seen.alive > before)
   }
-  return { redis, way, told, seen, follow, write, revoke, alive }
+  return { server, redis, way, told, seen, follow, write, revoke, alive }
 }
 
 t.test('what stood in the stream is told first, then what comes, over a broken connection', async (t) => {
@@ -60,7 +60,7 @@ t.test('what stood in the stream is told first, then what comes, over a broken c
   await until('told', async () => told.length === 5)
   t.same(told, ['a', 'b', 'c', 'd', 'e'])
   t.equal(seen.missed, 1, 'that of the start')
-  t.equal(way.connections, before + 1)
+  t.ok(way.connections > before)
 })
 
 t.test('who follows from now on is told nothing old', async (t) => {
@@ -127,7 +127,7 @@ t.test('a flood is read to its end, and nothing of it is lost', async (t) => {
   const pipeline = redis.pipeline()
   for (let i = 0; i < flood; i++) pipeline.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, text)
   await pipeline.exec()
-  await until('told', async () => told.length === flood, 30_000)
+  await until('told', async () => told.length === flood)
   t.equal(seen.missed, 1)
 })
 
@@ -145,6 +145,7 @@ t.test('a Redis that does not say which process it is, is not trusted to have ke
 t.test('a key of another type keeps nobody busy', async (t) => {
   const { redis, seen, follow, revoke, told } = await setUp(t)
   await redis.set(REVOCATION_STREAM, 'junk')
+  const startedMs = performance.now()
   await follow()
   const reason = await until('lost', async () => seen.lost[0])
   t.match(reason, /WRONGTYPE/)
@@ -152,7 +153,8 @@ t.test('a key of another type keeps nobody busy', async (t) => {
   await redis.del(REVOCATION_STREAM)
   await revoke('a')
   await until('told', async () => told.length === 1)
-  t.ok(seen.lost.length < 5, `${seen.lost.length} attempts`)
+  const seconds = (performance.now() - startedMs) / 1_000
+  t.ok(seen.lost.length <= seconds + 1, `${seen.lost.length} attempts in ${seconds.toFixed(1)} s`)
 })
 
 t.test('a Redis that flaps is connected to once a second at most, and loses nothing', async (t) => {
@@ -174,15 +176,16 @@ t.test('a Redis that flaps is connected to once a second at most, and loses noth
 })
 
 t.test('a Redis that stands still is noticed, and heard again when it goes on', async (t) => {
-  const { redis, told, seen, follow, revoke, alive } = await setUp(t)
+  const { server, told, seen, follow, revoke, alive } = await setUp(t)
   await follow()
   await alive()
   await revoke('a')
   await until('told', async () => told.length === 1)
-  await redis.call('CLIENT', 'PAUSE', '6000', 'ALL')
+  server.freeze()
   await until('lost', async () => seen.lost.length > 0)
-  await revoke('b') // answered when the pause is over
-  await until('told', async () => told.length === 2, 20_000)
+  server.thaw()
+  await revoke('b')
+  await until('told', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.missed, 1)
 })

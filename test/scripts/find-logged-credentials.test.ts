@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { findLoggedCredentials } from '../fixtures/find-logged-credentials.ts'
 import { signJws } from '../fixtures/jws.ts'
@@ -62,6 +62,9 @@ function run(
   const folder = t.testdir({ 'one.test.ts': '' })
   const file = join(folder, 'one.test.ts')
   const sum = join(folder, 'sum.json')
+  // A run of what failed before leaves alone what the run around this one keeps of its processes; any other removes it.
+  const save = join(folder, 'save')
+  writeFileSync(save, relative(ROOT, file))
   const fixtures = join(ROOT, 'test', 'fixtures')
   writeFileSync(
     file,
@@ -73,7 +76,15 @@ ${program}`,
   )
   const { status, stdout } = spawnSync(
     'env',
-    [...WITHOUT_HOOKS, process.execPath, join(ROOT, 'scripts/run-tests.js'), '--sum', sum, file],
+    [
+      ...WITHOUT_HOOKS,
+      process.execPath,
+      join(ROOT, 'scripts/run-tests.js'),
+      '--sum',
+      sum,
+      `--save=${save}`,
+      file,
+    ],
     { cwd: ROOT, encoding: 'utf8', env: plainEnvironment() },
   )
   return { status, output: stdout, sum: JSON.parse(readFileSync(sum, 'utf8')) }

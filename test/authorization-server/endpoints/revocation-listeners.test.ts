@@ -3,6 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import Fastify from 'fastify'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import {
   openRevocationStream,
@@ -160,6 +161,13 @@ t.test('a process that does not hear what others revoke does not go on as if it 
   t.equal((await elsewhere.revoke(tokens.accessToken)).status, 200)
   await way.up()
   await until('it answers again', async () => (await send(`${deaf.managementUrl}/readyz`)).status === 200)
+  // Whoever follows waits at Redis for what comes: a server that does not hear the others yet ends its streams again.
+  const admin = new Redis(redis.url)
+  t.teardown(() => admin.disconnect())
+  await until('both hear each other', async () => {
+    const clients = String(await admin.call('CLIENT', 'LIST'))
+    return clients.match(/ cmd=xread /g)?.length === 2
+  })
   const again = await listenForRevocations(t, { ...gateway, lastEventId: id })
   t.match(await again.next(), { event: 'ready', id, data: { resumed: true } })
   t.match(await again.next(), { event: 'revoked', data: { grant } })

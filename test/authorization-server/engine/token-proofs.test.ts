@@ -63,8 +63,8 @@ t.test('§4.3 of RFC 9449: a bad proof is refused, and uses up no code', async (
     t.match(await exchange(grant, ...proofs), { status: 400, json: { error: 'invalid_dpop_proof' } }, what)
   // RFC 9449 section 8: whoever has the time wrong gets a nonce instead.
   for (const [what, claims] of Object.entries({
-    old: { iat: now - 400 },
-    'of the future': { iat: now + 400 },
+    old: { iat: now - 4_000 },
+    'of the future': { iat: now + 4_000 },
     'with a nonce of nobody': { nonce: 'made-up' },
   })) {
     const answer = await exchange(grant, proven({ claims }))
