@@ -1,4 +1,6 @@
 import type { Verb } from '../verb.ts'
+import { takesAFile } from './takes-a-file.ts'
+import { wordChoices } from './word-choices.ts'
 
 /** A bash script; runs in the bash 3.2 of macOS too. Names of verbs and options hold nothing that a shell would read. */
 export function completeInBash(verbs: readonly Verb[]): string {
@@ -7,19 +9,26 @@ export function completeInBash(verbs: readonly Verb[]): string {
       `    '${name}') words='${[...all.map((one) => `--${one.name}`), '--help'].join(' ')}' ;;`,
   )
   const values = verbs.flatMap(({ name, options: all }) =>
-    all.flatMap(({ name: option, value, choices }) => {
+    all.flatMap((one) => {
+      const { name: option, value, choices } = one
       if (value === undefined) return []
       const action =
         choices !== undefined
           ? `COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$cur"))`
           : value === 'DIR'
             ? 'COMPREPLY=($(compgen -d -- "$cur"))'
-            : value === 'FILE'
+            : takesAFile(one)
               ? 'COMPREPLY=($(compgen -f -- "$cur"))'
               : 'COMPREPLY=()'
       return [`    '${name} --${option}') ${action}; return ;;`]
     }),
   )
+  const chosen = verbs.flatMap((verb) => {
+    const choices = wordChoices(verb)
+    return choices === undefined
+      ? []
+      : [`    '${verb.name}') COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$cur")) ;;`]
+  })
   return `# bash completion of scopegate; made by: scopegate completion bash
 _scopegate() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" verb='' words='' first
@@ -59,9 +68,12 @@ ${options.join('\n')}
   esac
   if [ "\${cur#-}" != "$cur" ]; then
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
-  else
-    COMPREPLY=($(compgen -f -- "$cur"))
+    return
   fi
+  case "$verb" in
+${chosen.join('\n')}
+    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+  esac
 }
 complete -o filenames -F _scopegate scopegate
 `

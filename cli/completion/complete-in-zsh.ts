@@ -1,5 +1,7 @@
 import type { Verb, VerbOption } from '../verb.ts'
 import { secondWords } from './complete-in-bash.ts'
+import { takesAFile } from './takes-a-file.ts'
+import { wordChoices } from './word-choices.ts'
 
 /** A function for zsh's `$fpath`. */
 export function completeInZsh(verbs: readonly Verb[]): string {
@@ -8,12 +10,17 @@ export function completeInZsh(verbs: readonly Verb[]): string {
   const firsts = [
     ...verbs.filter(({ name }) => !name.includes(' ')).map(({ name, summary }) => described(name, summary)),
     ...secondWords(verbs).map(([first, seconds]) => described(first, seconds.join(', '))),
+    described('help', 'shows what a verb takes'),
   ]
-  const cases = verbs.map(({ name, options, words }) => {
+  const cases = verbs.map((verb) => {
+    const { name, options, words } = verb
+    const choices = wordChoices(verb)
     const specs = [
       ...options.map(optionSpec),
       quote('--help[shows what the verb takes]'),
-      ...(words === undefined ? [] : [quote('*: :_files')]),
+      ...(words === undefined
+        ? []
+        : [quote(choices === undefined ? '*: :_files' : `1: :(${choices.join(' ')})`)]),
     ]
     const skip = name.split(' ').length
     const pattern = skip === 1 ? `${quote(`${name} `)}*` : `${quote(name)}*`
@@ -36,6 +43,7 @@ _scopegate() {
   )
   if (( CURRENT == 2 )); then
     _describe verb verbs
+    _arguments '--help[shows every verb]' '--version[shows the version]'
     return
   fi
   case "$words[2] $words[3]" in
@@ -47,7 +55,8 @@ _scopegate "$@"
 `
 }
 
-function optionSpec({ name, value, says, choices, repeated }: VerbOption): string {
+function optionSpec(option: VerbOption): string {
+  const { name, value, says, choices, repeated } = option
   const text = says.replace(/[[\]:\\]/g, '\\$&')
   const many = repeated === true ? '*' : ''
   if (value === undefined) return quote(`${many}--${name}[${text}]`)
@@ -56,10 +65,10 @@ function optionSpec({ name, value, says, choices, repeated }: VerbOption): strin
       ? `(${choices.join(' ')})`
       : value === 'DIR'
         ? '_files -/'
-        : value === 'FILE'
+        : takesAFile(option)
           ? '_files'
           : ' '
-  return quote(`${many}--${name}[${text}]:${value}:${action}`)
+  return quote(`${many}--${name}=[${text}]:${value}:${action}`)
 }
 
 function quote(text: string): string {

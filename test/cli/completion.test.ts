@@ -38,6 +38,8 @@ t.test(
         ['Policy', 'PolicyTest'],
       ],
       [['fmt', 'fi'], ['file']],
+      [['completion', 'f'], ['fish']],
+      [['import', '--check', 'fi'], ['file']],
       [
         ['explain', '--he'],
         ['--header', '--help'],
@@ -65,6 +67,41 @@ t.test(
 )
 
 t.test(
+  'completion fish completes verbs, options and values in a real fish',
+  { skip: isThere('fish') ? false : 'there is no fish on this machine' },
+  async (t) => {
+    const dir = t.testdir({ folder: {}, file: '' })
+    writeFileSync(join(dir, 'completion.fish'), await script('fish'))
+    for (const [line, replies] of [
+      ['che', ['check']],
+      ['account ', ['add']],
+      ['account add --em', ['--email']],
+      ['check --pol', ['--policies']],
+      ['check --config ', ['folder/']],
+      ['schema --kind ', ['Policy', 'PolicyTest']],
+      ['fmt fi', ['file']],
+      ['import --check fi', ['file']],
+      ['completion f', ['fish']],
+      ['dev ', []],
+      ['explain --he', ['--header', '--help']],
+      ['--v', ['--version']],
+    ] as const) {
+      const { stdout, stderr } = spawnSync(
+        'fish',
+        ['--no-config', '-c', `source completion.fish; complete -C 'scopegate ${line}'`],
+        { cwd: dir, encoding: 'utf8', env: { ...process.env, HOME: dir } },
+      )
+      t.equal(stderr, '', line)
+      t.same(
+        stdout.split('\n').flatMap((one) => (one === '' ? [] : [one.split('\t')[0]])),
+        replies,
+        line,
+      )
+    }
+  },
+)
+
+t.test(
   'completion zsh and fish name every verb and option, and a shell that is there can read them',
   async (t) => {
     for (const shell of ['zsh', 'fish']) {
@@ -72,9 +109,17 @@ t.test(
       for (const { name, options } of VERBS) {
         for (const word of name.split(' ')) t.ok(text.includes(word), `${shell} ${word}`)
         for (const option of options)
-          t.ok(text.includes(shell === 'fish' ? `-l ${option.name} ` : `--${option.name}[`), option.name)
+          t.ok(
+            text.includes(
+              shell === 'fish'
+                ? `-l ${option.name} `
+                : `--${option.name}${option.value === undefined ? '' : '='}[`,
+            ),
+            option.name,
+          )
       }
-      if (isThere(shell)) t.equal(spawnSync(shell, ['-n'], { input: text }).status, 0, shell)
+      const file = join(t.testdir({ script: text }), 'script')
+      if (isThere(shell)) t.equal(spawnSync(shell, ['-n', file]).status, 0, shell)
     }
   },
 )
