@@ -43,12 +43,12 @@ function ofVerb(verb: Verb): readonly string[] {
   return [
     ...(choices === undefined ? [] : [`${isSaid} -f -a ${quote(choices.join(' '))}`]),
     ...(words === undefined ? [`${isSaid} -f`] : []),
-    ...options.map((option) => `${isSaid} -l ${option.name}${valueOf(option)} -d ${quote(option.says)}`),
+    ...options.map((option) => `${isSaid} -l ${option.name}${ofValue(option)} -d ${quote(option.says)}`),
     `${isSaid} -l help -d 'shows what the verb takes'`,
   ]
 }
 
-function valueOf(option: VerbOption): string {
+function ofValue(option: VerbOption): string {
   const { value, choices } = option
   if (value === undefined) return ''
   if (choices !== undefined) return ` -x -a ${quote(choices.join(' '))}`
