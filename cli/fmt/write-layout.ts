@@ -37,7 +37,7 @@ function writeList(list: Collection, indent: string, key: string, isTop: boolean
   const rule = { wantsBlank: isTop && SPACED.has(key), keepsBlank: isTop }
   return list.items.flatMap((item, index) => {
     const line = writeShortItem(item, indent, isTop && SPREAD.has(key))
-    if (line === undefined) hoistTrailing(item)
+    if (line === undefined) hoistTrailing(item, indent)
     return [
       ...writeAbove(item, indent, { isFirst: index === 0, ...rule }),
       ...(line === undefined ? writeLongItem(item, indent) : [line]),
@@ -58,11 +58,18 @@ function writeShortItem(item: Item, indent: string, isSpread: boolean): string |
   return line.length <= WIDTH || value.items.length === 0 ? `${line}${writeTrailing(item)}` : undefined
 }
 
-/** What was behind a dash goes above it when the entry takes several lines. */
-function hoistTrailing(item: Item): void {
-  if (item.value.kind === 'scalar' || item.trailing === undefined) return
-  item.before.push({ text: item.trailing, blankBefore: false })
+/** What was behind a dash goes above it when the entry takes several lines; above the outer one where two stand on a line. */
+function hoistTrailing(item: Item, indent: string): void {
+  const { value, trailing } = item
+  if (value.kind === 'scalar') return
+  if (trailing !== undefined) item.before.push({ text: trailing, blankBefore: false })
   item.trailing = undefined
+  const [first] = value.items
+  const inner = `${indent}  `
+  if (value.kind !== 'list' || first === undefined || writeShortItem(first, inner, false) !== undefined)
+    return
+  hoistTrailing(first, inner)
+  item.before.push(...first.before.splice(0))
 }
 
 /** The first line of an entry stands behind its dash, so that comments above that line go above the dash. */

@@ -182,6 +182,21 @@ t.test('formatPolicy() quotes what YAML would read as something else, in any pos
   t.equal(formatted(formatted(text)), formatted(text))
 })
 
+t.test(
+  'formatPolicy() puts a comment behind the first entry of a list in a list above both dashes',
+  async (t) => {
+    const base = `${HEAD}\nroutes:\n  - name: a\n    match: { methods: [GET], path: /a }\n\n`
+    const once = formatted(
+      `${base}x-a:\n  [\n    [ { b: 1,\n    # inside\n    c: 2 }, # behind the first\n    d\n    ] # behind the list\n  ]\n`,
+    )
+    t.equal(
+      once,
+      `${base}x-a:\n  # behind the list\n  # behind the first\n  - - b: 1\n      # inside\n      c: 2\n    - d\n`,
+    )
+    t.equal(formatted(once), once)
+  },
+)
+
 const FUZZ_RUNS = process.env['FUZZ_FMT_RUNS']
 /** Without it the same texts each time; with it so many others. */
 const RUNS = FUZZ_RUNS === undefined ? { numRuns: 150, seed: 1 } : { numRuns: Number(FUZZ_RUNS) }
