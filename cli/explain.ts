@@ -11,6 +11,9 @@ import { usageError } from './usage-error.ts'
 const EXIT_REFUSED = 1
 const EXIT_INVALID = 3
 const METHOD = /^[A-Z]{1,20}$/
+// RFC 9110 sections 5.1 and 5.5.
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u00ff]*$/
 
 /** Says what would become of a request. @returns the exit code, as its help says. */
 export async function explain(given: Given, terminal: Terminal): Promise<number> {
@@ -38,6 +41,8 @@ async function readRequest(given: Given, terminal: Terminal): Promise<TrialReque
     const [name, value] = splitPair(text, 'header')
     if (/^(authorization|dpop|host)$/i.test(name))
       throw usageError('explain', `--header ${name}: say --scope, --claim or --token - instead`)
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
+      throw usageError('explain', `--header ${JSON.stringify(text)} is no header that a request could bring`)
     return [name, value] as const
   })
   const { claims, isCompleted } = await readTrialClaims(given, terminal)

@@ -32,9 +32,22 @@ export function processTerminal(): Terminal {
     readerGone: new Promise((resolve) => {
       for (const stream of [stdout, stderr])
         stream.on('error', (error: NodeJS.ErrnoException) => {
-          if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
+          if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') tellOfLoss(error)
           if (stream === stdout) resolve()
         })
     }),
   }
 }
+
+/** Half an output is no output: whatever the verb made of it, the exit code says so. */
+function tellOfLoss(error: Error): void {
+  if (isLossTold) return
+  isLossTold = true
+  process.stderr.write(`scopegate: the output cannot be written: ${error.message}\n`)
+  process.once('exit', (code) => {
+    if (code === 0) process.exitCode = EXIT_LOST
+  })
+}
+
+const EXIT_LOST = 1
+let isLossTold = false

@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { POLICY_SUFFIX, TESTS_SUFFIX } from '../../gateway/routes/policy-sources.ts'
+import { displayPath } from '../../runtime/display-path.ts'
 
 /** What to check: all of a folder, or some of its files. */
 export type CheckPaths = {
@@ -28,6 +29,9 @@ export function readCheckPaths(
   const folder = dirname(first)
   if (paths.some((path) => dirname(path) !== folder))
     return { wrong: 'the files have to lie in one folder: policies are checked with what is beside them' }
+  // A link that leads nowhere is there, and told of with the policies.
+  const missing = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined)
+  if (missing !== undefined) return { wrong: `there is no file ${displayPath(missing)}` }
   const besides = paths.flatMap((path) =>
     path.endsWith(POLICY_SUFFIX) ? [`${path.slice(0, -POLICY_SUFFIX.length)}${TESTS_SUFFIX}`] : [],
   )

@@ -105,6 +105,8 @@ t.test('explain refuses what makes no sense on the command line', async (t) => {
     ['GET', '/api/courses', '--claim', 'scope=4'],
     ['GET', '/api/courses', '--header', 'x'],
     ['GET', '/api/courses', '--header', 'Authorization=Bearer x'],
+    ['GET', '/api/courses', '--header', 'a b=c'],
+    ['GET', '/api/courses', '--header', 'a=b\nc: d'],
     ['GET', '/api/courses', '--token', 'eyJ'],
     ['GET', '/api/courses', '--url', 'http://127.0.0.1:9', '--config', '.'],
   ]) {

@@ -59,6 +59,7 @@ t.test('check refuses words that exclude each other, with 2', async (t) => {
     [['policies', '--policies', 'other'], /not both/],
     [['policies', 'other'], /several paths have to be policy files/],
     [['policies/a.policy.yaml', 'other/b.policy.yaml'], /one folder/],
+    [['policies/nowhere.policy.yaml'], /there is no file .*nowhere\.policy\.yaml/],
     [['--explain', 'P999'], /there is no page about "P999"/],
     [['--explain', '../../package'], /there is no page about/],
   ] as const) {

@@ -1,0 +1,16 @@
+import t from 'tap'
+import { COMMAND } from '../fixtures/run-command.ts'
+import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+
+// A full disk behind `scopegate schema > file` ended with a stack trace.
+t.test(
+  'an output that cannot be written is said in words, with 1',
+  { skip: process.platform !== 'linux' },
+  async (t) => {
+    const child = spawnPlainly('sh', ['-c', `"${process.execPath}" "${COMMAND}" schema > /dev/full`])
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+    t.equal(await new Promise((resolve) => child.on('close', resolve)), 1)
+    t.match(said, /^scopegate: the output cannot be written: ENOSPC.*\n$/)
+  },
+)
