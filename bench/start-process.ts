@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { BenchError } from './bench-error.ts'
 import type { Cleanup } from './cleanup.ts'
 
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000 // a crowded machine starts a gateway of several workers too
 const STOP_TIMEOUT_MS = 5_000
 const STDERR_KEPT_CHARACTERS = 4_000
 
@@ -63,7 +63,7 @@ export function startProcess(options: StartOptions): BenchProcess {
 
 /**
  * Waits for the first message of a Node.js program, which says that it is ready. Call it right after the start.
- * @throws {BenchError} ERR_BENCH_START when the program ends before, or says nothing for 20 s.
+ * @throws {BenchError} ERR_BENCH_START when the program ends before, or says nothing for three minutes.
  */
 export function whenReady(started: BenchProcess): Promise<Readonly<Record<string, unknown>>> {
   return new Promise((resolve, reject) => {

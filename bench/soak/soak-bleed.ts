@@ -1,6 +1,5 @@
 import type { Cleanup } from '../cleanup.ts'
 import { type BleedCounts, bleedLoad, noCounts } from './bleed-load.ts'
-import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { type NonceUpstream, startNonceUpstream } from './start-nonce-upstream.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 
@@ -27,7 +26,6 @@ export async function soakBleed(options: {
     folder,
     cleanup,
     upstream: upstream.url,
-    settings: NEVER_OVERLOADED,
   })
   const counts = noCounts()
   const progress =

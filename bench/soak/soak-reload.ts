@@ -24,6 +24,9 @@ export type ReloadSoak = {
   readonly tookMs: readonly number[]
 }
 
+/** So many requests are answered by each version at least, however fast the reloads are. */
+export const ANSWERS_EACH = 40
+
 /** How much of it. */
 export type ReloadSoakOptions = {
   readonly folder: string
@@ -123,6 +126,7 @@ async function underLoad(
     for (let number = 0; number < reloads; number++) {
       const startedMs = performance.now()
       await turn({ reload, parityOf, unexpected }, number)
+      await load.more(ANSWERS_EACH)
       await wait(Math.max(0, everyMs - (performance.now() - startedMs)))
     }
   } finally {

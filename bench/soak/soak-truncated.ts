@@ -1,7 +1,6 @@
 import { connect } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 import { AnswerReader } from './answer-reader.ts'
-import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { randomBelow } from './random.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
@@ -27,7 +26,7 @@ const WHOLE: readonly Cut[] = ['whole by length', 'whole by chunks']
 
 /**
  * Takes answers that break off at the upstream, in every way there is, through a gateway, as a client of HTTP/1.1 and as one
- * of HTTP/1.0. After each one that breaks off comes a whole one, so that the upstream is not taken for dead.
+ * of HTTP/1.0. After each one that breaks off comes a whole one.
  */
 export async function soakTruncated(options: {
   readonly folder: string
@@ -37,7 +36,12 @@ export async function soakTruncated(options: {
 }): Promise<TruncationCounts> {
   const { folder, cleanup, truncated, counts = noTruncations() } = options
   const upstream = await startTruncatingUpstream(cleanup)
-  const gateway = await startSoakGateway({ folder, cleanup, upstream, settings: NEVER_OVERLOADED })
+  const gateway = await startSoakGateway({
+    folder,
+    cleanup,
+    upstream,
+    upstreamSettings: { ejection: { failures: 1_000 } }, // an address left alone would break nothing off
+  })
   const cuts = (Object.keys(CUTS) as Cut[]).filter((cut) => !CUTS[cut].whole)
   async function client(): Promise<void> {
     while (counts.truncated < truncated) {

@@ -8,6 +8,8 @@ export type VersionsLoad = {
   readonly seen: ReadonlyMap<string, number>
   readonly failed: ReadonlyMap<string, number>
   readonly answered: number
+  /** Resolves when so many more requests were answered, or failed. */
+  more(requests: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -17,6 +19,7 @@ export function startVersionsLoad(url: string, connections: number): VersionsLoa
   const failed = new Map<string, number>()
   const paths = Object.keys(RIGHT_ANSWERS) as [string, ...string[]]
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  const waiting = new Set<{ left: number; readonly resolve: () => void }>()
   let answered = 0
   let stopping = false
 
@@ -43,13 +46,23 @@ export function startVersionsLoad(url: string, connections: number): VersionsLoa
   }
 
   const running = Array.from({ length: connections }, async () => {
-    while (!stopping) await ask(randomOf(paths))
+    while (!stopping) {
+      await ask(randomOf(paths))
+      for (const one of waiting) if (--one.left <= 0) one.resolve()
+    }
   })
   return {
     seen,
     failed,
     get answered() {
       return answered
+    },
+    async more(requests) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const one = { left: requests, resolve }
+      waiting.add(one)
+      await promise
+      waiting.delete(one)
     },
     async stop() {
       stopping = true

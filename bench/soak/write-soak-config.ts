@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPackageRoot } from '../../runtime/package-root.ts'
+import { NEVER_OVERLOADED } from './never-overloaded.ts'
 
 /** What a gateway of a soak test is configured with. */
 export type SoakConfig = {
@@ -14,7 +15,7 @@ export type SoakConfig = {
   readonly route?: Readonly<Record<string, unknown>>
   /** Routes beside that one, as a policy has them. */
   readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]
-  /** Settings of config/gateway.yaml beyond the addresses. */
+  /** Settings of config/gateway.yaml beyond the addresses; late turns are no overload when they say nothing of it. */
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
@@ -50,6 +51,7 @@ export function writeSoakConfig(options: SoakConfig): void {
       },
     ],
     drain: { delay: '0s' },
+    ...NEVER_OVERLOADED,
     ...options.settings,
   }
   writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))

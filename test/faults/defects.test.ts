@@ -43,7 +43,7 @@ t.test(
           method,
           headers: path.startsWith('/api') ? { authorization: `Bearer ${token}` } : {},
           ...(body === undefined ? {} : { body }),
-          signal: AbortSignal.timeout(10_000),
+          signal: AbortSignal.timeout(60_000),
         }).then(
           async (one) => ({ status: one.status, json: JSON.parse((await one.text()) || '{}') }),
           (error: Error) => ({ status: error.name === 'TimeoutError' ? -1 : 0, json: {} }),

@@ -13,6 +13,8 @@ import { until } from '../fixtures/until.ts'
 const CLIENTS = 60
 /** Descriptors that are left for connections to the upstream. */
 const LEFT = 8
+/** Whoever looks at policies opens their files: here every descriptor is counted. */
+const SETTINGS = { policyReload: 'manual' }
 
 /** An upstream that answers when it is told to. */
 async function startUpstream(t: Test) {
@@ -68,7 +70,13 @@ t.test(
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())
     const upstream = await startUpstream(t)
-    const gateway = await startSoakGateway({ folder: t.testdir(), cleanup, upstream: upstream.url })
+    const gateway = await startSoakGateway({
+      folder: t.testdir(),
+      cleanup,
+      upstream: upstream.url,
+      upstreamSettings: { timeout: '5m' }, // none of them ends by itself
+      settings: SETTINGS,
+    })
     const { pid } = gateway.process
     const metric = async (name: string): Promise<number> =>
       sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
@@ -111,7 +119,13 @@ t.test(
     const folder = t.testdir()
     const stdout = openSync(join(folder, 'log'), 'w')
     t.teardown(() => closeSync(stdout))
-    const gateway = await startSoakGateway({ folder, cleanup, upstream: upstream.url, stdout })
+    const gateway = await startSoakGateway({
+      folder,
+      cleanup,
+      upstream: upstream.url,
+      settings: SETTINGS,
+      stdout,
+    })
     const clients = await openClients(t, gateway)
     const ask = ({ socket }: (typeof clients)[number]): void =>
       void socket.write('GET /pub/x HTTP/1.1\r\nhost: a\r\n\r\n')

@@ -81,10 +81,12 @@ t.test('startFaultProxy() passes nothing of a black hole, and goes on when it is
 
 t.test('startFaultProxy() slices, waits and is slow', async (t) => {
   const proxy = await startEcho(t)
-  proxy.toClient({ sliceBytes: 1, latencyMs: 5 })
+  proxy.toClient({ sliceBytes: 1, latencyMs: 20 })
   const sliced = open(proxy)
   sliced.end('abcdef')
-  t.match(await readAll(sliced), { text: 'abcdef', pieces: 6 })
+  const slices = await readAll(sliced)
+  t.equal(slices.text, 'abcdef')
+  t.ok(slices.pieces > 3, 'in slices; the system may put two together when it is busy')
   proxy.toClient({ bytesPerSecond: 10_000 })
   const slow = open(proxy)
   slow.end('y'.repeat(1_000))

@@ -3,6 +3,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { MALFORMED_REQUESTS, type MalformedRequest } from '../fixtures/malformed-requests.ts'
 import { type Received, sendBytes } from '../fixtures/send-bytes.ts'
 import { type StrictUpstream, startStrictUpstream } from '../fixtures/strict-upstream.ts'
+import { until } from '../fixtures/until.ts'
 
 /** Dropped or said by the gateway alone: none of these comes from a client. */
 const OURS = ['host', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-request-id']
@@ -37,8 +38,10 @@ t.test(
       /^HTTP\/1\.1 200 /,
       'and the gateway goes on',
     )
-    const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
-    t.match(metrics, /^scopegate_http_requests_in_flight 0$/m, 'nothing is left under way')
+    await until('nothing is left under way', async () => {
+      const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+      return /^scopegate_http_requests_in_flight 0$/m.test(metrics)
+    })
     await under.gateway.close()
     t.same(upstream.problems, [], 'every byte that was forwarded was well-formed')
     t.equal(upstream.requests.length, forwarded + 1, 'nothing was forwarded late')

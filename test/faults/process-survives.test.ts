@@ -31,8 +31,11 @@ const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
 
 t.test('an exception that nobody catches does not end the process', async (t) => {
   const gateway = await start(t)
-  for (let time = 0; time < 3; time++) process.kill(gateway.process.pid, 'SIGWINCH')
-  t.equal(await status(gateway), 200)
+  for (let time = 1; time <= 3; time++) {
+    process.kill(gateway.process.pid, 'SIGWINCH')
+    await until('it was thrown', async () => (await metric(gateway, 'scopegate_uncaught_total')) === time)
+    t.equal(await status(gateway), 200)
+  }
   t.equal(gateway.process.child.exitCode, null)
 })
 

@@ -29,6 +29,15 @@ async function start(t: Test): Promise<SoakGateway> {
 const requests = async (gateway: SoakGateway): Promise<number> =>
   sumSamples(await scrape(gateway), 'scopegate_http_requests_total')
 
+/** One that was killed before may have gone since it was looked for. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 async function scrape(gateway: SoakGateway): Promise<string> {
   return (await fetch(`${gateway.managementUrl}/metrics`)).text()
 }
@@ -39,7 +48,7 @@ t.test('a worker that is killed is replaced; the other one serves meanwhile', as
   const [victim, other] = childrenOf(pid)
   t.type(victim, 'number')
   for (let one = 0; one < 10; one++) t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
-  t.equal(await requests(gateway), 10, 'both workers count in one place')
+  await until('both workers count in one place', async () => (await requests(gateway)) === 10)
 
   process.kill(victim as number, 'SIGKILL')
   await until('the victim is gone', async () => !childrenOf(pid).includes(victim as number))
@@ -55,7 +64,7 @@ t.test('a worker that is killed is replaced; the other one serves meanwhile', as
     return verbose.includes('[+] workers: 2 of 2 ready')
   })
   t.ok(childrenOf(pid).includes(other as number), 'the other one is still there')
-  t.equal(await requests(gateway), 11, 'what the victim had counted is not lost')
+  await until('what the victim had counted is not lost', async () => (await requests(gateway)) === 11)
   t.match(await scrape(gateway), /scopegate_worker_starts_total\{reason="crash"\} 1\n/)
 })
 
@@ -70,15 +79,15 @@ t.test(
     await until(
       'readiness turns',
       async () => {
-        for (const worker of childrenOf(pid)) process.kill(worker, 'SIGKILL')
+        for (const worker of childrenOf(pid)) killIfThere(worker)
         return (await starts()) >= 6 && (await fetch(`${gateway.managementUrl}/readyz`)).status === 503
       },
-      30_000,
+      120_000,
     )
     t.ok((await starts()) < 40, 'starts are held back')
     t.equal((await fetch(`${gateway.managementUrl}/livez`)).status, 200)
     // When the cause is gone, it recovers by itself.
-    await until('it is ready again', async () => (await fetch(`${gateway.managementUrl}/readyz`)).ok, 30_000)
+    await until('it is ready again', async () => (await fetch(`${gateway.managementUrl}/readyz`)).ok, 120_000)
     t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
   },
 )
@@ -109,6 +118,9 @@ t.test('a worker that is killed under load takes no more with it than it had in 
   t.teardown(() => cleanup.run())
   const { counts, kills } = await soakCrash({ folder, cleanup, workers: 2, kills: 3, pauseMs: 1_000 })
   t.ok(counts.answered > 0, `${counts.answered} answered`)
-  for (const { connections, failed } of kills)
+  t.equal(kills.length, 3)
+  for (const { connections, failed } of kills) {
+    t.ok(connections > 1, 'the victim had some')
     t.ok(failed <= connections, `${failed} lost, ${connections} connections`)
+  }
 })

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -138,16 +138,32 @@ t.test(
   },
 )
 
-t.test('when the issuer gives no answer nobody passes, and nobody is called invalid', async (t) => {
-  const under = await startGatewayUnderTest(t, {
+/** A gateway whose issuer has so much time for an answer. */
+function startWithDeadline(t: Test, timeoutMs: number): Promise<GatewayUnderTest> {
+  return startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
       issuers: config.issuers.map((issuer) => ({
         ...issuer,
-        introspection: issuer.introspection && { ...issuer.introspection, timeoutMs: 150 },
+        introspection: issuer.introspection && { ...issuer.introspection, timeoutMs },
       })),
     }),
   })
+}
+
+type IssuersAnswer = Parameters<GatewayUnderTest['issuer']['answerWith']>[0]
+
+async function checkUnanswered(t: Test, under: GatewayUnderTest, what: string, answer: IssuersAnswer) {
+  under.issuer.answerWith(answer)
+  const { status, headers, challenge, body } = await call(under, '/pub/x', { token: 'good' })
+  t.equal(status, 503, what)
+  t.match(headers.get('retry-after'), /^\d+$/)
+  t.equal(challenge, null)
+  t.match(body, { error: 'upstream_unavailable', retry_after: Number })
+}
+
+t.test('when the issuer gives no answer nobody passes, and nobody is called invalid', async (t) => {
+  const under = await startWithDeadline(t, 20_000)
   under.issuer.store('good', { scope: 'courses:read' })
   const json = { 'content-type': 'application/json' }
   const noAnswers = {
@@ -159,20 +175,12 @@ t.test('when the issuer gives no answer nobody passes, and nobody is called inva
     'status 201': (response) => response.writeHead(201, json).end('{"active":true}'),
     'status 401': (response) => response.writeHead(401, json).end('{"active":true}'),
     'a redirect': (response) => response.writeHead(302, { location: '/elsewhere' }).end('{"active":true}'),
-    silence: () => undefined,
-    'half an answer': (response) =>
-      response.writeHead(200, { 'content-length': '500' }).write('{"active":true'),
     'a reset': (response) => response.destroy(),
     'more than 64 KiB': (response) =>
       response.writeHead(200, json).end(`{"active":true,"x":"${'x'.repeat(70_000)}"}`),
-  } satisfies Record<string, Parameters<typeof under.issuer.answerWith>[0]>
+  } satisfies Record<string, IssuersAnswer>
   for (const [what, answer] of Object.entries(noAnswers)) {
-    under.issuer.answerWith(answer)
-    const { status, headers, challenge, body } = await call(under, '/pub/x', { token: 'good' })
-    t.equal(status, 503, what)
-    t.match(headers.get('retry-after'), /^\d+$/)
-    t.equal(challenge, null)
-    t.match(body, { error: 'upstream_unavailable', retry_after: Number })
+    await checkUnanswered(t, under, what, answer)
     // One answer, so that the issuer is not given a rest.
     under.issuer.answerWith(undefined)
     t.equal((await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status, 401)
@@ -194,9 +202,23 @@ t.test('when the issuer gives no answer nobody passes, and nobody is called inva
   })
   const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
   const issuer = 'issuer="http://api.test"'
-  for (const result of ['answered', 'timeout', 'connection', 'status', 'response', 'suspended'])
+  for (const result of ['answered', 'connection', 'status', 'response', 'suspended'])
     t.match(scrape, new RegExp(`scopegate_introspections_total{${issuer},result="${result}"} [1-9]`))
   t.match(scrape, `scopegate_introspections_in_flight{${issuer},state="working"} 0`)
+})
+
+t.test('an issuer that is silent, or falls silent, is no answer either', async (t) => {
+  const under = await startWithDeadline(t, 150)
+  under.issuer.store('good', { scope: 'courses:read' })
+  await checkUnanswered(t, under, 'silence', () => undefined)
+  await checkUnanswered(t, under, 'half an answer', (response) =>
+    response.writeHead(200, { 'content-length': '500' }).write('{"active":true'),
+  )
+  t.equal(under.upstream.bytes, '')
+  t.match(
+    await (await fetch(`${under.gateway.managementUrl}/metrics`)).text(),
+    'scopegate_introspections_total{issuer="http://api.test",result="timeout"} 2',
+  )
 })
 
 t.test('wrong credentials of the gateway are its own trouble: 503, and readiness tells', async (t) => {

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import t from 'tap'
 import { type GatewayUnderTest, pushing, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { startIssuer } from '../fixtures/an-issuer.ts'
+import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -76,12 +77,15 @@ t.test('an issuer that does not push keeps nothing from working', async (t) => {
 t.test(
   'a gateway that starts while Redis is away believes nothing for longer than without a push',
   async (t) => {
-    const gone = await startRedis({ folder: tmpdir() })
-    await gone.stop()
+    const redis = await startRedis({ folder: tmpdir() })
+    t.teardown(redis.stop)
+    const network = await startFaultProxy(redis.port)
+    t.teardown(network.close)
+    await network.down()
     const under = await startGatewayUnderTest(t, {
       change: (config) => ({
         ...config,
-        redis: { url: gone.url },
+        redis: { url: `redis://127.0.0.1:${network.port}` },
         tokenCache: { ...config.tokenCache, ttlWithoutPushMs: 150 },
       }),
     })
@@ -96,9 +100,8 @@ t.test(
     await until('refused', async () => (await statusOf(under, 'one')) === 401)
 
     // Once Redis says that nobody publishes there, nothing is missing.
-    const redis = await startRedis({ folder: tmpdir(), port: gone.port })
-    t.teardown(redis.stop)
-    await until('asked', async () => (await channelUp()) === undefined, 10_000)
+    await network.up()
+    await until('asked', async () => (await channelUp()) === undefined)
   },
 )
 

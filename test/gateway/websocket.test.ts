@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
+import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { BASE_URL, type GatewayUnderTest, pushing, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 import { startWebsocketUpstream, type WebsocketUpstream } from '../fixtures/websocket-upstream.ts'
@@ -10,13 +11,14 @@ const POLICY = `apiVersion: scopegate/v1
 kind: Policy
 name: live
 upstream: live
-defaults: { anonymous: allow, timeout: 1s, upstreamAuth: assertion }
+defaults: { anonymous: allow, timeout: 20s, upstreamAuth: assertion }
 routes:
   - { name: open, match: { methods: [GET], path: /live/open }, websocket: true }
   - { name: scoped, match: { methods: [GET], path: /live/scoped }, websocket: true, anonymous: challenge, scopes: { all: [courses:read] } }
   - { name: small, match: { methods: [GET], path: /live/small }, websocket: true, bodyLimit: 1KiB }
   - { name: mine, match: { methods: [GET], path: /live/mine }, websocket: true, anonymous: deny, when: [{ claim: school, equals: "{query.school}" }] }
   - { name: plain, match: { methods: [GET], path: /live/plain } }
+  - { name: impatient, match: { methods: [GET], path: /live/impatient }, websocket: true, timeout: 300ms }
 `
 
 type Under = GatewayUnderTest & { readonly live: WebsocketUpstream }
@@ -169,6 +171,7 @@ t.test('messages pass both ways, text and binary, large and empty', async (t) =>
   socket.close(4001, 'done')
   t.same(await closed, { code: 4001, reason: 'done' }, 'the upstream answers with the same code')
   await until('logged', async () => sessionLines(under).length === 1)
+  await until('the upstream is told', async () => under.live.closes.length === 1)
   t.same(under.live.closes, [4001])
   const [line] = sessionLines(under)
   t.match(line, {
@@ -201,15 +204,24 @@ t.test('pings and pongs pass', async (t) => {
 
 t.test('a token that expires closes the session with 1008, both sides', async (t) => {
   const under = await start(t)
-  under.issuer.store('short', { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
-  const client = await open(under, '/live/scoped', 'short')
-  client.socket.send('still good')
-  await until('echo', async () => client.messages.length === 1)
+  let tried = 0
+  // On a busy machine a token may be over before its session has begun, or before its echo came: the next one, then.
+  const client = await until('a session that was used before its token was over', async () => {
+    const token = `short-${++tried}`
+    under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
+    const one = await open(under, '/live/scoped', token).catch(() => undefined)
+    if (one === undefined) return undefined
+    const echoed = new Promise((resolve) => one.socket.addEventListener('message', resolve))
+    one.socket.send('still good')
+    await Promise.race([echoed, one.closed])
+    return one.messages.length === 1 ? one : undefined
+  })
   t.same(await client.closed, { code: 1008, reason: 'token expired' })
-  await until('upstream told', async () => under.live.closes.length === 1)
-  t.same(under.live.closes, [1008])
-  await until('logged', async () => sessionLines(under).length === 1)
-  t.equal(sessionLines(under)[0]?.['websocket.close_code'], 1008)
+  const sessions = under.live.handshakes.length
+  await until('upstream told', async () => under.live.closes.length === sessions)
+  t.equal(under.live.closes.at(-1), 1008)
+  await until('logged', async () => sessionLines(under).length === sessions)
+  t.equal(sessionLines(under).at(-1)?.['websocket.close_code'], 1008)
 })
 
 t.test('a revocation closes the sessions of its grant with 1008, and no others', async (t) => {
@@ -235,7 +247,7 @@ t.test('a revocation that was missed is noticed when the channel is back', async
 })
 
 t.test('a session ends when its issuer stays away, and does not end at the first hiccup', async (t) => {
-  const under = await start(t, {}, { pushes: false, maxTtlMs: 800, ttlWithoutPushMs: 100 })
+  const under = await start(t, {}, { pushes: false, maxTtlMs: 2_500, ttlWithoutPushMs: 100 })
   const { issuer } = under
   const failures = async (count: number) => {
     let failed = 0
@@ -277,9 +289,15 @@ t.test('a revocation that was missed while nobody could be asked is noticed when
   issuer.dropSubscribers()
   const lines = (event: string) => under.log().filter((line) => line['event'] === event).length
   await until('given up', async () => failed > 0 && lines('introspection_suspended') > 0)
-  await until('revocations arrive again', async () => lines('revocations_connected') === 2, 10_000)
-  // What was asked at that moment has been asked in vain by now.
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  await until('revocations arrive again', async () => lines('revocations_connected') === 2)
+  const inVain = async () =>
+    sumSamples(
+      await (await fetch(`${under.gateway.managementUrl}/metrics`)).text(),
+      'scopegate_introspections_total',
+    )
+  const before = await inVain()
+  await until('it was asked about again, in vain', async () => (await inVain()) > before)
+  t.equal(one.socket.readyState, WebSocket.OPEN)
   issuer.answerWith(undefined)
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
 })
@@ -330,7 +348,7 @@ t.test('an upstream that does not agree is answered for, and one that lies is a 
   )
   t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 502 /)
   under.live.onHandshake(() => undefined)
-  t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 504 /)
+  t.match(await under.raw(handshake('/live/impatient')), /^HTTP\/1.1 504 /)
 })
 
 t.test('frames that break the rules are not passed on', async (t) => {
@@ -439,7 +457,7 @@ t.test('an end without a drain closes every session with 1001', async (t) => {
   for (const { closed } of clients) t.same(await closed, { code: 1001, reason: 'going away' })
   await until('upstream told', async () => under.live.closes.length === clients.length)
   t.ok(under.live.closes.every((code) => code === 1001))
-  t.equal(sessionLines(under).length, clients.length)
+  await until('each is logged', async () => sessionLines(under).length === clients.length)
 })
 
 /** Agrees to a handshake by hand, says something, and is gone. */

@@ -1,6 +1,5 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { IssuerConfig, JwtConfig } from '../../gateway/identity/issuer-config.ts'
 import { ALGORITHMS } from '../../gateway/identity/jwt/algorithms.ts'
@@ -282,7 +281,8 @@ t.test('what a token says, and which issuer it names, is in no log and no metric
     issuer.sign(good({ iss: 'https://issuer-in-no-log.test' })),
   ]
   for (const token of tokens) await ask(under, token)
-  await wait(0)
+  const isAccess = ({ event }: Readonly<Record<string, unknown>>) => event === 'access'
+  await until('each is logged', async () => under.log().filter(isAccess).length === tokens.length)
   const metrics = await send(`${under.gateway.managementUrl}/metrics`)
   for (const text of [under.logText(), metrics.text]) {
     t.notMatch(text, /in-no-log/)

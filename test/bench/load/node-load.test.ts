@@ -12,11 +12,14 @@ async function loadOn(t: Test, answer: RequestListener, own: Partial<Target> = {
   t.teardown(cleanup.run)
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
+  t.teardown(() => server.closeAllConnections())
   const load = await startNodeLoad({ cores: undefined, cleanup })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/courses`
   const target = { url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}', ...own }
-  return load.run(target, SECONDS)
+  const result = await load.run(target, SECONDS)
+  // Whatever was sent has come by the time that the connections are gone.
+  await new Promise((resolve) => server.close(resolve))
+  return result
 }
 
 t.test('startNodeLoad() counts answers with another status', async (t) => {

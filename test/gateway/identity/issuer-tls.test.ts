@@ -50,7 +50,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   async keys(t, url, ca) {
     const fetcher = createDocumentFetcher({ ca })
     t.teardown(() => fetcher.close())
-    return fetcher.fetchDocument(`${url}/keys`, { limitBytes: 1_000, timeoutMs: 5_000 })
+    return fetcher.fetchDocument(`${url}/keys`, { limitBytes: 1_000, timeoutMs: 20_000 })
   },
   revocations(t, url, ca) {
     return new Promise((resolve, reject) => {

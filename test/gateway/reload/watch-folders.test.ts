@@ -1,8 +1,14 @@
 import { EventEmitter } from 'node:events'
-import type { FSWatcher } from 'node:fs'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  type FSWatcher,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  watch as systemsWatch,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type FolderWatchOptions, watchFolders } from '../../../gateway/reload/watch-folders.ts'
 import { createLogger } from '../../../runtime/logger.ts'
@@ -11,13 +17,23 @@ import { until } from '../../fixtures/until.ts'
 
 const NEVER_MS = 1_000_000
 
+/** A watch of a folder, and what came of it so far. */
 function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) {
-  let looks = 0
+  const counts = { looks: 0, watches: 0, heard: 0 }
+  let looksBefore = 0
   const lines: string[] = []
   const watch = watchFolders({
     dirs: [dir, dir],
     onChange: async () => {
-      looks += 1
+      counts.looks += 1
+    },
+    watch(folder, how, listener) {
+      counts.watches += 1
+      return systemsWatch(folder, how, (...told) => {
+        counts.heard += 1
+        looksBefore = counts.looks
+        listener(...told)
+      })
     },
     logger: createLogger({ level: 'info', service: 'test' }, { write: (line) => lines.push(line) }),
     quietMs: 20,
@@ -26,18 +42,21 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
     ...options,
   })
   t.teardown(() => watch.close())
+  const more = async (what: string, count: keyof typeof counts, act: () => void): Promise<void> => {
+    const before = counts[count]
+    act()
+    await until(what, async () => counts[count] > before)
+  }
   return {
     watch,
     lines,
-    /** Waits for a look after `act`. */
+    counts,
+    more,
+    /** Waits until the system has told of what `act` does, and a look has followed. */
     async noticed(what: string, act: () => void): Promise<void> {
-      await wait(100) // what came before has been looked at
-      const before = looks
-      act()
-      await until(what, async () => looks > before)
-    },
-    get looks() {
-      return looks
+      await until('it is watched', async () => counts.watches > 0)
+      await more(`${what}: heard`, 'heard', act)
+      await until(`${what}: looked at`, async () => counts.looks > looksBefore)
     },
   }
 }
@@ -63,12 +82,12 @@ t.test('files that are written, replaced, added and removed are noticed, and swa
 t.test('many changes in a row are one', async (t) => {
   const dir = t.testdir()
   const watched = start(t, dir, { quietMs: 200 })
-  await until('the first look', async () => watched.looks >= 2)
-  const before = watched.looks
+  await until('the first looks', async () => watched.counts.looks === 2)
   await watched.noticed('the changes', () => {
     for (let file = 0; file < 100; file++) writeFileSync(join(dir, `${file}`), 'x')
   })
-  t.equal(watched.looks, before + 1)
+  await watched.noticed('one more', () => writeFileSync(join(dir, 'more'), 'x'))
+  t.equal(watched.counts.looks, 4)
 })
 
 t.test(
@@ -78,17 +97,16 @@ t.test(
     const dir = join(parent, 'one')
     const watched = start(t, dir)
     await watched.noticed('deleted', () => rmSync(dir, { recursive: true }))
-    await watched.noticed('back', () => mkdirSync(dir))
+    await watched.more('back', 'watches', () => mkdirSync(dir))
     await watched.noticed('written in the new one', () => writeFileSync(join(dir, 'a'), '2'))
     t.same(watched.lines, [])
 
     const link = join(parent, 'link')
     symlinkSync('one', link)
     const linked = start(t, link, { lookEveryMs: 50 })
-    await until('the first look', async () => linked.looks > 1)
+    await until('it is watched', async () => linked.counts.watches === 1)
     symlinkSync('two', join(parent, 'link2'))
-    renameSync(join(parent, 'link2'), link)
-    await wait(150)
+    await linked.more('turned', 'watches', () => renameSync(join(parent, 'link2'), link))
     await linked.noticed('written where it leads now', () => writeFileSync(join(parent, 'two', 'a'), '3'))
   },
 )
@@ -101,7 +119,7 @@ t.test('where the system gives no watch, it is looked regularly, and the log say
       throw Object.assign(new Error('no space left for watches'), { code: 'ENOSPC' })
     },
   })
-  await until('looks', async () => fails.looks > 3)
+  await until('looks', async () => fails.counts.looks > 3)
   t.equal(fails.lines.length, 1)
   t.match(JSON.parse(fails.lines[0] ?? ''), {
     event: 'policy_watch_unavailable',
@@ -112,20 +130,21 @@ t.test('where the system gives no watch, it is looked regularly, and the log say
   const broken = new EventEmitter() as FSWatcher
   broken.close = () => undefined
   const breaks = start(t, dir, { lookEveryMs: 20, watch: () => broken })
-  await until('the first look', async () => breaks.looks > 0)
+  await until('the first look', async () => breaks.counts.looks > 0)
   broken.emit('error', Object.assign(new Error('it broke'), { code: 'EIO' }))
-  await breaks.noticed('another look', () => undefined)
+  await breaks.more('another look', 'looks', () => undefined)
   t.equal(breaks.lines.length, 1)
 })
 
 t.test('nothing is heard of a watch that was closed', async (t) => {
   const dir = t.testdir()
-  const watched = start(t, dir, { lookEveryMs: 20 })
-  await until('the first look', async () => watched.looks > 0)
-  watched.watch.close()
-  await wait(50)
-  const { looks } = watched
-  writeFileSync(join(dir, 'a'), '1')
-  await wait(150)
-  t.equal(watched.looks, looks)
+  const closed = start(t, dir, { lookEveryMs: 20 })
+  const open = start(t, dir)
+  await until('both are watched', async () => closed.counts.watches + open.counts.watches === 2)
+  closed.watch.close()
+  // Events of before have come by then, and a look that had begun is over.
+  await open.noticed('what came before', () => writeFileSync(join(dir, 'a'), '1'))
+  const { looks } = closed.counts
+  for (const text of ['2', '3', '4']) await open.noticed(text, () => writeFileSync(join(dir, 'a'), text))
+  t.equal(closed.counts.looks, looks)
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createConnector } from '../../../gateway/upstreams/connect.ts'
 import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool.ts'
 
-const CONNECTION = { timeoutMs: 2_000, lookup: undefined, ca: undefined }
+const CONNECTION = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
 
 /** Another thread, so that it can answer and reset while this one does nothing. */
 const EARLY_ANSWERER = `
@@ -75,7 +75,7 @@ async function sendInto(answer: string): Promise<Outcome> {
   // From here to the writes nothing is read: the answer waits in the system, with the reset behind it.
   Atomics.store(view, 0, 1)
   Atomics.notify(view, 0)
-  Atomics.wait(view, 1, 0, 10_000)
+  Atomics.wait(view, 1, 0, 60_000)
   body.write(Buffer.alloc(1_000))
   body.write(Buffer.alloc(1_000))
   await over

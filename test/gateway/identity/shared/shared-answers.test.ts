@@ -35,7 +35,12 @@ async function aGateway(
   const clock = { aheadMs: 0 }
   const results: SharedResult[] = []
   const logger = createLogger({ level: 'silent', service: 'gateway' })
-  const shared = await openSharedRedis({ url: redis.url, logger, tickMs: () => performance.now() })
+  const shared = await openSharedRedis({
+    url: redis.url,
+    logger,
+    tickMs: () => performance.now(),
+    commandTimeoutMs: 20_000, // a busy machine is no Redis that fails
+  })
   const introspector = createIntrospector(
     introspectionOptions({
       issuer: ISSUER,

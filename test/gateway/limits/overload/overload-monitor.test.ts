@@ -1,3 +1,4 @@
+import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import t from 'tap'
 import { collectGarbage } from '../../../../gateway/limits/overload/collect-garbage.ts'
 import { OverloadMonitor } from '../../../../gateway/limits/overload/overload-monitor.ts'
@@ -6,6 +7,7 @@ import {
   type PressureReading,
 } from '../../../../gateway/limits/overload/read-pressure.ts'
 import { createLogger } from '../../../../runtime/logger.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const CALM: PressureReading = { heap: 0.2, memory: 0, loop: 1, longestTurnMs: 5 }
 const LIMITS = {
@@ -85,11 +87,22 @@ t.test(
 t.test('createPressureReader() sees a blocked event loop, and what a full collection leaves', async (t) => {
   const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
   t.teardown(() => reader.close())
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  // What these have seen the reader has seen before: its own began earlier.
+  const turns = monitorEventLoopDelay({ resolution: 20 })
+  turns.enable()
+  t.teardown(() => turns.disable())
+  let collected = false
+  const collections = new PerformanceObserver((list) => {
+    const kinds = list.getEntries().map((entry) => Object(Object(entry)['detail'])['kind'])
+    if (kinds.includes(constants.NODE_PERFORMANCE_GC_MAJOR)) collected = true
+  })
+
+  await until('the first turns', async () => turns.count >= 2)
   reader.read()
-  const until = performance.now() + 300
-  while (performance.now() < until);
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  const before = turns.count
+  const endMs = performance.now() + 300
+  while (performance.now() < endMs);
+  await until('the late turn, and one more', async () => turns.count >= before + 2)
   const reading = reader.read()
   t.ok(reading.longestTurnMs >= 200, `${reading.longestTurnMs} ms`)
   t.ok(reading.heap > 0 && reading.heap < 1, `${reading.heap}`)
@@ -98,8 +111,10 @@ t.test('createPressureReader() sees a blocked event loop, and what a full collec
   const garbage = Array.from({ length: 200_000 }, (_, at) => ({ at }))
   t.equal(garbage.length, 200_000)
   garbage.length = 0
+  collections.observe({ entryTypes: ['gc'] })
+  t.teardown(() => collections.disconnect())
   collectGarbage()
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await until('the collection is told of', async () => collected)
   const lively = reader.read().heap
   const more = Array.from({ length: 200_000 }, (_, at) => ({ at }))
   t.equal(reader.read().heap <= lively, true, 'what came since may be garbage')

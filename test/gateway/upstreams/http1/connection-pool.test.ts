@@ -33,7 +33,7 @@ async function start(t: Test, serve: (socket: Socket, head: string) => void) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const connection = { timeoutMs: 2_000, lookup: undefined, ca: undefined }
+  const connection = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
   const pool = new ConnectionPool(`http://127.0.0.1:${port}`, {
     connect: createConnector({ ...connection, reading: 'shared' }),
     connectPlainly: createConnector({ ...connection, reading: 'stream' }),
@@ -180,7 +180,7 @@ t.test('a request does not go out on a connection that is only just free', async
   let second: Promise<Heard> | undefined
   await new Promise<void>((resolve) => {
     pool.dispatch(
-      { method: 'GET', path: '/', headers: [], body: undefined, idleTimeoutMs: 1_000, upgrade: false },
+      { method: 'GET', path: '/', headers: [], body: undefined, idleTimeoutMs: 60_000, upgrade: false },
       {
         onRequestStart: () => undefined,
         onResponseStart: () => undefined,
@@ -277,7 +277,7 @@ t.test('silence in the middle of an answer ends it', async (t) => {
   const { pool } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'),
   )
-  t.match(await ask(pool, { idleTimeoutMs: 50 }).over, { body: 'half', outcome: 'ERR_UPSTREAM_IDLE' })
+  t.match(await ask(pool, { idleTimeoutMs: 300 }).over, { body: 'half', outcome: 'ERR_UPSTREAM_IDLE' })
 })
 
 t.test('an abort ends the connection, and nothing more is heard', async (t) => {
