@@ -42,7 +42,7 @@ t.test('who ends the gateway at a terminal does not wait for streams', async (t)
 })
 
 t.test('fifty sessions end with their token, by code 1008; event streams go on', async (t) => {
-  const streams = await startStreams(t, 10_000, { exp: Math.floor(Date.now() / 1_000) + 4 })
+  const streams = await startStreams(t, 10_000, { lifeSeconds: 6 })
   await useAll(streams, 'before')
   for (const { closed } of streams.websockets) t.same(await closed, { code: 1008, reason: 'token expired' })
   await until('the upstream is told', async () => streams.live.closes.length === STREAMS)

@@ -10,8 +10,11 @@ import { send } from '../fixtures/send.ts'
 // `npm run soak:reload` asks for a thousand.
 const RELOADS = Number(process.env['RELOAD_HEAP'] ?? 50)
 const WARM_UP = 20
-/** A snapshot of this policy that nobody let go of would be some 100 KiB. Bytes for each reload. */
-const MOST_LEFT_BYTES = 10_000
+/**
+ * A snapshot of this policy that nobody let go of would be some 100 KiB; a megabyte of code that is made in between is some 20 KiB
+ * for each of fifty. Bytes for each reload, more or less: a heap that shrinks by more was not at rest when it was measured.
+ */
+const MOST_LEFT_BYTES = 50_000
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -46,13 +49,15 @@ t.test(`${RELOADS} reloads leave nothing behind`, async (t) => {
     }
     return process.memoryUsage().heapUsed
   }
-  for (let number = 0; number < WARM_UP; number++) await reload(number)
-  const before = await heapUsed()
+  for (let number = 0; number < WARM_UP / 2; number++) await reload(number)
+  // V8 drops megabytes of code for whoever counts objects, and makes it again: in what is left of the warm-up.
   const tables = countTables()
   t.ok(tables > 0, 'there is what is counted')
+  for (let number = WARM_UP / 2; number < WARM_UP; number++) await reload(number)
+  const before = await heapUsed()
   for (let number = WARM_UP; number < WARM_UP + RELOADS; number++) await reload(number)
   const left = ((await heapUsed()) - before) / RELOADS
   t.equal(countTables(), tables, 'route tables that anybody still holds')
-  t.ok(left < MOST_LEFT_BYTES, `${Math.round(left)} bytes are left of each`)
+  t.ok(Math.abs(left) < MOST_LEFT_BYTES, `${Math.round(left)} bytes are left of each`)
   t.comment(`${Math.round(left)} bytes are left of each reload`)
 })

@@ -34,8 +34,7 @@ t.test(
 
 t.test('a session is held against the policy it was opened under, and ends with its token', async (t) => {
   let folder = ''
-  const exp = Math.floor(Date.now() / 1_000) + 600
-  const { under, live } = await startStreams(t, 2_000, { exp }, (config) => {
+  const { under, live } = await startStreams(t, 2_000, { lifeSeconds: 600 }, (config) => {
     folder = config.policiesDir
     // Nobody pushes here: tokens of open sessions are looked at again and again.
     return { ...config, tokenCache: { ...config.tokenCache, ttlWithoutPushMs: 50, maxTtlMs: 50 } }
