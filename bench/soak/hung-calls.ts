@@ -13,30 +13,30 @@ export type HungCallsOptions = {
   readonly calls: number
   /** What the gateway gives an upstream. Milliseconds. */
   readonly timeoutMs: number
+  /** The healthy route is asked for so long at a time; less than the timeout. Milliseconds. */
+  readonly probedMs: number
 }
 
 const LATE_BAR_MS = 250
 const RISE_BAR = 1.1
-/** The healthy route is asked for so long at a time; less than the timeout. */
-const PROBED_MS = 3_000
-const LIMIT_MS = 5_000
+const LIMIT_MS = 30_000
 const LOOK_EVERY_MS = 25
 
 /** Calls that no upstream ever answers, beside a route that is well; that route alone, before and after, for comparison. */
 export async function measureHungCalls(options: HungCallsOptions): Promise<readonly Measurement[]> {
-  const { gateway, upstream, calls, timeoutMs } = options
-  const before = await probeFor(gateway)
+  const { gateway, upstream, calls, timeoutMs, probedMs } = options
+  const before = await probeFor(gateway, probedMs)
   // The connections are there already: what is timed is the gateway's deadline and not how fast connections are made.
   const agent = new Agent({ keepAlive: true })
   const many = (path: string) => Array.from({ length: calls }, () => ask(`${gateway.url}${path}`, agent))
   await Promise.all(many('/pub/healthy'))
   const asked = many('/pub/hang')
   await until(() => upstream.taken === calls)
-  const beside = await probeFor(gateway)
+  const beside = await probeFor(gateway, probedMs)
   const answers = await Promise.all(asked)
   agent.destroy()
   await until(() => upstream.held === 0)
-  const after = await probeFor(gateway)
+  const after = await probeFor(gateway, probedMs)
   const alone = {
     times: [...before.times, ...after.times],
     failures: [...before.failures, ...after.failures],
@@ -65,9 +65,9 @@ export async function measureHungCalls(options: HungCallsOptions): Promise<reado
   ]
 }
 
-async function probeFor(gateway: SoakGateway): Promise<ProbeResult> {
+async function probeFor(gateway: SoakGateway, forMs: number): Promise<ProbeResult> {
   const probe = startProbe(`${gateway.url}/pub/healthy`)
-  await wait(PROBED_MS)
+  await wait(forMs)
   return probe.stop()
 }
 

@@ -15,5 +15,11 @@ await runSoak(async ({ folder, cleanup }) => {
     upstream: upstream.url,
     upstreamSettings: { timeout: `${TIMEOUT_SECONDS}s` },
   })
-  return measureHungCalls({ gateway, upstream, calls: CALLS, timeoutMs: TIMEOUT_SECONDS * 1_000 })
+  return measureHungCalls({
+    gateway,
+    upstream,
+    calls: CALLS,
+    timeoutMs: TIMEOUT_SECONDS * 1_000,
+    probedMs: 3_000,
+  })
 })
