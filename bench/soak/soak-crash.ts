@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
+import { BenchError } from '../bench-error.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { childrenOf, whenServing } from './roll-workers.ts'
@@ -23,7 +24,7 @@ export type CrashSoakOptions = {
   readonly onKill?: (kill: Kill) => void
 }
 
-/** Kills one worker after the other with SIGKILL while clients send requests on kept-alive connections (Linux). */
+/** Kills the worker that has most to do with SIGKILL, again and again, while clients send requests on kept-alive connections (Linux). */
 export async function soakCrash(
   options: CrashSoakOptions,
 ): Promise<{ readonly counts: LoadCounts; readonly kills: readonly Kill[] }> {
@@ -32,14 +33,15 @@ export async function soakCrash(
   const { pid } = gateway.process
   const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
   options.cleanup.add(load.stop)
+  const held = (worker: number): number => countConnections(worker, Number(new URL(gateway.url).port))
   const kills: Kill[] = []
   await wait(pauseMs)
   while (kills.length < options.kills) {
-    const living = childrenOf(pid)
-    const victim = living[kills.length % living.length] as number
+    const [victim] = childrenOf(pid).toSorted((one, other) => held(other) - held(one))
+    if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'there is no worker to kill')
     const failedBefore = sum(load.counts.failed)
     process.kill(victim, 'SIGSTOP') // so that what it has in flight is what is counted
-    const connections = countConnections(victim, Number(new URL(gateway.url).port))
+    const connections = held(victim)
     process.kill(victim, 'SIGKILL')
     const killedMs = performance.now()
     await whenServing(gateway, { without: [victim], workers })
