@@ -234,7 +234,7 @@ t.test('without keys: not ready, 503 with Retry-After, and a recovery without a 
   const token = issuer.sign(good())
   const answer = await ask(under, token)
   t.equal(answer.status, 503)
-  t.equal(answer.headers.get('retry-after'), '2')
+  t.match(answer.headers.get('retry-after'), /^[1-9]\d?$/, 'the seconds until the next try')
   t.equal(answer.headers.get('www-authenticate'), null)
   t.equal(under.upstream.requests.length, 0)
   t.equal((await send(`${under.gateway.managementUrl}/readyz`)).status, 503)
