@@ -1,3 +1,4 @@
+import type { Revocation } from '../oauth/revocation.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { openRevocationChannels, type RevocationChannels } from './identity/revocation-channels.ts'
@@ -5,18 +6,29 @@ import type { TokenVerdicts } from './identity/token-verdicts.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
 
+/** What is known of tokens, and what was opened with them. */
+type Known = {
+  readonly verdicts: TokenVerdicts
+  readonly sessions: WebsocketSessions
+  readonly metrics: Metrics
+}
+
+/** Makes what lets go of everything that revocations are about: verdicts and open sessions. */
+export function revoker({ verdicts, sessions, metrics }: Known) {
+  return (revocations: readonly Revocation[], issuer?: string): void => {
+    metrics.revocations(revocations.length)
+    for (const revocation of revocations) verdicts.revoke(revocation, issuer)
+    sessions.revoke(verdicts.isRevoked)
+  }
+}
+
 /**
  * Listens for revocations of every issuer, and lets go of what they are about: verdicts and open sessions.
  * @throws {BootError} when Redis refuses the credentials.
  */
 export function openRevocations(
   config: Pick<GatewayConfig, 'issuers' | 'redis'>,
-  parts: {
-    readonly verdicts: TokenVerdicts
-    readonly sessions: WebsocketSessions
-    readonly metrics: Metrics
-    readonly logger: Logger
-  },
+  parts: Known & { readonly logger: Logger },
 ): Promise<RevocationChannels> {
   const { verdicts, sessions, metrics, logger } = parts
   return openRevocationChannels({
@@ -28,11 +40,7 @@ export function openRevocations(
           : { ...introspection, url: revocations, ca },
     })),
     redis: config.redis,
-    onRevoked(revocations, issuer) {
-      metrics.revocations(revocations.length)
-      for (const revocation of revocations) verdicts.revoke(revocation, issuer)
-      sessions.revoke(verdicts.isRevoked)
-    },
+    onRevoked: revoker(parts),
     onMissed() {
       metrics.revocationsMissed()
       verdicts.clear()

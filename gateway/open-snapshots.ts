@@ -8,6 +8,7 @@ import { staticDocuments } from './documents/static-documents.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import { openAssertionKeys } from './identity/assertion-keys.ts'
 import { createAssertions } from './identity/assertions.ts'
+import type { ReceiveEvent } from './identity/events/event-receiver.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { CheckedPolicies } from './reload/check-sources.ts'
 import { metadataAliases } from './routes/authorization-server-routes.ts'
@@ -36,6 +37,7 @@ export function openSnapshots(
     readonly upstreams: ReadonlyMap<string, Upstream>
     readonly metrics: Metrics
     readonly version: string
+    readonly receiveEvent: ReceiveEvent | undefined
   },
 ): Snapshots {
   const { config, logger, resources, upstreams, metrics, version } = options
@@ -89,6 +91,7 @@ export function openSnapshots(
       implication: readImplication(catalogue),
       bodyLimitBytes: config.limits.bodyBytes,
       assertFor,
+      receiveEvent: options.receiveEvent,
       routeMeter: metrics.route,
     })
     return snapshot

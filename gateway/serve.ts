@@ -20,8 +20,9 @@ import { createAccessLog } from './observe/access-log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
+import { openEventReceiver } from './open-event-receiver.ts'
 import { issuerChecks, openIssuers, sharedLevel } from './open-issuers.ts'
-import { openRevocations, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
+import { openRevocations, revoker, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
 import { openSnapshots } from './open-snapshots.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
@@ -131,7 +132,13 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     pushed: (issuer) => channels?.hears(issuer) === true,
     nowMs: Date.now,
   })
-  const snapshots = openSnapshots({ ...options, resources, upstreams, metrics, version })
+  const receiveEvent = openEventReceiver(config, {
+    issuers,
+    revoke: revoker({ verdicts, sessions, metrics }),
+    shared: sharedRedis,
+    logger,
+  })
+  const snapshots = openSnapshots({ ...options, resources, upstreams, metrics, version, receiveEvent })
   const policies = openPolicyHolder(first, {
     check,
     compile: snapshots.of,

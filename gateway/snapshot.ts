@@ -4,6 +4,8 @@ import { API_CATALOG_PATH } from './documents/api-catalog.ts'
 import { ASSERTION_KEYS_PATH } from './documents/assertion-keys.ts'
 import type { OwnDocument } from './documents/own-document.ts'
 import type { Assert } from './identity/assertions.ts'
+import type { ReceiveEvent } from './identity/events/event-receiver.ts'
+import { MAX_JWT_LENGTH } from './identity/jwt/read-jwt-parts.ts'
 import { compileRateLimit } from './limits/rate-limit.ts'
 import { accessLogFields } from './observe/access-log.ts'
 import type { RouteMeter } from './observe/route-meter.ts'
@@ -23,6 +25,10 @@ import type { Upstream } from './upstreams/pool.ts'
 
 /** Some hundred microseconds' worth. */
 const STEP_ROUTES = 32
+/** Below a tree of Scopegate's own: no policy can lie there. */
+const SECURITY_EVENTS_PATH = '/.well-known/scopegate/security-events'
+/** Issuers come in bursts; each event may cost the check of a signature. */
+const EVENTS_PER_ADDRESS = { requests: 600, perMs: 60_000, by: 'ip' } as const
 const POLICY_HEADER = 'x-scopegate-policy'
 
 /** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
@@ -43,6 +49,8 @@ export type SnapshotOptions = {
     readonly authWalkthrough: OwnDocument
     readonly assertionKeys: OwnDocument
   }
+  /** Takes Security Event Tokens; undefined: no issuer may send any. */
+  readonly receiveEvent: ReceiveEvent | undefined
   readonly resources: Resources
   readonly resourceDocument: (resource: Resource) => OwnDocument
   readonly implication: ScopeImplication
@@ -59,7 +67,12 @@ export type SnapshotOptions = {
  */
 export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
   const api = yield* apiRoutes(options)
-  const routes = [...documentRoutes(options), ...authorizationServerRoutes(options), ...api]
+  const routes = [
+    ...documentRoutes(options),
+    ...authorizationServerRoutes(options),
+    ...eventRoutes(options),
+    ...api,
+  ]
   const table = yield* buildRouteTableInSteps(routes)
   return Object.freeze({
     routes: Object.freeze(routes),
@@ -112,6 +125,15 @@ function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
     idleTimeoutMs: upstream.idleTimeoutMs,
     bodyLimitBytes: options.bodyLimitBytes,
   }))
+}
+
+function eventRoutes(options: SnapshotOptions): readonly Route[] {
+  const { receiveEvent } = options
+  if (receiveEvent === undefined) return []
+  const name = 'scopegate/security-events'
+  const rateLimit = compileRateLimit(name, EVENTS_PER_ADDRESS)
+  const own = common(options, name, ['POST'], SECURITY_EVENTS_PATH)
+  return [{ kind: 'events', ...own, receive: receiveEvent, rateLimit, bodyLimitBytes: MAX_JWT_LENGTH }]
 }
 
 function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {

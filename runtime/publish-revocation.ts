@@ -23,11 +23,15 @@ local function publish(stream, mark, entry, seconds)
 end
 `
 
-/** KEYS: stream, mark. ARGV: entry, seconds, second of the revocation. What is marked already was published. */
+/**
+ * KEYS: stream, mark. ARGV: entry, seconds, second of the revocation. What is marked already was published. The mark is that
+ * second and not the present one: a later revocation of the same subject may be on its way.
+ */
 const RELAY = `${PUBLISH}
 local marked = redis.call('GET', KEYS[2])
 if marked and tonumber(marked) >= tonumber(ARGV[3]) then return 0 end
 publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
+redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[2])
 return 1
 `
 

@@ -9,6 +9,7 @@ import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnclearAddresses } from './find-unclear-addresses.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
 import { findUntrustedCertificates } from './find-untrusted-certificates.ts'
+import { findUnusableEvents } from './find-unusable-events.ts'
 import { findUnusableIssuers } from './find-unusable-issuers.ts'
 import { findUnusableResources } from './find-unusable-resources.ts'
 import type { GatewayFile } from './gateway-file.ts'
@@ -34,6 +35,7 @@ export function findContradictions(
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
   for (const find of [
     findUnusableIssuers,
+    findUnusableEvents,
     findUnusableResources,
     findIdleAliases,
     findAssertionTtl,

@@ -95,6 +95,22 @@ export const IssuerShape = Type.Object(
       ),
     ),
     revocations: Type.Optional(HttpAddress('stream that tells about revoked tokens')),
+    securityEvents: Type.Optional(
+      Type.Object(
+        {
+          audience: Type.Array(
+            Type.String({ description: 'a value of aud', minLength: 1, maxLength: 2048 }),
+            {
+              description: 'what it calls this gateway: values of aud',
+              minItems: 1,
+              maxItems: 50,
+              uniqueItems: true,
+            },
+          ),
+        },
+        { description: 'it may send Security Event Tokens (RFC 8935)' },
+      ),
+    ),
   },
   { description: 'who issues tokens' },
 )

@@ -23,7 +23,7 @@ const UPSTREAMS_SECTION = 'UPSTREAMS'
  * Reads config/gateway.yaml and the files it names: catalogue, presets, upstreams, client secret.
  * @returns the configuration, and warnings that stop nothing.
  * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
- * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C345 of resources, C350 and C351 of bound tokens.
+ * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C345 of resources, C346 of security events, C350 and C351 of bound tokens.
  */
 export function readGatewayConfig(options: {
   readonly configDir: string

@@ -8,7 +8,7 @@ export function toIssuerConfig(
   entry: IssuerEntry,
   read: { readonly clientSecret: string | undefined; readonly ca: string | undefined },
 ): IssuerConfig {
-  const { issuer, jwt, introspection, revocations } = entry
+  const { issuer, jwt, introspection, revocations, securityEvents } = entry
   return {
     issuer,
     ca: read.ca,
@@ -28,6 +28,7 @@ export function toIssuerConfig(
             signed: introspection.signed ?? false,
           },
     revocations,
+    securityEvents,
   }
 }
 

@@ -47,4 +47,6 @@ export type IssuerConfig = {
   readonly introspection: IntrospectionConfig | undefined
   /** Where revocations are pushed from; undefined: they are noticed when a cached verdict ends. */
   readonly revocations: string | undefined
+  /** It may send Security Event Tokens, with one of these values of `aud`; undefined: it may not. RFC 8935. */
+  readonly securityEvents?: { readonly audience: readonly string[] } | undefined
 }

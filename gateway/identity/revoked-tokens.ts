@@ -85,11 +85,19 @@ export function subjectName(issuer: string, subject: string): string {
 }
 
 function put(bans: LRUCache<string, Ban>, name: string, ban: Omit<Ban, 'next'>): void {
-  const others = chainOf(bans.peek(name)).filter(({ issuer }) => issuer !== ban.issuer)
+  const known = chainOf(bans.peek(name))
+  const before = known.find(({ issuer }) => issuer === ban.issuer)
+  const others = known.filter((one) => one !== before)
   const next = others
     .slice(0, MOST_OF_A_NAME - 1)
     .reduceRight<Ban | undefined>((rest, other) => ({ ...other, next: rest }), undefined)
-  bans.set(name, { ...ban, next })
+  // They may come in any order, and again: none takes back what another one says.
+  bans.set(name, {
+    issuer: ban.issuer,
+    untilSeconds: Math.max(ban.untilSeconds, before?.untilSeconds ?? 0),
+    atSeconds: Math.max(ban.atSeconds, before?.atSeconds ?? 0),
+    next,
+  })
 }
 
 function banBy(issuer: string, first: Ban | undefined): Ban | undefined {

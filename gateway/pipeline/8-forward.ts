@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import { forward } from '../upstreams/forward.ts'
 import type { ForwardRequest, ForwardResult } from '../upstreams/forward-request.ts'
+import { expectsContinue } from './expects-continue.ts'
 
 /**
  * Stage 8: the request goes to its upstream. Only now is a client that asked told to send its body
@@ -10,9 +10,4 @@ export function forwardRequest(request: ForwardRequest): ForwardResult {
   const { body, response } = request
   if (body !== undefined && expectsContinue(body)) response.writeContinue()
   return forward(request)
-}
-
-/** HTTP/1.0 knows no interim answers. */
-function expectsContinue({ httpVersion, headers }: IncomingMessage): boolean {
-  return httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue'
 }

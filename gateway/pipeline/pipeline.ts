@@ -8,7 +8,7 @@ import { ALLOWED, ALLOWED_ANONYMOUS } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
 import { isReported } from '../routes/is-reported.ts'
 import { rewritePath } from '../routes/rewrite-path.ts'
-import type { ApiRoute, AuthorizationServerRoute } from '../routes/route.ts'
+import type { ApiRoute, AuthorizationServerRoute, EventsRoute } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
 import type { EndableAnswer } from '../upstreams/forward-request.ts'
 import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
@@ -21,6 +21,7 @@ import { limit, limitRate } from './6-limit.ts'
 import { shapeRequest } from './7-shape-request.ts'
 import { forwardRequest } from './8-forward.ts'
 import { shapeResponse } from './9-shape-response.ts'
+import { answerEvent } from './answer-event.ts'
 import { createAnswerer } from './answer-request.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
 import { createCertificateOf } from './certificate-of.ts'
@@ -132,6 +133,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       case 'authorization_server':
         if (canonical.headers.authorizationCount > 1) return refuse(served, AMBIGUOUS_CREDENTIALS)
         return send(served, route, canonical)
+      case 'events':
+        return receiveEvent(served, route, canonical)
       case 'api':
         return runApi(served, route, canonical)
     }
@@ -226,14 +229,27 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (typeof path !== 'string') return refuse(served, path)
     if (route.rateLimit === undefined) return forwardTo(served, route, canonical, path)
 
-    const { rateLimit } = route
+    withinRate(served, route.rateLimit, () => forwardTo(served, route, canonical, path))
+  }
+
+  function receiveEvent(served: Served, route: EventsRoute, canonical: CanonicalRequest) {
+    const tooMuch = limit(canonical.headers, route)
+    if (tooMuch !== undefined) return refuse(served, tooMuch)
+    withinRate(served, route.rateLimit, () =>
+      later(served, answerEvent(served, route), (answer) =>
+        'refused' in answer ? refuse(served, answer) : respond(served, answer),
+      ),
+    )
+  }
+
+  function withinRate(served: Served, rateLimit: RateLimit, goOn: () => void): void {
     const verdict = limitRate(served, rateLimit, options.rateLimiter)
     if (!(verdict instanceof Promise)) {
-      if (isWithinRate(served, rateLimit, verdict)) forwardTo(served, route, canonical, path)
+      if (isWithinRate(served, rateLimit, verdict)) goOn()
       return
     }
     later(served, verdict, (answer) => {
-      if (isWithinRate(served, rateLimit, answer)) forwardTo(served, route, canonical, path)
+      if (isWithinRate(served, rateLimit, answer)) goOn()
     })
   }
 

@@ -1,5 +1,6 @@
 import type { OwnDocument } from '../documents/own-document.ts'
 import type { Assert } from '../identity/assertions.ts'
+import type { ReceiveEvent } from '../identity/events/event-receiver.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
 import type { RouteMeter } from '../observe/route-meter.ts'
 import type { Upstream } from '../upstreams/pool.ts'
@@ -49,8 +50,16 @@ export type AuthorizationServerRoute = Common & {
 /** A document that the gateway answers with itself. */
 export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: OwnDocument }
 
+/** Takes what issuers tell of their own accord: Security Event Tokens. RFC 8935. */
+export type EventsRoute = Common & {
+  readonly kind: 'events'
+  readonly receive: ReceiveEvent
+  readonly rateLimit: RateLimit
+  readonly bodyLimitBytes: number
+}
+
 /** Everything that a path can lead to. One table holds all of it, so that no path is matched in two ways. */
-export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute
+export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | EventsRoute
 
 /** What one version of policies and configuration means, compiled once. Requests see exactly one. */
 export type Snapshot = {

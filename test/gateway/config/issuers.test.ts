@@ -13,6 +13,8 @@ const INTROSPECTION = {
 }
 
 /** Reads a configuration with these issuers. */
+const EVENTS = { securityEvents: { audience: ['https://api.test/events'] } }
+
 function read(t: Pick<Test, 'testdir'>, issuers: readonly object[], change: object = {}) {
   const dir = t.testdir({ secret: 'the secret\n' })
   for (const file of ['upstreams.yaml', 'scopes.yaml']) cpSync(join(SHIPPED, file), join(dir, file))
@@ -139,6 +141,17 @@ const REFUSED: readonly (readonly [what: string, issuers: readonly object[], mes
     [{ issuer: ISSUER, introspection: { ...INTROSPECTION, signed: true } }],
     /C329[\s\S]*add jwt/,
   ],
+  [
+    'events without keys',
+    [{ issuer: ISSUER, introspection: INTROSPECTION, ...EVENTS }],
+    /C346[\s\S]*add jwt/,
+  ],
+  [
+    'events about people whom tokens name otherwise',
+    [{ issuer: ISSUER, jwt: { claims: { subject: 'oid' } }, ...EVENTS }],
+    /C346[\s\S]*oid/,
+  ],
+  ['events for nobody', [{ issuer: ISSUER, jwt: {}, securityEvents: { audience: [] } }], /C106/],
   ['a key that does not exist', jwt({ algorithm: 'ES256' }), /algorithms/],
   [
     'a secret that is not there',
@@ -156,4 +169,12 @@ t.test('http is taken where it stays on this machine, and keys from a file under
   t.ok(read(t, [{ issuer: 'http://127.0.0.1:8180/realms/main', jwt: {} }]))
   t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys: { uri: 'http://127.0.0.1:8081/keys' } } }]))
   t.ok(read(t, [{ issuer: 'http://in-the-cluster:8080', jwt: { keys: { file: './keys.json' } } }]))
+})
+
+t.test('security events reach one process, or all that share a Redis', async (t) => {
+  const issuers = [{ issuer: ISSUER, jwt: {}, ...EVENTS }]
+  t.match(read(t, issuers).issuers, [EVENTS])
+  t.match(read(t, issuers, { workers: 2, redis: { url: 'redis://127.0.0.1' } }).issuers, [EVENTS])
+  for (const workers of [2, 'auto'])
+    t.throws(() => read(t, issuers, { workers }), { exitCode: 3, message: /C346[\s\S]*redis\.url/ })
 })
