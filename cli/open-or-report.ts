@@ -1,16 +1,26 @@
 import type { Diagnostic } from '../runtime/diagnostic.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
+import { problemToJson } from './check/render-json.ts'
 import type { Folders } from './find-folders.ts'
 import { type OpenedPolicySet, openPolicySet, type PolicySet } from './open-policy-set.ts'
+import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Opens the policies for a verb that needs them to be valid; what is wrong goes to standard error, as `check` writes it.
+ * Opens the policies for a verb that needs them to be valid; what is wrong goes to standard error, as `check` writes it, or with
+ * `--json` to standard output.
  * @returns undefined when there are errors: the verb ends with exit code 3.
  */
-export async function openOrReport(folders: Folders, terminal: Terminal): Promise<PolicySet | undefined> {
+export async function openOrReport(
+  folders: Folders,
+  given: Pick<Given, 'has'>,
+  terminal: Terminal,
+): Promise<PolicySet | undefined> {
   const opened: OpenedPolicySet = await openPolicySet({ ...folders, env: terminal.env })
   const errors: readonly Diagnostic[] = opened.problems.filter(({ severity }) => severity === 'error')
-  if (errors.length > 0) terminal.err.write(`${formatDiagnostics(errors, { colour: terminal.colour })}\n`)
+  if (errors.length > 0 && given.has('json'))
+    terminal.out.write(`${JSON.stringify({ problems: errors.map(problemToJson) }, undefined, 2)}\n`)
+  else if (errors.length > 0)
+    terminal.err.write(`${formatDiagnostics(errors, { colour: terminal.colour })}\n`)
   return opened.set
 }

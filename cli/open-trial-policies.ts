@@ -21,7 +21,7 @@ export async function openTrialPolicies(
 ): Promise<TrialPolicies | undefined> {
   const url = given.text('url')
   if (url === undefined) {
-    const set = await openOrReport(findFolders(given, terminal), terminal)
+    const set = await openOrReport(findFolders(given, terminal), given, terminal)
     return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
   }
   const other = ['config', 'policies'].find((name) => given.has(name))

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readPackageVersion } from '../runtime/package-version.ts'
 import { errorCode } from '../runtime/text-source.ts'
+import { problemToJson } from './check/render-json.ts'
 import { exportOpenapi } from './export-openapi.ts'
 import { findFolders } from './find-folders.ts'
 import { openPolicySet } from './open-policy-set.ts'
@@ -20,7 +21,9 @@ export async function runExport(given: Given, terminal: Terminal): Promise<numbe
   const { set, problems } = await openPolicySet({ ...findFolders(given, terminal), env })
   if (set === undefined) {
     const errors = problems.filter((one) => one.severity === 'error')
-    err.write(`${formatDiagnostics(errors, { colour })}\n\n`)
+    if (given.has('json'))
+      out.write(`${JSON.stringify({ problems: errors.map(problemToJson) }, undefined, 2)}\n`)
+    else err.write(`${formatDiagnostics(errors, { colour })}\n\n`)
     return EXIT_INVALID
   }
   const { document, leftOut } = exportOpenapi(set, {

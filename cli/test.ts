@@ -21,7 +21,7 @@ export async function test(given: Given, terminal: Terminal): Promise<number> {
   const found = findFolders(given, terminal)
   const folders = { ...found, policiesDir: paths.dir ?? found.policiesDir }
   noteShippedPolicies(folders, terminal)
-  const set = await openOrReport(folders, terminal)
+  const set = await openOrReport(folders, given, terminal)
   if (set === undefined) return EXIT_INVALID
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const chosen = set.policies.tests.filter((one) => isChosen(one, given.text('filter'), paths.files))
