@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { parseByteSize } from '../runtime/byte-size.ts'
 import { ConfigError } from '../runtime/config-error.ts'
@@ -10,6 +10,7 @@ import { ListenAddress } from '../runtime/listen-address.ts'
 import { ManagementAddress } from '../runtime/management-address.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import { Type } from '../runtime/type.ts'
 import {
   ByteSizeText,
   DurationText,
@@ -209,7 +210,7 @@ export const AuthorizationServerFile = Type.Object(
   { description: 'config/authorization-server.yaml' },
 )
 
-type File = Type.Static<typeof AuthorizationServerFile>
+type File = Static<typeof AuthorizationServerFile>
 
 /**
  * Reads the configuration and the scope catalogue it names.

@@ -1,5 +1,6 @@
-import { type Redis, ReplyError } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { type Revocation, readRevocation } from '../oauth/revocation.ts'
+import { isReplyError } from './is-reply-error.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from './revocation-keys.ts'
 
 /** An entry of the stream. `revocation` is undefined where it cannot be told what was revoked. */
@@ -44,7 +45,7 @@ export async function readRunId(redis: Redis): Promise<string | undefined> {
     return /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1]
   } catch (error) {
     // Not everybody may ask that: Redis says so. No answer at all is something else.
-    if (error instanceof ReplyError) return undefined
+    if (isReplyError(error)) return undefined
     throw error
   }
 }

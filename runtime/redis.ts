@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { BootError } from './boot-error.ts'
 import type { Logger } from './logger.ts'
 
@@ -24,7 +24,9 @@ export async function connectRedis(options: {
 }): Promise<Redis> {
   const where = describeRedisUrl(options.url)
   const mayBeAway = options.mayBeAway ?? false
-  const redis = new Redis(options.url, {
+  // Whoever has no Redis need not load its client.
+  const { Redis: Client } = await import('ioredis')
+  const redis = new Client(options.url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS,

@@ -1,6 +1,7 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { ListenAddress } from '../../runtime/listen-address.ts'
 import { ManagementAddress } from '../../runtime/management-address.ts'
+import { Type } from '../../runtime/type.ts'
 import {
   AddressBlock,
   ByteSizeText,
@@ -259,4 +260,4 @@ export const GatewayFile = Type.Object(
 )
 
 /** What config/gateway.yaml says, in its own words. */
-export type GatewayFile = Type.Static<typeof GatewayFile>
+export type GatewayFile = Static<typeof GatewayFile>

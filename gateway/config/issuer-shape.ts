@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../runtime/type.ts'
 import { DurationText, FilePath, HttpAddress, TimeoutText } from '../../runtime/value-shapes.ts'
 
 const ClaimName = (description: string) => Type.String({ description, minLength: 1, maxLength: 100 })
@@ -116,4 +117,4 @@ export const IssuerShape = Type.Object(
 )
 
 /** What config/gateway.yaml says about one issuer. */
-export type IssuerEntry = Type.Static<typeof IssuerShape>
+export type IssuerEntry = Static<typeof IssuerShape>

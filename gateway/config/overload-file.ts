@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../runtime/type.ts'
 import { DurationText } from '../../runtime/value-shapes.ts'
 
 /** `overload` in config/gateway.yaml. */
@@ -19,7 +20,7 @@ export const OverloadFile = Type.Object(
   { description: 'when the gateway has too much to do' },
 )
 
-export type OverloadFile = Type.Static<typeof OverloadFile>
+export type OverloadFile = Static<typeof OverloadFile>
 
 function percentages(description: string) {
   return Type.Object(

@@ -1,6 +1,6 @@
-import { ReplyError } from 'ioredis'
 import type { Revocation } from '../../oauth/revocation.ts'
 import { followRedisRevocations, type RedisFollower } from '../../runtime/follow-redis-revocations.ts'
+import { isReplyError } from '../../runtime/is-reply-error.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { relayRevocation } from '../../runtime/publish-revocation.ts'
 import { publisherKey } from '../../runtime/revocation-keys.ts'
@@ -109,7 +109,7 @@ export async function openRevocationChannels(
         redisHeardAtMs = tickMs()
         for (let relay = relays[0]; relay !== undefined; relay = relays[0]) {
           await relayRevocation(redis, relay, nowSeconds()).catch((error: unknown) => {
-            if (!(error instanceof ReplyError)) throw error // again when it is back
+            if (!isReplyError(error)) throw error // again when it is back
             logger.warn({ event: 'revocation_not_relayed', err: error }, 'redis takes no revocation')
           })
           relays.shift()

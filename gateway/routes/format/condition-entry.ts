@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../../runtime/type.ts'
 import { open } from './common-shapes.ts'
 
 const Value = Type.Unsafe<string | number | boolean>({
@@ -50,4 +51,4 @@ export const ConditionEntry = Type.Object(
 )
 
 /** One condition, as it is written. */
-export type ConditionEntry = Type.Static<typeof ConditionEntry>
+export type ConditionEntry = Static<typeof ConditionEntry>

@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../../runtime/type.ts'
 import { open } from './common-shapes.ts'
 
 /** Letters, digits and `-` alone: other signs are folded to `-` by some servers. */
@@ -57,4 +58,4 @@ export const HeaderRulesEntry = Type.Object(
 )
 
 /** What becomes of headers, as it is written. */
-export type HeaderRulesEntry = Type.Static<typeof HeaderRulesEntry>
+export type HeaderRulesEntry = Static<typeof HeaderRulesEntry>

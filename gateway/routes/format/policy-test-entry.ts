@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../../runtime/type.ts'
 import { open } from './common-shapes.ts'
 import { HeaderValues } from './header-shapes.ts'
 
@@ -75,4 +76,4 @@ export const PolicyTestEntry = Type.Object(
 )
 
 /** One test, as it is written. */
-export type PolicyTestEntry = Type.Static<typeof PolicyTestEntry>
+export type PolicyTestEntry = Static<typeof PolicyTestEntry>

@@ -1,0 +1,4 @@
+/** Whether Redis itself answered with an error: the connection is well. By the name of ioredis' class, which need not be loaded for that. */
+export function isReplyError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError'
+}
