@@ -19,7 +19,8 @@ const args = process.argv.slice(2)
 const major = Number(process.versions.node.split('.')[0])
 
 if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
-  if (!SERVICES.has(args[0] ?? '')) keepCompiled()
+  // A service of the installed package is compiled JavaScript already, and its home is none to write to.
+  if (entry === source || !SERVICES.has(args[0] ?? '')) keepCompiled()
   const { main } = await import(pathToFileURL(entry).href)
   const code = await main(args)
   // A service that goes on serving gives no code; one that could not start has set its own.
@@ -29,8 +30,9 @@ if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
 }
 
 /**
- * Verbs are typed often and run for a moment, most of which goes into compiling them: Node.js keeps what it compiled in a
- * folder of this user's own. Without one, or with NODE_DISABLE_COMPILE_CACHE, nothing is kept.
+ * Verbs are typed often and run for a moment, most of which goes into compiling them, and in a checkout every module has to be
+ * stripped of its types first: Node.js keeps what came of it in a folder of this user's own when it ends, and processes that
+ * this one starts use it too. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, nothing is kept.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
@@ -38,6 +40,7 @@ function keepCompiled() {
     const folder = join(cacheRoot(), 'compiled')
     makeFolder(folder)
     nodeModule.enableCompileCache?.(folder)
+    process.env.NODE_COMPILE_CACHE = folder
   } catch {
     // A home that cannot be found, or written to, costs time, and nothing else.
   }

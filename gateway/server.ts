@@ -1,12 +1,8 @@
-import {
-  createServer as createNodeServer,
-  type ServerOptions as HttpOptions,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import type { ServerOptions as HttpOptions, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { http } from '../runtime/http.ts'
+import { WITHOUT_SCHEMAS } from '../runtime/without-schemas.ts'
 import { inTurn, lastWholeInTurn } from './in-turn.ts'
 import type { UnreadRequest } from './observe/unread-request.ts'
 import { plainAddress } from './pipeline/plain-address.ts'
@@ -58,6 +54,7 @@ const ended = new WeakSet<Socket>()
 export function createServer(options: ServerOptions): FastifyInstance {
   return Fastify({
     logger: false,
+    schemaController: WITHOUT_SCHEMAS,
     forceCloseConnections: false, // runtime/gentle-close.ts ends them
     serverFactory: () => createHttpServer(options),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
@@ -66,7 +63,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 /** Called once for each address that is listened on. */
 function createHttpServer(options: ServerOptions): Server {
-  const http: HttpOptions = {
+  const settings: HttpOptions = {
     keepAliveTimeout: IDLE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     maxHeaderSize: options.headersLimitBytes,
@@ -78,7 +75,8 @@ function createHttpServer(options: ServerOptions): Server {
     // Whatever else is offered is not taken: such a request is one like any other.
     shouldUpgradeCallback: (request) => options.hasWebsockets() && asksForWebsocket(request),
   }
-  const server = options.tls === undefined ? createNodeServer(http) : createTlsServer(http, options.tls)
+  const server =
+    options.tls === undefined ? http.createServer(settings) : createTlsServer(settings, options.tls)
   server.maxConnections = options.connectionsLimit
   // A worker's share is its own: no other one is asked. Missing in the types of Node 24.
   Object.assign(server, { dropMaxConnection: true })

@@ -1,5 +1,6 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { http } from '../runtime/http.ts'
 
 /** A connection that may become a WebSocket. */
 export type Tunnel = {
@@ -21,7 +22,7 @@ export function takeUpgrade(
   socket: Duplex,
   head: Buffer,
 ): { readonly response: ServerResponse; readonly tunnel: Tunnel } {
-  const response = new ServerResponse(request)
+  const response = new http.ServerResponse(request)
   response.shouldKeepAlive = false
   // Node's own types want a net.Socket; what comes here is one, or a TLS one.
   response.assignSocket(request.socket)

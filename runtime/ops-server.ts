@@ -4,6 +4,7 @@ import { explainListenError } from './listen-error.ts'
 import type { Logger } from './logger.ts'
 import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './management-endpoint.ts'
 import { createOwnHost } from './own-host.ts'
+import { WITHOUT_SCHEMAS } from './without-schemas.ts'
 
 /** One thing that readiness depends on. */
 export type ReadinessCheck = { readonly name: string; readonly ok: boolean; readonly detail?: string }
@@ -38,6 +39,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   const { endpoints = [] } = options
   const app = Fastify({
     logger: false,
+    schemaController: WITHOUT_SCHEMAS,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 10_000,
     connectionTimeout: 30_000,

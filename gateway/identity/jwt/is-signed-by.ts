@@ -1,4 +1,5 @@
-import { compactVerify, errors } from 'jose'
+import { JOSEError } from 'jose/errors'
+import { compactVerify } from 'jose/jws/compact/verify'
 import type { CompactJwt } from './compact-jwt.ts'
 import type { IssuerKey } from './issuer-key.ts'
 
@@ -8,7 +9,7 @@ export async function isSignedBy(jwt: CompactJwt, { key }: IssuerKey): Promise<b
     await compactVerify(jwt.token, key, { algorithms: [jwt.algorithm] })
     return true
   } catch (error) {
-    if (error instanceof errors.JOSEError) return false
+    if (error instanceof JOSEError) return false
     throw error
   }
 }
