@@ -14,9 +14,12 @@ export function placeFinder(text: string, file: string): (range: YamlRange | (()
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
   return (range) => {
     let found: Found | undefined
+    // Forgotten once it was asked: it holds on to the whole document.
+    let wanted: typeof range | undefined = range
     const look = (): Found => {
-      found ??= find(text, starts, typeof range === 'function' ? range() : range)
-      return found
+      if (wanted !== undefined) found = find(text, starts, typeof wanted === 'function' ? wanted() : wanted)
+      wanted = undefined
+      return found as Found
     }
     return {
       file,

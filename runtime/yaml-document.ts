@@ -1,5 +1,6 @@
-import { type Document, isMap, isScalar, isSeq, parseAllDocuments } from 'yaml'
+import { Composer, type Document, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml'
 import { type Diagnostic, diagnostic, type Place, wholeFile } from './diagnostic.ts'
+import { runAtOnce, type Steps } from './in-steps.ts'
 import { MAX_OF_A_KIND } from './limit-kinds.ts'
 import { placeFinder } from './place-finder.ts'
 import { type CodeLetter, readTextFile } from './read-text-file.ts'
@@ -27,6 +28,7 @@ type Naming = {
   readonly foreign?: boolean
 }
 
+const STEP_LEXEMES = 512 // some hundred microseconds' worth
 const MAX_STUMBLES = 4_000 // errors of the parser over all rounds; each costs time, and after so many the rest can wait
 const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
 
@@ -37,16 +39,23 @@ export function readYamlFile(file: string, naming: Naming, source?: TextSource):
 }
 
 /** Parses YAML 1.2 (core schema), one document to a file. What `findRefusedYaml` names is an error. */
-export function parseYaml(text: string, { shownAs, letter, foreign }: Naming): YamlDocument {
+export function parseYaml(text: string, naming: Naming): YamlDocument {
+  return runAtOnce(parseYamlInSteps(text, naming))
+}
+
+/** The same in steps of some lines each, and some for the whole of it. */
+export function* parseYamlInSteps(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
   const at = placeFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
   if (unreadable.length > 0) return unusable(shownAs, unreadable)
-  const [document, second] = parseDocuments(text)
+  const [document, second] = yield* parseDocuments(text)
   if (document === undefined || isEmpty(document)) {
     return unusable(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
   }
-  const diagnostics = [...findSyntaxErrors(document, text, letter, at)]
+  yield
+  const diagnostics = [...(yield* findSyntaxErrors(document, text, letter, at))]
   const told = new Set(diagnostics.map((one) => one.place.line))
+  yield
   for (const one of findRefusedYaml(document, text, { foreign })) {
     if (told.size >= MAX_OF_A_KIND) break
     const { line } = at(one.range)
@@ -57,6 +66,7 @@ export function parseYaml(text: string, { shownAs, letter, foreign }: Naming): Y
       diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
     )
   }
+  yield
   if (second !== undefined) {
     const marker = text.lastIndexOf('\n---', second.range[0])
     const start = marker === -1 ? second.range[0] : marker + 1
@@ -77,8 +87,10 @@ function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocumen
   return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
 }
 
-function parseDocuments(text: string): readonly Document.Parsed[] {
-  const documents = parseAllDocuments(text, {
+/** The library's own `parseAllDocuments`, piece by piece. */
+function* parseDocuments(text: string): Steps<readonly Document.Parsed[]> {
+  const parser = new Parser()
+  const composer = new Composer({
     prettyErrors: false,
     version: '1.2',
     schema: 'core',
@@ -86,7 +98,16 @@ function parseDocuments(text: string): readonly Document.Parsed[] {
     uniqueKeys: false,
     logLevel: 'silent',
   })
-  return Array.isArray(documents) ? documents : []
+  const documents: Document.Parsed[] = []
+  let read = 0
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) documents.push(...composer.next(token))
+    if (++read % STEP_LEXEMES === 0) yield
+  }
+  yield
+  for (const token of parser.end()) documents.push(...composer.next(token))
+  documents.push(...composer.end())
+  return documents
 }
 
 function isEmpty(document: Document.Parsed): boolean {
@@ -98,12 +119,12 @@ function isEmpty(document: Document.Parsed): boolean {
  * Names each slip once: after an error the parser stumbles on, so the first error is put aside and the text parsed again,
  * until nothing is left or the error cannot be put aside.
  */
-function findSyntaxErrors(
+function* findSyntaxErrors(
   document: Document.Parsed,
   text: string,
   letter: CodeLetter,
   at: (range: YamlRange) => Place,
-): readonly Diagnostic[] {
+): Steps<readonly Diagnostic[]> {
   const diagnostics: Diagnostic[] = []
   let rest = text
   let { errors } = document
@@ -123,7 +144,7 @@ function findSyntaxErrors(
     stumbles += errors.length
     if (repaired === rest || stumbles > MAX_STUMBLES) break
     rest = repaired
-    errors = parseDocuments(rest)[0]?.errors ?? []
+    errors = (yield* parseDocuments(rest))[0]?.errors ?? []
   }
   return diagnostics
 }

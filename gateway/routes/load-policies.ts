@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import { type Diagnostic, hasErrors, sortDiagnostics } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, hasErrors, type Place, sortDiagnostics } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import { runAtOnce, type Steps } from '../../runtime/in-steps.ts'
 import { limitKinds } from '../../runtime/limit-kinds.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
-import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
+import { parseYamlInSteps, type YamlDocument } from '../../runtime/yaml-document.ts'
 import { checkConditions } from './check-conditions.ts'
 import { checkHeaderChanges } from './check-header-changes.ts'
 import { checkHeaderMatches } from './check-header-matches.ts'
@@ -73,8 +73,10 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
   const texts = new Map(sources?.files.map(({ name, source }) => [name, source]))
   const diagnostics: Diagnostic[] = [...found.diagnostics]
   const hash = createHash('sha256')
-  const documents: YamlDocument[] = []
+  const named: Named[] = []
   const claims: Claim[] = []
+  const routes: PolicyRoute[] = []
+  const tests: PolicyTest[] = []
   for (const name of found.policies) {
     yield
     const file = join(dir, name)
@@ -85,36 +87,34 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
       continue
     }
     hash.update(`${name.length}:${name}${read.text.length}:`).update(read.text)
-    const document = parseYaml(read.text, { shownAs, letter: 'P' })
+    const document = yield* parseYamlInSteps(read.text, { shownAs, letter: 'P' })
     diagnostics.push(...document.diagnostics)
     if (document.value === undefined) continue
     yield
-    const read2 = checkDocument(document, options)
-    diagnostics.push(...read2.diagnostics)
-    claims.push(...read2.claims)
-    documents.push(document)
-  }
-  yield
-  diagnostics.push(
-    ...findSameNames('P303', 'policy', documents.flatMap(policyName)),
-    ...limitKinds(findConflicts(claims)),
-  )
-  const own = documents.flatMap(policyName)
-  const testFiles =
-    options.withTestFiles === true
-      ? loadPolicyTests(dir, { files: found.tests, policies: own.map(({ name }) => name) })
-      : undefined
-  if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
-  const broken = hasErrors(diagnostics)
-  const routes: PolicyRoute[] = []
-  const tests: PolicyTest[] = []
-  for (const document of broken ? [] : documents) {
+    const checked = yield* checkDocumentInSteps(document, options)
+    diagnostics.push(...checked.diagnostics)
+    claims.push(...checked.claims)
+    const own = policyName(document)
+    named.push(...own)
+    for (const { place } of [...own, ...checked.claims]) settlePlace(place)
+    if (hasErrors(document.diagnostics) || hasErrors(checked.diagnostics)) continue
     yield
     routes.push(...toPolicyRoutes(document.value as PolicyFile, document, presets))
     tests.push(...testsOf(document))
   }
+  yield
+  diagnostics.push(...findSameNames('P303', 'policy', named))
+  yield
+  diagnostics.push(...limitKinds(findConflicts(claims)))
+  const testFiles =
+    options.withTestFiles === true
+      ? loadPolicyTests(dir, { files: found.tests, policies: named.map(({ name }) => name) })
+      : undefined
+  if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
+  const broken = hasErrors(diagnostics)
+  yield
   return Object.freeze({
-    routes: Object.freeze(routes),
+    routes: Object.freeze(broken ? [] : routes),
     tests: Object.freeze(broken ? [] : [...tests, ...(testFiles?.tests ?? [])]),
     hash: hash.digest('hex'),
     diagnostics: sortDiagnostics(diagnostics),
@@ -125,29 +125,49 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
 export function checkDocument(
   document: YamlDocument,
   options: Omit<LoadPoliciesOptions, 'dir'>,
-): { claims: readonly Claim[]; diagnostics: readonly Diagnostic[] } {
+): CheckedDocument {
+  return runAtOnce(checkDocumentInSteps(document, options))
+}
+
+type CheckedDocument = { readonly claims: readonly Claim[]; readonly diagnostics: readonly Diagnostic[] }
+
+function* checkDocumentInSteps(
+  document: YamlDocument,
+  options: Omit<LoadPoliciesOptions, 'dir'>,
+): Steps<CheckedDocument> {
   const { catalogue, upstreams, presets = NO_PRESETS } = options
-  const shape = checkPolicyFile(document.value, document.placeOf)
-  const references = checkReferences(document, { catalogue, upstreams, presets })
   const { claims, diagnostics } = readClaims(document)
-  const names = findSameNames('P304', 'route', routeNames(document))
+  const checks: readonly (() => readonly Diagnostic[])[] = [
+    () => checkPolicyFile(document.value, document.placeOf),
+    () => checkReferences(document, { catalogue, upstreams, presets }),
+    () => diagnostics,
+    () => checkHeaderMatches(document),
+    () => checkHeaderChanges(document),
+    () => checkConditions(document),
+    () => findContradictions(document, presets),
+    () => findLiteralPatterns(document),
+    () => checkRewrites(document),
+    () => checkInternalPaths(document, options.authorizationServers ?? NONE),
+    () => findSameNames('P304', 'route', routeNames(document)),
+    () => checkWebsockets(document),
+  ]
+  const found: Diagnostic[] = []
+  for (const check of checks) {
+    yield
+    for (const one of check()) found.push(one)
+  }
   // Where the syntax already complained, nobody knows what was meant.
   const told = new Set(document.diagnostics.map((one) => one.place.line))
-  const rest = limitKinds([
-    ...shape,
-    ...references,
-    ...diagnostics,
-    ...checkHeaderMatches(document),
-    ...checkHeaderChanges(document),
-    ...checkConditions(document),
-    ...findContradictions(document, presets),
-    ...findLiteralPatterns(document),
-    ...checkRewrites(document),
-    ...checkInternalPaths(document, options.authorizationServers ?? NONE),
-    ...names,
-    ...checkWebsockets(document),
-  ])
+  const rest = limitKinds(found)
   return { claims, diagnostics: rest.filter((one) => !told.has(one.place.line)) }
+}
+
+/**
+ * Works a place out, which frees the document that it is in: otherwise those of all files would stay until the last one is read, and
+ * collecting the garbage meanwhile would copy them.
+ */
+function settlePlace(place: Place): void {
+  void place.line
 }
 
 function testsOf(document: YamlDocument): readonly PolicyTest[] {

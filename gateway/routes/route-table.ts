@@ -76,22 +76,25 @@ export function* buildRouteTableInSteps<T extends Routable>(routes: readonly T[]
       router.on(method as HTTPMethod, routerPath(base), () => undefined, place)
     }
   }
+  // Where nobody lists it, it is GET everywhere, and needs no places of its own.
+  const isHeadGet = methods.has('GET') && !methods.has('HEAD')
+  if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
+  const find = (method: string, key: string) =>
+    router.find((isHeadGet && method === 'HEAD' ? 'GET' : method) as HTTPMethod, key)
   return Object.freeze({
     match(method: string, path: string, request: HeaderSource = NO_HEADERS): Match<T> {
       if (!path.startsWith('/')) return NOT_FOUND
       const key = protect(path)
       if (methods.has(method)) {
-        const found = router.find(method as HTTPMethod, key)
+        const found = find(method, key)
         if (found !== null) {
           const { only, choice } = found.store as Place<T>
           const entry = choice === undefined ? only : chooseByHeaders(choice, request)
           return entry === undefined ? NOT_FOUND : toMatch(entry, found.params)
         }
       }
-      const allow = known.filter(
-        (other) => other !== method && router.find(other as HTTPMethod, key) !== null,
-      )
+      const allow = known.filter((other) => other !== method && find(other, key) !== null)
       return allow.length === 0 ? NOT_FOUND : { kind: 'method_not_allowed', allow }
     },
   })
@@ -103,7 +106,7 @@ type Group<T> = {
   readonly candidates: Candidate<Entry<T>>[]
 }
 
-/** The routes of each method and shape. */
+/** The routes of each method and shape; of HEAD only where a route lists it. */
 function* groupRoutes<T extends Routable>(routes: readonly T[]): Steps<ReadonlyMap<string, Group<T>>> {
   yield
   const parsed = routes.map((route) => ({ route, template: readTemplate(route.path) }))
@@ -115,7 +118,8 @@ function* groupRoutes<T extends Routable>(routes: readonly T[]): Steps<ReadonlyM
     const names = template.segments.flatMap((one) => ('parameter' in one ? [one.parameter] : []))
     const candidate = { headers: route.matchHeaders ?? [], route: { route, names } }
     // RFC 9110 section 9.3.2: HEAD is GET without content.
-    const follows = route.methods.includes('GET') && !withOwnHead.has(shapeOf(template))
+    const follows =
+      withOwnHead.size > 0 && route.methods.includes('GET') && !withOwnHead.has(shapeOf(template))
     for (const method of follows ? [...route.methods, 'HEAD'] : route.methods) {
       const key = groupKey(method, template)
       const group = groups.get(key)
