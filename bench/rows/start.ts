@@ -9,7 +9,7 @@ import type { Bench, Row } from '../row.ts'
 import { startProcess } from '../start-process.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
-const MAIN = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url))
+const COMMAND = fileURLToPath(new URL('../../bin/scopegate.js', import.meta.url))
 const PATH = '/api/courses'
 const GIVE_UP_MS = 30_000
 /** Between two attempts: what the figure may be too high by. */
@@ -24,9 +24,12 @@ export const start: Row = {
     const secretFile = join(folder, 'gateway-client-secret')
     mkdirSync(folder, { recursive: true })
     writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
+    const own = { secretFile, upstream: upstream.url, cache: join(folder, 'cache') }
+    // What Node.js keeps of compiled modules is there from the second time on, as for people.
+    const firstMs = await startOnce(bench, own)
     const found: number[] = []
     for (let round = 1; round <= rounds; round++) {
-      const tookMs = await startOnce(bench, { secretFile, upstream: upstream.url })
+      const tookMs = await startOnce(bench, own)
       found.push(tookMs)
       say(`round ${round}/${rounds}  ${Math.round(tookMs)} ms`)
     }
@@ -38,7 +41,10 @@ export const start: Row = {
       },
       measured: [],
       ratios: [],
-      figures: [{ name: 'start to the first 200', unit: 'ms', found, goal: 500 }],
+      figures: [
+        { name: 'start to the first 200', unit: 'ms', found, goal: 500 },
+        { name: 'the first start of a checkout', unit: 'ms', found: [firstMs], goal: undefined },
+      ],
     }
   },
 }
@@ -46,17 +52,18 @@ export const start: Row = {
 /** @returns milliseconds. */
 async function startOnce(
   { cores, cleanup }: Bench,
-  own: { readonly secretFile: string; readonly upstream: string },
+  own: { readonly secretFile: string; readonly upstream: string; readonly cache: string },
 ): Promise<number> {
   const port = await tryPort(0)
   if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
   const startedMs = performance.now()
   const gateway = startProcess({
     name: 'gateway',
-    command: [process.execPath, MAIN],
+    command: [process.execPath, COMMAND, 'gateway'],
     cores: cores?.server,
     cleanup,
     env: {
+      XDG_CACHE_HOME: own.cache,
       PORT: String(port),
       SCOPEGATE_MANAGEMENT__PORT: '0',
       SCOPEGATE_DRAIN__DELAY: '0s',

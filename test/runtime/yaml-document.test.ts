@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { formatDiagnostics } from '../../runtime/format-diagnostics.ts'
-import { parseYaml } from '../../runtime/yaml-document.ts'
+import { parseYaml, parseYamlInSteps } from '../../runtime/yaml-document.ts'
 
 const parse = (text: string) => parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
 
@@ -122,3 +122,20 @@ t.test(
     t.strictSame(at(['a', 9, 'x']), [2, 3, 1])
   },
 )
+
+for (const [what, end] of [
+  ['good', ''],
+  ['broken', 'routes: [\n'],
+] as const)
+  t.test(`parseYamlInSteps() pauses again and again within a long text, ${what}`, async (t) => {
+    const routes = '  - { name: route, path: "/a/{b}", methods: [GET, POST] }\n'.repeat(1_000)
+    const text = `routes:\n${routes}${end}`
+    const steps = parseYamlInSteps(text, { shownAs: 'a.yaml', letter: 'P' })
+    let pauses = 0
+    let step = steps.next()
+    for (; step.done !== true; step = steps.next()) pauses += 1
+    t.ok(pauses > 50, `${pauses} pauses`)
+    const whole = parse(text)
+    t.equal(JSON.stringify(step.value.value), JSON.stringify(whole.value))
+    t.same(formatDiagnostics(step.value.diagnostics), formatDiagnostics(whole.diagnostics))
+  })

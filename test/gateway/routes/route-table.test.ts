@@ -122,6 +122,17 @@ t.test(
   },
 )
 
+t.test('match() lets HEAD follow GET where no route lists it', async (t) => {
+  const table = tableOf('GET /a/{x}', 'POST /a/{x}', 'PUT /b', 'POST /c', 'GET /c/**')
+  t.equal(say(table.match('HEAD', '/a/1')), 'GET /a/{x} x=1')
+  t.equal(say(table.match('HEAD', '/b')), '405 PUT')
+  t.equal(say(table.match('HEAD', '/c/d/e')), 'GET /c/** **=d/e')
+  t.equal(say(table.match('DELETE', '/a/1')), '405 GET,HEAD,POST')
+  const withoutGet = tableOf('POST /a')
+  t.equal(say(withoutGet.match('HEAD', '/a')), '405 POST')
+  t.equal(say(withoutGet.match('PUT', '/a')), '405 POST')
+})
+
 t.test('match() lets HEAD follow GET unless a route of the same shape lists HEAD', async (t) => {
   const table = tableOf('GET /a/{x}', 'HEAD /a/{y}', 'GET /b/**', 'HEAD /b', 'GET /c', 'HEAD /c/**')
   t.equal(say(table.match('HEAD', '/a/1')), 'HEAD /a/{y} y=1')
