@@ -42,7 +42,7 @@ const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): strin
     { typ: 'secevent+jwt', ...header },
   )
 
-/** A and B may send events, C may not; tokens of all three are good. */
+/** A and B may send events, C may not; tokens of all three are good. B is asked for an unknown key once. */
 async function start(t: Test, redis?: string) {
   const issuers = await Promise.all([startJwtIssuer(), startJwtIssuer(), startJwtIssuer()])
   const [a, b, c] = issuers
@@ -55,7 +55,7 @@ async function start(t: Test, redis?: string) {
         ...config,
         issuers: [
           { ...aJwtIssuerConfig(a.issuer), securityEvents },
-          { ...aJwtIssuerConfig(b.issuer), securityEvents },
+          { ...aJwtIssuerConfig(b.issuer, { cooldownMs: 600_000 }), securityEvents },
           aJwtIssuerConfig(c.issuer),
         ],
         redis: redis === undefined ? undefined : { url: redis },
@@ -369,6 +369,14 @@ t.test('the address is nobody else’s, takes POST alone, and bounds what it rea
     'credentials are not looked at',
   )
   t.equal(upstream.requests.length, before)
+})
+
+t.test('an event by a new key is not refused because somebody asked for an unknown one before', async (t) => {
+  t.match(await post(anEvent(b, {}, { kid: 'nobodys' })), { status: 400, json: { err: 'invalid_key' } })
+  b.rotate()
+  const answer = await post(anEvent(b))
+  t.match(answer, { status: 503, text: '' })
+  t.ok(Number(answer.headers.get('retry-after')) >= 1)
 })
 
 t.test('while the keys cannot be had an event is neither taken nor refused', async (t) => {

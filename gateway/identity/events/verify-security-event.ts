@@ -1,5 +1,8 @@
+import type { CompactJwt } from '../jwt/compact-jwt.ts'
 import { isSignedBy } from '../jwt/is-signed-by.ts'
+import type { IssuerKey } from '../jwt/issuer-key.ts'
 import type { IssuerKeys } from '../jwt/issuer-keys.ts'
+import { IssuerKeysError } from '../jwt/issuer-keys-error.ts'
 import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
 
 /** An issuer that may tell of events, and how its tokens are checked. */
@@ -8,7 +11,7 @@ export type EventIssuer = {
   /** Values of `aud` that mean this gateway. */
   readonly audience: readonly string[]
   readonly algorithms: ReadonlySet<string>
-  readonly keys: Pick<IssuerKeys, 'lookUp'>
+  readonly keys: Pick<IssuerKeys, 'lookUp' | 'confirmedAtMs'>
   readonly clockToleranceSeconds: number
 }
 
@@ -41,7 +44,7 @@ const LONGEST_ID = 256
  * Verifies a Security Event Token as strictly as an access token: form, type, issuer, algorithm, key, signature, audience,
  * times. It has a `typ` of its own: no access token passes for an event, and no event for an access token.
  * Source: RFC 8417 sections 2.2, 2.3 and 4, RFC 8935 section 2. Cost: one signature check, for a known issuer alone.
- * @throws {UnverifiableError} by the promise, when the issuer's keys are not to be had.
+ * @throws {UnverifiableError} by the promise, when the issuer's keys are not to be had, or it was not asked for newer ones.
  */
 export async function verifySecurityEvent(
   text: string,
@@ -54,7 +57,7 @@ export async function verifySecurityEvent(
   const issuer = issuers.get(jwt.issuer ?? '')
   if (issuer === undefined) return fault('invalid_issuer', 'No events are taken from this issuer.')
   if (!issuer.algorithms.has(jwt.algorithm)) return fault('invalid_key', 'Its alg is not taken.')
-  const key = await issuer.keys.lookUp(jwt.keyId, jwt.algorithm)
+  const key = await findKey(jwt, issuer)
   if (key === undefined) return fault('invalid_key', 'The issuer publishes no such key.')
   if (!(await isSignedBy(jwt, key)))
     return fault('authentication_failed', "The signature is not the issuer's.")
@@ -76,6 +79,26 @@ export async function verifySecurityEvent(
   const events = readEvents(claims.get('events'))
   if (events === undefined) return fault('invalid_request', 'Its events are not those of RFC 8417.')
   return { issuer: issuer.issuer, id, issuedAtSeconds: issuedAt, claims, events }
+}
+
+/**
+ * An event that is refused is not sent again, so the issuer itself must have said that it has no such key: between two fetches
+ * for unknown keys, which anybody can cause, an access token is refused, but this has to come again.
+ */
+async function findKey(
+  { keyId, algorithm }: CompactJwt,
+  { issuer, keys }: EventIssuer,
+): Promise<IssuerKey | undefined> {
+  const { confirmedAtMs } = keys
+  const looked = keys.lookUp(keyId, algorithm)
+  if (!(looked instanceof Promise)) return looked
+  const key = await looked
+  if (key === undefined && keys.confirmedAtMs === confirmedAtMs)
+    throw new IssuerKeysError(
+      'ERR_ISSUER_KEYS_UNCONFIRMED',
+      `${issuer} was asked for unknown keys a moment ago and is not asked again yet.`,
+    )
+  return key
 }
 
 function fault(err: EventFault['err'], description: string): EventFault {
