@@ -21,6 +21,8 @@ type Ban = {
   readonly next: Ban | undefined
 }
 
+type Bans = LRUCache<string, Ban>
+
 /** A revocation that does not say how long it matters is kept for a day: longer than access tokens should live. */
 const BAN_SECONDS = 86_400
 /** Some 30 MiB of each kind. */
@@ -40,21 +42,22 @@ export function createRevokedTokens(options: {
   readonly maxBans?: number
 }): RevokedTokens {
   let latestSeconds = 0
-  const bans = () =>
-    new LRUCache<string, Ban>({
+  const bans = (): Bans =>
+    new LRUCache({
       max: options.maxBans ?? MAX_BANS,
       dispose: (ban, _name, why) => {
         if (why === 'evict' && chainOf(ban).some(({ untilSeconds }) => untilSeconds > latestSeconds))
           options.onForgotten()
       },
     })
-  const grants = bans()
-  const tokens = bans()
-  const subjects = bans()
+  // Each is made when it is needed: room for so many takes 10 ms, for which nobody waits at the start.
+  let grants: Bans | undefined
+  let tokens: Bans | undefined
+  let subjects: Bans | undefined
 
   return {
     get size() {
-      return grants.size + tokens.size + subjects.size
+      return (grants?.size ?? 0) + (tokens?.size ?? 0) + (subjects?.size ?? 0)
     },
     add(revocation, channelIssuer, nowSeconds) {
       latestSeconds = nowSeconds
@@ -65,14 +68,23 @@ export function createRevokedTokens(options: {
       }
       if (ban.untilSeconds <= nowSeconds) return
       const { grant, token, subject } = revocation
-      if (grant !== undefined) put(grants, grant, ban)
-      if (token !== undefined) put(tokens, token, ban)
-      if (subject !== undefined) put(subjects, subject, ban)
+      if (grant !== undefined) {
+        grants ??= bans()
+        put(grants, grant, ban)
+      }
+      if (token !== undefined) {
+        tokens ??= bans()
+        put(tokens, token, ban)
+      }
+      if (subject !== undefined) {
+        subjects ??= bans()
+        put(subjects, subject, ban)
+      }
     },
     has({ issuer, grant, tokenId, subject, issuedAtSeconds }) {
-      if (grant !== undefined && banBy(issuer, grants.peek(grant)) !== undefined) return true
-      if (tokenId !== undefined && banBy(issuer, tokens.peek(tokenId)) !== undefined) return true
-      if (subjects.size === 0 || subject === undefined) return false
+      if (grant !== undefined && banBy(issuer, grants?.peek(grant)) !== undefined) return true
+      if (tokenId !== undefined && banBy(issuer, tokens?.peek(tokenId)) !== undefined) return true
+      if (subjects === undefined || subject === undefined) return false
       const ban = banBy(issuer, subjects.peek(subjectName(issuer, subject)))
       return ban !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= ban.atSeconds)
     },
@@ -84,7 +96,7 @@ export function subjectName(issuer: string, subject: string): string {
   return hash('sha256', `${issuer}\n${subject}`, 'base64url')
 }
 
-function put(bans: LRUCache<string, Ban>, name: string, ban: Omit<Ban, 'next'>): void {
+function put(bans: Bans, name: string, ban: Omit<Ban, 'next'>): void {
   const known = chainOf(bans.peek(name))
   const before = known.find(({ issuer }) => issuer === ban.issuer)
   const others = known.filter((one) => one !== before)

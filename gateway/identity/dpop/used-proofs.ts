@@ -15,9 +15,11 @@ const MAX_PROOFS = 200_000
 
 /** Remembers in this process. */
 export function createUsedProofs(maxProofs = MAX_PROOFS): UsedProofs & { use(...of: Use): boolean } {
-  const used = new LRUCache<string, number>({ max: maxProofs })
+  // Room for so many takes 20 ms to make: nobody waits for it at the start.
+  let used: LRUCache<string, number> | undefined
   return {
     use(id, expiresAtSeconds, nowSeconds) {
+      used ??= new LRUCache({ max: maxProofs })
       // Looking does not make it young: the oldest are forgotten first, whoever tries them.
       const until = used.peek(id)
       if (until !== undefined && until >= nowSeconds) return false
@@ -25,7 +27,7 @@ export function createUsedProofs(maxProofs = MAX_PROOFS): UsedProofs & { use(...
       return true
     },
     get size() {
-      return used.size
+      return used?.size ?? 0
     },
   }
 }
