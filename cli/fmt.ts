@@ -6,6 +6,7 @@ import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readTextFile } from '../runtime/read-text-file.ts'
+import { problemToJson } from './check/render-json.ts'
 import { findFolders, noteShippedPolicies } from './find-folders.ts'
 import { type Formatted, formatPolicy } from './fmt/format-policy.ts'
 import type { Given } from './read-arguments.ts'
@@ -31,7 +32,8 @@ export async function fmt(given: Given, terminal: Terminal): Promise<number> {
   if (given.words.includes('-')) return fmtInput(terminal)
   const isCheck = given.has('check')
   const outcomes = findFiles(given, terminal).map((file) => fmtFile(file, isCheck))
-  if (given.has('json')) terminal.out.write(`${JSON.stringify({ files: outcomes }, undefined, 2)}\n`)
+  if (given.has('json'))
+    terminal.out.write(`${JSON.stringify({ files: outcomes.map(outcomeToJson) }, undefined, 2)}\n`)
   else terminal.out.write(renderOutcomes(outcomes, terminal.colour))
   if (outcomes.some(({ state }) => state === 'broken')) return EXIT_INVALID
   return outcomes.some(({ state }) => state === 'would-change' || state === 'unwritable') ? EXIT_DIFFERS : 0
@@ -104,6 +106,10 @@ function replaceFile(file: string, text: string): void {
     rmSync(beside, { force: true })
     throw error
   }
+}
+
+function outcomeToJson(outcome: Outcome): object {
+  return { ...outcome, problems: outcome.problems.map(problemToJson) }
 }
 
 function renderOutcomes(outcomes: readonly Outcome[], colour: boolean): string {

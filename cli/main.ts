@@ -42,8 +42,8 @@ export async function main(
   try {
     return await verb.run(read.given, terminal)
   } catch (error) {
-    const { reportBootError } = await import('../runtime/report-boot-error.ts')
-    return reportBootError(error, err)
+    const { reportFailure } = await import('./report-failure.ts')
+    return reportFailure(error, read.given, terminal)
   }
 }
 

@@ -14,3 +14,26 @@ t.test('verbs with --json tell a program what is wrong with policies', async (t)
     t.match(JSON.parse(terminal.said.out), { problems: [{ code: 'P303', severity: 'error' }] })
   }
 })
+
+// It printed them in a form of its own, and of a configuration that is broken nothing at all.
+t.test('fmt --json tells what is wrong in the words of check', async (t) => {
+  const folder = t.testdir({
+    policies: { 'a.policy.yaml': 'name: a\nroutes: [\n' },
+    config: { 'gateway.yaml': 'nonsense: 1\n' },
+  })
+  const [policies, config] = [join(folder, 'policies'), join(folder, 'config')]
+  const run = async (...words: string[]) => {
+    const terminal = aTerminal()
+    t.equal(await main([...words, '--json'], terminal), 3, words.join(' '))
+    t.equal(terminal.said.err, '')
+    return JSON.parse(terminal.said.out)
+  }
+  const [file] = (await run('fmt', '--check', policies)).files
+  const { problems } = await run('check', '--policies', policies)
+  t.match(problems, [{ page: 'docs/errors/P014.md' }])
+  t.same(file.problems, problems)
+
+  const broken = await run('fmt', '--check', '--config', config)
+  t.match(broken.problems[0], { severity: 'error', page: /^docs\/errors\/C\d+\.md$/ })
+  t.same(Object.keys(broken), ['problems'])
+})
