@@ -2,10 +2,10 @@
 // The command as npm installs it. Scopegate runs on Node.js 24 or later; on an older one this file, plain JavaScript that any
 // Node 20 runs, finds or fetches the pinned runtime and hands over to it.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import nodeModule from 'node:module'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -32,13 +32,15 @@ if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
 /**
  * Verbs are typed often and run for a moment, most of which goes into compiling them, and in a checkout every module has to be
  * stripped of its types first: Node.js keeps what came of it in a folder of this user's own when it ends, and processes that
- * this one starts use it too. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, nothing is kept.
+ * this one starts use it too. What it holds is run, so nobody else may be able to write
+ * there. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, nothing is kept.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
   try {
     const folder = join(cacheRoot(), 'compiled')
     makeFolder(folder)
+    if (![cacheRoot(), folder].every(isOwn)) return
     nodeModule.enableCompileCache?.(folder)
     process.env.NODE_COMPILE_CACHE = folder
   } catch {
@@ -56,8 +58,9 @@ function isAboutItself(words) {
 function findRuntime() {
   const name = process.platform === 'win32' ? 'node.exe' : 'node'
   const inCheckout = join(ROOT, 'node_modules', runtimePackage(), 'bin', name)
+  if (existsSync(inCheckout)) return inCheckout
   const cached = join(cacheFolder(), 'node_modules', runtimePackage(), 'bin', name)
-  return [inCheckout, cached].find((file) => existsSync(file))
+  return existsSync(cached) && [cacheRoot(), cacheFolder()].every(isOwn) ? cached : undefined
 }
 
 function fetchRuntime() {
@@ -68,6 +71,11 @@ function fetchRuntime() {
       `\`scopegate ${verb}\` needs Node.js ${REQUIRED_MAJOR} or later; this is ${process.version}. Install it, or use the container image.`,
     )
   }
+  const notOwn = [cacheRoot(), cacheFolder()].find((folder) => existsSync(folder) && !isOwn(folder))
+  if (notOwn !== undefined)
+    fail(
+      `others may write to ${notOwn}, and what it holds is run. Set XDG_CACHE_HOME to a folder of your own.`,
+    )
   process.stderr.write(
     `scopegate: needs Node.js ${REQUIRED_MAJOR}, this is ${process.version}. Fetching ${wanted} with npm into ${cacheFolder()} (once) …\n`,
   )
@@ -117,11 +125,27 @@ function pinnedVersion() {
 }
 
 function cacheFolder() {
-  return join(cacheRoot(), `node-${pinnedVersion()}`)
+  try {
+    return join(cacheRoot(), `node-${pinnedVersion()}`)
+  } catch (error) {
+    return fail(error.message)
+  }
 }
 
+/** A relative path would be one of wherever the command is typed. Source: XDG Base Directory Specification. */
 function cacheRoot() {
-  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'scopegate')
+  const given = process.env.XDG_CACHE_HOME ?? ''
+  const base = isAbsolute(given) ? given : join(homedir(), '.cache')
+  if (!isAbsolute(base)) throw new Error('there is no home folder: set XDG_CACHE_HOME')
+  return join(base, 'scopegate')
+}
+
+/** Whether it is a folder, and no link to one, that nobody but this user, or root, can write to. */
+function isOwn(folder) {
+  const status = lstatSync(folder)
+  if (!status.isDirectory()) return false
+  if (process.getuid === undefined) return true
+  return [0, process.getuid()].includes(status.uid) && (status.mode & 0o022) === 0
 }
 
 /** One level after the other, as runtime/make-folder.ts: Node's own recursive mkdir never returns below such as `/proc`. */
