@@ -20,6 +20,8 @@ export type Revocation = {
 /** Longer than any message with three hashes. Characters. */
 const MESSAGE_LIMIT = 4_096
 const NAME = /^[\x21-\x7e]{1,256}$/
+/** As long as the configuration takes one. */
+const ISSUER = /^\S{1,2048}$/u
 
 /** Writes a revocation as JSON, for the stream of events and for Redis. */
 export function writeRevocation(revocation: Revocation): string {
@@ -39,10 +41,11 @@ export function readRevocation(text: string): Revocation | undefined {
   if (message === undefined) return undefined
   const member = (name: string): unknown => message.get(name)
   const names = [member('grant'), member('token'), member('subject')]
-  if (!names.every(isNameOrMissing) || names.every((name) => name === undefined)) return undefined
+  if (!names.every((name) => isMissingOr(NAME, name)) || names.every((name) => name === undefined))
+    return undefined
   const [grant, token, subject] = names as readonly (string | undefined)[]
   const issuer = member('iss')
-  if (!isNameOrMissing(issuer)) return undefined
+  if (!isMissingOr(ISSUER, issuer)) return undefined
   const [atSeconds, expiresAtSeconds] = [member('at'), member('exp')]
   if (!isSecondOrMissing(atSeconds) || !isSecondOrMissing(expiresAtSeconds)) return undefined
   return { issuer, grant, token, subject, atSeconds, expiresAtSeconds }
@@ -59,8 +62,8 @@ function parseObject(text: string): ReadonlyMap<string, unknown> | undefined {
   }
 }
 
-function isNameOrMissing(value: unknown): value is string | undefined {
-  return value === undefined || (typeof value === 'string' && NAME.test(value))
+function isMissingOr(pattern: RegExp, value: unknown): value is string | undefined {
+  return value === undefined || (typeof value === 'string' && pattern.test(value))
 }
 
 function isSecondOrMissing(value: unknown): value is number | undefined {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type Revocation, writeRevocation } from '../oauth/revocation.ts'
-import { REVOCATION_FIELD, REVOCATION_STREAM, revokedKey } from './revocation-keys.ts'
+import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './revocation-keys.ts'
 
 /** Beyond these the oldest entries go: who has not read them yet starts anew. */
 const MOST_ENTRIES = 100_000
@@ -24,19 +24,26 @@ end
 `
 
 /**
- * KEYS: stream, mark. ARGV: entry, seconds, second of the revocation. What is marked already was published. The mark is that
- * second and not the present one: a later revocation of the same subject may be on its way.
+ * KEYS: stream, mark, what the issuer took back of it. ARGV: entry, seconds, second of the revocation. What this issuer said
+ * before, or a later one of its own, was published: another one's mark of the same name says nothing of it. Marks are never
+ * made earlier, nor their lives shorter; they hold that second and not the present one, for a later revocation of the same
+ * subject may be on its way.
  */
 const RELAY = `${PUBLISH}
+local told = redis.call('GET', KEYS[3])
+if told and tonumber(told) >= tonumber(ARGV[3]) then return 0 end
 local marked = redis.call('GET', KEYS[2])
-if marked and tonumber(marked) >= tonumber(ARGV[3]) then return 0 end
+local at = ARGV[3]
+if marked and tonumber(marked) > tonumber(at) then at = marked end
+local seconds = math.max(redis.call('TTL', KEYS[2]), tonumber(ARGV[2]))
 publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
-redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[2])
+redis.call('SET', KEYS[2], at, 'EX', seconds)
+redis.call('SET', KEYS[3], ARGV[3], 'EX', seconds)
 return 1
 `
 
 /**
- * Writes a revocation that came on another way into Redis, unless somebody did so before.
+ * Writes a revocation that came on another way into Redis, unless somebody did so before, for the same issuer.
  * Cost: one round trip for each thing that it names.
  */
 export async function relayRevocation(
@@ -52,12 +59,12 @@ export async function relayRevocation(
   for (const [kind, name] of Object.entries({ grant, token, subject })) {
     if (name === undefined) continue
     const one = { ...revocation, atSeconds: at, grant: undefined, token: undefined, subject: undefined }
-    const mark = revokedKey(kind as 'grant', name)
     await redis.eval(
       RELAY,
-      2,
+      3,
       REVOCATION_STREAM,
-      mark,
+      revokedKey(kind as 'grant', name),
+      relayedKey(revocation.issuer, kind as 'grant', name),
       writeRevocation({ ...one, [kind]: name }),
       seconds,
       at,

@@ -18,3 +18,8 @@ export function publisherKey(issuer: string): string {
 export function revokedKey(kind: 'grant' | 'token' | 'subject', name: string): string {
   return `{scopegate}:revoked:${kind}:${name}`
 }
+
+/** Holds the second of the issuer's last revocation that a gateway wrote into the stream; for as long as the mark. */
+export function relayedKey(issuer: string, kind: 'grant' | 'token' | 'subject', name: string): string {
+  return `{scopegate}:relayed:${hash('sha256', issuer, 'base64url')}:${kind}:${name}`
+}
