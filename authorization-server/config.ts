@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Static } from 'typebox'
+import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { parseByteSize } from '../runtime/byte-size.ts'
 import { ConfigError } from '../runtime/config-error.ts'
@@ -10,7 +10,6 @@ import { ListenAddress } from '../runtime/listen-address.ts'
 import { ManagementAddress } from '../runtime/management-address.ts'
 import { readConfig } from '../runtime/read-config.ts'
 import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
-import { Type } from '../runtime/type.ts'
 import {
   ByteSizeText,
   DurationText,
@@ -210,7 +209,7 @@ export const AuthorizationServerFile = Type.Object(
   { description: 'config/authorization-server.yaml' },
 )
 
-type File = Static<typeof AuthorizationServerFile>
+type File = Type.Static<typeof AuthorizationServerFile>
 
 /**
  * Reads the configuration and the scope catalogue it names.

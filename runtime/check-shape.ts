@@ -1,10 +1,7 @@
-import { createRequire } from 'node:module'
-import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
 import { parseCidr } from './cidr.ts'
 import { type Diagnostic, diagnostic, type Place } from './diagnostic.ts'
-import { findRepeated } from './find-repeated.ts'
-import { type Fit, fitsSchema } from './fits-schema.ts'
 import { limitKinds } from './limit-kinds.ts'
 import type { CodeLetter } from './read-text-file.ts'
 import { type Explanation, explainViolation, quoted, type Violation } from './shape-words.ts'
@@ -32,12 +29,10 @@ export function compileShape(
   schema: TSchema,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
 ): (value: unknown, placeOf: PlaceOf) => readonly Diagnostic[] {
-  const closed = once(() => closeObjects(JSON.parse(JSON.stringify(schema))))
-  const fit = once(() => fitsSchema(closed()) ?? never)
-  const compiled = once(() => compile(closed()))
+  let compiled: ValidateFunction | undefined
   return (value, placeOf) => {
-    if (fit()(value)) return []
-    const validate = compiled()
+    compiled ??= compile(schema)
+    const validate = compiled
     if (validate(value)) return []
     const found = limitKinds(
       withoutEchoes(mostTelling(validate.errors ?? [])).map((error) =>
@@ -58,22 +53,8 @@ export function compileShape(
   }
 }
 
-const never: Fit = () => false
-
-/** Most schemas have nothing to check in a run, and most of the others nothing to complain of. */
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}
-
-const load = createRequire(import.meta.url)
-
-/** Takes 30 to 100 ms, and loading the library as long again; so it waits until there is something to complain of. */
-function compile(schema: Readonly<Record<string, unknown>>): ValidateFunction {
-  const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+/** Takes some 30 ms, most of it for schemas that nothing is read with in a run; so it waits until there is something to check. */
+function compile(schema: TSchema): ValidateFunction {
   const ajv = new Ajv2020({
     allErrors: true,
     verbose: true,
@@ -95,7 +76,7 @@ function compile(schema: Readonly<Record<string, unknown>>): ValidateFunction {
     validate: (wanted: boolean, items: readonly unknown[]) => !wanted || findRepeated(items) === -1,
   })
   ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
-  return ajv.compile(schema)
+  return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
 }
 
 /** A union that fails repeats the failures of each branch; those of the branch that was meant stay, the frame goes. */
@@ -178,6 +159,12 @@ function toDiagnostic(
     return diagnostic(code(better.number), better.message, place, { hint: better.hint })
   const { number, message, hint } = explainViolation(violation)
   return diagnostic(code(number), message, place, { hint })
+}
+
+/** @returns the position of the first item that equals an earlier one, or -1. */
+function findRepeated(items: readonly unknown[]): number {
+  const seen = new Set<string>()
+  return items.findIndex((one) => seen.size === seen.add(JSON.stringify(one)).size)
 }
 
 /** RFC 6901; whether a step is a key or a position only the data can tell. */

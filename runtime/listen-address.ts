@@ -1,4 +1,4 @@
-import { Type } from './type.ts'
+import Type from 'typebox'
 import { PortNumber } from './value-shapes.ts'
 
 /** What every address to listen on has. */

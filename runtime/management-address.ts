@@ -1,5 +1,5 @@
+import Type from 'typebox'
 import { LISTEN_KEYS } from './listen-address.ts'
-import { Type } from './type.ts'
 
 const HostName = Type.String({
   description: 'a name that it answers to',

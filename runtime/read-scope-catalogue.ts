@@ -1,4 +1,4 @@
-import type { Static } from 'typebox'
+import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { impliedBy } from '../oauth/scope-implication.ts'
 import { compileShape } from './check-shape.ts'
@@ -7,7 +7,6 @@ import { type Diagnostic, diagnostic, hasErrors } from './diagnostic.ts'
 import { displayPath } from './display-path.ts'
 import { suggest } from './suggest.ts'
 import type { TextSource } from './text-source.ts'
-import { Type } from './type.ts'
 import { readYamlFile, type YamlDocument } from './yaml-document.ts'
 
 const ScopeCatalogueFile = Type.Object(
@@ -59,7 +58,7 @@ export function readScopeCatalogue(options: {
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.placeOf)]
   if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
-  const { scopes } = document.value as Static<typeof ScopeCatalogueFile>
+  const { scopes } = document.value as Type.Static<typeof ScopeCatalogueFile>
   const twice = findTwice(scopes, document)
   if (twice.length > 0) throw new ConfigError(twice)
   const catalogue = new Map(scopes.map((scope) => [scope.name, Object.freeze({ ...scope })]))

@@ -1,6 +1,6 @@
+import Type from 'typebox'
 import { BYTE_SIZE_PATTERN } from './byte-size.ts'
 import { DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './duration.ts'
-import { Type } from './type.ts'
 
 /** A duration as text; `parseDurationMs` reads it. */
 export const DurationText = (description: string) =>

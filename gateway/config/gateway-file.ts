@@ -1,7 +1,6 @@
-import type { Static } from 'typebox'
+import Type from 'typebox'
 import { ListenAddress } from '../../runtime/listen-address.ts'
 import { ManagementAddress } from '../../runtime/management-address.ts'
-import { Type } from '../../runtime/type.ts'
 import {
   AddressBlock,
   ByteSizeText,
@@ -260,4 +259,4 @@ export const GatewayFile = Type.Object(
 )
 
 /** What config/gateway.yaml says, in its own words. */
-export type GatewayFile = Static<typeof GatewayFile>
+export type GatewayFile = Type.Static<typeof GatewayFile>

@@ -1,5 +1,4 @@
-import type { Static } from 'typebox'
-import { Type } from '../../runtime/type.ts'
+import Type from 'typebox'
 import { DurationText, FilePath, HttpAddress, TimeoutText } from '../../runtime/value-shapes.ts'
 
 const ClaimName = (description: string) => Type.String({ description, minLength: 1, maxLength: 100 })
@@ -117,4 +116,4 @@ export const IssuerShape = Type.Object(
 )
 
 /** What config/gateway.yaml says about one issuer. */
-export type IssuerEntry = Static<typeof IssuerShape>
+export type IssuerEntry = Type.Static<typeof IssuerShape>

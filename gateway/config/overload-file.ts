@@ -1,5 +1,4 @@
-import type { Static } from 'typebox'
-import { Type } from '../../runtime/type.ts'
+import Type from 'typebox'
 import { DurationText } from '../../runtime/value-shapes.ts'
 
 /** `overload` in config/gateway.yaml. */
@@ -20,7 +19,7 @@ export const OverloadFile = Type.Object(
   { description: 'when the gateway has too much to do' },
 )
 
-export type OverloadFile = Static<typeof OverloadFile>
+export type OverloadFile = Type.Static<typeof OverloadFile>
 
 function percentages(description: string) {
   return Type.Object(

@@ -1,4 +1,4 @@
-import { Type } from '../../runtime/type.ts'
+import Type from 'typebox'
 import { HttpAddress, ResourcePath } from '../../runtime/value-shapes.ts'
 
 /** One entry of `resources` in config/gateway.yaml. */

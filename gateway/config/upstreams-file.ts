@@ -1,5 +1,4 @@
-import type { Static } from 'typebox'
-import { Type } from '../../runtime/type.ts'
+import Type from 'typebox'
 import { FilePath, HttpAddress, TimeoutText } from '../../runtime/value-shapes.ts'
 
 const UpstreamEntry = Type.Object(
@@ -59,7 +58,7 @@ export const UpstreamsFile = Type.Record(
 )
 
 /** One upstream as config/upstreams.yaml describes it. */
-export type UpstreamEntry = Static<typeof UpstreamEntry>
+export type UpstreamEntry = Type.Static<typeof UpstreamEntry>
 
 /** What config/upstreams.yaml says, by the names of the upstreams. */
 export type UpstreamsFile = Readonly<Record<string, UpstreamEntry>>

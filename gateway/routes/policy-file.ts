@@ -1,7 +1,6 @@
-import type { Static } from 'typebox'
+import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
 import type { Violation } from '../../runtime/shape-words.ts'
-import { Type } from '../../runtime/type.ts'
 import { Extends, Name, open } from './format/common-shapes.ts'
 import { DEFAULT_KEYS } from './format/default-keys.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
@@ -37,7 +36,7 @@ export const PolicyFileSchema = Type.Object(
 )
 
 /** A policy file whose shape has been checked. */
-export type PolicyFile = Static<typeof PolicyFileSchema>
+export type PolicyFile = Type.Static<typeof PolicyFileSchema>
 
 /** Checks plain data against the format; codes P101 to P109. */
 export const checkPolicyFile = compileShape(PolicyFileSchema, { letter: 'P', explain })

@@ -1,6 +1,5 @@
-import type { Static } from 'typebox'
+import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
-import { Type } from '../../runtime/type.ts'
 import { Name, open } from './format/common-shapes.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
 
@@ -20,7 +19,7 @@ export const PolicyTestFileSchema = Type.Object(
 )
 
 /** A file of tests whose shape has been checked. */
-export type PolicyTestFile = Static<typeof PolicyTestFileSchema>
+export type PolicyTestFile = Type.Static<typeof PolicyTestFileSchema>
 
 /** Checks plain data against the format of `*_test.yaml`; codes P101 to P106. */
 export const checkPolicyTestFile = compileShape(PolicyTestFileSchema, { letter: 'P' })

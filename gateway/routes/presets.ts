@@ -1,10 +1,9 @@
-import type { Static } from 'typebox'
+import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { hasErrors } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import type { TextSource } from '../../runtime/text-source.ts'
-import { Type } from '../../runtime/type.ts'
 import { readYamlFile } from '../../runtime/yaml-document.ts'
 import { checkHeaderRules } from './check-header-changes.ts'
 import { open } from './format/common-shapes.ts'
@@ -29,7 +28,7 @@ const PresetsFile = Type.Object(
 const checkPresetsFile = compileShape(PresetsFile, { letter: 'C' })
 
 /** What many policies say alike, as it is written. */
-export type Preset = Static<typeof PresetEntry>
+export type Preset = Type.Static<typeof PresetEntry>
 
 /** Presets by their names. */
 export type Presets = ReadonlyMap<string, Preset>

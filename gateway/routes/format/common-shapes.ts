@@ -1,4 +1,4 @@
-import { Type } from '../../../runtime/type.ts'
+import Type from 'typebox'
 import { TimeoutText, WindowText } from '../../../runtime/value-shapes.ts'
 
 /** Keys that start with `x-` are kept and ignored, everywhere. */

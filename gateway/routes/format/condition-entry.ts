@@ -1,5 +1,4 @@
-import type { Static } from 'typebox'
-import { Type } from '../../../runtime/type.ts'
+import Type from 'typebox'
 import { open } from './common-shapes.ts'
 
 const Value = Type.Unsafe<string | number | boolean>({
@@ -51,4 +50,4 @@ export const ConditionEntry = Type.Object(
 )
 
 /** One condition, as it is written. */
-export type ConditionEntry = Static<typeof ConditionEntry>
+export type ConditionEntry = Type.Static<typeof ConditionEntry>

@@ -1,4 +1,4 @@
-import { Type } from '../../../runtime/type.ts'
+import Type from 'typebox'
 import { ByteSizeText, TimeoutText } from '../../../runtime/value-shapes.ts'
 import { Anonymous, Enforce, IdleTimeout, RateLimit, Retries, UpstreamAuth } from './common-shapes.ts'
 import { HeaderRulesEntry } from './header-shapes.ts'

@@ -1,5 +1,4 @@
-import type { Static } from 'typebox'
-import { Type } from '../../../runtime/type.ts'
+import Type from 'typebox'
 import { open } from './common-shapes.ts'
 
 /** Letters, digits and `-` alone: other signs are folded to `-` by some servers. */
@@ -58,4 +57,4 @@ export const HeaderRulesEntry = Type.Object(
 )
 
 /** What becomes of headers, as it is written. */
-export type HeaderRulesEntry = Static<typeof HeaderRulesEntry>
+export type HeaderRulesEntry = Type.Static<typeof HeaderRulesEntry>

@@ -1,5 +1,4 @@
-import type { Static } from 'typebox'
-import { Type } from '../../../runtime/type.ts'
+import Type from 'typebox'
 import { open } from './common-shapes.ts'
 import { HeaderValues } from './header-shapes.ts'
 
@@ -76,4 +75,4 @@ export const PolicyTestEntry = Type.Object(
 )
 
 /** One test, as it is written. */
-export type PolicyTestEntry = Static<typeof PolicyTestEntry>
+export type PolicyTestEntry = Type.Static<typeof PolicyTestEntry>

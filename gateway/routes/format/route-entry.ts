@@ -1,4 +1,4 @@
-import { Type } from '../../../runtime/type.ts'
+import Type from 'typebox'
 import { Extends, Name, open, Scopes } from './common-shapes.ts'
 import { ConditionEntry } from './condition-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
