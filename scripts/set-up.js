@@ -1,11 +1,15 @@
 // Brings a checkout to the state in which everything runs: dependencies (with the pinned Node.js) and, with --tests, the
 // system parts that tests drive. Plain JavaScript on Node's own modules: it runs on any Node 20 or later, before anything is installed.
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
+
+/** There while somebody installs: the number of that process. */
+const BUSY = join(ROOT, '.set-up.lock')
+const BUSY_FOR_MS = 600_000 // npm ci takes a minute or so; what is older is left over
 
 /** What the tests drive for real, and how Debian calls it. */
 const SYSTEM_PARTS = [
@@ -19,7 +23,7 @@ if (major < 20)
     `Scopegate is set up with Node.js 20 or later; this is ${process.version}. Install one from nodejs.org.`,
   )
 
-if (!dependenciesAreInstalled()) installDependencies()
+while (!dependenciesAreInstalled()) if (installAlone()) break
 if (process.argv.includes('--tests')) installSystemParts()
 
 /** True when every package of the lock file that this platform needs is installed at the locked version. */
@@ -33,6 +37,7 @@ function dependenciesAreInstalled() {
     if (!path.startsWith('node_modules/') || entry.link || entry.optional || entry.devOptional || entry.peer)
       continue
     if (installed[path]?.version !== entry.version) return false
+    if (!existsSync(join(ROOT, path))) return false
   }
   // The runtime itself is an optional dependency, one package for each platform.
   const runtime = `node_modules/node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
@@ -44,6 +49,48 @@ function readLock(file) {
     return JSON.parse(readFileSync(file, 'utf8')).packages
   } catch {
     return undefined
+  }
+}
+
+/**
+ * Two commands that are typed at the same moment, `npm start` and `npm test`: the `npm ci` of each would take away what the other's
+ * installs, so the second one waits.
+ * @returns whether this process installed them; false: somebody else did, or stopped trying.
+ */
+function installAlone() {
+  try {
+    writeFileSync(BUSY, String(process.pid), { flag: 'wx' })
+  } catch (error) {
+    if (error.code === 'EEXIST') {
+      awaitOther()
+      return false
+    }
+    installDependencies() // npm says what is wrong with this folder
+    return true
+  }
+  process.on('exit', () => rmSync(BUSY, { force: true }))
+  installDependencies()
+  return true
+}
+
+function awaitOther() {
+  let isTold = false
+  while (stateOfOther() === 'busy') {
+    if (!isTold) say(`another command is installing the dependencies (${BUSY}); waiting for it …`)
+    isTold = true
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+  }
+  if (stateOfOther() === 'killed') rmSync(BUSY, { force: true })
+}
+
+function stateOfOther() {
+  try {
+    if (Date.now() - statSync(BUSY).mtimeMs > BUSY_FOR_MS) return 'killed'
+    process.kill(Number(readFileSync(BUSY, 'utf8')), 0)
+    return 'busy'
+  } catch (error) {
+    if (error.code === 'ENOENT') return 'done'
+    return error.code === 'EPERM' ? 'busy' : 'killed'
   }
 }
 

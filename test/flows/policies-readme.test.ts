@@ -10,6 +10,7 @@ import { until } from '../fixtures/until.ts'
 // policies/README.md is followed word for word: its commands run in one folder, beside what `npm start` runs.
 const ROOT = findPackageRoot()
 const page = readFileSync(join(ROOT, 'policies/README.md'), 'utf8')
+const frontPage = readFileSync(join(ROOT, 'README.md'), 'utf8')
 /** The test of the whole file; its folder is not that of a test in it. */
 const file = t
 const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = '']) => commands)
@@ -42,6 +43,8 @@ t.test('from nothing to a tested route that is served, and a diff that says so',
   const checked = run(check)
   t.equal(checked.status, 0, checked.said)
   t.match(checked.said, /^ok: 21 policies, 79 routes/m)
+  const [, noted = 'none'] = /^(note\[N301\].*:\d+), …/m.exec(frontPage) ?? []
+  t.ok(checked.said.includes(noted), 'the README shows what is printed')
   const tested = run(test)
   t.equal(tested.status, 0, tested.said)
   t.match(tested.said, /^ok: 3 tests/m)

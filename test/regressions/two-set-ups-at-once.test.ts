@@ -1,0 +1,44 @@
+import { once } from 'node:events'
+import { cpSync, existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+
+// `npm start` and `npm test` at the same moment in a new checkout: each `npm ci` took away what the other one installed, both failed,
+// and what was left said of itself that everything was there, so that every later start failed too.
+const LOCK = JSON.stringify({ packages: { 'node_modules/a': { version: '1.0.0' } } })
+/** As npm: it takes away what is there, and cannot bear another one beside it. */
+const NPM = `
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+if (existsSync('busy')) process.exit(1)
+writeFileSync('busy', '')
+rmSync('node_modules', { recursive: true, force: true })
+setTimeout(() => {
+  mkdirSync('node_modules/a', { recursive: true })
+  writeFileSync('node_modules/a/package.json', '{}')
+  writeFileSync('node_modules/.package-lock.json', ${JSON.stringify(LOCK)})
+  rmSync('busy')
+}, 500)
+`
+
+t.test('what sets a checkout up twice at once is done once', async (t) => {
+  const folder = t.testdir({
+    'package.json': '{ "type": "module" }',
+    'package-lock.json': LOCK,
+    'npm.js': NPM,
+  })
+  cpSync(join(findPackageRoot(), 'scripts', 'set-up.js'), join(folder, 'scripts', 'set-up.js'))
+  const setUp = async () => {
+    const env = { npm_execpath: join(folder, 'npm.js') }
+    const child = spawnPlainly(process.execPath, [join(folder, 'scripts', 'set-up.js')], { env })
+    const [code] = await once(child, 'exit')
+    return code as unknown
+  }
+  t.same(await Promise.all([setUp(), setUp()]), [0, 0])
+
+  const installed = join(folder, 'node_modules', 'a')
+  rmSync(installed, { recursive: true })
+  t.equal(await setUp(), 0)
+  t.ok(existsSync(installed), 'what says that it is installed, and is not, is installed again')
+})
