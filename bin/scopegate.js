@@ -32,8 +32,8 @@ if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
 /**
  * Verbs are typed often and run for a moment, most of which goes into compiling them, and in a checkout every module has to be
  * stripped of its types first: Node.js keeps what came of it in a folder of this user's own when it ends, and processes that
- * this one starts use it too. What it holds is run, so nobody else may be able to write
- * there. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, nothing is kept.
+ * this one starts use it too. What it holds is run, so nobody else may be able to write there. Without such a folder, or with
+ * NODE_DISABLE_COMPILE_CACHE, nothing is kept.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return

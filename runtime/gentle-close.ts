@@ -23,7 +23,8 @@ export type FinishOptions = {
   readonly quietMs?: number
 }
 
-const LOOK_EVERY_MS = 25
+/** Between two looks at what is open while a server ends. Milliseconds. */
+export const LOOK_EVERY_MS = 25
 /** Of the time between two looks so much counts: on a machine that stood still nobody could send anything. Milliseconds. */
 const LONGEST_LOOK_MS = 50
 /** What a client has sent takes less to get here. Milliseconds. */

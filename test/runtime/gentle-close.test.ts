@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { closeGently } from '../../runtime/gentle-close.ts'
+import { closeGently, LOOK_EVERY_MS } from '../../runtime/gentle-close.ts'
 
 async function start(t: Test, answer: RequestListener) {
   const server = createServer({ keepAliveTimeout: 72_000 }, answer)
@@ -19,7 +19,6 @@ async function start(t: Test, answer: RequestListener) {
   return { server, gentle, open, port }
 }
 
-const LOOK_EVERY_MS = 25
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const ok: RequestListener = (_request, response) => response.end('ok')
 
