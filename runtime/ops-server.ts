@@ -6,8 +6,16 @@ import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './man
 import { createOwnHost } from './own-host.ts'
 import { WITHOUT_SCHEMAS } from './without-schemas.ts'
 
-/** One thing that readiness depends on. */
-export type ReadinessCheck = { readonly name: string; readonly ok: boolean; readonly detail?: string }
+/**
+ * One check of `/readyz`. `ok: false` makes the service not ready. `degraded: true` leaves it ready, and `?verbose` marks
+ * the check with `[!]`.
+ */
+export type ReadinessCheck = {
+  readonly name: string
+  readonly ok: boolean
+  readonly degraded?: boolean
+  readonly detail?: string
+}
 
 /** What the management server shows, and where. Port 0 asks the system for a free one. */
 export type OpsServerOptions = {
@@ -77,7 +85,8 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   app.get<{ Querystring: Record<string, string> }>('/readyz', async (request, reply) => {
     const checks = await options.checks()
     const ready = checks.every((check) => check.ok)
-    const summary = ready ? 'ok\n' : 'not ready\n'
+    const degraded = checks.some((check) => check.degraded === true)
+    const summary = ready ? (degraded ? 'ok (degraded)\n' : 'ok\n') : 'not ready\n'
     reply.code(ready ? 200 : 503).type('text/plain')
     return 'verbose' in request.query ? checks.map(formatCheck).join('') + summary : summary
   })
@@ -111,5 +120,6 @@ const NOT_OURS = {
 }
 
 function formatCheck(check: ReadinessCheck): string {
-  return `[${check.ok ? '+' : '-'}] ${check.name}${check.detail === undefined ? '' : `: ${check.detail}`}\n`
+  const mark = check.ok ? (check.degraded === true ? '!' : '+') : '-'
+  return `[${mark}] ${check.name}${check.detail === undefined ? '' : `: ${check.detail}`}\n`
 }

@@ -1,12 +1,16 @@
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../runtime/logger.ts'
-import { startOpsServer } from '../../runtime/ops-server.ts'
+import { type ReadinessCheck, startOpsServer } from '../../runtime/ops-server.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 
 const PATHS = ['/livez', '/readyz', '/readyz?verbose', '/metrics', '/version', '/nothing', '/%zz']
 
-async function start(t: Test, names?: readonly string[]): Promise<string> {
+async function start(
+  t: Test,
+  names?: readonly string[],
+  checks: readonly ReadinessCheck[] = [{ name: 'made-up-secret-check', ok: true }],
+): Promise<string> {
   const server = await startOpsServer({
     host: '127.0.0.1',
     port: 0,
@@ -14,7 +18,7 @@ async function start(t: Test, names?: readonly string[]): Promise<string> {
     service: 'test',
     version: '0',
     registry: new Registry(),
-    checks: () => [{ name: 'made-up-secret-check', ok: true }],
+    checks: () => checks,
     logger: createLogger({ level: 'silent', service: 'test' }),
   })
   t.teardown(() => server.close())
@@ -64,4 +68,24 @@ t.test('a probe of HTTP/1.0 may leave the name out; no browser does', async (t) 
   const url = await start(t)
   t.same((await ask(url, '/livez', '', '1.0')).statuses, [200])
   t.same((await ask(url, '/livez', '', '1.1')).statuses, [400])
+})
+
+t.test('a degraded check keeps the service ready and is marked in the verbose list', async (t) => {
+  const url = await start(t, undefined, [
+    { name: 'policies', ok: true },
+    { name: 'redis', ok: true, degraded: true, detail: 'no connection' },
+  ])
+  const response = await fetch(`${url}/readyz?verbose`)
+  t.equal(response.status, 200)
+  t.equal(await response.text(), '[+] policies\n[!] redis: no connection\nok (degraded)\n')
+})
+
+t.test('a failed check makes the service not ready, whatever else is degraded', async (t) => {
+  const url = await start(t, undefined, [
+    { name: 'policies', ok: false, detail: 'none loaded' },
+    { name: 'redis', ok: true, degraded: true },
+  ])
+  const response = await fetch(`${url}/readyz?verbose`)
+  t.equal(response.status, 503)
+  t.equal(await response.text(), '[-] policies: none loaded\n[!] redis\nnot ready\n')
 })
