@@ -250,8 +250,13 @@ export class Connection {
     const sent = this.#body === undefined || this.#body.done
     const paused = this.#paused
     this.#leave()
-    // A sick upstream may send a body after the answer to a HEAD.
-    if (moreCame || !sent || !head.keepsAlive || request.method === 'HEAD' || this.#phase === 'until-close')
+    if (
+      moreCame ||
+      !sent ||
+      !head.keepsAlive ||
+      this.#phase === 'until-close' ||
+      mayPrecedeContent(head, request.method)
+    )
       this.drop()
     else {
       this.keepAliveMs = head.keepAliveMs
@@ -330,6 +335,14 @@ function onSilence(connection: Connection): void {
 function bodyLength({ status, chunked, contentLength }: ResponseHead, method: string): number | undefined {
   if (method === 'HEAD' || status === 204 || status === 304) return 0
   return chunked ? undefined : contentLength
+}
+
+/**
+ * Whether the upstream may wrongly send content after this head. Content that arrives after the next request was written
+ * would be read as the response to that request. RFC 9110 sections 9.3.2, 15.3.5 and 15.4.5.
+ */
+function mayPrecedeContent({ status, chunked, contentLength = 0 }: ResponseHead, method: string): boolean {
+  return method === 'HEAD' || ((status === 204 || status === 304) && (chunked || contentLength > 0))
 }
 
 /** What is no answer need not be waited for. */

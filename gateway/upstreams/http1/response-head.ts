@@ -83,10 +83,15 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     if (http10) throw malformed('HTTP/1.0 has no transfer coding')
     if (coding.toLowerCase() !== 'chunked') throw malformed('its transfer coding is another than chunked')
   }
+  const status = Number(text.slice(9, 12))
+  const length = contentLength === undefined ? undefined : Number(contentLength)
+  // RFC 9112 section 6.3: content after an interim response would be read as the final response.
+  if (status < 200 && (coding !== undefined || (length ?? 0) > 0))
+    throw malformed('an interim response announces content')
   return {
-    status: Number(text.slice(9, 12)),
+    status,
     headers,
-    contentLength: contentLength === undefined ? undefined : Number(contentLength),
+    contentLength: length,
     chunked: coding !== undefined,
     keepsAlive: keepsAlive(connection, http10),
     keepAliveMs: keepAliveMs(headers['keep-alive']),

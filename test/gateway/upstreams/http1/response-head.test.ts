@@ -47,6 +47,8 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'another coding': 'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n',
   'a coding that is nearly chunked': 'HTTP/1.1 200 OK\r\ntransfer-encoding: xchunked\r\n',
   'an empty coding': 'HTTP/1.1 200 OK\r\ntransfer-encoding:\r\n',
+  'an interim response with a length': 'HTTP/1.1 103 Early Hints\r\ncontent-length: 1\r\n',
+  'an interim response in chunks': 'HTTP/1.1 100 Continue\r\ntransfer-encoding: chunked\r\n',
   'chunks in HTTP/1.0': 'HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n',
 }
 
