@@ -1,0 +1,19 @@
+// npm run soak:late-content [-- --calls N]: an upstream that sends content after 204, 304, HEAD and interim responses, some
+// milliseconds late. Bar: no response holds a byte of another one.
+import { measureLateContent } from './measure-late-content.ts'
+import { readCount } from './read-count.ts'
+import { runSoak } from './run-soak.ts'
+import { startLateContentUpstream } from './start-late-content-upstream.ts'
+import { startSoakGateway } from './start-soak-gateway.ts'
+
+const calls = readCount(process.argv.slice(2), 'calls') ?? 10_000
+
+await runSoak(async ({ folder, cleanup }) => {
+  const gateway = await startSoakGateway({
+    folder,
+    cleanup,
+    upstream: await startLateContentUpstream(cleanup),
+    upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses are failures
+  })
+  return measureLateContent({ url: gateway.url, calls, atOnce: 16 })
+})

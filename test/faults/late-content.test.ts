@@ -1,0 +1,22 @@
+import t from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { measureLateContent } from '../../bench/soak/measure-late-content.ts'
+import { startLateContentUpstream } from '../../bench/soak/start-late-content-upstream.ts'
+import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+
+// The long form is `npm run soak:late-content`.
+t.test('G2: late content after 204, 304, HEAD and interim responses reaches no other response', async (t) => {
+  const cleanup = createCleanup()
+  t.teardown(() => cleanup.run())
+  const gateway = await startSoakGateway({
+    folder: t.testdir(),
+    cleanup,
+    upstream: await startLateContentUpstream(cleanup),
+    upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses are failures
+  })
+  const rows = await measureLateContent({ url: gateway.url, calls: 450, atOnce: 8 })
+  t.match(rows[0], { what: 'responses', measured: '900' })
+  for (const { what, measured, bar, held } of rows)
+    if (held !== undefined) t.ok(held, `${what}: ${measured}, expected ${bar}`)
+  await cleanup.run()
+})
