@@ -10,7 +10,7 @@ import { TalliedCounter } from './tallied-counter.ts'
 /** An issuer, as far as metrics are concerned. */
 export type MeteredIssuer = {
   readonly issuer: string
-  readonly keys: IssuerKeys | undefined
+  readonly keys: Pick<IssuerKeys, 'confirmedAtMs' | 'size'> | undefined
   readonly introspector: Pick<Introspector, 'load'> | undefined
 }
 

@@ -20,6 +20,7 @@ export function createReloadMeter(registry: Registry): ReloadMeter {
   for (const result of ['success', 'failure']) reloads.inc({ result }, 0)
   const success = new Gauge({
     name: 'scopegate_policy_reload_success',
+    aggregator: 'min',
     help: '1 while the policies on the disk are those in force, 0 while they are broken.',
     registers,
   })

@@ -39,9 +39,14 @@ export function createUpstreamMeters(
     labelNames: ['upstream'],
     registers,
   })
-  const ofEach = (name: string, help: string, numberOf: (state: CircuitState) => number) =>
+  const ofEach = (
+    name: string,
+    { aggregator, help }: { readonly aggregator: 'min' | 'max'; readonly help: string },
+    numberOf: (state: CircuitState) => number,
+  ) =>
     new Gauge({
       name,
+      aggregator,
       help,
       labelNames: ['upstream'],
       registers,
@@ -51,12 +56,18 @@ export function createUpstreamMeters(
     })
   ofEach(
     'scopegate_upstream_up',
-    '1 while requests are sent to the upstream, 0 while all of its targets are ejected.',
+    {
+      aggregator: 'min', // 0 while one worker sends it no requests
+      help: '1 while requests are sent to the upstream, 0 while all of its targets are ejected.',
+    },
     (state) => (state === 'open' ? 0 : 1),
   )
   ofEach(
     'scopegate_circuit_state',
-    'Of the healthiest target of the upstream: 0 closed, 1 half open, 2 open.',
+    {
+      aggregator: 'max', // the worker whose circuit is the least closed
+      help: 'Of the healthiest target of the upstream: 0 closed, 1 half open, 2 open.',
+    },
     (state) => CIRCUIT_STATES.indexOf(state),
   )
 

@@ -3,18 +3,41 @@ import type { MetricsJson } from './worker-messages.ts'
 
 type Aggregated = Parameters<typeof AggregatorRegistry.aggregate>[0]
 
-/** Adds up the series of several processes, each in the way that it asks for. */
-export function addMetrics(parts: readonly MetricsJson[]): Registry {
-  return AggregatorRegistry.aggregate(parts as unknown as Aggregated)
+/**
+ * Rules for series of prom-client whose own rule is misleading: a sum of limits, the mean of percentiles (which the idle
+ * supervisor lowers), and no start time at all. Each series shows the worst process. `min` of the start times
+ * is the start of the supervisor, the oldest process.
+ */
+const RULES: Readonly<Record<string, 'min' | 'max'>> = {
+  process_open_fds: 'max',
+  process_max_fds: 'min',
+  process_start_time_seconds: 'min',
+  nodejs_eventloop_lag_seconds: 'max',
+  nodejs_eventloop_lag_mean_seconds: 'max',
+  nodejs_eventloop_lag_stddev_seconds: 'max',
+  nodejs_eventloop_lag_p50_seconds: 'max',
+  nodejs_eventloop_lag_p90_seconds: 'max',
+  nodejs_eventloop_lag_p99_seconds: 'max',
 }
 
-/** What of a process's series goes on counting when the process is gone: a counter never goes back. */
+/**
+ * Merges the series of several processes into one registry. Counters, histograms and gauges that measure an amount are
+ * added up. A gauge that describes a state sets the rule `aggregator`, such as `min` or `max`, and shows the worst process.
+ */
+export function addMetrics(parts: readonly MetricsJson[]): Registry {
+  const ruled = parts.map((part) =>
+    part.map((metric) => ({ ...metric, aggregator: RULES[metric.name] ?? metric.aggregator })),
+  )
+  return AggregatorRegistry.aggregate(ruled as unknown as Aggregated)
+}
+
+/** Returns the series that outlive their process: a counter never decreases. */
 export async function keepCounts(parts: readonly MetricsJson[]): Promise<MetricsJson> {
   const all = await metricsOf(addMetrics(parts))
   return all.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
 }
 
-/** The series of a registry as they travel between processes. */
+/** Returns the series of a registry in the form that one process sends to another. */
 export async function metricsOf(registry: Registry): Promise<MetricsJson> {
   return (await registry.getMetricsAsJSON()) as unknown as MetricsJson
 }

@@ -1,0 +1,48 @@
+import { Agent, get } from 'node:http'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { send } from '../fixtures/send.ts'
+import { quietPort } from '../fixtures/start-scopegate.ts'
+
+/** Opens one connection to a worker, and sends every request on it. */
+function aConnection(t: Test, url: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  return (path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      get(`${url}${path}`, { agent }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode))
+      }).on('error', reject)
+    })
+}
+
+t.test('G14: one worker with an open circuit shows in the metrics of two', async (t) => {
+  const cleanup = createCleanup()
+  const folder = t.testdir()
+  t.teardown(() => cleanup.run())
+  const gateway = await startSoakGateway({
+    folder,
+    cleanup,
+    upstream: `http://127.0.0.1:${await quietPort()}`,
+    settings: { workers: 2, policyReload: 'manual' },
+  })
+  const metrics = async () => (await send(`${gateway.managementUrl}/metrics`)).text
+  const fail = async (request: (path: string) => Promise<number | undefined>) => {
+    const statuses: (number | undefined)[] = []
+    for (let count = 0; count < 6; count += 1) statuses.push(await request('/pub/x'))
+    t.same(statuses, [502, 502, 502, 502, 502, 503], 'five failures open the circuit of this worker')
+  }
+
+  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 1$/m)
+  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 0$/m)
+
+  // The supervisor gives connections to the workers in turn.
+  await fail(aConnection(t, gateway.url))
+  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m, 'one of two is down')
+  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m)
+
+  await fail(aConnection(t, gateway.url))
+  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m)
+  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m, 'never more than open')
+})
