@@ -7,6 +7,7 @@ import { StoreError } from '../store/store-error.ts'
 import { clientChallenge } from './client-challenge.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent } from './engine-events.ts'
+import { reportInactive } from './inactive-token.ts'
 import type { Interactions } from './interactions.ts'
 import { providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
@@ -117,6 +118,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
   provider.use(async (ctx, next) => {
     await next()
+    reportInactive(ctx as KoaContextWithOIDC)
     describeError(ctx as KoaContextWithOIDC)
     shapeDocument(ctx as KoaContextWithOIDC)
     challengeClient(ctx as KoaContextWithOIDC, options.issuer)

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { EngineEvent } from './engine-events.ts'
 import { hashGrantId } from './hash-grant-id.ts'
+import { isUnknownToken } from './inactive-token.ts'
 
 const REFUSALS = {
   'authorization.error': 'authorization',
@@ -32,6 +33,7 @@ export function reportProviderEvents(
 
   for (const [name, endpoint] of Object.entries(REFUSALS))
     provider.on(name as 'grant.error', (ctx, error) => {
+      if (isUnknownToken(ctx.path, error.error)) return
       troubles.set(ctx.req, { error: error.error, cause: undefined })
       onEvent({
         kind: 'refused',
