@@ -6,7 +6,7 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_TIMEOUT'
   /** No connection to the issuer, or it broke. */
   | 'ERR_INTROSPECTION_CONNECTION'
-  /** The issuer refused the gateway's own client credentials. */
+  /** The issuer rejects the gateway's own client credentials. */
   | 'ERR_INTROSPECTION_CREDENTIALS'
   /** Another status than 200. Redirects are not followed. */
   | 'ERR_INTROSPECTION_STATUS'
@@ -20,17 +20,25 @@ export type IntrospectionErrorCode =
 /** An issuer that gave no answer. The message holds no token. */
 export class IntrospectionError extends UnverifiableError {
   readonly code: IntrospectionErrorCode
-  /** Of the issuer's answer, where that is why. */
+  /** The status of the response, when it is the reason. */
   readonly status: number | undefined
+  /** The error code in a response with status 400. RFC 6749 section 5.2, RFC 7009 section 2.2.1. */
+  readonly oauthError: string | undefined
 
   constructor(
     code: IntrospectionErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly status?: number } = {},
+    options: {
+      readonly cause?: unknown
+      readonly retryAfterMs?: number
+      readonly status?: number
+      readonly oauthError?: string | undefined
+    } = {},
   ) {
     super(message, options)
     this.name = 'IntrospectionError'
     this.code = code
     this.status = options.status
+    this.oauthError = options.oauthError
   }
 }

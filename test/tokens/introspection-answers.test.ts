@@ -53,6 +53,8 @@ const ANSWERS: readonly (readonly [what: string, status: 401 | 503, answer: Give
   ['201 with an active answer', 503, json(ACTIVE, 201)],
   ['a redirect', 503, raw('', 302)],
   ['70 KiB', 503, json({ ...ACTIVE, padding: 'x'.repeat(70_000) })],
+  ['400 invalid_client', 503, json({ ...ACTIVE, error: 'invalid_client' }, 400)],
+  ['400 unsupported_token_type', 401, json({ ...ACTIVE, error: 'unsupported_token_type' }, 400)],
   ['active: false', 401, json({ active: false })],
   ['active: false with everything else', 401, json({ ...ACTIVE, active: false })],
   ['expired', 401, json({ ...ACTIVE, exp: now - 1 })],

@@ -1,6 +1,7 @@
 import { errors, Pool } from 'undici'
 import { IntrospectionError } from '../introspection-error.ts'
 import { issuerTls } from '../issuer-tls.ts'
+import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { readLimited } from '../read-limited.ts'
 
 /** Where to ask, and as whom. */
@@ -56,17 +57,7 @@ export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
       signal,
     })
     const text = await readLimited(body, RESPONSE_LIMIT_BYTES)
-    if (statusCode === 401 || statusCode === 403)
-      throw new IntrospectionError(
-        'ERR_INTROSPECTION_CREDENTIALS',
-        `The issuer refuses the gateway's client credentials (status ${statusCode}).`,
-      )
-    if (statusCode !== 200)
-      throw new IntrospectionError(
-        'ERR_INTROSPECTION_STATUS',
-        `The issuer answered with status ${statusCode}.`,
-        { status: statusCode },
-      )
+    if (statusCode !== 200) throw statusError(statusCode, text)
     if (text === undefined)
       throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer answered with more than 64 KiB.')
     // A page that happens to be JSON is none, and an answer that is not signed is none where it has to be.
@@ -94,6 +85,21 @@ export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
     },
     close: () => pool.destroy(),
   }
+}
+
+/** Error codes that concern the client, and not the token. RFC 6749 section 5.2 permits them with status 400. */
+const CLIENT_ERRORS: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client'])
+
+function statusError(status: number, text: string | undefined): IntrospectionError {
+  const member = status === 400 ? parseJsonObject(text ?? '')?.get('error') : undefined
+  const oauthError = typeof member === 'string' ? member : undefined
+  if (status === 401 || status === 403 || CLIENT_ERRORS.has(oauthError))
+    return new IntrospectionError(
+      'ERR_INTROSPECTION_CREDENTIALS',
+      `The issuer rejects the gateway's client credentials (status ${status}).`,
+    )
+  const message = `The issuer answered with status ${status}.`
+  return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
 }
 
 /** What is neither a refusal of ours, nor the deadline, nor an answer that is not HTTP. */

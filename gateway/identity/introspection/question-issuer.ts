@@ -4,6 +4,7 @@ import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { UnverifiableError } from '../unverifiable-error.ts'
 import { type AskIssuerOptions, openIssuerLine } from './ask-issuer.ts'
 import { createIssuerCircuit } from './issuer-circuit.ts'
+import { createRequestProbe } from './request-probe.ts'
 import { createTurns } from './turns.ts'
 
 /** How a question ended: with an answer, or with which error. A metric label, so a closed list. */
@@ -38,6 +39,14 @@ export type IssuerQuestions = {
 /** Whoever finds the queue full may try when a question has had time to end. Milliseconds. */
 const OVERLOAD_RETRY_MS = 1_000
 
+/** RFC 7662 section 2.2. */
+const INACTIVE_RESPONSE = { active: false }
+/** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
+const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'invalid_token'])
+/** Statuses that may concern the token. Others, such as 404 and 405, concern the address of the endpoint. */
+const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 413, 414, 422, 431])
+
+const REQUESTS_REJECTED = 'the issuer rejects the introspection requests of the gateway'
 const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
 const NOT_ANSWERING = 'the issuer does not answer'
 
@@ -70,14 +79,38 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
     },
   })
 
+  async function send(token: string, signal: AbortSignal): Promise<unknown> {
+    const text = await line.ask(token, signal)
+    const response = readSigned === undefined ? parse(text) : await readSigned(text)
+    trouble = undefined
+    probe.accepted()
+    return response
+  }
+
+  const probe = createRequestProbe({ send: sendProbe, tickMs })
+
+  async function sendProbe(token: string, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await send(token, signal)
+    } catch (error) {
+      if (isRejection(error)) {
+        if (trouble !== REQUESTS_REJECTED)
+          logger.error(
+            { event: 'introspection_requests_rejected', issuer, status: error.status },
+            `${REQUESTS_REJECTED}: every token that needs introspection gets 503`,
+          )
+        trouble = REQUESTS_REJECTED
+      }
+      throw error
+    }
+  }
+
   async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
     const startedMs = tickMs()
     circuit.began()
     try {
-      const text = await line.ask(token, signal)
-      const response = readSigned === undefined ? parse(text) : await readSigned(text)
+      const response = await send(token, signal)
       circuit.answered()
-      trouble = undefined
       return response
     } catch (error) {
       if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
@@ -88,8 +121,13 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
           )
         trouble = CREDENTIALS_REFUSED
       }
-      if (isAboutThisToken(error)) circuit.answered()
-      else circuit.failed(startedMs)
+      if (!isRejection(error)) {
+        circuit.failed(startedMs)
+        throw error
+      }
+      circuit.answered()
+      if (TOKEN_ERRORS.has(error.oauthError)) return INACTIVE_RESPONSE
+      if (TOKEN_STATUSES.has(error.status) && (await probe.isAccepted(signal))) return INACTIVE_RESPONSE
       throw error
     } finally {
       circuit.ended()
@@ -151,8 +189,11 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
   }
 }
 
-/** A status such as 400 or 414: whoever sends an odd token must not have the issuer given up for everybody. */
-function isAboutThisToken(error: unknown): boolean {
+/**
+ * A status of 400 to 499 that does not concern the load: the issuer rejects the token, or every request of the gateway.
+ * Such a failure does not open the circuit, or one client with malformed tokens would stop the introspection of all others.
+ */
+function isRejection(error: unknown): error is IntrospectionError {
   const status = error instanceof IntrospectionError ? error.status : undefined
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429
 }

@@ -220,15 +220,96 @@ t.test('introspect() puts no question for those who waited while the issuer was 
   t.equal(results.filter((result) => result === 'ERR_INTROSPECTION_SUSPENDED').length, 7)
 })
 
-t.test('introspect() lets no client talk the issuer into a rest by odd tokens', async (t) => {
-  const { issuer, introspector, clock } = await setUp(t)
+/** Rejects some tokens with an error, and answers about the others. */
+function rejecting(isRejected: (token: string) => boolean, rejection: Answer) {
+  return (response: ServerResponse, body: URLSearchParams) =>
+    (isRejected(body.get('token') ?? '') ? rejection : json('{"active":false}'))(response)
+}
+
+t.test('G1: introspect() reports a token as inactive whose kind the issuer does not support', async (t) => {
+  for (const error of ['unsupported_token_type', 'invalid_token']) {
+    const { issuer, introspector, results } = await setUp(t)
+    issuer.answerWith(json(JSON.stringify({ error }), 400))
+    t.match(await introspector.introspect('crafted'), {
+      verdict: { active: false, fault: { reason: 'inactive' } },
+    })
+    t.equal(issuer.asked.length, 1, 'the error code says enough')
+    t.same(results, ['answered'])
+    t.equal(introspector.trouble, undefined)
+  }
+})
+
+t.test('G1: introspect() reports a token as inactive when the issuer rejects that token alone', async (t) => {
+  const rejections: Readonly<Record<string, Answer>> = {
+    invalid_request: json('{"error":"invalid_request"}', 400),
+    '400 with HTML': (response) => response.writeHead(400, { 'content-type': 'text/html' }).end('<p>'),
+    '400 without a body': (response) => response.writeHead(400).end(),
+    '413': json('{}', 413),
+    '422 that is not an object': json('[]', 422),
+  }
+  for (const [what, rejection] of Object.entries(rejections)) {
+    const { issuer, introspector, clock, logged, results } = await setUp(t)
+    issuer.answerWith(rejecting((token) => token.startsWith('crafted'), rejection))
+    for (let count = 0; count < 20; count++) {
+      clock.ms += 1
+      const { verdict } = await introspector.introspect(`crafted ${count}`)
+      t.match(verdict, { active: false, fault: { reason: 'inactive' } }, what)
+    }
+    t.equal(issuer.asked.length, 21, `${what}: one probe for all of them`)
+    clock.ms += 5_000
+    await introspector.introspect('other')
+    await introspector.introspect('crafted')
+    t.equal(issuer.asked.length, 23, `${what}: an accepted request makes the probe unnecessary`)
+    clock.ms += 5_000
+    await introspector.introspect('crafted')
+    t.equal(issuer.asked.length, 25, `${what}: the probe is repeated`)
+    t.same(new Set(results), new Set(['answered']))
+    t.equal(introspector.trouble, undefined, what)
+    t.same(logged, [], what)
+  }
+})
+
+t.test('G1: introspect() makes one probe for tokens that are rejected at the same time', async (t) => {
+  const { issuer, introspector } = await setUp(t)
+  issuer.answerWith(rejecting((token) => token.startsWith('crafted'), json('{}', 400)))
+  const all = Array.from({ length: 30 }, (_, index) => introspector.introspect(`crafted ${index}`))
+  for (const { verdict } of await Promise.all(all)) t.equal(verdict.active, false)
+  t.equal(issuer.asked.length, 31)
+})
+
+t.test('G1: introspect() calls no token invalid while the issuer rejects every request', async (t) => {
+  const { issuer, introspector, clock, logged, results } = await setUp(t)
   issuer.answerWith(json('{"error":"invalid_request"}', 400))
   for (let i = 0; i < 20; i++) {
     clock.ms += 1
-    await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS' })
+    await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
   }
+  t.equal(issuer.asked.length, 21, 'one probe a second at most, and the circuit stays closed')
+  t.same(logged, [{ event: 'introspection_requests_rejected', issuer: ISSUER, status: 400 }], 'logged once')
+  t.match(introspector.trouble, /rejects/)
+  t.same(new Set(results), new Set(['ERR_INTROSPECTION_STATUS']))
+  issuer.answerWith(rejecting((token) => token === 'odd', json('{}', 400)))
+  clock.ms += 1_000
+  t.match(await introspector.introspect('odd'), { verdict: { active: false } })
   t.equal(introspector.trouble, undefined)
-  t.equal(issuer.asked.length, 20)
+})
+
+t.test('G1: introspect() sends no probe after a failure that cannot concern the token', async (t) => {
+  for (const status of [404, 405, 408, 415, 429, 500, 503]) {
+    const { issuer, introspector } = await setUp(t)
+    issuer.answerWith(rejecting((token) => token === 'a', json('{"error":"invalid_request"}', status)))
+    await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_STATUS', status })
+    t.equal(issuer.asked.length, 1)
+  }
+})
+
+t.test('G1: introspect() takes invalid_client for wrong credentials, whatever the status', async (t) => {
+  for (const error of ['invalid_client', 'unauthorized_client']) {
+    const { issuer, introspector, logged } = await setUp(t)
+    issuer.answerWith(json(JSON.stringify({ error }), 400))
+    await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
+    t.match(logged, [{ event: 'introspection_credentials_refused' }])
+  }
 })
 
 t.test('introspect() says loudly, and once, that its own credentials are refused', async (t) => {

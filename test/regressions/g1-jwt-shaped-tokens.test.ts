@@ -1,0 +1,145 @@
+// The authorization server answered the introspection of any JWT with 400, and the gateway took that for an outage: 503.
+import { generateKeyPairSync } from 'node:crypto'
+import t, { type Test } from 'tap'
+import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { macJws, signJws } from '../fixtures/jws.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { registerClient } from '../fixtures/register-client.ts'
+import { parseObject, send } from '../fixtures/send.ts'
+import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
+
+const server = await startServer(t)
+const client = await registerClient(server)
+const { idToken = '' } = await client.obtainTokens({
+  browser: openBrowser(server.baseUrl),
+  scope: 'openid courses:read',
+})
+
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const claims = { iss: server.baseUrl, sub: 'admin', exp: 9_999_999_999 }
+const JWT_SHAPED: Readonly<Record<string, string>> = {
+  'an ID token': idToken,
+  'a forged access token': signJws({ alg: 'ES256', typ: 'at+jwt' }, claims, privateKey),
+  'an access token with a wrong signature': `${idToken.slice(0, -6)}AAAAAA`,
+  'an HS256 token': macJws({ alg: 'HS256', typ: 'at+jwt' }, claims, 'secret'),
+}
+
+t.test('RFC 7662 section 2.2: introspection reports every unknown token as inactive', async (t) => {
+  const garbage: Readonly<Record<string, string>> = {
+    ...JWT_SHAPED,
+    'a JWT header alone': 'eyJhbGciOiJub25lIn0',
+    'a JWT without signature': 'eyJhbGciOiJub25lIn0.e30.',
+    'a JWE': `${Buffer.from('{"alg":"dir","enc":"A128GCM"}').toString('base64url')}..a.b.c`,
+    'JSON text': '{"alg":"none"}',
+    'a NUL byte': 'a\u0000b',
+    'text outside ASCII': 'tökén\u{1f600}',
+    'a path': '../../etc/passwd',
+    'a property name': '__proto__',
+    'a long text': 'x'.repeat(20_000),
+    'a long JWT': `eyJhbGciOiJub25lIn0.${'e30'.repeat(6_000)}.a`,
+  }
+  for (const [what, token] of Object.entries(garbage))
+    for (const accept of ['application/json', 'text/html']) {
+      const answer = await introspect(server, token, { accept })
+      t.equal(answer.status, 200, `${what}, ${accept}`)
+      t.equal(answer.text, '{"active":false}', what)
+      t.match(answer.headers.get('content-type'), /^application\/json/, what)
+      t.equal(answer.headers.get('cache-control'), 'no-store', what)
+    }
+  t.notOk(
+    server.log().some(({ event }) => event === 'refused' || event === 'failed'),
+    'no request was refused',
+  )
+  const metrics = await (await fetch(`${server.managementUrl}/metrics`)).text()
+  t.match(metrics, /scopegate_oauth_requests_total\{[^}]*endpoint="introspection"[^}]*result="ok"/)
+  t.notMatch(metrics, /unsupported_token_type/)
+})
+
+t.test('introspection of a JWT still requires client authentication', async (t) => {
+  for (const secret of ['wrong', ''])
+    for (const token of Object.values(JWT_SHAPED)) {
+      const answer = await introspect(server, token, {}, secret)
+      t.match(answer, { status: 401, json: { error: 'invalid_client' } })
+    }
+})
+
+t.test('the gateway rejects a JWT of the bundled issuer with 401 and asks about it once', async (t) => {
+  const under = await startGateway(t)
+  for (const [what, token] of Object.entries(JWT_SHAPED)) {
+    for (let count = 0; count < 5; count++) {
+      const response = await call(under, token)
+      t.equal(response.status, 401, what)
+      t.match(response.headers.get('www-authenticate'), /^Bearer error="invalid_token"/, what)
+      t.equal(response.headers.get('retry-after'), null, what)
+      t.equal(parseObject(await response.text())['error'], 'invalid_token', what)
+    }
+  }
+  const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  const counts = metrics.split('\n').filter((line) => line.startsWith('scopegate_introspections_total{'))
+  t.same(counts, [
+    `scopegate_introspections_total{issuer="${server.baseUrl}",result="answered"} ${Object.keys(JWT_SHAPED).length}`,
+  ])
+  t.notOk(under.log().some(({ level }) => level !== 'info'))
+  t.notOk(under.log().some(({ event }) => event === 'introspection_failed'))
+})
+
+t.test('a client cannot cause an outage with a token that another issuer rejects', async (t) => {
+  const under = await startGatewayUnderTest(t, { change: askOnce })
+  under.issuer.answerWith((response, body) => {
+    const isCrafted = body.get('token')?.startsWith('crafted') === true
+    response.writeHead(isCrafted ? 400 : 200, { 'content-type': 'application/json' })
+    response.end(isCrafted ? '{"error":"invalid_request"}' : '{"active":false}')
+  })
+  for (let count = 0; count < 50; count++) {
+    const response = await call(under, `crafted.${count % 10}`)
+    t.equal(response.status, 401)
+    t.match(response.headers.get('www-authenticate'), /^Bearer error="invalid_token"/)
+  }
+  t.equal((await call(under, 'another')).status, 401, 'the circuit is closed')
+  const asked = under.issuer.asked.map((body) => body.get('token'))
+  for (let count = 0; count < 10; count++)
+    t.equal(asked.filter((token) => token === `crafted.${count}`).length, 1, 'cached as a negative result')
+  t.notOk(under.log().some(({ level }) => level !== 'info'))
+  const readiness = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
+  t.notMatch(await readiness.text(), /degraded/)
+})
+
+function introspect(
+  { baseUrl, gatewaySecret }: AuthorizationServer,
+  token: string,
+  headers: Readonly<Record<string, string>>,
+  secret = gatewaySecret,
+) {
+  return send(`${baseUrl}${ENDPOINTS.introspection}`, {
+    headers,
+    form: { token, token_type_hint: 'access_token', client_id: 'gateway', client_secret: secret },
+  })
+}
+
+function startGateway(t: Test): Promise<GatewayUnderTest> {
+  return startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...askOnce(config),
+      issuers: config.issuers.map((issuer) => ({
+        ...issuer,
+        issuer: server.baseUrl,
+        introspection: issuer.introspection && {
+          ...issuer.introspection,
+          endpoint: `${server.baseUrl}${ENDPOINTS.introspection}`,
+          clientSecret: server.gatewaySecret,
+        },
+      })),
+    }),
+  })
+}
+
+/** On a busy machine, too, each token is introspected once. */
+function askOnce(config: GatewayConfig): GatewayConfig {
+  return { ...config, tokenCache: { ...config.tokenCache, negativeTtlMs: 600_000 } }
+}
+
+function call({ gateway }: GatewayUnderTest, token: string): Promise<Response> {
+  return fetch(`${gateway.url}/api/courses`, { headers: { authorization: `Bearer ${token}` } })
+}
