@@ -1,9 +1,10 @@
 import { styleText } from 'node:util'
 import type { PolicyRoute } from '../../gateway/routes/policy-route.ts'
+import { exampleTarget } from './example-target.ts'
 import { formatRouteTable } from './format-route-table.ts'
 import type { Started } from './start-all.ts'
 
-/** Writes what stands on the terminal once everything runs: where it is, who may sign in, the routes, a line to try. */
+/** Formats the text that the terminal shows after the start: routes, addresses, accounts, a request to try. */
 export function formatBanner(
   options: {
     readonly baseUrl: string
@@ -12,11 +13,15 @@ export function formatBanner(
     readonly startedAtMs: number
   } & Started,
 ): string {
-  const { baseUrl, gateway, authorizationServer, demo } = options
+  const { baseUrl, gateway, authorizationServer, demo, takenManagementPort } = options
   const seconds = ((performance.now() - options.startedAtMs) / 1000).toFixed(1)
+  const managementNote =
+    takenManagementPort === undefined
+      ? ''
+      : `\n                        port ${takenManagementPort} was in use`
   const title = (text: string): string => styleText('bold', text)
   return `
-${title('Routes')} (scopes that a token needs; a request without a token is served as anonymous unless the policy says otherwise)
+${title('Routes')} (scopes that a token needs; the policy decides what callers without a token may do)
 ${formatRouteTable(options.routes)}
 
 ${title('Scopegate is ready')} after ${seconds} s
@@ -26,14 +31,14 @@ ${title('Scopegate is ready')} after ${seconds} s
   API description       ${baseUrl}/openapi.json
   discovery             ${baseUrl}/.well-known/oauth-protected-resource
                         ${baseUrl}/.well-known/oauth-authorization-server
-  management            ${gateway.managementUrl}  (/livez /readyz /metrics)
+  management            ${gateway.managementUrl}  (/livez /readyz /metrics)${managementNote}
   authorization server  ${authorizationServer.url}  (behind the gateway)
   demo API              ${demo.url}  (behind the gateway)
   data                  ${options.dataDir}
   sign in as            alice / alice   or   bob / bob   (development only)
 
-  try                   ${styleText('cyan', `curl ${baseUrl}/api/courses`)}
+  try                   ${styleText('cyan', `curl ${baseUrl}${exampleTarget(options.routes) ?? '/auth.md'}`)}
 
-${title('Decisions')} as requests come; Ctrl-C ends everything
+${title('Decisions')} as requests arrive. Ctrl-C stops everything.
 `
 }

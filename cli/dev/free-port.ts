@@ -1,8 +1,9 @@
 import { createServer } from 'node:net'
 
-/** Gives `preferred` when nothing listens on it at 127.0.0.1, else a port that the system chooses. */
+/** Returns `preferred` when it is a port that nothing listens on at 127.0.0.1, else a port that the system chooses. */
 export async function freePort(preferred: number): Promise<number> {
-  return (await tryPort(preferred)) ?? (await tryPort(0)) ?? preferred
+  const usable = preferred < 65_536 ? await tryPort(preferred) : undefined
+  return usable ?? (await tryPort(0)) ?? preferred
 }
 
 /** The port, once it was free for a moment; undefined when somebody has it. */

@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
-import { freePort } from './free-port.ts'
+import { chooseManagementPort } from './management-port.ts'
 import type { Child, ChildAddresses } from './start-child.ts'
 
-const DEFAULT_MANAGEMENT_PORT = 9090
-
-/** Where everything listens. */
-export type Started = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>>
+/** The addresses of the three programs. */
+export type Started = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>> & {
+  /** The predictable management port, when another program listens on it. */
+  readonly takenManagementPort: number | undefined
+}
 
 /**
  * Starts the three programs and waits until each listens.
@@ -38,11 +39,11 @@ export async function startAll(options: {
       LEARNING_PLATFORM_GATEWAY_ISSUER: baseUrl,
     }).ready,
   ])
+  const management = await chooseManagementPort(options.port, process.env['SCOPEGATE_MANAGEMENT__PORT'])
   const gateway = await start('gateway', 'gateway/main', {
     PORT: String(options.port),
     SCOPEGATE_BASE_URL: baseUrl,
-    SCOPEGATE_MANAGEMENT__PORT:
-      process.env['SCOPEGATE_MANAGEMENT__PORT'] ?? String(await freePort(DEFAULT_MANAGEMENT_PORT)),
+    SCOPEGATE_MANAGEMENT__PORT: management.port,
     SCOPEGATE_POLICIES: options.policiesDir,
     SCOPEGATE_DRAIN__DELAY: '0s', // nobody looks at readiness here
     SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
@@ -52,5 +53,5 @@ export async function startAll(options: {
     SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: demo.url,
     SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: authorizationServer.url,
   }).ready
-  return { gateway, authorizationServer, demo }
+  return { gateway, authorizationServer, demo, takenManagementPort: management.taken }
 }

@@ -7,7 +7,7 @@ export const DEV: Verb = {
   group: 'Run',
   summary: 'runs everything on this machine: the gateway, the authorization server, the demo API',
   about: [
-    "For development only: its accounts and their passwords are known to everybody. PORT chooses the gateway's port (8080).",
+    "For development only: its accounts and their passwords are public. PORT sets the gateway's port (8080). The management port is that port plus 1010, or a free one when it is in use; the banner shows it.",
   ],
   options: [
     CONFIG_OPTION,
@@ -15,11 +15,11 @@ export const DEV: Verb = {
     {
       name: 'data',
       value: 'DIR',
-      says: 'Where accounts, grants and the demo data are kept: .scopegate where you stand, unless it says otherwise.',
+      says: 'The folder of accounts, grants and the demo data (default: .scopegate in the current folder).',
     },
   ],
   examples: [{ command: 'scopegate dev', says: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
-  exits: { 0: 'it was told to end', 1: 'it could not start, or one of the programs ended by itself' },
+  exits: { 0: 'stopped on request', 1: 'a program could not start, or ended by itself' },
   serves: true,
   run: async (given, terminal) => (await import('../dev.ts')).dev(given, terminal),
 }

@@ -46,6 +46,7 @@ t.test('what init writes is valid, tested and laid out', async (t) => {
   t.match(await run(shop, 'fmt', '--check'), { code: 0, out: '1 laid out already\n' })
   await t.test('and serves', async (t) => {
     const product = await startScopegate(t, { args: ['--config', join(shop, 'config')] })
+    t.match(product.output(), `curl ${product.baseUrl}/api/courses\n`, 'P8: a route of these policies')
     t.equal((await fetch(`${product.baseUrl}/api/courses`)).status, 200)
     t.equal((await fetch(`${product.baseUrl}/api/courses/42`)).status, 401)
   })
