@@ -35,8 +35,11 @@ export async function explain(given: Given, terminal: Terminal): Promise<number>
 }
 
 async function readRequest(given: Given, terminal: Terminal): Promise<TrialRequest> {
-  const [method = '', target = ''] = given.words
-  if (!METHOD.test(method)) throw usageError('explain', `"${method}" is no method; say e.g. GET /api/courses`)
+  const [typed = '', target = ''] = given.words
+  // Methods are case-sensitive (RFC 9110 section 9.1); the command line is not.
+  const method = typed.toUpperCase()
+  if (!METHOD.test(method))
+    throw usageError('explain', `"${typed}" is not an HTTP method; example: GET /api/courses`)
   const headers = given.texts('header').map((text) => {
     const [name, value] = splitPair(text, 'header')
     if (/^(authorization|dpop|host)$/i.test(name))

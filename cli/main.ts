@@ -60,8 +60,25 @@ function findVerb(args: readonly string[]): Verb | undefined {
   )
 }
 
+/** Verbs of other tools, and the command that does the same here. */
+const EQUIVALENTS: Readonly<Record<string, string>> = {
+  validate: '`scopegate check`',
+  lint: '`scopegate check`',
+  verify: '`scopegate check`',
+  format: '`scopegate fmt`',
+  new: '`scopegate init`',
+  create: '`scopegate init`',
+  version: '`scopegate --version`',
+  serve: '`scopegate dev` on this machine or `scopegate gateway` in production',
+  server: '`scopegate dev` on this machine or `scopegate gateway` in production',
+  start: '`scopegate dev` on this machine or `scopegate gateway` in production',
+  run: '`scopegate dev` on this machine or `scopegate gateway` in production',
+}
+
 function unknownVerb(args: readonly string[]): string {
   const typed = args[0] ?? ''
+  const equivalent = Object.hasOwn(EQUIVALENTS, typed) ? EQUIVALENTS[typed] : undefined
+  if (equivalent !== undefined) return `\`${typed}\` is not a verb; use ${equivalent}`
   const longer = VERBS.filter(({ name }) => name.startsWith(`${typed} `)).map(({ name }) => name)
   const names = VERBS.map(({ name }) => name)
   // `acount add` is nearest when as many words are compared as the verb has.

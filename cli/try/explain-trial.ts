@@ -1,15 +1,26 @@
 import { type Explanation, explainDecision } from '../../gateway/routes/explain-decision.ts'
+import type { PolicyRoute } from '../../gateway/routes/policy-route.ts'
+import { nearestRoute } from './nearest-route.ts'
 import type { Trial, TrialPolicies, TrialRequest } from './try-request.ts'
 
-/** A trial with everything that it was made of. */
+/** A trial with its request and its explanation. */
 export type ExplainedTrial = Trial & {
   readonly trial: TrialRequest
   readonly explanation: Explanation | undefined
+  /** For a path without a route: the route that it probably means. */
+  readonly nearest: PolicyRoute | undefined
 }
 
-/** Says why it was decided so. Undefined where the request is not one, or its token was of no use at all. */
+/** Explains a trial. `explanation` is undefined when the request or its token is not valid. */
 export function explainTrial(trial: TrialRequest, tried: Trial, policies: TrialPolicies): ExplainedTrial {
   const { request, caller } = tried
   const explanation = request === undefined ? undefined : explainDecision(request, caller, policies.compiled)
-  return { ...tried, trial, explanation }
+  const nearest =
+    tried.decision.refusal?.refused === 'route_unknown' && request !== undefined
+      ? nearestRoute(
+          request.path,
+          policies.compiled.routes.map(({ policy }) => policy),
+        )
+      : undefined
+  return { ...tried, trial, explanation, nearest }
 }

@@ -4,7 +4,8 @@ import type { TrialPolicies } from './try-request.ts'
 
 /** What `explain --json` prints; its members are written down in docs/command-line.md. */
 export function explanationJson(explained: ExplainedTrial, policies: TrialPolicies) {
-  const { decision, answer, would, trial, request, claims, caller, fault, explanation, resource } = explained
+  const { decision, answer, would, trial, request, claims, caller, fault, explanation, resource, nearest } =
+    explained
   const { route } = decision
   return {
     request: { method: trial.method, target: trial.target, path: request?.path ?? null },
@@ -13,6 +14,8 @@ export function explanationJson(explained: ExplainedTrial, policies: TrialPolici
     hash: policies.compiled.hash,
     resource: resource.identifier,
     route: route === undefined ? null : { ...route.policy },
+    nearest:
+      nearest === undefined ? null : { name: nearest.name, methods: nearest.methods, path: nearest.path },
     alsoSaw: (explanation?.alsoSaw ?? []).map(({ policy }) => ({
       name: policy.name,
       methods: policy.methods,

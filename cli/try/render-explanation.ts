@@ -147,12 +147,13 @@ function describeRoute({ policy }: CompiledRoute): string {
   return `${policy.name.padEnd(NAME)}  ${file}:${line}:${column}${owner}`
 }
 
-function describeNoRoute({ decision: { refusal, as }, request, answer }: ExplainedTrial): string {
+function describeNoRoute({ decision: { refusal, as }, request, answer, nearest }: ExplainedTrial): string {
   if (request === undefined) return `none: this is no request that is looked at. ${answer?.description ?? ''}`
   if (isReservedPath(request.path)) return "none: this path is Scopegate's own, and no policy is asked"
   if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
   if (refusal?.refused === 'method_not_allowed') return `none: this path takes ${refusal.allow.join(', ')}`
-  return 'none: no policy has this path'
+  if (nearest === undefined) return 'none: no policy has this path'
+  return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }
 
 function whyNot({ policy }: CompiledRoute, { trial }: ExplainedTrial): string {

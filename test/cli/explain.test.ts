@@ -54,6 +54,27 @@ t.test('explain knows what is no route, no request, and no business of policies'
   }
 })
 
+t.test('P10: explain takes methods in any case', async (t) => {
+  for (const method of ['get', 'Get', 'GET'])
+    t.match(await explain([method, '/api/courses']), { code: 0, out: /^GET \/api\/courses\n/ }, method)
+  t.match(await explain(['g et', '/api/courses']), { code: 2, err: /"g et" is not an HTTP method/ })
+})
+
+t.test('P10: explain names the nearest route of a path that no policy has', async (t) => {
+  for (const [path, nearest] of [
+    ['/api/course', 'GET /api/courses (courses/list-courses)'],
+    ['/api/curses/7', 'GET /api/courses/{id} (courses/read-course)'],
+    ['/api/courses/7/lessons', 'GET /api/courses/{id} (courses/read-course)'],
+  ] as const) {
+    const { code, out } = await explain(['GET', path])
+    t.equal(code, 1, path)
+    t.match(out, `none: no policy has this path. The nearest route: ${nearest}\n`, path)
+  }
+  t.match((await explain(['GET', '/zzz'])).out, /none: no policy has this path\n/)
+  const { nearest } = JSON.parse((await explain(['GET', '/api/course', '--json'])).out)
+  t.same(nearest, { name: 'courses/list-courses', methods: ['GET'], path: '/api/courses' })
+})
+
 t.test('explain --token - reads a JWT without believing it, says so, and shows nothing of it', async (t) => {
   const claims = {
     iss: 'http://127.0.0.1:8080',
@@ -99,7 +120,7 @@ t.test('explain --token - reads a JWT without believing it, says so, and shows n
 
 t.test('explain refuses what makes no sense on the command line', async (t) => {
   for (const args of [
-    ['get', '/api/courses'],
+    ['G ET', '/api/courses'],
     ['GET', '/api/courses', '--anonymous', '--scope', 'x'],
     ['GET', '/api/courses', '--claim', 'sub'],
     ['GET', '/api/courses', '--claim', 'scope=4'],

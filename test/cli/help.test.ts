@@ -51,7 +51,16 @@ t.test('no verb loads the code of another one: their data import nothing but sha
 
 t.test('a verb that is not there is named, with the nearest one', async (t) => {
   for (const [args, text] of [
-    [['serve'], 'there is no `scopegate serve`. See: scopegate --help'],
+    [['sevre'], 'there is no `scopegate sevre`. See: scopegate --help'],
+    // P10: verbs of other tools.
+    [['validate'], '`validate` is not a verb; use `scopegate check`. See: scopegate --help'],
+    [['lint', 'policies'], '`lint` is not a verb; use `scopegate check`. See: scopegate --help'],
+    [['version'], '`version` is not a verb; use `scopegate --version`. See: scopegate --help'],
+    [
+      ['serve'],
+      '`serve` is not a verb; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help',
+    ],
+    [['constructor'], 'there is no `scopegate constructor`. See: scopegate --help'],
     [['chekc'], 'there is no `scopegate chekc`; did you mean `scopegate check`? See: scopegate --help'],
     [
       ['account'],
