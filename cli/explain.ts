@@ -15,7 +15,7 @@ const METHOD = /^[A-Z]{1,20}$/
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u00ff]*$/
 
-/** Says what would become of a request. @returns the exit code, as its help says. */
+/** Shows how a request is decided. @returns the exit code that the help documents. */
 export async function explain(given: Given, terminal: Terminal): Promise<number> {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const request = await readRequest(given, terminal)

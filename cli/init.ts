@@ -1,42 +1,45 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { policySchema } from '../gateway/routes/policy-schema.ts'
 import { BootError } from '../runtime/boot-error.ts'
 import { displayPath } from '../runtime/display-path.ts'
 import { makeFolder } from '../runtime/make-folder.ts'
 import { findPackageRoot } from '../runtime/package-root.ts'
-import { COPIED_FILES, STARTER_FILES } from './init/starter-files.ts'
+import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './init/starter-files.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 const EXIT_THERE = 1
-/** Less what the user's umask takes away, as `mkdir` makes folders. */
+/** The umask of the user restricts it, as for `mkdir`. */
 const FOR_EVERYBODY = 0o777
 
-/** Writes a folder to start from. @returns the exit code, as its help says. */
+/** Writes a starter folder. @returns the exit code that the help documents. */
 export async function init(given: Given, terminal: Terminal): Promise<number> {
   const dir = resolve(terminal.folder, given.words[0] ?? '.')
-  const copied = COPIED_FILES.map(
-    (name) => [name, readFileSync(join(findPackageRoot(), name), 'utf8')] as const,
-  )
-  const files = [...copied, ...Object.entries(STARTER_FILES)].map(([name, text]) => ({
+  const copied = COPIED_FILES.map((name) => {
+    const text = readFileSync(join(findPackageRoot(), name), 'utf8')
+    return [name, withoutDocumentReferences(text)] as const
+  })
+  const schema = ['policy.v1.json', `${JSON.stringify(policySchema('Policy'), undefined, 2)}\n`] as const
+  const files = [...copied, ...Object.entries(STARTER_FILES), schema].map(([name, text]) => ({
     file: join(dir, name),
     text,
   }))
   const there = files.filter(({ file }) => existsSync(file)).map(({ file }) => displayPath(file))
   if (there.length > 0) {
     terminal.err.write(
-      `scopegate init: nothing was written, because this is there already: ${there.join(', ')}\n`,
+      `scopegate init: nothing was written, because these files exist: ${there.join(', ')}\n`,
     )
     return EXIT_THERE
   }
   for (const { file, text } of files) write(file, text)
   const written = files.map(({ file }) => displayPath(file))
   if (given.has('json')) terminal.out.write(`${JSON.stringify({ written }, undefined, 2)}\n`)
-  else terminal.out.write(`${written.join('\n')}\n\nNow: read ${displayPath(join(dir, 'README.md'))}\n`)
+  else terminal.out.write(`${written.join('\n')}\n\nNext: read ${displayPath(join(dir, 'README.md'))}\n`)
   return 0
 }
 
-/** `wx`: what came there meanwhile stays. */
+/** `wx` fails rather than overwrite a file that appeared meanwhile. */
 function write(file: string, text: string): void {
   try {
     makeFolder(dirname(file), FOR_EVERYBODY)
@@ -45,7 +48,7 @@ function write(file: string, text: string): void {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new BootError(
       'ERR_INIT',
-      `scopegate init: ${displayPath(file)} cannot be written (${reason}). Name a folder of your own: scopegate init DIR`,
+      `scopegate init: ${displayPath(file)} cannot be written (${reason}). Choose a folder that you can write to: scopegate init DIR`,
       { cause },
     )
   }

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findContradictions } from '../gateway/config/find-contradictions.ts'
 import { findUnissuedResources } from '../gateway/config/find-unissued-resources.ts'
-import { GatewayFile } from '../gateway/config/gateway-file.ts'
+import type { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { readGatewayFile, UPSTREAMS_SECTION } from '../gateway/config/read-gateway-file.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
@@ -55,9 +56,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const env = options.env ?? {}
   const { found, attempt } = collectProblems()
   const config = (file: string) => join(options.configDir, file)
-  const gateway = attempt(() =>
-    readConfig({ file: config('gateway.yaml'), schema: GatewayFile, env, otherSections: ['UPSTREAMS'] }),
-  )
+  const gateway = attempt(() => readGatewayFile({ configDir: options.configDir, env }))
   const catalogue = attempt(() =>
     readScopeCatalogue({ file: gateway?.value.scopes ?? config('scopes.yaml') }),
   )
@@ -65,7 +64,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const presets = presetsFile === undefined ? undefined : attempt(() => readPresets(presetsFile))
   const upstreamsFile = gateway?.value.upstreams ?? config('upstreams.yaml')
   const upstreams = attempt(() =>
-    readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: 'UPSTREAMS' }),
+    readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: UPSTREAMS_SECTION }),
   )
   const contradictions = findContradictions(
     gateway && { value: gateway.value, file: config('gateway.yaml') },

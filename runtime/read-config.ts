@@ -25,19 +25,21 @@ export function readConfig<T extends TSchema>(options: {
   readonly section?: string
   /** Sections that other files own, so that their variables are not unknown here. */
   readonly otherSections?: readonly string[]
+  /** Values of keys that the file may omit, maps within maps included. Paths are relative to the file. */
+  readonly defaults?: ConfigDefaults
 }): ReadConfig<Static<T>> {
   const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const found = readOverrides({
     env: options.env,
     schema: options.schema,
-    value: document.value,
+    value: withDefaults(document.value, options.defaults),
     section: options.section,
     otherSections: options.otherSections ?? [],
   })
   const fromEnvironment = new Map<string, Override>()
   const diagnostics = [...document.diagnostics, ...found.diagnostics]
-  let value = document.value
+  let value = withDefaults(document.value, options.defaults)
   for (const override of found.overrides) {
     const changed = setAt(value, override.path, override.value)
     if (changed === undefined) diagnostics.push(cannotSet(override))
@@ -60,6 +62,21 @@ export function readConfig<T extends TSchema>(options: {
   return { value: freezeDeep(absolute) as Static<T>, warnings: diagnostics }
 }
 
+/** Default values of a configuration file, by key. */
+export type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults }
+
+/** Adds the defaults of absent keys. Anything but a map stays as it is: the schema reports it. */
+function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unknown {
+  if (defaults === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
+    return value
+  const plain: Record<string, unknown> = Object.assign(Object.create(null), value)
+  for (const [key, fallback] of Object.entries(defaults)) {
+    if (!Object.hasOwn(plain, key)) plain[key] = fallback
+    else if (typeof fallback === 'object') plain[key] = withDefaults(plain[key], fallback)
+  }
+  return plain
+}
+
 /** @returns a copy with one value replaced, or undefined when a list would get a hole or a text would get keys. */
 function setAt(value: unknown, path: YamlPath, given: unknown): unknown {
   const [step, ...rest] = path
@@ -78,7 +95,7 @@ function setAt(value: unknown, path: YamlPath, given: unknown): unknown {
 function cannotSet(override: Override): Diagnostic {
   return diagnostic(
     'C111',
-    `${override.name} cannot be set: what stands above it is neither a map nor a list of that length`,
+    `${override.name} cannot be set: its parent is neither a map nor a list of that length`,
     wholeFile(`environment variable ${override.name}`),
     { hint: 'list items count from 0, without gaps' },
   )

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { AuthorizationServerFile } from '../../authorization-server/config.ts'
-import { GatewayFile } from '../../gateway/config/gateway-file.ts'
+import { readGatewayFile } from '../../gateway/config/read-gateway-file.ts'
 import { ConfigError } from '../../runtime/config-error.ts'
 import { readConfig } from '../../runtime/read-config.ts'
 
@@ -19,14 +19,7 @@ export function findForeignVariables(options: {
   readonly env: Environment
 }): Readonly<Record<'gateway' | 'authorizationServer', ReadonlySet<string>>> {
   const { configDir, env } = options
-  const gateway = unknownVariables(() =>
-    readConfig({
-      file: join(configDir, 'gateway.yaml'),
-      schema: GatewayFile,
-      env,
-      otherSections: ['UPSTREAMS'],
-    }),
-  )
+  const gateway = unknownVariables(() => readGatewayFile({ configDir, env }))
   const authorizationServer = unknownVariables(() =>
     readConfig({ file: join(configDir, 'authorization-server.yaml'), schema: AuthorizationServerFile, env }),
   )

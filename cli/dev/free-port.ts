@@ -6,7 +6,7 @@ export async function freePort(preferred: number): Promise<number> {
   return usable ?? (await tryPort(0)) ?? preferred
 }
 
-/** The port, once it was free for a moment; undefined when somebody has it. */
+/** Returns the port when it can be bound, and undefined when another process uses it. */
 export function tryPort(port: number): Promise<number | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

@@ -10,8 +10,8 @@ export type Started = Readonly<Record<'gateway' | 'authorizationServer' | 'demo'
 }
 
 /**
- * Starts the three programs and waits until each listens.
- * The gateway comes last: what stands behind it listens wherever there is room, and the gateway is told where.
+ * Starts the three programs and waits until each one listens.
+ * The gateway starts last: the others choose free ports, and the gateway gets their addresses.
  */
 export async function startAll(options: {
   readonly start: (name: string, module: string, env: Record<string, string>) => Child
@@ -45,7 +45,7 @@ export async function startAll(options: {
     SCOPEGATE_BASE_URL: baseUrl,
     SCOPEGATE_MANAGEMENT__PORT: management.port,
     SCOPEGATE_POLICIES: options.policiesDir,
-    SCOPEGATE_DRAIN__DELAY: '0s', // nobody looks at readiness here
+    SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer reads readiness here
     SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${authorizationServer.url}${ENDPOINTS.introspection}`,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,

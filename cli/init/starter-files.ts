@@ -1,7 +1,6 @@
-/** What `scopegate init` writes, besides the configuration that it copies: paths and texts. */
+/** The files that `scopegate init` writes besides the copied configuration, by path. */
 export const STARTER_FILES: Readonly<Record<string, string>> = {
-  'config/scopes.yaml': `# The scope catalogue: every scope there is, once. Policies may name nothing else, and people see these words when they
-# allow an application something. The order is the order in which they see them.
+  'config/scopes.yaml': `# The scope catalogue. Policies may use only these scopes. The consent page shows the descriptions, in this order.
 scopes:
   - name: openid
     description: Sign you in
@@ -16,7 +15,8 @@ scopes:
     group: Courses
     sensitivity: write
 `,
-  'policies/courses.policy.yaml': `# Which requests reach the upstream, and what their tokens need. One file for each team or service.
+  'policies/courses.policy.yaml': `# yaml-language-server: $schema=../policy.v1.json
+# Routes to one upstream, and the scopes that their tokens need. One file for each team or service.
 apiVersion: scopegate/v1
 kind: Policy
 name: courses
@@ -24,7 +24,7 @@ owner: my-team
 upstream: learning-platform # an entry of config/upstreams.yaml
 
 defaults:
-  anonymous: challenge # without a token: 401, and the way to one
+  anonymous: challenge # no token: 401 with a challenge that tells how to get one
   timeout: 5s
 
 routes:
@@ -57,27 +57,35 @@ tests:
     token: { scope: courses:read }
     expect: { decision: deny, status: 403, error: insufficient_scope, missing: [courses:write] }
 `,
-  'README.md': `# A gateway of our own
+  'README.md': `# Our gateway
 
-\`config/\` is for operators and differs from environment to environment; \`policies/\` is for teams and is the same everywhere.
+\`config/\` belongs to operators and differs between environments. \`policies/\` belongs to backend teams and is the same in
+every environment. \`policy.v1.json\` is the JSON Schema of policies; editors with a YAML language server use it.
 
 \`\`\`sh
-npx scopegate check                # is everything valid?
-npx scopegate test --coverage      # do the policies do what was meant?
+npx scopegate check                # validates configuration and policies
+npx scopegate test --coverage      # runs the tests in policies
 npx scopegate explain PATCH /api/courses/42 --scope courses:read
-npx scopegate fmt                  # one layout for all policies
-npx scopegate dev                  # gateway, authorization server and a demo API on this machine; sign in as alice / alice
+npx scopegate fmt                  # formats policies
+npx scopegate dev                  # runs everything on this machine; sign in as alice / alice
 \`\`\`
 
-Next: name your own API in \`config/upstreams.yaml\`, your scopes in \`config/scopes.yaml\`, and write
-\`policies/<team>.policy.yaml\`, with tests beside the routes.
+Next: add your API to \`config/upstreams.yaml\` and its scopes to \`config/scopes.yaml\`. Then write
+\`policies/<team>.policy.yaml\` with routes and tests.
+
+The \`docs\` folder of the scopegate package holds the documentation.
 `,
-  '.gitignore': `# Accounts, grants and secrets of \`scopegate dev\`.
+  '.gitignore': `# Accounts, grants and secrets of \`scopegate dev\`
 .scopegate/
 `,
 }
 
-/** Configuration that is copied as this package has it, with what each key means. */
+/** Removes the references to documents of this package, which the new folder does not have. */
+export function withoutDocumentReferences(text: string): string {
+  return text.replace(/ \((?:see )?(?:docs\/[a-z-]+|README)\.md\)/g, '')
+}
+
+/** Configuration files that are copied from this package, with the comment of each key. */
 export const COPIED_FILES: readonly string[] = [
   'config/gateway.yaml',
   'config/authorization-server.yaml',

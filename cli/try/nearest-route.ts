@@ -27,7 +27,7 @@ export function nearestRoute<R extends Pick<PolicyRoute, 'path'>>(
   return best
 }
 
-/** Replaces each parameter, and the wildcard, by the segments of the request at its place. */
+/** Replaces each parameter, and the wildcard, by the segments of the request at the same position. */
 function fillTemplate(template: string, segments: readonly string[]): string {
   return template
     .split('/')

@@ -10,14 +10,11 @@ import { readAuthorities } from '../tls/read-authorities.ts'
 import { readCertificate } from '../tls/read-certificate.ts'
 import { findContradictions } from './find-contradictions.ts'
 import type { GatewayConfig } from './gateway-config.ts'
-import { GatewayFile } from './gateway-file.ts'
 import { readClientSecrets } from './read-client-secret.ts'
+import { readGatewayFile, UPSTREAMS_SECTION } from './read-gateway-file.ts'
 import { readNonceSecret } from './read-nonce-secret.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
-
-/** Sections of the environment that belong to the files which config/gateway.yaml names. */
-const UPSTREAMS_SECTION = 'UPSTREAMS'
 
 /**
  * Reads config/gateway.yaml and the files it names: catalogue, presets, upstreams, client secret.
@@ -30,12 +27,7 @@ export function readGatewayConfig(options: {
   readonly env: Readonly<Record<string, string | undefined>>
 }): { readonly config: GatewayConfig; readonly warnings: readonly Diagnostic[] } {
   const file = join(options.configDir, 'gateway.yaml')
-  const gateway = readConfig({
-    file,
-    schema: GatewayFile,
-    env: options.env,
-    otherSections: [UPSTREAMS_SECTION],
-  })
+  const gateway = readGatewayFile(options)
   const { value } = gateway
   const { found: problems, attempt } = collectProblems()
   const catalogue = attempt(() => readScopeCatalogue({ file: value.scopes }))

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../cli/main.ts'
@@ -17,7 +17,7 @@ t.test('init writes nothing when one of its files is there already', async (t) =
   t.equal(out, '')
   t.match(
     err,
-    /^scopegate init: nothing was written, because this is there already: .*policies\/courses\.policy\.yaml\n$/,
+    /^scopegate init: nothing was written, because these files exist: .*policies\/courses\.policy\.yaml\n$/,
   )
   t.throws(() => readFileSync(join(folder, 'README.md')))
   t.equal(readFileSync(join(folder, 'policies/courses.policy.yaml'), 'utf8'), 'mine')
@@ -32,7 +32,7 @@ t.test(
     t.match(await run(t.testdir(), 'init', '/proc/x'), {
       code: 1,
       out: '',
-      err: /^scopegate init: \/proc\/x\/.* cannot be written \(ENOENT.*\)\. Name a folder .*: scopegate init DIR\n$/,
+      err: /^scopegate init: \/proc\/x\/.* cannot be written \(ENOENT.*\)\. Choose a folder .*: scopegate init DIR\n$/,
     })
   },
 )
@@ -44,6 +44,29 @@ t.test('what init writes is valid, tested and laid out', async (t) => {
   t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
   t.match(await run(shop, 'test', '--coverage'), { code: 0, out: 'ok: 4 tests of 1 policy\n' })
   t.match(await run(shop, 'fmt', '--check'), { code: 0, out: '1 laid out already\n' })
+  await t.test('P9: its comments name only files that the new folder has', async (t) => {
+    const files = readdirSync(shop, { recursive: true, encoding: 'utf8' })
+    for (const file of files.filter((name) => /\.(yaml|md)$/.test(name))) {
+      const text = readFileSync(join(shop, file), 'utf8')
+      for (const [named] of text.matchAll(/(?<![\w/-])[\w-]+(?:\/[\w-]+)*\.(?:md|json)\b/g))
+        t.ok(
+          files.some((name) => name.endsWith(named)),
+          `${file}: ${named}`,
+        )
+    }
+    const policy = readFileSync(join(shop, 'policies/courses.policy.yaml'), 'utf8')
+    t.match(policy, /^# yaml-language-server: \$schema=\.\.\/policy\.v1\.json\n/)
+    const schema = JSON.parse(readFileSync(join(shop, 'policy.v1.json'), 'utf8'))
+    t.equal(schema.title, 'Scopegate Policy')
+  })
+  await t.test('P9: keys with a default may be omitted from gateway.yaml', async (t) => {
+    const file = join(shop, 'config/gateway.yaml')
+    const whole = readFileSync(file, 'utf8')
+    const short = whole.replace(/^(name|listen|management|policies|scopes|upstreams):.*\n/gm, '')
+    t.equal(short.split('\n').length, whole.split('\n').length - 6)
+    writeFileSync(file, short)
+    t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
+  })
   await t.test('and serves', async (t) => {
     const product = await startScopegate(t, { args: ['--config', join(shop, 'config')] })
     t.match(product.output(), `curl ${product.baseUrl}/api/courses\n`, 'P8: a route of these policies')

@@ -12,7 +12,10 @@ t.test('scopegate refuses a verb it does not have, with exit code 2 and where to
   const { status, stdout, stderr } = scopegate('serve')
   t.equal(status, 2)
   t.equal(stdout, '')
-  t.equal(stderr, 'scopegate: `serve` is not a verb; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help\n')
+  t.equal(
+    stderr,
+    'scopegate: `serve` is not a verb; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help\n',
+  )
 })
 
 t.test(

@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { type ReadConfig, readConfig } from '../../runtime/read-config.ts'
+import { GatewayFile } from './gateway-file.ts'
+
+/** The section of the environment that belongs to config/upstreams.yaml. */
+export const UPSTREAMS_SECTION = 'UPSTREAMS'
+
+/** Values of keys that config/gateway.yaml may omit. Paths are relative to the file. */
+const FILE_DEFAULTS = {
+  name: 'API',
+  listen: { host: '127.0.0.1', port: 8080 },
+  management: { host: '127.0.0.1', port: 9090 },
+  policies: '../policies',
+  scopes: './scopes.yaml',
+  upstreams: './upstreams.yaml',
+} as const
+
+/**
+ * Reads config/gateway.yaml alone, with the defaults of absent keys and overrides from the environment.
+ * @throws {ConfigError} listing everything that is wrong, with file, line and column.
+ */
+export function readGatewayFile(options: {
+  readonly configDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}): ReadConfig<GatewayFile> {
+  return readConfig({
+    file: join(options.configDir, 'gateway.yaml'),
+    schema: GatewayFile,
+    env: options.env,
+    otherSections: [UPSTREAMS_SECTION],
+    defaults: FILE_DEFAULTS,
+  })
+}

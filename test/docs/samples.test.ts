@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { main } from '../../cli/main.ts'
+import { findPackageRoot } from '../../runtime/package-root.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
+
+// P11: each command that a page shows works, and each output that it shows is the real one.
+const ROOT = findPackageRoot()
+const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+/** Commands that need a running gateway or do not end; other tests run these verbs. */
+const NOT_RUN =
+  /^(?:doctor|dev|gateway|authorization-server|token|account|completion) |^check --watch|--live |--url /
+const PAGES = [
+  'README.md',
+  'docs/command-line.md',
+  'docs/checking.md',
+  'docs/openapi.md',
+  'docs/reviewing-policies.md',
+]
+
+type Sample = { readonly command: string; readonly output: string }
+
+/** The `scopegate` commands of a page, and the output that follows a command with a prompt. */
+function samplesOf(page: string): readonly Sample[] {
+  const samples: Sample[] = []
+  for (const [, block = ''] of page.matchAll(/^```(?:sh|console)?\n([\s\S]*?)^```$/gm)) {
+    const parts = block.split(/^(?=\$ )/m)
+    for (const part of parts) {
+      const [first = '', ...rest] = part.split('\n')
+      const lines = part.startsWith('$ ') ? [first.slice(2)] : [first, ...rest]
+      for (const line of lines) {
+        const [, command] = /^(?:npx )?scopegate (.*?)(?:\s+#.*)?$/.exec(line) ?? []
+        if (command === undefined) continue
+        samples.push({ command, output: part.startsWith('$ ') ? rest.join('\n').trim() : '' })
+      }
+    }
+  }
+  return samples
+}
+
+/** The shipped configuration and policies, and the route that the README adds, in a git repository with two revisions. */
+function aProject(t: Test): string {
+  const folder = t.testdir({})
+  for (const name of ['config', 'policies']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+  for (const side of ['before', 'after'])
+    cpSync(join(folder, 'policies'), join(folder, side), { recursive: true })
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Test', '-c', 'user.email=test@example.test', ...args], {
+      cwd: folder,
+      stdio: 'ignore',
+    })
+  git('init', '-q', '-b', 'main')
+  git('add', '.')
+  git('commit', '-q', '-m', 'before')
+  const [, policy = ''] = /^```yaml\n(apiVersion[\s\S]*?)^```$/m.exec(read('README.md')) ?? []
+  writeFileSync(join(folder, 'policies/lecture-notes.policy.yaml'), policy)
+  return folder
+}
+
+/** Splits a command line as a shell does, quotes and redirections included. */
+function wordsOf(command: string): readonly string[] {
+  const [shown = ''] = command.split(/ > | && | \| /)
+  return [...shown.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+}
+
+for (const name of PAGES)
+  t.test(`P11: the commands of ${name} work and print what it shows`, async (t) => {
+    const folder = aProject(t)
+    // Paths are shown relative to the folder of the process.
+    const before = process.cwd()
+    process.chdir(folder)
+    t.teardown(() => process.chdir(before))
+    const samples = samplesOf(read(name)).filter(({ command }) => !NOT_RUN.test(`${command} `))
+    t.ok(samples.length > 0, 'the page has samples')
+    for (const { command, output } of samples) {
+      const terminal = aTerminal({ folder, env: { PATH: process.env['PATH'] } })
+      const code = await main(wordsOf(command), terminal)
+      // 1 is a negative result, for example a denied request.
+      t.ok(code === 0 || code === 1, `${command}: exit code ${code}\n${terminal.said.err}`)
+      if (output === '') continue
+      const { out } = terminal.said
+      for (const line of output.split('\n')) {
+        const [start = ''] = line.split('…')
+        t.ok(
+          out.split('\n').some((printed) => printed.startsWith(start.trimEnd())),
+          `${command}: ${line}\n${out}`,
+        )
+      }
+    }
+  })
