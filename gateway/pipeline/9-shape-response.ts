@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HeaderEdit } from '../routes/header-edit.ts'
 import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
+import { isOwnHeader } from '../upstreams/own-headers.ts'
 
 /** What is said to the client beside the upstream's own headers, and in place of them. */
 export type ShapeResponseRules = {
@@ -18,8 +19,8 @@ export type ShapeResponseRules = {
   readonly closes: boolean
 }
 
-/** Belong to one connection (RFC 9110 section 7.6.1), or are ours to say. */
-const DROPPED: ReadonlySet<string> = new Set([
+/** Headers of one connection. RFC 9110 section 7.6.1. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -28,9 +29,6 @@ const DROPPED: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  'x-request-id',
-  'x-scopegate-error',
-  'x-scopegate-policy',
 ])
 
 const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy'])
@@ -46,7 +44,7 @@ export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponse
     headers.connection === undefined ? undefined : String(headers.connection),
   )
   for (const name in headers) {
-    if (DROPPED.has(name) || nominated.has(name)) continue
+    if (HOP_BY_HOP.has(name) || nominated.has(name) || isOwnHeader(name)) continue
     // RFC 9110 section 8.6: a length here makes a client wait for content that there is not.
     if (name === 'content-length' && rules.status === 204) continue
     if (rules.ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue

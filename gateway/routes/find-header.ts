@@ -1,3 +1,5 @@
+import { foldHeaderName } from '../upstreams/fold-header-name.ts'
+
 /** What stands for a header that is there more than once, or could be read so: no value of it can be relied on. */
 export const UNCLEAR = Symbol('unclear')
 
@@ -6,9 +8,6 @@ export type HeaderSource = {
   /** @returns undefined when the header is not there. */
   header(name: string): string | undefined | typeof UNCLEAR
 }
-
-const SEPARATOR = /[^a-z0-9-]/
-const SEPARATORS = /[^a-z0-9-]/g
 
 /**
  * Finds a header among those that go on to an upstream. Servers that fold names (CGI, WSGI) read `school_id` as `School-Id`:
@@ -22,7 +21,7 @@ export function findHeader(headers: readonly string[], name: string): string | u
     const written = headers[i] as string
     if (written.length !== name.length) continue
     const lower = written.toLowerCase()
-    if (lower !== name && (!SEPARATOR.test(lower) || lower.replace(SEPARATORS, '-') !== name)) continue
+    if (lower !== name && foldHeaderName(lower) !== name) continue
     if (lower !== name || value !== undefined) return UNCLEAR
     value = headers[i + 1] as string
   }

@@ -1,3 +1,4 @@
+import { foldHeaderName } from '../upstreams/fold-header-name.ts'
 import type { HeaderChanges, HeaderRules, HeaderValue } from './header-rules.ts'
 
 /** Changes to the headers of one direction, ready to be made. */
@@ -7,9 +8,6 @@ export type HeaderEdit = {
   /** What is put at the end: name, value, name, value. */
   readonly appended: readonly string[]
 }
-
-const SEPARATOR = /[^a-z0-9-]/
-const SEPARATORS = /[^a-z0-9-]/g
 
 /** Compiles a policy's changes; undefined when there are none in this direction. */
 export function compileHeaderEdit(
@@ -23,8 +21,7 @@ export function compileHeaderEdit(
   if (dropped.size === 0 && appended.length === 0) return undefined
   return Object.freeze({
     // Servers that fold names read `x_plan` as `X-Plan`: no spelling of it gets past.
-    drops: (name: string) =>
-      dropped.has(name) || (SEPARATOR.test(name) && dropped.has(name.replace(SEPARATORS, '-'))),
+    drops: (name: string) => dropped.has(name) || dropped.has(foldHeaderName(name)),
     appended,
   })
 }

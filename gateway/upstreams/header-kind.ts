@@ -1,3 +1,6 @@
+import { foldHeaderName } from './fold-header-name.ts'
+import { OWN_PREFIXES } from './own-headers.ts'
+
 /**
  * What the gateway does with a header of a given name.
  * - `hop`: belongs to one connection (RFC 9110 section 7.6.1) or is framing, which each side writes itself
@@ -97,8 +100,6 @@ const KINDS: ReadonlyMap<string, HeaderKind> = new Map<string, HeaderKind>([
   ...READ.map((name) => [name, name] as const),
 ])
 
-/** Our own words about a response; what an upstream or a client says under these names is dropped. */
-const OWN_PREFIXES = ['x-auth-', 'x-scopegate-']
 /** What proxies say about who sent a request, from where, and where it was meant to go. */
 const PROXY_PREFIXES = [
   'x-forwarded-',
@@ -130,9 +131,6 @@ const MANAGED_PREFIXES: ReadonlyMap<number, readonly string[]> = Map.groupBy(
   [...OWN_PREFIXES, ...PROXY_PREFIXES],
   (prefix) => prefix.charCodeAt(0),
 )
-const SEPARATOR = /[^a-z0-9-]/
-const SEPARATORS = /[^a-z0-9-]/g
-
 /**
  * Classifies a header by its name in lower case; undefined means that it goes through as it came.
  * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, some of them `x!auth!subject` too: every
@@ -141,7 +139,7 @@ const SEPARATORS = /[^a-z0-9-]/g
 export function headerKind(lowerName: string): HeaderKind | undefined {
   const kind = KINDS.get(lowerName)
   if (kind !== undefined) return kind
-  const folded = SEPARATOR.test(lowerName) ? lowerName.replace(SEPARATORS, '-') : lowerName
+  const folded = foldHeaderName(lowerName)
   if (folded !== lowerName && KINDS.has(folded)) return 'managed'
   const prefixes = MANAGED_PREFIXES.get(folded.charCodeAt(0))
   return prefixes?.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined

@@ -1,0 +1,11 @@
+const SEPARATOR = /[^a-z0-9-]/
+const SEPARATORS = /[^a-z0-9-]/g
+
+/**
+ * Replaces every character other than a letter, a digit or `-` with `-`, as CGI and WSGI servers do: they read `x_auth_subject`
+ * as `X-Auth-Subject`, and some of them `x!auth!subject` too.
+ * @param lowerName in lower case.
+ */
+export function foldHeaderName(lowerName: string): string {
+  return SEPARATOR.test(lowerName) ? lowerName.replace(SEPARATORS, '-') : lowerName
+}
