@@ -5,6 +5,7 @@ import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
+import { createAddressLimit } from './endpoints/address-limit.ts'
 import {
   answerBrokenAddress,
   answerBrokenConnection,
@@ -18,7 +19,6 @@ import { userinfoHandler } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
-import { createRegistrationLimit } from './register/registration-limit.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
@@ -56,7 +56,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       issuer: config.issuer,
       resources: config.resources,
       registration: config.registration,
-      registrationLimit: createRegistrationLimit(config.registration.rateLimit, () => Date.now()),
+      registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
       refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),
       count: metrics.countRequest,
       logger,

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
-import type { RegistrationLimit } from '../register/registration-limit.ts'
+import type { AddressLimit } from './address-limit.ts'
 import { canonicaliseResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
@@ -18,7 +18,7 @@ export type MountEndpointsOptions = {
   /** What tokens may be for, the issuer itself first. */
   readonly resources: readonly string[]
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
-  readonly registrationLimit: RegistrationLimit
+  readonly registrationLimit: AddressLimit
   readonly refreshGate: RefreshGate
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { createRegistrationLimit } from '../../../authorization-server/register/registration-limit.ts'
+import { createAddressLimit } from '../../../authorization-server/endpoints/address-limit.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { send } from '../../fixtures/send.ts'
 import { aConfig, startServer } from '../../fixtures/start-authorization-server.ts'
 
 t.test('take() turns an address away until its window ends, and no other address', async (t) => {
   let nowMs = 0
-  const limit = createRegistrationLimit({ perAddress: 2, windowMs: 60_000 }, () => nowMs)
+  const limit = createAddressLimit({ perAddress: 2, windowMs: 60_000 }, () => nowMs)
   t.equal(limit.take('192.0.2.1'), undefined)
   t.equal(limit.take('192.0.2.1'), undefined)
   nowMs = 1_000
@@ -19,7 +19,7 @@ t.test('take() turns an address away until its window ends, and no other address
 })
 
 t.test('take() counts an IPv6 /64 as one address', async (t) => {
-  const limit = createRegistrationLimit({ perAddress: 1, windowMs: 60_000 }, () => 0)
+  const limit = createAddressLimit({ perAddress: 1, windowMs: 60_000 }, () => 0)
   t.equal(limit.take('2001:db8:1:2::1'), undefined)
   t.ok(limit.take('2001:db8:1:2:ffff::9'))
   t.equal(limit.take('2001:db8:1:3::1'), undefined)

@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../../runtime/network-of.ts'
 
-/** How many clients one address may register within a window. */
-export type RegistrationRate = { readonly perAddress: number; readonly windowMs: number }
+/** Number of requests that one address may send within a window. */
+export type AddressRate = { readonly perAddress: number; readonly windowMs: number }
 
-/** Holds a flood of registrations back, in this process. */
-export type RegistrationLimit = {
-  /** Counts a registration that is about to be made. @returns how long to wait, or undefined to go on. */
+/** Limits the rate of requests of each address, in this process. */
+export type AddressLimit = {
+  /** Counts a request. @returns how long the client must wait, or undefined when the request may go on. */
   take(address: string): { readonly retryAfterSeconds: number } | undefined
 }
 
 type Window = { count: number; readonly endsAtMs: number }
 
-const MAX_ADDRESSES = 50_000 // some 5 MB; the least recently used leave
+const MAX_ADDRESSES = 50_000 // about 5 MB; the cache evicts the least recently used
 
-/** Counts registrations for each address: anybody may register, so the store must not fill as fast as anybody sends. */
-export function createRegistrationLimit(rate: RegistrationRate, nowMs: () => number): RegistrationLimit {
+/** Counts requests for each address, in windows of fixed length. A /64 of IPv6 counts as one address. */
+export function createAddressLimit(rate: AddressRate, nowMs: () => number): AddressLimit {
   const windows = new LRUCache<string, Window>({ max: MAX_ADDRESSES })
   const open = (key: string): Window => {
     const found = windows.get(key)
