@@ -152,6 +152,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     gatewayClientSecret: secrets.gatewaySecret,
     integrations: secrets.integrations,
     unusedClientSeconds: config.registration.unusedClientSeconds,
+    pending: config.authorization.pending,
     store: parts.store,
     findAccount: (id) => accounts.find(id),
     renderErrorPage: (error, response) => errorPage(error, response, config.name),

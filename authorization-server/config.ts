@@ -70,6 +70,12 @@ export type AuthorizationServerConfig = {
     /** What one address may register within a window, in each process. */
     readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
   }
+  readonly authorization: {
+    /** Authorization requests, pushed ones included, of one address within a window, in each process. */
+    readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
+    /** Stored authorization requests that nobody finished yet, over all processes. */
+    readonly pending: { readonly perAddress: number; readonly total: number }
+  }
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
 }
@@ -81,6 +87,10 @@ const DEFAULTS = {
   bodyLimit: '16KiB',
   unusedClients: '7d',
   rateLimit: { perAddress: 300, window: '10m' },
+  authorization: {
+    rateLimit: { perAddress: 600, window: '10m' },
+    pending: { perAddress: 200, total: 10_000 },
+  },
   logLevel: 'info',
 } as const
 
@@ -148,6 +158,39 @@ const Registration = Type.Object(
   { description: 'dynamic client registration' },
 )
 
+const Authorization = Type.Object(
+  {
+    rateLimit: Type.Optional(
+      Type.Object(
+        {
+          perAddress: Type.Integer({
+            description: 'authorization requests of one address in a window',
+            minimum: 1,
+          }),
+          window: DurationText('length of the window'),
+        },
+        { description: 'rate limit of authorization requests' },
+      ),
+    ),
+    pending: Type.Optional(
+      Type.Object(
+        {
+          perAddress: Type.Integer({
+            description: 'unfinished authorization requests of one address',
+            minimum: 1,
+          }),
+          total: Type.Integer({
+            description: 'unfinished authorization requests of all addresses',
+            minimum: 1,
+          }),
+        },
+        { description: 'bound of stored authorization requests; the server evicts the oldest' },
+      ),
+    ),
+  },
+  { description: 'authorization requests and pushed authorization requests' },
+)
+
 /** The shape of config/authorization-server.yaml. */
 export const AuthorizationServerFile = Type.Object(
   {
@@ -192,6 +235,7 @@ export const AuthorizationServerFile = Type.Object(
     ),
     lifetimes: Type.Optional(Lifetimes),
     registration: Type.Optional(Registration),
+    authorization: Type.Optional(Authorization),
     integrations: Type.Optional(
       Type.Array(RegisteredIntegration, { description: 'clients that the operator vouches for' }),
     ),
@@ -232,6 +276,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
   const lifetimes = { ...DEFAULTS.lifetimes, ...file.lifetimes }
   const { registration } = file
   const rateLimit = registration?.rateLimit ?? DEFAULTS.rateLimit
+  const authorizationRate = file.authorization?.rateLimit ?? DEFAULTS.authorization.rateLimit
   return Object.freeze({
     issuer: file.issuer,
     name: file.name,
@@ -258,6 +303,13 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       bodyLimitBytes: parseByteSize(registration?.bodyLimit ?? DEFAULTS.bodyLimit) ?? 0,
       unusedClientSeconds: seconds(registration?.unusedClients ?? DEFAULTS.unusedClients),
       rateLimit: { perAddress: rateLimit.perAddress, windowMs: parseDurationMs(rateLimit.window) ?? 0 },
+    },
+    authorization: {
+      rateLimit: {
+        perAddress: authorizationRate.perAddress,
+        windowMs: parseDurationMs(authorizationRate.window) ?? 0,
+      },
+      pending: file.authorization?.pending ?? DEFAULTS.authorization.pending,
     },
     integrations: (file.integrations ?? []).map((integration) => ({
       clientId: integration.clientId,

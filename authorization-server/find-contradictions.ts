@@ -18,6 +18,13 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     say('registration.unusedClients is shorter than a second', 'use 7d')
   if (config.registration.rateLimit.windowMs < 1_000)
     say('registration.rateLimit.window is shorter than a second', 'use 10m')
+  if (config.authorization.rateLimit.windowMs < 1_000)
+    say('authorization.rateLimit.window is shorter than a second', 'use 10m')
+  if (config.authorization.pending.total < config.authorization.pending.perAddress)
+    say(
+      'authorization.pending.total is less than authorization.pending.perAddress',
+      'make it at least as large',
+    )
   if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
 import { pageHeaders } from '../pages/page-headers.ts'
+import { sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
+import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
 /** For a browser that cannot be sent back to the client. */
 export function errorPage(
@@ -15,4 +18,16 @@ export function errorPage(
     serviceName,
     requestId: typeof requestId === 'string' ? requestId : undefined,
   })
+}
+
+/** Writes a refusal at the authorization endpoint: a page for a browser, JSON for everything else. */
+export function sendAuthorizationRefusal(
+  reply: FastifyReply,
+  refusal: OAuthRefusal,
+  serviceName: string,
+): FastifyReply {
+  if (!(reply.request.headers.accept ?? '').includes('text/html')) return sendRefusal(reply, refusal)
+  const { status, headers = {} } = refusal
+  const markup = renderErrorPage({ ...refusal, serviceName, requestId: reply.request.id })
+  return sendPage(reply.headers(headers), { status, markup, formTargets: [] })
 }

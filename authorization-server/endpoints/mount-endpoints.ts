@@ -6,7 +6,9 @@ import type { AddressLimit } from './address-limit.ts'
 import { canonicaliseResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
-import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+import { sendAuthorizationRefusal } from './error-page.ts'
+import { findLongParameter } from './find-long-parameter.ts'
+import { invalidRequest, type OAuthRefusal, sendRefusal, tooManyRequests } from './oauth-refusal.ts'
 import { readForm } from './read-form.ts'
 import { readJsonObject } from './read-json-object.ts'
 import type { RefreshGate } from './refresh-gate.ts'
@@ -18,7 +20,11 @@ export type MountEndpointsOptions = {
   /** What tokens may be for, the issuer itself first. */
   readonly resources: readonly string[]
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
+  /** The service's name on the pages. */
+  readonly serviceName: string
   readonly registrationLimit: AddressLimit
+  /** Of authorization requests and pushed authorization requests together. */
+  readonly authorizationLimit: AddressLimit
   readonly refreshGate: RefreshGate
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
@@ -27,7 +33,7 @@ export type MountEndpointsOptions = {
 const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization request pushed with all scopes
 
 /** A request that may go on to the engine. */
-type Admitted = EngineRequest & {
+type Admitted = Omit<EngineRequest, 'clientAddress'> & {
   readonly grantType?: string
   readonly release?: () => void
   /** A token request that names what the token is to be for. */
@@ -53,7 +59,9 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
         const verdict = await checkGrantedTarget(admit(endpoint, request, options), options)
         if ('refused' in verdict) {
           options.count(endpoint.name, verdict.grantType ?? '-', verdict.refused.error)
-          return sendRefusal(reply, verdict.refused)
+          return endpoint.name === 'authorization'
+            ? sendAuthorizationRefusal(reply, verdict.refused, options.serviceName)
+            : sendRefusal(reply, verdict.refused)
         }
         return handOver(endpoint, verdict, request, reply, options)
       },
@@ -71,7 +79,8 @@ async function handOver(
     if (value !== undefined) reply.raw.setHeader(name, value)
   reply.hijack()
   try {
-    const result = await options.engine.handle(request.raw, reply.raw, admitted)
+    const clientAddress = request.ip
+    const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, clientAddress })
     options.count(endpoint.name, admitted.grantType ?? '-', result)
   } catch (cause) {
     // The engine answers every error itself; this one came from around it, and Fastify has let go of the reply.
@@ -100,7 +109,23 @@ function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpoi
 function admitAuthorization(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?')
   const parameters = new URLSearchParams(query)
+  const refused = refuseAuthorization(parameters, request, options)
+  if (refused !== undefined) return { refused }
   return canonicaliseResource(parameters, options.resources) ? { url: `${path}?${parameters}` } : {}
+}
+
+/** Rejects an authorization request, pushed or not, that is too large to be stored, or one too many of its address. */
+function refuseAuthorization(
+  parameters: URLSearchParams,
+  request: FastifyRequest,
+  options: MountEndpointsOptions,
+): OAuthRefusal | undefined {
+  const tooLong = findLongParameter(parameters)
+  if (tooLong !== undefined) return invalidRequest(tooLong)
+  const wait = options.authorizationLimit.take(request.ip)
+  return (
+    wait && tooManyRequests('Too many authorization requests came from this address.', wait.retryAfterSeconds)
+  )
 }
 
 function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
@@ -111,17 +136,14 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
   })
   if ('refused' in parsed) return { refused: { status: 400, ...parsed.refused } }
   const wait = options.registrationLimit.take(request.ip)
-  if (wait !== undefined) return { refused: tooManyRegistrations(wait.retryAfterSeconds) }
+  if (wait !== undefined)
+    return {
+      refused: tooManyRequests(
+        'Too many clients were registered from this address. A client registers once and keeps its client_id.',
+        wait.retryAfterSeconds,
+      ),
+    }
   return { body: Buffer.from(JSON.stringify(parsed.registration)) }
-}
-
-function tooManyRegistrations(retryAfterSeconds: number): OAuthRefusal {
-  return {
-    status: 429,
-    error: 'rate_limited',
-    description: `Too many clients were registered from this address. Try again in ${retryAfterSeconds} seconds; a client registers once and keeps its client_id.`,
-    headers: { 'retry-after': String(retryAfterSeconds) },
-  }
 }
 
 function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Verdict {
@@ -133,6 +155,10 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
     checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
     (endpoint.name === 'introspection' ? checkIntrospectionCaller(form, options.issuer) : undefined)
   if (refused !== undefined) return { refused, grantType }
+  if (endpoint.name === 'pushed_authorization_request') {
+    const tooMuch = refuseAuthorization(form, request, options)
+    if (tooMuch !== undefined) return { refused: tooMuch }
+  }
   canonicaliseResource(form, options.resources)
   const body = Buffer.from(form.toString())
   if (endpoint.name !== 'token') return { body, grantType }

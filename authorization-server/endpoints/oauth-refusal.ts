@@ -24,3 +24,13 @@ export function sendRefusal(reply: FastifyReply, refusal: OAuthRefusal): Fastify
 export function invalidRequest(description: string): OAuthRefusal {
   return { status: 400, error: 'invalid_request', description }
 }
+
+/** Source: RFC 6585 section 4. */
+export function tooManyRequests(reason: string, retryAfterSeconds: number): OAuthRefusal {
+  return {
+    status: 429,
+    error: 'rate_limited',
+    description: `${reason} Try again in ${retryAfterSeconds} seconds.`,
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  }
+}

@@ -9,7 +9,7 @@ import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent } from './engine-events.ts'
 import { reportInactive } from './inactive-token.ts'
 import type { Interactions } from './interactions.ts'
-import { providerAdapter } from './provider-adapter.ts'
+import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
 import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
@@ -28,6 +28,8 @@ export type TokenOwner = {
 
 /** What the engine is asked to do with one request. */
 export type EngineRequest = {
+  /** Address of the client, as the gateway reports it. */
+  readonly clientAddress: string
   /** Path and query, when they are not the request's own. */
   readonly url?: string
   /** The body, read and checked. */
@@ -42,7 +44,7 @@ export type Engine = {
    * Answers an OAuth request; writes status, headers and body.
    * @returns `ok`, or the error code that the client was told.
    */
-  handle(request: IncomingMessage, response: ServerResponse, options?: EngineRequest): Promise<string>
+  handle(request: IncomingMessage, response: ServerResponse, options: EngineRequest): Promise<string>
   readonly interactions: Interactions
   /** @returns what a code or refresh token was issued for; undefined when it is not, or no longer, one of this client. */
   findGrantedResources(
@@ -65,6 +67,7 @@ export type Engine = {
 export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'renderError' | 'findAccount'> & {
   readonly store: Store
   readonly unusedClientSeconds: number
+  readonly pending: ProviderAdapterOptions['pending']
   readonly findAccount: (
     accountId: string,
   ) => Promise<
@@ -90,6 +93,11 @@ export function createEngine(options: EngineOptions): Engine {
       adapter: providerAdapter({
         store: options.store,
         unusedClientSeconds: options.unusedClientSeconds,
+        pending: options.pending,
+        clientAddress: () => {
+          const request = Provider.ctx?.req
+          return request === undefined ? undefined : requests.get(request)?.clientAddress
+        },
       }),
       findAccount: async (_ctx, accountId) => {
         const account = await options.findAccount(accountId)
@@ -129,7 +137,7 @@ export function createEngine(options: EngineOptions): Engine {
   const callback = provider.callback()
 
   return {
-    handle: async (request, response, engineRequest = {}) => {
+    handle: async (request, response, engineRequest) => {
       const copy = providerRequest(request, { issuer, ...engineRequest })
       requests.set(copy, engineRequest)
       await callback(copy, response)

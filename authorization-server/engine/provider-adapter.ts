@@ -1,4 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import { networkOf } from '../../runtime/network-of.ts'
 import type { Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 
@@ -7,7 +8,14 @@ export type ProviderAdapterOptions = {
   readonly store: Store
   /** Registered clients that nobody used go after this long. */
   readonly unusedClientSeconds: number
+  /** Bound of unfinished authorization requests, and separately of pushed ones. */
+  readonly pending: { readonly perAddress: number; readonly total: number }
+  /** Address of the client whose request the engine handles now. */
+  readonly clientAddress: () => string | undefined
 }
+
+/** The engine stores these for requests of clients that it does not authenticate. */
+const UNAUTHENTICATED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 /** The engine destroys these only where it ends their grant next. */
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
@@ -23,13 +31,25 @@ export function providerAdapter(options: ProviderAdapterOptions): (model: string
 
 function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
   const artifacts = options.store.artifacts(model)
+  const { perAddress, total } = options.pending
   const found = (stored: Record<string, unknown> | undefined) => stored as AdapterPayload | undefined
 
   return {
-    upsert: (id, payload, expiresInSeconds) =>
-      model === 'Client'
-        ? artifacts.upsert(id, withHashedSecret(payload), expiresInSeconds ?? options.unusedClientSeconds)
-        : artifacts.upsert(id, atRest(model, payload), expiresInSeconds),
+    upsert: (id, payload, expiresInSeconds) => {
+      if (model === 'Client')
+        return artifacts.upsert(
+          id,
+          withHashedSecret(payload),
+          expiresInSeconds ?? options.unusedClientSeconds,
+        )
+      const address = UNAUTHENTICATED.includes(model) ? options.clientAddress() : undefined
+      return address === undefined || expiresInSeconds === undefined
+        ? artifacts.upsert(id, atRest(model, payload), expiresInSeconds)
+        : artifacts.upsertBounded(id, atRest(model, payload), expiresInSeconds, {
+            source: networkOf(address),
+            bound: { perSource: perAddress, total },
+          })
+    },
     find: async (id) => found(await artifacts.find(id)),
     findByUid: async (uid) => found(await artifacts.findByUid(uid)),
     findByUserCode: async (userCode) => found(await artifacts.findByUserCode(userCode)),

@@ -71,6 +71,10 @@ const WORDING: ReadonlyMap<string, Wording> = new Map(
       title: 'Too many attempts',
       turn: 'Sign-in is paused for a few minutes to protect the account. Wait, then go back and try again.',
     },
+    rate_limited: {
+      title: 'Too many sign-ins were started',
+      turn: 'Too many sign-ins were started from your network. Nothing was shared. Wait a few minutes, then go back to the app and start again from there.',
+    },
     busy: {
       title: 'Many people are signing in right now',
       turn: 'Nothing was changed. Go back, wait a few seconds and try again.',

@@ -14,6 +14,14 @@ export const REDIS_KEYS = {
   grant: (grantHash: string) => `${PREFIX}:of-grant:${grantHash}`,
   /** Sorted set of the artifact keys of an account, by expiry. */
   ofAccount: (accountId: string) => `${PREFIX}:of-account:${accountId}`,
+  /** Sorted set of all artifact keys of a bounded model, by expiry. */
+  bounded: (model: string) => `${PREFIX}:bounded:${model}`,
+  /** Hash from an artifact key to the hash of its source. */
+  sourceOf: (model: string) => `${PREFIX}:source-of:${model}`,
+  /** Sorted set of sources, by number of artifacts. */
+  sources: (model: string) => `${PREFIX}:sources:${model}`,
+  /** Begins the key of the list of artifact keys of a source, oldest first; the hash of the source follows. */
+  ofSource: (model: string) => `${PREFIX}:of-source:${model}:`,
   account: (id: string) => `${PREFIX}:account:${id}`,
   username: (username: string) => `${PREFIX}:username:${username}`,
   origin: (origin: string) => `${PREFIX}:accounts:${origin}`,

@@ -39,6 +39,66 @@ end
 return 1
 `
 
+/**
+ * Removes the artifact key `key` from the records of its source.
+ * KEYS: artifact, all artifacts of the model, their sources, number of artifacts of each source.
+ * ARGV[1]: beginning of the keys of the lists of sources.
+ */
+const LEAVE_SOURCE = `
+local function leave(key)
+  redis.call('ZREM', KEYS[2], key)
+  local source = redis.call('HGET', KEYS[3], key)
+  if not source then return end
+  redis.call('HDEL', KEYS[3], key)
+  redis.call('LREM', ARGV[1] .. source, 1, key)
+  if tonumber(redis.call('ZINCRBY', KEYS[4], -1, source)) <= 0 then redis.call('ZREM', KEYS[4], source) end
+end
+`
+
+/**
+ * Records a new artifact of a source, and evicts as `upsertBounded` of the store contract says. When each source has one
+ * artifact only, the oldest of all goes. Each turn of a loop removes an entry, so the loops end whatever the keys hold.
+ * KEYS: as LEAVE_SOURCE. ARGV: as LEAVE_SOURCE, hash of the source, now, expires, most of a source, most in all.
+ */
+export const ADMIT = `${LEAVE_SOURCE}
+local list = ARGV[1] .. ARGV[2]
+local ttl = math.max(1, tonumber(ARGV[4]) - tonumber(ARGV[3]))
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[3], 'LIMIT', 0, 100)) do leave(key) end
+if redis.call('HEXISTS', KEYS[3], KEYS[1]) == 1 then return 0 end
+redis.call('ZADD', KEYS[2], ARGV[4], KEYS[1])
+redis.call('HSET', KEYS[3], KEYS[1], ARGV[2])
+redis.call('ZINCRBY', KEYS[4], 1, ARGV[2])
+redis.call('RPUSH', list, KEYS[1])
+while redis.call('LLEN', list) > tonumber(ARGV[5]) do
+  local key = redis.call('LINDEX', list, 0)
+  leave(key)
+  redis.call('LREM', list, 1, key)
+  redis.call('DEL', key)
+end
+while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[6]) do
+  local largest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+  local key
+  if largest[1] and tonumber(largest[2]) > 1 then
+    key = redis.call('LPOP', ARGV[1] .. largest[1])
+    if not key then redis.call('ZREM', KEYS[4], largest[1]) end
+  else
+    key = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+  end
+  if key then
+    leave(key)
+    redis.call('DEL', key)
+  end
+end
+for _, key in ipairs({ KEYS[2], KEYS[3], KEYS[4], list }) do redis.call('EXPIRE', key, ttl) end
+return 1
+`
+
+/** Deletes an artifact, and its record where its model is bounded. KEYS, ARGV: as LEAVE_SOURCE. */
+export const DESTROY = `${LEAVE_SOURCE}
+leave(KEYS[1])
+return redis.call('DEL', KEYS[1])
+`
+
 /** Compare-and-set. KEYS: artifact. ARGV: now. @returns 1 for the one caller that consumed it. */
 export const CONSUME = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end

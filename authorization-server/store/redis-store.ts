@@ -9,7 +9,7 @@ import { hashId } from './hash-id.ts'
 import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
-import { CLAIM, CONSUME, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
+import { ADMIT, CLAIM, CONSUME, DESTROY, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
 import { type RememberedGrants, rememberGrants } from './remembered-grants.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import { runScript } from './run-script.ts'
@@ -78,20 +78,40 @@ function artifacts(
     const idHash = await attemptRedis(() => redis.get(pointer))
     return idHash === null ? undefined : find(idHash, undefined)
   }
+  const boundedKeys = (id: string): readonly string[] => [
+    REDIS_KEYS.artifact(model, hashId(id)),
+    REDIS_KEYS.bounded(model),
+    REDIS_KEYS.sourceOf(model),
+    REDIS_KEYS.sources(model),
+  ]
+  const upsert: ArtifactStore['upsert'] = async (id, payload, expiresInSeconds) => {
+    const now = nowSeconds()
+    const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: now })
+    const sets = setsOf(record)
+    const keys = [REDIS_KEYS.artifact(model, record.idHash), ...sets, ...pointersOf(model, record)]
+    const { consumedAtSeconds, expiresAtSeconds } = record
+    await runScript(redis, UPSERT, keys, [
+      record.payload,
+      consumedAtSeconds ?? '',
+      expiresAtSeconds ?? '',
+      now,
+      sets.length,
+      record.idHash,
+    ])
+  }
   return {
-    upsert: async (id, payload, expiresInSeconds) => {
+    upsert,
+    upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
+      // Written first: an eviction by another request between the two scripts must find the artifact.
+      await upsert(id, payload, expiresInSeconds)
       const now = nowSeconds()
-      const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: now })
-      const sets = setsOf(record)
-      const keys = [REDIS_KEYS.artifact(model, record.idHash), ...sets, ...pointersOf(model, record)]
-      const { consumedAtSeconds, expiresAtSeconds } = record
-      await runScript(redis, UPSERT, keys, [
-        record.payload,
-        consumedAtSeconds ?? '',
-        expiresAtSeconds ?? '',
+      await runScript(redis, ADMIT, boundedKeys(id), [
+        REDIS_KEYS.ofSource(model),
+        hashId(source),
         now,
-        sets.length,
-        record.idHash,
+        now + expiresInSeconds,
+        bound.perSource,
+        bound.total,
       ])
     },
     find: (id) => find(hashId(id), id),
@@ -105,7 +125,8 @@ function artifacts(
       return (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], times)) === 1
     },
     // Pointers and set members to it lead nowhere then, and go when they expire.
-    destroy: (id) => attemptRedis(async () => void (await redis.del(REDIS_KEYS.artifact(model, hashId(id))))),
+    destroy: async (id) =>
+      void (await runScript(redis, DESTROY, boundedKeys(id), [REDIS_KEYS.ofSource(model)])),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
       if ((await endGrant(grant, redis, options)) > 0) options.ended.add(grant)

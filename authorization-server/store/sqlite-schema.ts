@@ -42,6 +42,27 @@ const MIGRATIONS: readonly string[] = [
   create table revocation_epoch (epoch text not null) strict;
   insert into revocation_epoch values (lower(hex(randomblob(8))));
   `,
+  `
+  alter table artifacts add column source text;
+  create index artifacts_by_source on artifacts (model, source) where source is not null;
+  create index bounded_artifacts_by_expiry on artifacts (model, expires_at) where source is not null;
+  -- Number of bounded artifacts of each source; the source '' holds the number of all.
+  create table artifact_counts (
+    model text not null,
+    source text not null,
+    held integer not null,
+    primary key (model, source)
+  ) strict, without rowid;
+  create index artifact_counts_by_held on artifact_counts (model, held) where source <> '';
+  create trigger count_bounded_artifact after insert on artifacts when new.source is not null begin
+    insert into artifact_counts values (new.model, new.source, 1), (new.model, '', 1)
+      on conflict do update set held = held + 1;
+  end;
+  create trigger uncount_bounded_artifact after delete on artifacts when old.source is not null begin
+    update artifact_counts set held = held - 1 where model = old.model and source in (old.source, '');
+    delete from artifact_counts where model = old.model and source = old.source and held <= 0;
+  end;
+  `,
 ]
 
 /** The schema version this program writes. */

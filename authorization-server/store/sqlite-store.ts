@@ -49,22 +49,42 @@ export type SqliteParts = SqliteStoreOptions & {
 
 function artifacts(model: string, parts: SqliteParts & { readonly statements: Statements }): ArtifactStore {
   const { database, statements, revocations, nowSeconds } = parts
+  const write = (
+    id: string,
+    payload: object,
+    expiresInSeconds: number | undefined,
+    source: string | null,
+  ) => {
+    const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: nowSeconds() })
+    statements.upsert.run(
+      model,
+      record.idHash,
+      record.payload,
+      record.grantHash ?? null,
+      record.uidHash ?? null,
+      record.userCodeHash ?? null,
+      record.accountId ?? null,
+      record.consumedAtSeconds ?? null,
+      record.expiresAtSeconds ?? null,
+      source,
+    )
+  }
+  const evictFromLargestSource = (): void => {
+    const { source, held } = statements.largestSource.get(model) ?? {}
+    if (typeof source === 'string' && Number(held) > 1) statements.evictOldestOfSource.run(model, source)
+    else statements.evictOldest.run(model)
+  }
   return {
-    upsert: async (id, payload, expiresInSeconds) => {
-      const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: nowSeconds() })
-      attemptSqlite(() =>
-        statements.upsert.run(
-          model,
-          record.idHash,
-          record.payload,
-          record.grantHash ?? null,
-          record.uidHash ?? null,
-          record.userCodeHash ?? null,
-          record.accountId ?? null,
-          record.consumedAtSeconds ?? null,
-          record.expiresAtSeconds ?? null,
-        ),
-      )
+    upsert: async (id, payload, expiresInSeconds) =>
+      attemptSqlite(() => write(id, payload, expiresInSeconds, null)),
+    upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
+      const sourceHash = hashId(source)
+      transact(database, () => {
+        write(id, payload, expiresInSeconds, sourceHash)
+        statements.evictOfSource.run(model, sourceHash, bound.perSource)
+        let surplus = Number(statements.countBounded.get(model)?.['held']) - bound.total
+        for (; surplus > 0; surplus--) evictFromLargestSource()
+      })
     },
     find: async (id) =>
       read(
@@ -110,11 +130,22 @@ const SELECT = 'select payload, consumed_at from artifacts where model = ?'
 
 const SQL = {
   // A consumed artifact stays consumed: writing it again must not make a code or refresh token usable once more.
-  upsert: `insert into artifacts (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  upsert: `insert into artifacts
+      (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at, source)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
       user_code = excluded.user_code, account_id = excluded.account_id, expires_at = excluded.expires_at,
       consumed_at = coalesce(artifacts.consumed_at, excluded.consumed_at)`,
+  // An artifact keeps its rowid when it is written again: the smallest rowid is the oldest artifact.
+  evictOfSource: `delete from artifacts where rowid in
+    (select rowid from artifacts where model = ? and source = ? order by rowid desc limit -1 offset ?)`,
+  countBounded: "select held from artifact_counts where model = ? and source = ''",
+  largestSource: `select source, held from artifact_counts where model = ? and source <> ''
+    order by held desc limit 1`,
+  evictOldestOfSource: `delete from artifacts where rowid =
+    (select min(rowid) from artifacts where model = ? and source = ?)`,
+  evictOldest: `delete from artifacts where rowid =
+    (select rowid from artifacts where model = ? and source is not null order by expires_at, rowid limit 1)`,
   find: `${SELECT} and id = ? and ${LIVE}`,
   findByUid: `${SELECT} and uid = ? and ${LIVE} order by rowid desc limit 1`,
   findByUserCode: `${SELECT} and user_code = ? and ${LIVE} order by rowid desc limit 1`,

@@ -3,6 +3,9 @@ import type { Revocation } from '../../oauth/revocation.ts'
 /** What an artifact looks like when it comes back: its payload, with `jti` and `consumed` put back. */
 export type StoredArtifact = Record<string, unknown>
 
+/** Largest number of artifacts of one model that the store keeps at once. */
+export type ArtifactBound = { readonly perSource: number; readonly total: number }
+
 /**
  * Artifacts of one model (AccessToken, Grant, Session, Client, …). The payload is opaque JSON; ids reach the
  * disk as SHA-256 only, so a copy of the store opens nothing.
@@ -10,6 +13,18 @@ export type StoredArtifact = Record<string, unknown>
 export type ArtifactStore = {
   /** Adds or replaces; a consumed artifact stays consumed. Without `expiresInSeconds` it never expires. */
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
+  /**
+   * Adds or replaces, and evicts the oldest artifacts of the source until it has at most `perSource`. Then it evicts from
+   * the source with the most artifacts, oldest first, until all sources together have at most `total`. An artifact that
+   * exists already keeps its source and its age.
+   * @param options.source the origin of the artifact, e.g. the address of a client. The store keeps a hash.
+   */
+  upsertBounded(
+    id: string,
+    payload: object,
+    expiresInSeconds: number,
+    options: { readonly source: string; readonly bound: ArtifactBound },
+  ): Promise<void>
   /** @returns the artifact, or undefined when there is none or it has expired. */
   find(id: string): Promise<StoredArtifact | undefined>
   /** Finds by the payload's `uid`. The id is not known to the store, so the result has no `jti`. */

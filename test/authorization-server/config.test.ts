@@ -58,6 +58,11 @@ t.test('readAuthorizationServerConfig() refuses settings that contradict each ot
     [{ SCOPEGATE_REGISTRATION__UNUSED_CLIENTS: '0s' }, /unusedClients/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__WINDOW: '10ms' }, /rateLimit\.window is shorter than a second/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__PER_ADDRESS: '0' }, /perAddress/],
+    [
+      { SCOPEGATE_AUTHORIZATION__RATE_LIMIT__WINDOW: '10ms' },
+      /authorization\.rateLimit\.window is shorter than a second/,
+    ],
+    [{ SCOPEGATE_AUTHORIZATION__PENDING__TOTAL: '199' }, /pending\.total is less than .*pending\.perAddress/],
   ]
   for (const [env, message] of cases)
     t.throws(() => readAuthorizationServerConfig({ configDir: shipped, env }), { message, exitCode: 3 })
@@ -88,6 +93,10 @@ t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and b
     unusedClientSeconds: 604_800,
     rateLimit: { perAddress: 300, windowMs: 600_000 },
   })
+  t.same(config.authorization, {
+    rateLimit: { perAddress: 600, windowMs: 600_000 },
+    pending: { perAddress: 200, total: 10_000 },
+  })
   t.equal(config.dataDir, join(findPackageRoot(), '.scopegate'))
 })
 
@@ -99,6 +108,7 @@ t.test('readAuthorizationServerConfig() needs little: the rest has defaults', as
   })
   t.same(config.lifetimes, shippedConfig.lifetimes)
   t.same(config.registration, shippedConfig.registration)
+  t.same(config.authorization, shippedConfig.authorization)
   t.same(config.integrations, [])
   t.equal(config.redis?.url, 'redis://127.0.0.1/')
 })

@@ -22,7 +22,12 @@ t.test('a token whose grant could not be ended is still there for the next try',
       },
     }),
   }
-  const adapter = providerAdapter({ store: failing, unusedClientSeconds: 60 })
+  const adapter = providerAdapter({
+    store: failing,
+    unusedClientSeconds: 60,
+    pending: { perAddress: 1, total: 1 },
+    clientAddress: () => undefined,
+  })
   const payload = { grantId: 'g' }
   for (const model of ['AccessToken', 'RefreshToken'])
     await adapter(model).upsert(model, { ...payload, jti: model }, 60)

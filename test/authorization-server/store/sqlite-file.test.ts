@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { openSqliteFile } from '../../../authorization-server/store/sqlite-file.ts'
+import { SCHEMA_VERSION } from '../../../authorization-server/store/sqlite-schema.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { BootError } from '../../../runtime/boot-error.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
@@ -30,7 +31,12 @@ t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t
   const database = openSqliteFile(file)
   database.exec('pragma user_version = 99')
   database.close()
-  refused(t, file, 'ERR_STORE_TOO_NEW', /schema version 99; this program knows versions up to 2/)
+  refused(
+    t,
+    file,
+    'ERR_STORE_TOO_NEW',
+    new RegExp(`schema version 99; this program knows versions up to ${SCHEMA_VERSION}`),
+  )
   const again = new DatabaseSync(file)
   t.equal(again.prepare('pragma user_version').get()?.['user_version'], 99)
   again.close()
@@ -42,7 +48,10 @@ t.test('openSqliteFile() brings a file of version 1 up to date, and keeps what i
   await first.artifacts('Grant').upsert('g', { jti: 'g' }, 60)
   await first.close()
   const older = new DatabaseSync(file)
-  older.exec('drop table revocations; drop table revocation_epoch; pragma user_version = 1')
+  older.exec(`drop table revocations; drop table revocation_epoch;
+    drop trigger count_bounded_artifact; drop trigger uncount_bounded_artifact; drop table artifact_counts;
+    drop index artifacts_by_source; drop index bounded_artifacts_by_expiry;
+    alter table artifacts drop column source; pragma user_version = 1`)
   older.close()
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
@@ -50,6 +59,11 @@ t.test('openSqliteFile() brings a file of version 1 up to date, and keeps what i
   const from = await store.revocations.lastId()
   await store.artifacts('Grant').revokeByGrantId('g')
   t.equal((await store.revocations.readAfter(from, 10))?.length, 1)
+  const pending = store.artifacts('Interaction')
+  for (const id of ['one', 'two'])
+    await pending.upsertBounded(id, { jti: id }, 60, { source: 'one', bound: { perSource: 1, total: 1 } })
+  t.equal(await pending.find('one'), undefined)
+  t.ok(await pending.find('two'))
 })
 
 t.test('openSqliteFile() refuses a folder that is a file, and a file that is a folder', async (t) => {

@@ -104,6 +104,77 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
     t.equal((await claims()).filter(Boolean).length, 1, 'and then it is free again')
   })
 
+  t.test('upsertBounded() evicts the oldest artifact of the same source', async (t) => {
+    const pending = (await open(t)).artifacts('BoundedOfOneSource')
+    const admit = (id: string, source: string) =>
+      pending.upsertBounded(id, { jti: id }, 60, { source, bound: { perSource: 2, total: 100 } })
+    await admit('other', 'other source')
+    for (const id of ['first', 'second']) await admit(id, 'one source')
+    await admit('first', 'one source')
+    await admit('first', 'third source')
+    await admit('third', 'one source')
+    t.equal(await pending.find('first'), undefined, 'an update changes neither age nor source')
+    for (const id of ['other', 'second', 'third']) t.match(await pending.find(id), { jti: id })
+    t.match(await pending.find('other'), { jti: 'other' })
+  })
+
+  t.test(
+    'upsertBounded() evicts from the source with the most artifacts when all are too many',
+    async (t) => {
+      const clock = { now: 1_000 }
+      const pending = (await open(t, clock)).artifacts('BoundedInAll')
+      const admit = (id: string, source: string) => {
+        clock.now += 1
+        return pending.upsertBounded(id, { jti: id }, 60, { source, bound: { perSource: 3, total: 4 } })
+      }
+      await admit('old', 'a person')
+      for (const id of ['one', 'two', 'three', 'four']) await admit(id, 'a crowd')
+      t.equal(await pending.find('one'), undefined)
+      await admit('new', 'another person')
+      t.equal(await pending.find('two'), undefined, 'five would be too many, and the crowd has three')
+      for (const id of ['old', 'three', 'four', 'new']) t.match(await pending.find(id), { jti: id })
+      for (const id of ['5', '6']) await admit(id, `source ${id}`)
+      t.equal(await pending.find('three'), undefined)
+      t.equal(await pending.find('old'), undefined, 'where each source has one, the oldest leaves')
+      for (const id of ['four', 'new', '5', '6']) t.match(await pending.find(id), { jti: id })
+    },
+  )
+
+  t.test('upsertBounded() counts neither destroyed nor expired artifacts', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    const pending = store.artifacts('BoundedThatLeave')
+    const admit = (id: string) =>
+      pending.upsertBounded(id, { jti: id }, 60, { source: 'one', bound: { perSource: 2, total: 2 } })
+    await admit('stays')
+    for (let i = 0; i < 5; i++) {
+      await admit(`finished ${i}`)
+      await pending.destroy(`finished ${i}`)
+    }
+    t.match(await pending.find('stays'), { jti: 'stays' })
+    await admit('also stays')
+    clock.now += 60
+    await store.sweep(clock.now)
+    for (const id of ['later', 'latest']) await admit(id)
+    for (const id of ['later', 'latest']) t.match(await pending.find(id), { jti: id })
+  })
+
+  t.test('upsertBounded() keeps its bounds for 100 callers over two stores', async (t) => {
+    const [one, two] = [await open(t), await open(t)]
+    const id = (i: number) => `id ${i}`
+    const all = Array.from({ length: 100 }, (_, i) => i)
+    await Promise.all(
+      all.map((i) =>
+        (i % 2 === 0 ? one : two).artifacts('BoundedAtOnce').upsertBounded(id(i), { jti: id(i) }, 60, {
+          source: `source ${i % 10}`,
+          bound: { perSource: 5, total: 30 },
+        }),
+      ),
+    )
+    const found = await Promise.all(all.map((i) => one.artifacts('BoundedAtOnce').find(id(i))))
+    t.equal(found.filter((artifact) => artifact !== undefined).length, 30)
+  })
+
   t.test('upsert() does not make a consumed artifact usable again', async (t) => {
     const codes = (await open(t)).artifacts('AuthorizationCode')
     await codes.upsert('again', { jti: 'again' }, 60)
@@ -441,6 +512,7 @@ async function everythingIn(url: string): Promise<string> {
     else if (type === 'zset') lines.push(key, ...(await redis.zrange(key, '0', '-1')))
     else if (type === 'stream') lines.push(key, JSON.stringify(await redis.xrange(key, '-', '+')))
     else if (type === 'set') lines.push(key, ...(await redis.smembers(key)))
+    else if (type === 'list') lines.push(key, ...(await redis.lrange(key, 0, -1)))
     else lines.push(key, (await redis.get(key)) ?? '')
   }
   redis.disconnect()

@@ -1,0 +1,184 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import type { AuthorizationServerConfig } from '../../authorization-server/config.ts'
+import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
+import { type Answer, type Parameters, send } from '../fixtures/send.ts'
+import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
+
+const PUSHED = { pending: 'PushedAuthorizationRequest', path: ENDPOINTS.pushedAuthorizationRequest } as const
+const OPEN = { pending: 'Interaction', path: ENDPOINTS.authorization } as const
+const BROWSER = { accept: 'text/html,application/xhtml+xml;q=0.9' }
+
+/** Sends an authorization request from an address that the gateway reports. */
+const authorize = (
+  client: Client,
+  address: string,
+  options: { overrides?: Parameters; headers?: Record<string, string> } = {},
+): Promise<Answer> =>
+  send(client.authorizeUrl('openid', makePkce().challenge, options.overrides), {
+    headers: { 'x-forwarded-for': address, ...options.headers },
+  })
+const push = (
+  server: AuthorizationServer,
+  client: Client,
+  address: string,
+  overrides: Parameters = {},
+): Promise<Answer> =>
+  send(`${server.baseUrl}${PUSHED.path}`, {
+    headers: { 'x-forwarded-for': address },
+    form: {
+      ...Object.fromEntries(client.authorizeUrl('openid', makePkce().challenge).searchParams),
+      ...overrides,
+    },
+  })
+
+t.test('A2: one address that sends too many authorization requests gets 429 with Retry-After', async (t) => {
+  const server = await startServer(t, {
+    authorization: {
+      rateLimit: { perAddress: 3, windowMs: 600_000 },
+      pending: { perAddress: 200, total: 10_000 },
+    },
+  })
+  const client = await registerClient(server)
+  t.equal((await authorize(client, '192.0.2.1')).status, 303)
+  t.equal((await push(server, client, '192.0.2.1')).status, 201, 'pushed requests are counted too')
+  t.equal((await authorize(client, '192.0.2.1')).status, 303)
+
+  const refused = await authorize(client, '192.0.2.1')
+  t.match(refused, { status: 429, json: { error: 'rate_limited', error_description: /\d seconds/ } })
+  const retryAfter = Number(refused.headers.get('retry-after'))
+  t.ok(retryAfter > 0 && retryAfter <= 600, `Retry-After: ${retryAfter}`)
+  t.equal(refused.headers.get('cache-control'), 'no-store')
+  t.equal(refused.headers.get('location'), null)
+  t.match(await push(server, client, '192.0.2.1'), { status: 429, json: { error: 'rate_limited' } })
+
+  const page = await authorize(client, '192.0.2.1', { headers: BROWSER })
+  t.equal(page.status, 429)
+  t.match(page.headers.get('content-type'), 'text/html')
+  t.match(page.headers.get('retry-after'), /^\d+$/)
+  t.match(page.text, 'Too many sign-ins were started')
+
+  t.equal((await authorize(client, '192.0.2.2')).status, 303, 'another address is served')
+})
+
+t.test('A2: a parameter that is too long is rejected, and nothing is stored', async (t) => {
+  const server = await startServer(t)
+  const client = await registerClient(server)
+  const longest = 'x'.repeat(2_048)
+  t.equal((await authorize(client, '192.0.2.1', { overrides: { state: longest } })).status, 303)
+  t.equal((await push(server, client, '192.0.2.1', { state: longest })).status, 201)
+  const tooLong: readonly Parameters[] = [
+    { state: `${longest}x` },
+    { login_hint: `${longest}x` },
+    { unknown: `${longest}x` },
+    { [`${longest}x`]: '' },
+    Object.fromEntries(['state', 'nonce', 'login_hint', 'ui_locales'].map((name) => [name, longest])),
+  ]
+  for (const overrides of tooLong) {
+    const refused = await authorize(client, '192.0.2.1', { overrides })
+    t.match(refused, { status: 400, json: { error: 'invalid_request', error_description: /2048|8192/ } })
+    t.equal(refused.headers.get('location'), null)
+    t.match(await push(server, client, '192.0.2.1', overrides), {
+      status: 400,
+      json: { error: 'invalid_request', error_description: /2048|8192/ },
+    })
+  }
+  const page = await authorize(client, '192.0.2.1', { overrides: { state: `${longest}x` }, headers: BROWSER })
+  t.equal(page.status, 400)
+  t.match(page.headers.get('content-type'), 'text/html')
+  t.same(countSqlite(server), { Interaction: 1, PushedAuthorizationRequest: 1 })
+})
+
+t.test('A2: stored authorization requests are bounded, with SQLite', async (t) => {
+  await bounds(t, async (bound) => {
+    const server = await startServer(t, bound)
+    return { server, count: async () => countSqlite(server) }
+  })
+})
+
+t.test('A2: stored authorization requests are bounded, with Redis', async (t) => {
+  await bounds(t, async (bound) => {
+    const redis = await startRedis({ folder: t.testdir() })
+    t.teardown(() => redis.stop())
+    const keys = { signingKeysFile: undefined, cookieKeysFile: undefined }
+    const server = await startServer(t, {
+      ...bound,
+      ...keys,
+      store: { type: 'redis' },
+      redis: { url: redis.url },
+    })
+    return { server, count: () => countRedis(redis.url) }
+  })
+})
+
+type Counts = Readonly<Record<string, number>>
+
+async function bounds(
+  t: Test,
+  start: (
+    bound: Pick<AuthorizationServerConfig, 'authorization'>,
+  ) => Promise<{ readonly server: AuthorizationServer; readonly count: () => Promise<Counts> }>,
+): Promise<void> {
+  const { server, count } = await start({
+    authorization: {
+      rateLimit: { perAddress: 1_000, windowMs: 600_000 },
+      pending: { perAddress: 5, total: 20 },
+    },
+  })
+  const client = await registerClient(server)
+  const alice = openBrowser(server.baseUrl)
+  const pages = await alice.visit(client.authorizeUrl('openid', makePkce().challenge))
+  if (pages.left) throw new Error('alice does not see the sign-in page')
+  const stillThere = async (): Promise<number> => {
+    const page = await alice.visit(pages.url)
+    return page.left ? 0 : page.status
+  }
+
+  for (let i = 0; i < 30; i++) t.equal((await authorize(client, '192.0.2.1')).status, 303)
+  t.same(await count(), { Interaction: 6 }, 'one address has its share, and loses its own oldest')
+  t.equal(await stillThere(), 200)
+
+  for (let address = 2; address <= 8; address++)
+    for (let i = 0; i < 5; i++) await authorize(client, `192.0.2.${address}`)
+  t.same(await count(), { Interaction: 20 }, 'all addresses together stay within the total')
+  t.equal(await stillThere(), 200, 'the addresses with the most lose theirs first')
+
+  for (let i = 0; i < 30; i++) t.equal((await push(server, client, '192.0.2.1')).status, 201)
+  t.same(
+    await count(),
+    { Interaction: 20, PushedAuthorizationRequest: 5 },
+    'pushed requests have bounds of their own',
+  )
+
+  const done = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
+  t.ok(done.accessToken, 'sign-in works at the bound')
+  t.equal(await stillThere(), 200)
+}
+
+function countSqlite(server: AuthorizationServer): Counts {
+  const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME), { readOnly: true })
+  const rows = database
+    .prepare(
+      "select model, count(*) as found from artifacts where model in ('Interaction', ?) group by model",
+    )
+    .all(PUSHED.pending)
+  database.close()
+  return Object.fromEntries(rows.map((row) => [String(row['model']), Number(row['found'])]))
+}
+
+async function countRedis(url: string): Promise<Counts> {
+  const redis = new Redis(url)
+  const counts: Record<string, number> = {}
+  for (const model of [OPEN.pending, PUSHED.pending]) {
+    const found = await redis.keys(`{scopegate}:artifact:${model}:*`)
+    if (found.length > 0) counts[model] = found.length
+  }
+  await redis.quit()
+  return counts
+}
