@@ -22,7 +22,7 @@ export function createLogger(
       base: { service: options.service },
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label: string) => ({ level: label }) },
-      redact: { paths: SECRET_FIELDS, censor: '[cut]' },
+      redact: { paths: SECRET_FIELDS, censor: cut },
       serializers: { err: describeError },
     },
     destination,
@@ -62,10 +62,41 @@ function missingLines(service: string, lines: number): string {
   return `${JSON.stringify({ ...fields, msg: 'lines are missing here: nobody took them' })}\n`
 }
 
-/** What an error says of itself. Libraries attach more, such as the bytes that a peer sent: those are not for a log. */
-function describeError(error: Error): object {
-  const said: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error) }
-  return Object.fromEntries(ERROR_FIELDS.filter((name) => name in said).map((name) => [name, said[name]]))
+/** An error as the log shows it. */
+export type LoggedError = {
+  readonly type: string
+  readonly message: string
+  readonly stack?: string
+  readonly code?: string | number
+  /** The code of its cause. */
+  readonly causeCode?: string
+}
+
+const described = new WeakSet<object>()
+
+/**
+ * Describes a failure that is expected, such as a refused connection: as in any log line, but without the stack, and with
+ * the code of the cause.
+ */
+export function describeFailure(error: unknown): LoggedError {
+  const { stack: _, ...failure } = describeError(error instanceof Error ? error : new Error(String(error)))
+  const causeCode = error instanceof Error ? codeOf(error.cause) : undefined
+  const shown = causeCode === undefined ? failure : { ...failure, causeCode }
+  described.add(shown)
+  return shown
+}
+
+/** The members of an error that the log shows. Libraries attach others, such as bytes from a peer. */
+function describeError(error: Error | LoggedError): LoggedError {
+  if (described.has(error)) return error as LoggedError
+  const said: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error as Error) }
+  return Object.fromEntries(
+    ERROR_FIELDS.filter((name) => name in said).map((name) => [name, said[name]]),
+  ) as LoggedError
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
 const ERROR_FIELDS = ['type', 'message', 'stack', 'code', 'errno', 'syscall', 'address', 'port']
@@ -82,5 +113,12 @@ const SECRET_NAMES = [
   'password',
 ]
 
-// An Error's own `code` is a stable name such as ECONNREFUSED: only the top level and headers are cut.
 const SECRET_FIELDS = SECRET_NAMES.flatMap((name) => [name, `headers.${name}`, `req.headers.${name}`])
+
+/** A code of this project, of undici or of the system. An authorization code (RFC 6749 section 1.3.1) is not of this form. */
+const ERROR_CODE = /^(?:UND_ERR_|E)[A-Z0-9_]{2,60}$/
+
+function cut(value: unknown, path: readonly string[]): unknown {
+  const isErrorCode = path.at(-1) === 'code' && typeof value === 'string' && ERROR_CODE.test(value)
+  return isErrorCode ? value : '[cut]'
+}
