@@ -1,4 +1,5 @@
 import type { Revocation } from '../oauth/revocation.ts'
+import type { FailureLog } from '../runtime/failure-log.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { relayRevocation } from '../runtime/publish-revocation.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
@@ -15,6 +16,7 @@ export function openEventReceiver(
     /** undefined: this process is told for itself. */
     readonly shared: SharedRedis | undefined
     readonly logger: Logger
+    readonly failures: FailureLog
   },
 ): ReceiveEvent | undefined {
   const { shared } = parts

@@ -1,3 +1,4 @@
+import type { FailureLog } from '../runtime/failure-log.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ReadinessCheck } from '../runtime/ops-server.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
@@ -23,6 +24,7 @@ export function openIssuers(
     readonly metrics: Metrics
     readonly shared: OpenIssuerOptions['shared']
     readonly logger: Logger
+    readonly failures: FailureLog
   },
 ): Promise<readonly OpenIssuer[]> {
   return Promise.all(

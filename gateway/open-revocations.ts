@@ -1,4 +1,5 @@
 import type { Revocation } from '../oauth/revocation.ts'
+import type { FailureLog } from '../runtime/failure-log.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { openRevocationChannels, type RevocationChannels } from './identity/revocation-channels.ts'
@@ -28,9 +29,9 @@ export function revoker({ verdicts, sessions, metrics }: Known) {
  */
 export function openRevocations(
   config: Pick<GatewayConfig, 'issuers' | 'redis'>,
-  parts: Known & { readonly logger: Logger },
+  parts: Known & { readonly logger: Logger; readonly failures: FailureLog },
 ): Promise<RevocationChannels> {
-  const { verdicts, sessions, metrics, logger } = parts
+  const { verdicts, sessions, metrics, logger, failures } = parts
   return openRevocationChannels({
     issuers: config.issuers.map(({ issuer, introspection, revocations, ca }) => ({
       issuer,
@@ -47,6 +48,7 @@ export function openRevocations(
       sessions.recheck()
     },
     logger,
+    failures,
     random: Math.random,
     tickMs: () => performance.now(),
     nowSeconds: () => Date.now() / 1_000,

@@ -1,4 +1,5 @@
 import { readImplication } from '../oauth/scope-implication.ts'
+import type { FailureLog } from '../runtime/failure-log.ts'
 import type { Steps } from '../runtime/in-steps.ts'
 import { assertionKeysDocument } from './documents/assertion-keys.ts'
 import { createOpenapiDocuments } from './documents/openapi-document.ts'
@@ -38,6 +39,7 @@ export function openSnapshots(
     readonly metrics: Metrics
     readonly version: string
     readonly receiveEvent: ReceiveEvent | undefined
+    readonly failures: FailureLog
   },
 ): Snapshots {
   const { config, logger, resources, upstreams, metrics, version } = options
@@ -46,7 +48,7 @@ export function openSnapshots(
     name: config.name,
     version,
     upstreams: [...upstreams.values()],
-    logger,
+    failures: options.failures,
   })
   const assertionKeys = openAssertionKeys({
     ...config.assertion,

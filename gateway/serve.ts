@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import { ConfigError } from '../runtime/config-error.ts'
+import { createFailureLog } from '../runtime/failure-log.ts'
 import { closeGently } from '../runtime/gentle-close.ts'
 import { runAtOnce } from '../runtime/in-steps.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
@@ -48,6 +49,12 @@ export type Serving = {
   close(options?: StopOptions): Promise<void>
 }
 
+const UPSTREAM_FAILED = { event: 'upstream_failed', message: 'an upstream gave no complete response' }
+const ACCEPT_FAILED = {
+  event: 'accept_failed',
+  message: 'the system gave no connection to accept',
+  level: 'error',
+} as const
 /** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
 const FIRST_DESCRIPTION_MS = 1_000
 
@@ -63,6 +70,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const first = runAtOnce(check(options.policies ?? (await readPolicySources(config))))
   if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
+  const failures = createFailureLog(logger)
   const cache = new VerdictCache({
     ...config.tokenCache,
     capMs: (issuer) => verdictCapMs(config.tokenCache, channels, issuer),
@@ -101,7 +109,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   const upstreams = new Map<string, Upstream>(
     config.upstreams.map((settings) => [
       settings.name,
-      createUpstream(settings, { meter: metrics.upstream(settings.name), resolve, tickMs }),
+      createUpstream(settings, { meter: metrics.upstream(settings.name), resolve, tickMs, logger }),
     ]),
   )
   const sharedRedis =
@@ -115,6 +123,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(config.tokenCache, channels, { issuer, sinceClearMs }),
     }),
     logger,
+    failures,
   })
   const verdicts = createTokenVerdicts({
     issuers,
@@ -137,8 +146,17 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     revoke: revoker({ verdicts, sessions, metrics }),
     shared: sharedRedis,
     logger,
+    failures,
   })
-  const snapshots = openSnapshots({ ...options, resources, upstreams, metrics, version, receiveEvent })
+  const snapshots = openSnapshots({
+    ...options,
+    resources,
+    upstreams,
+    metrics,
+    version,
+    receiveEvent,
+    failures,
+  })
   const policies = openPolicyHolder(first, {
     check,
     compile: snapshots.of,
@@ -183,6 +201,8 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     unmatchedMeter,
     accessLog,
     report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
+    upstreamFailed: (upstream, requestId, error) =>
+      failures.failed({ ...UPSTREAM_FAILED, place: { upstream } }, error, requestId),
     newRequestId,
     trustedProxies: compileTrustedProxies(config.trustedProxies),
     forwardedHeader: config.forwardedHeader,
@@ -208,8 +228,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     onRefused: metrics.connectionRefused,
     onUnread,
     tls,
-    onAcceptError: (error) =>
-      logger.error({ event: 'accept_failed', err: error }, 'no connection could be accepted'),
+    onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
   })
   const connections = closeGently(server.server)
 
@@ -223,6 +242,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     () => snapshots.close(),
     ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
+    () => failures.close(),
   ]
   const close = async (how: StopOptions = { how: 'accepting' }): Promise<void> => {
     draining = true
@@ -235,7 +255,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       snapshots.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
-    const opened = await openRevocations(config, { verdicts, sessions, metrics, logger })
+    const opened = await openRevocations(config, { verdicts, sessions, metrics, logger, failures })
     channels = opened
     closers.push(() => opened.close())
     const url = await listen(server, config)

@@ -49,7 +49,7 @@ export async function connectRedis(options: {
       redis.disconnect()
       throw failure
     }
-    options.logger?.warn({ redis: where, code: failure.code }, failure.message)
+    options.logger?.warn({ event: 'redis_unreachable', redis: where, code: failure.code }, failure.message)
   }
   reconnectFromNowOn(redis, where, options.logger)
   return redis
@@ -82,11 +82,11 @@ function reconnectFromNowOn(
   redis.on('close', () => {
     if (away) return
     away = true
-    logger?.warn({ redis: where }, 'redis connection lost')
+    logger?.warn({ event: 'redis_lost', redis: where }, 'redis connection lost')
   })
   redis.on('ready', () => {
     away = false
-    logger?.info({ redis: where }, 'redis connection is back')
+    logger?.info({ event: 'redis_back', redis: where }, 'redis connection is back')
   })
 }
 

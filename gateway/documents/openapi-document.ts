@@ -1,5 +1,5 @@
 import { Client, type Dispatcher, request } from 'undici'
-import type { Logger } from '../../runtime/logger.ts'
+import type { FailureLog } from '../../runtime/failure-log.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
 import { readObject } from './openapi-components.ts'
@@ -12,7 +12,7 @@ export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catal
 export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
   /** Upstreams; those that describe themselves are asked. */
   readonly upstreams: readonly Upstream[]
-  readonly logger: Logger
+  readonly failures: FailureLog
 }
 
 /** What upstreams say about themselves, and the documents that it completes. */
@@ -52,11 +52,15 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
     try {
       return { upstream: upstream.name, document: await fetchDocument(upstream) }
     } catch (error) {
-      options.logger.warn(
-        { event: 'openapi_unavailable', upstream: upstream.name, err: error },
-        known.has(upstream.name)
-          ? 'an upstream does not describe itself now; its last description is kept'
-          : 'an upstream does not describe itself; its routes are described from their policies',
+      options.failures.failed(
+        {
+          event: 'openapi_unavailable',
+          place: { upstream: upstream.name },
+          message: known.has(upstream.name)
+            ? 'an upstream does not describe itself now: the last description stays'
+            : 'an upstream does not describe itself: policies describe its routes',
+        },
+        error,
       )
       return undefined
     }

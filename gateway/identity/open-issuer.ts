@@ -1,16 +1,20 @@
 import { hash } from 'node:crypto'
+import type { FailureKind, FailureLog } from '../../runtime/failure-log.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { createIntrospector, type Introspector, type SharedLevel } from './introspect.ts'
 import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
 import type { Issuer } from './issuer.ts'
 import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
 import type { IssuerMeter } from './issuer-meter.ts'
+import type { CompactJwt } from './jwt/compact-jwt.ts'
 import { createDocumentFetcher } from './jwt/fetch-document.ts'
 import { type Clock, createIssuerKeys, type IssuerKeys } from './jwt/issuer-keys.ts'
 import { createKeyCopy } from './jwt/key-copy.ts'
 import { createKeySource } from './jwt/key-source.ts'
 import { verifyJwt } from './jwt/verify-jwt.ts'
+import type { ClaimNames } from './named-claims.ts'
 import { createScopeSets } from './scope-sets.ts'
+import { UnverifiableError } from './unverifiable-error.ts'
 
 export type OpenIssuerOptions = {
   readonly config: IssuerConfig
@@ -24,12 +28,22 @@ export type OpenIssuerOptions = {
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined
   readonly meter: IssuerMeter
   readonly logger: Logger
+  readonly failures: FailureLog
 }
 
 /** An issuer that is open: with its keys where its JWTs are verified here, with a line to it where it is asked. */
 export type OpenIssuer = Issuer & {
   readonly keys: IssuerKeys | undefined
   readonly introspector: Pick<Introspector, 'load' | 'trouble'> | undefined
+}
+
+const INTROSPECTION_FAILED = {
+  event: 'introspection_failed',
+  message: 'a token cannot be introspected: clients get 503',
+}
+const JWT_UNVERIFIABLE = {
+  event: 'jwt_unverifiable',
+  message: 'a JWT cannot be verified: clients get 503',
 }
 
 /**
@@ -69,6 +83,22 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
         })
   await opened?.keys.start()
   const scopes = createScopeSets()
+
+  /** Reports why a token cannot be validated: the client learns only that. */
+  function report<A extends readonly unknown[], R>(
+    kind: Pick<FailureKind, 'event' | 'message'>,
+    validate: (...about: A) => Promise<R>,
+  ): (...about: A) => Promise<R> {
+    return async (...about) => {
+      try {
+        return await validate(...about)
+      } catch (error) {
+        if (error instanceof UnverifiableError) options.failures.failed({ ...kind, place: { issuer } }, error)
+        throw error
+      }
+    }
+  }
+
   const rules = jwt === undefined ? undefined : toRules(jwt, options)
   return {
     issuer,
@@ -78,8 +108,10 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
     verify:
       opened === undefined || rules === undefined
         ? undefined
-        : (token, names) => verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names),
-    introspect: introspector?.introspect,
+        : report(JWT_UNVERIFIABLE, (token: CompactJwt, names: ClaimNames) =>
+            verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names),
+          ),
+    introspect: introspector && report(INTROSPECTION_FAILED, introspector.introspect),
     get ready() {
       return opened?.keys.ready ?? true
     },

@@ -1,4 +1,5 @@
 import type { Revocation } from '../../oauth/revocation.ts'
+import type { FailureLog } from '../../runtime/failure-log.ts'
 import { followRedisRevocations, type RedisFollower } from '../../runtime/follow-redis-revocations.ts'
 import { isReplyError } from '../../runtime/is-reply-error.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -24,6 +25,7 @@ export type RevocationChannelsOptions = {
   /** Some may have been missed. */
   readonly onMissed: () => void
   readonly logger: Logger
+  readonly failures: FailureLog
   readonly random: () => number
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
@@ -44,6 +46,7 @@ export type RevocationChannels = {
 
 /** Redis answers every second; one that is silent for longer is taken for lost. */
 const SILENCE_MS = 3_000
+const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a revocation' }
 /** Kept for Redis while it is away. */
 const MOST_RELAYS = 10_000
 
@@ -110,7 +113,7 @@ export async function openRevocationChannels(
         for (let relay = relays[0]; relay !== undefined; relay = relays[0]) {
           await relayRevocation(redis, relay, nowSeconds()).catch((error: unknown) => {
             if (!isReplyError(error)) throw error // again when it is back
-            logger.warn({ event: 'revocation_not_relayed', err: error }, 'redis takes no revocation')
+            options.failures.failed(NOT_RELAYED, error)
           })
           relays.shift()
         }

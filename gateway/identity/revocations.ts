@@ -85,8 +85,9 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   function take({ event, data, id }: StreamEvent): void {
     if (event === 'ready') {
       if (!isResumed(data)) options.onMissed()
+      if (!connected)
+        logger.info({ event: 'revocations_connected', channel: 'stream' }, 'listening for revocations')
       connected = true
-      logger.info({ event: 'revocations_connected', channel: 'stream' }, 'listening for revocations')
     } else if (event === 'reset') options.onMissed()
     else if (event === 'revoked') {
       const revocation = readRevocation(data)

@@ -33,6 +33,8 @@ export type AccessEntry = {
     | undefined
   /** Why there was no answer, or no whole one. */
   readonly errorType: string | undefined
+  /** The code of the failure that is the reason: of the issuer, or of the connection to the upstream. */
+  readonly errorCode: string | undefined
 }
 
 /** Where lines go, and how they show people. `service` is every line's `service`. */
@@ -109,7 +111,9 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       if (entry.condition !== undefined) held += field('auth.condition', entry.condition)
       if (entry.rateLimitRemaining !== undefined)
         held += `,"rate_limit.remaining":${entry.rateLimitRemaining}`
-      held += `${field('error.type', entry.errorType)}}\n`
+      if (entry.errorType !== undefined)
+        held += field('error.type', entry.errorType) + field('error.code', entry.errorCode)
+      held += '}\n'
       if (held.length >= FLUSH_AT_CHARACTERS) flush()
       else timer ??= setTimeout(flush, FLUSH_AFTER_MS)
     },

@@ -32,5 +32,6 @@ export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry 
     condition: undefined,
     session: undefined,
     errorType: unread.refused,
+    errorCode: undefined,
   }
 }

@@ -10,7 +10,7 @@ export type ValidateTokenOptions = {
   readonly verdicts: TokenVerdicts
   /** Which claims of the token count. */
   readonly wanted: WantedClaims
-  /** Told why nobody could say; the caller learns only that. */
+  /** Takes the reason why the token cannot be validated. The client learns only that it cannot. */
   readonly onFailure: (error: UnverifiableError) => void
 }
 

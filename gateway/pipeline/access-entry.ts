@@ -31,6 +31,7 @@ export function accessEntry(served: Served, status: number, nowMs: number): Acce
     condition: told?.refused === 'condition_failed' ? told.condition : undefined,
     session,
     errorType: session === undefined ? errorType(served) : undefined,
+    errorCode: forwarded?.failureCode ?? served.failureCode,
   }
 }
 

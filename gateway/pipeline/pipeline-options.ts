@@ -31,8 +31,10 @@ export type PipelineOptions = {
   /** Counts what meets no route. */
   readonly unmatchedMeter: RouteMeter
   readonly accessLog: AccessLog
-  /** The exact reason of something that the client hears about in general words only. */
+  /** Logs the exception behind a response that names no reason. */
   readonly report: (event: string, requestId: string, error: unknown) => void
+  /** Logs why an upstream gave no complete response. */
+  readonly upstreamFailed: (upstream: string, requestId: string, error: unknown) => void
   /** Counts an exception that a request ended with. */
   readonly onBroken: () => void
   readonly newRequestId: () => string

@@ -161,7 +161,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const caller = validateToken(credentials.token, served.resource.issuers, {
       verdicts,
       wanted: route.claims,
-      onFailure: (error) => options.report('introspection_failed', served.requestId, error),
+      onFailure: ({ code }) => {
+        served.failureCode = code
+      },
     })
     if (!(caller instanceof Promise)) {
       options.tokenMeter.validated(tokenKind(credentials.token), 'hit', (tickMs() - served.startedMs) / 1_000)
@@ -319,7 +321,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       refuse: (refusal) => refuse(served, refusal),
       endEarly: endBeforeBody,
       onBroken: (error) => broke(served, error),
-      onFailure: (error) => options.report('upstream_failed', requestId, error),
+      onFailure: (error) => options.upstreamFailed(route.upstream.name, requestId, error),
       tickMs,
     })
   }
@@ -337,7 +339,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (refusal !== undefined) {
       if (refusal.refused === 'upstream_broken') {
         route.upstream.meter.failed('protocol')
-        options.report('upstream_failed', served.requestId, misunderstood())
+        const error = misunderstood()
+        served.failureCode = error.code
+        options.upstreamFailed(route.upstream.name, served.requestId, error)
       }
       refuse(served, refusal)
       return

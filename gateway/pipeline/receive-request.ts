@@ -50,6 +50,7 @@ export function createReceiver(
       rate: undefined,
       rateHeaders: NO_HEADERS,
       refusal: undefined,
+      failureCode: undefined,
       reported: undefined,
       forwarded: undefined,
       session: undefined,

@@ -43,6 +43,8 @@ export type Served = {
   /** What it is told about that: name, value, name, value. */
   rateHeaders: readonly string[]
   refusal: Refusal | undefined
+  /** The code of the error that made it impossible to validate the token. */
+  failureCode: string | undefined
   /** What the policy would have refused it with, if it were enforced. */
   reported: Refusal | undefined
   forwarded: ForwardResult | undefined

@@ -48,14 +48,18 @@ export class Circuit {
     if (this.#state === 'half_open') this.#trial = true
   }
 
-  /** The target began an answer. */
-  answered(nowMs: number): void {
+  /**
+   * The target began a response.
+   * @returns whether the circuit closed by it.
+   */
+  answered(nowMs: number): boolean {
     this.#lastAnswerMs = nowMs
     this.#failures = 0
-    if (this.#state === 'closed') return
+    if (this.#state === 'closed') return false
     this.#state = 'closed'
     this.#trial = false
     this.#pauseMs = Math.min(FIRST_PAUSE_MS, this.#rules.longestPauseMs)
+    return true
   }
 
   /** @returns whether the circuit opened by it. */

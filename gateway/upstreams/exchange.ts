@@ -11,11 +11,11 @@ import { RequestBody } from './request-body.ts'
 import { resetClient } from './reset-client.ts'
 import { mayRetry, type RetryCause } from './retry-rule.ts'
 import type { Target } from './target.ts'
-import { upstreamFailure } from './upstream-failure.ts'
+import { errorCode, upstreamFailure } from './upstream-failure.ts'
 
 /** One request and its answer, over as many attempts as its policy allows. */
 export class Exchange implements DispatchHandler {
-  readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined }
+  readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined, failureCode: undefined }
   readonly #request: ForwardRequest
   readonly #startedMs: number
   readonly #deadline: NodeJS.Timeout
@@ -213,6 +213,7 @@ export class Exchange implements DispatchHandler {
       this.#target?.failed(this.#attemptStartedMs)
     if (retryCause !== undefined && this.#retry(retryCause)) return
     this.result.failure = reason
+    this.result.failureCode = errorCode(error)
     this.#abandon(refusal)
   }
 

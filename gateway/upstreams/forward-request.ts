@@ -51,4 +51,6 @@ export type ForwardResult = {
   /** From the first dispatch to the first byte of the answer. Milliseconds. */
   durationMs: number
   failure: UpstreamFailureReason | undefined
+  /** The code of the error behind it: of the HTTP client, or of the system. */
+  failureCode: string | undefined
 }

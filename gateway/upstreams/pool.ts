@@ -1,3 +1,4 @@
+import type { Logger } from '../../runtime/logger.ts'
 import type { UpstreamMeter } from '../observe/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
 import type { CircuitRules } from './circuit.ts'
@@ -49,8 +50,18 @@ export function createUpstream(
     readonly meter: UpstreamMeter
     readonly resolve: ResolveName
     readonly tickMs: () => number
+    readonly logger: Pick<Logger, 'info' | 'warn'>
   },
 ): Upstream {
+  const { logger } = options
+
+  function logEjection(target: string, isEjected: boolean): void {
+    const place = { upstream: settings.name, target }
+    if (isEjected)
+      logger.warn({ event: 'target_ejected', ...place }, 'a target of an upstream does not respond')
+    else logger.info({ event: 'target_back', ...place }, 'a target of an upstream responds again')
+  }
+
   const targets = settings.urls.map(
     (url) =>
       new Target({
@@ -60,6 +71,7 @@ export function createUpstream(
         resolve: options.resolve,
         ca: settings.ca,
         tickMs: options.tickMs,
+        onEjected: (isEjected) => logEjection(new URL(url).origin, isEjected),
       }),
   )
   return {

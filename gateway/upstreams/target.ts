@@ -16,6 +16,8 @@ export type TargetSettings = {
   readonly ca: string | undefined
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
+  /** Called when the target gets no more requests, and when it responds again. */
+  readonly onEjected: (isEjected: boolean) => void
 }
 
 /** Below the 5 s of a Node upstream that does not announce its own. Milliseconds. */
@@ -38,6 +40,7 @@ export class Target {
   readonly #watch: NodeJS.Timeout | undefined
   #pool: ConnectionPool
   #used = false
+  #ejected = false
   #probe: NodeJS.Timeout | undefined
   #closed = false
 
@@ -86,11 +89,17 @@ export class Target {
   }
 
   answered(nowMs: number): void {
-    this.#circuit.answered(nowMs)
+    if (!this.#circuit.answered(nowMs)) return
+    this.#ejected = false
+    this.#settings.onEjected(false)
   }
 
   failed(startedMs: number): void {
-    if (this.#circuit.failed(startedMs)) this.#probeIn(this.#circuit.pauseMs)
+    if (!this.#circuit.failed(startedMs)) return
+    this.#probeIn(this.#circuit.pauseMs)
+    if (this.#ejected) return
+    this.#ejected = true
+    this.#settings.onEjected(true)
   }
 
   ended(): void {

@@ -28,7 +28,7 @@ const UNFORWARDABLE: Refusal = { refused: 'request_malformed', detail: 'This req
 
 /** Sorts what the HTTP client or the system said, by its code. */
 export function upstreamFailure(error: unknown): UpstreamFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = errorCode(error) ?? ''
   switch (code) {
     case 'ECONNREFUSED':
     case 'EHOSTUNREACH':
@@ -66,4 +66,9 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
         return { reason: 'tls', refusal: UNREACHABLE, retryCause: 'connect' }
       return { reason: 'protocol', refusal: BROKEN, retryCause: undefined }
   }
+}
+
+/** Returns the code of an error of the HTTP client or of the system. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }

@@ -1,10 +1,16 @@
 import type { Revocation } from '../../../oauth/revocation.ts'
+import type { FailureLog } from '../../../runtime/failure-log.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import { toRevocations } from './to-revocations.ts'
 import { type EventFault, type EventIssuer, verifySecurityEvent } from './verify-security-event.ts'
 
 /** What became of an event: every gateway knows; nobody will; it should be sent again. */
 export type EventOutcome = 'taken' | EventFault | 'try_again'
+
+const NOT_TAKEN = {
+  event: 'security_event_not_taken',
+  message: 'a security event cannot be processed now: its issuer has to send it again',
+}
 
 /** Takes a Security Event Token. Never rejects for anything that somebody sends. */
 export type ReceiveEvent = (text: string) => Promise<EventOutcome>
@@ -21,6 +27,7 @@ export function createEventReceiver(options: {
   readonly tell: (revocation: Revocation & { readonly issuer: string }) => Promise<void>
   readonly nowSeconds: () => number
   readonly logger: Logger
+  readonly failures: FailureLog
 }): ReceiveEvent {
   const { logger } = options
   const issuers = new Map(options.issuers.map((one) => [one.issuer, one]))
@@ -47,7 +54,7 @@ export function createEventReceiver(options: {
       return 'taken'
     } catch (error) {
       // Keys that are not to be had, or Redis: neither is the transmitter's fault.
-      logger.warn({ event: 'security_event_not_taken', err: error }, 'an event has to be sent again')
+      options.failures.failed(NOT_TAKEN, error)
       return 'try_again'
     }
   }

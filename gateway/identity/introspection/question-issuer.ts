@@ -1,4 +1,4 @@
-import type { Logger } from '../../../runtime/logger.ts'
+import { describeFailure, type Logger } from '../../../runtime/logger.ts'
 import { IntrospectionError, type IntrospectionErrorCode } from '../introspection-error.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { UnverifiableError } from '../unverifiable-error.ts'
@@ -63,17 +63,18 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
   })
   const turns = createTurns({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
   let trouble: string | undefined
+  let lastFailure: unknown
   const circuit = createIssuerCircuit({
     tickMs,
     onChange(isClosed) {
       if (isClosed) {
         trouble = undefined
-        logger.info({ event: 'introspection_back', issuer }, 'the issuer answers again')
+        logger.info({ event: 'introspection_back', issuer }, 'the issuer responds again: circuit closed')
       } else {
         trouble ??= NOT_ANSWERING
         logger.warn(
-          { event: 'introspection_suspended', issuer },
-          'the issuer does not answer: it is given a rest',
+          { event: 'introspection_suspended', issuer, err: describeFailure(lastFailure) },
+          'the issuer does not respond: circuit opened',
         )
       }
     },
@@ -122,6 +123,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
         trouble = CREDENTIALS_REFUSED
       }
       if (!isRejection(error)) {
+        lastFailure = error
         circuit.failed(startedMs)
         throw error
       }

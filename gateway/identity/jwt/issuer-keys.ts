@@ -1,4 +1,4 @@
-import type { Logger } from '../../../runtime/logger.ts'
+import { describeFailure, type Logger } from '../../../runtime/logger.ts'
 import { findKey } from './find-key.ts'
 import type { DropReason, IssuerKey } from './issuer-key.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
@@ -122,20 +122,30 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const loaded = await options.load()
       if (closed) return
       take(loaded, 0)
-      if (failures > 0) logger.info({ event: 'issuer_keys_back', issuer, failures }, 'the issuer is back')
+      if (failures > 0)
+        logger.info(
+          { event: 'issuer_keys_back', issuer, failures },
+          'the keys of the issuer can be fetched again',
+        )
       failures = 0
       meter.refreshed('ok')
       keepCopy(loaded)
     } catch (error) {
       if (closed) return
       meter.refreshed('error')
-      // The first failure is worth a line, and then every tenth: an issuer may be away for a night.
-      if (failures % 10 === 0)
-        logger.warn(
-          { event: 'issuer_keys_not_fetched', issuer, has_keys: current() !== undefined, err: error },
-          'the keys of the issuer could not be fetched',
-        )
+      // One line for the first failure and for every tenth: an outage may last all night.
       failures += 1
+      if (failures % 10 === 1)
+        logger.warn(
+          {
+            event: 'issuer_keys_not_fetched',
+            issuer,
+            has_keys: current() !== undefined,
+            failures,
+            err: error instanceof IssuerKeysError ? describeFailure(error) : error,
+          },
+          'the keys of the issuer cannot be fetched',
+        )
     }
     plan()
   }

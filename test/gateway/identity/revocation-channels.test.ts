@@ -5,6 +5,7 @@ import { openRevocationChannels } from '../../../gateway/identity/revocation-cha
 import { isMarkedRevoked } from '../../../gateway/identity/revocation-marks.ts'
 import { subjectName } from '../../../gateway/identity/revoked-tokens.ts'
 import { type Revocation, writeRevocation } from '../../../oauth/revocation.ts'
+import { createFailureLog } from '../../../runtime/failure-log.ts'
 import { publisherKey, REVOCATION_FIELD, REVOCATION_STREAM } from '../../../runtime/revocation-keys.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { aRevocation } from '../../fixtures/a-revocation.ts'
@@ -42,6 +43,7 @@ async function listen(
       seen.missed += 1
     },
     logger: pino({ enabled: false }),
+    failures: createFailureLog(pino({ enabled: false })),
     random: () => 0,
     tickMs: () => performance.now() + clock.aheadMs,
     nowSeconds: () => Date.now() / 1_000,
