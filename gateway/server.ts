@@ -108,13 +108,19 @@ function createHttpServer(options: ServerOptions): Server {
 }
 
 /** Bytes that are not a request, or too slow, or too many. */
-function answerClientError(error: Error & { code?: string }, socket: Socket, options: ServerOptions) {
+function answerClientError(error: ClientError, socket: Socket, options: ServerOptions) {
+  const isHead = isHeadRequest(error)
   switch (error.code) {
     case 'ECONNRESET':
       socket.destroy()
       return
     case 'HPE_HEADER_OVERFLOW':
-      return sendRaw(socket, { refused: 'headers_too_large', limitBytes: options.headersLimitBytes }, options)
+      return sendRaw(
+        socket,
+        { refused: 'headers_too_large', limitBytes: options.headersLimitBytes },
+        options,
+        isHead,
+      )
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return sendRaw(socket, { refused: 'request_timed_out' }, options)
     default:
@@ -122,12 +128,25 @@ function answerClientError(error: Error & { code?: string }, socket: Socket, opt
         socket,
         { refused: 'request_malformed', detail: 'This is not an HTTP/1.1 request.' },
         options,
+        isHead,
       )
   }
 }
 
+/** Errors of the parser name the packet and the position of its first invalid byte. */
+type ClientError = Error & { code?: string; rawPacket?: unknown; bytesParsed?: number }
+
+/** Whether an invalid request head begins with `HEAD`. An earlier packet with the method is not available any more. */
+function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
+  const read = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, bytesParsed) : ''
+  const start = read.lastIndexOf('\nHEAD ') + 1
+  if (!read.startsWith('HEAD ', start)) return false
+  const end = read.indexOf('\r\n\r\n', start)
+  return end === -1 || end + 4 === read.length
+}
+
 /** Answers where there is no response object, and ends the connection: what comes next on it cannot be trusted. */
-function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void {
+function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHead = false): void {
   // A parser that has failed fails again on every further byte.
   if (ended.has(socket)) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
@@ -173,7 +192,9 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions): void
     'x-scopegate-error: 1',
     'connection: close',
   ]
-  endConnection(socket, `${head.join('\r\n')}\r\n\r\n${body}`)
+  // RFC 9110 section 9.3.2: a response to HEAD has no content.
+  const content = isHead || current?.req.method === 'HEAD' ? '' : body
+  endConnection(socket, `${head.join('\r\n')}\r\n\r\n${content}`)
 }
 
 /** Whoever does not end its own side of a connection does not keep ours. */
