@@ -2,9 +2,14 @@ import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compil
 import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
 import { compileResources, type Resources, type ResourcesOptions } from '../gateway/routes/resources.ts'
 import { BootError } from '../runtime/boot-error.ts'
+import type { TrialLimits } from './try/try-request.ts'
 
 /** The policies that a running gateway has in force, ready to decide with. */
-export type LivePolicies = { readonly compiled: CompiledPolicies; readonly resources: Resources }
+export type LivePolicies = {
+  readonly compiled: CompiledPolicies
+  readonly resources: Resources
+  readonly limits: TrialLimits
+}
 
 const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 64 * 1024 * 1024
@@ -57,15 +62,17 @@ async function readLimited(response: Response): Promise<string> {
 }
 
 function readPolicies(text: string): LivePolicies {
-  const { routes, hash, implication, resources } = JSON.parse(text) as {
+  const { routes, hash, implication, resources, limits } = JSON.parse(text) as {
     readonly routes: readonly PolicyRoute[]
     readonly hash: string
     readonly implication: Readonly<Record<string, readonly string[]>>
     readonly resources: ResourcesOptions
+    readonly limits: TrialLimits
   }
   const compiled = compileResources(resources)
   return {
     resources: compiled,
+    limits,
     compiled: compilePolicies(
       { routes, hash },
       { implication: new Map(Object.entries(implication)), resources: compiled },

@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findContradictions } from '../gateway/config/find-contradictions.ts'
 import { findUnissuedResources } from '../gateway/config/find-unissued-resources.ts'
+import type { GatewayConfig } from '../gateway/config/gateway-config.ts'
 import type { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { readGatewayFile, UPSTREAMS_SECTION } from '../gateway/config/read-gateway-file.ts'
+import { toLimits } from '../gateway/config/to-limits.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
@@ -26,6 +28,8 @@ export type PolicySet = {
   readonly gateway: GatewayFile
   readonly catalogue: ScopeCatalogue
   readonly resources: Resources
+  /** The limits of gateway.yaml with overrides and defaults. */
+  readonly limits: GatewayConfig['limits']
   readonly policies: LoadedPolicies
   readonly compiled: CompiledPolicies
 }
@@ -92,7 +96,14 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   if (hasErrors(found)) return { set: undefined, problems: found, policies, folders }
   const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
   return {
-    set: { gateway: gateway.value, catalogue, resources, policies, compiled },
+    set: {
+      gateway: gateway.value,
+      catalogue,
+      resources,
+      limits: toLimits(gateway.value.limits),
+      policies,
+      compiled,
+    },
     problems: found,
     policies,
     folders,

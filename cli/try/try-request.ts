@@ -1,7 +1,9 @@
+import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
 import type { Caller } from '../../gateway/identity/caller.ts'
 import type { JwtRules } from '../../gateway/identity/jwt/jwt-rules.ts'
 import { canonicalise } from '../../gateway/pipeline/1-canonicalise.ts'
 import { readToken } from '../../gateway/pipeline/3-read-token.ts'
+import type { CanonicalRequest } from '../../gateway/pipeline/canonical-request.ts'
 import { toWire, type Wire } from '../../gateway/pipeline/to-wire.ts'
 import type { Refusal, TokenFault } from '../../gateway/refusal.ts'
 import type { CompiledPolicies } from '../../gateway/routes/compile-policies.ts'
@@ -9,6 +11,7 @@ import { type Decision, type DecisionRequest, decide } from '../../gateway/route
 import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
 import type { Resource } from '../../gateway/routes/resource.ts'
 import type { Resources } from '../../gateway/routes/resources.ts'
+import { http } from '../../runtime/http.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
 /** A request that nobody sends. */
@@ -42,15 +45,19 @@ export type Trial = {
   readonly request: DecisionRequest | undefined
 }
 
+/** The limits that a decision depends on. */
+export type TrialLimits = Pick<GatewayConfig['limits'], 'targetBytes' | 'tokenBytes'>
+
 /** What a request is tried against. */
 export type TrialPolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
+  /** The effective `limits` of the gateway. */
+  readonly limits: TrialLimits
   /** How JWTs of an issuer are read, where the configuration is known. */
   readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
 }
 
-const LIMITS = { targetBytes: 8_192, tokenBytes: 8_192 } as const
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /** A path of Scopegate itself: no policy is asked. */
 const OWN: Decision = Object.freeze({
@@ -61,6 +68,8 @@ const OWN: Decision = Object.freeze({
   refusal: undefined,
   upstreamPath: undefined,
 })
+/** Node's parser rejects all other methods. The server rejects CONNECT. */
+const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
 /** Stands where a token would: its claims are known, so that nobody looks at it. */
 const SOME_TOKEN = 'Bearer token'
 
@@ -71,13 +80,13 @@ const SOME_TOKEN = 'Bearer token'
  */
 export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeconds: number): Trial {
   const { method, target, claims } = trial
+  const { targetBytes, tokenBytes } = policies.limits
   const { origin, host } = new URL(policies.resources.root.identifier)
   const rawHeaders = ['host', host, ...trial.headers.flat()]
   if (claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
-  const canonical = canonicalise(
-    { method, target, rawHeaders, httpVersion: '1.1' },
-    { origin, limitBytes: LIMITS.targetBytes },
-  )
+  const canonical: CanonicalRequest | Refusal = METHODS.has(method)
+    ? canonicalise({ method, target, rawHeaders, httpVersion: '1.1' }, { origin, limitBytes: targetBytes })
+    : { refused: 'request_malformed', detail: `The gateway does not know the method ${method}.` }
   const answerWith = (refusal: Refusal | undefined, resource: Resource) =>
     refusal === undefined
       ? undefined
@@ -100,7 +109,14 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
     }
   }
   const { path, query, headers } = canonical
-  const request: DecisionRequest = { method, path, query, nowSeconds, header: (name) => headers.header(name) }
+  const request: DecisionRequest = {
+    method,
+    path,
+    query,
+    nowSeconds,
+    targetLimitBytes: targetBytes,
+    header: (name) => headers.header(name),
+  }
   const met = isReservedPath(path) ? OWN : decide(request, undefined, policies.compiled)
   const resource = met.route?.resourceOf(path) ?? policies.resources.root
   const give = (decision: Decision, who: Pick<Trial, 'claims' | 'caller' | 'fault'>): Trial => {
@@ -118,7 +134,7 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
   const { authorization, authorizationCount, proof } = headers
   const credentials = readToken(
     { authorization, authorizationCount, proof, query },
-    { tokenLimitBytes: LIMITS.tokenBytes },
+    { tokenLimitBytes: tokenBytes },
   )
   if ('refused' in credentials) return give(refuse(credentials, met), nobody)
   if (claims === undefined) return give(met, nobody)

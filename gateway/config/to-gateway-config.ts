@@ -6,6 +6,7 @@ import type { GatewayConfig } from './gateway-config.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import { bytes, milliseconds } from './in-numbers.ts'
 import { toIssuerConfig } from './to-issuer-config.ts'
+import { toLimits } from './to-limits.ts'
 import { toOverloadLimits } from './to-overload-limits.ts'
 import { toUpstreamSettings } from './to-upstream-settings.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
@@ -26,7 +27,6 @@ export function toGatewayConfig(
 ): GatewayConfig {
   const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
   const drain = { ...DEFAULTS.drain, ...file.drain }
-  const limits = { ...DEFAULTS.limits, ...file.limits }
   return Object.freeze({
     baseUrl: file.baseUrl,
     name: file.name,
@@ -70,13 +70,7 @@ export function toGatewayConfig(
       negativeTtlMs: milliseconds(tokenCache.negativeTtl),
     },
     dpop: { nonceSecret: read.nonceSecret },
-    limits: {
-      bodyBytes: bytes(limits.body),
-      headersBytes: bytes(limits.headers),
-      targetBytes: bytes(limits.target),
-      tokenBytes: bytes(limits.token),
-      connections: limits.connections,
-    },
+    limits: toLimits(file.limits),
     overload: toOverloadLimits(file.overload),
     redis: file.redis,
     websockets: {

@@ -12,5 +12,6 @@ export function describePolicies(policies: PoliciesInForce, config: GatewayConfi
     routes: policies.routes,
     implication: Object.fromEntries(policies.implication),
     resources: toResourceOptions(config),
+    limits: { targetBytes: config.limits.targetBytes, tokenBytes: config.limits.tokenBytes },
   })
 }

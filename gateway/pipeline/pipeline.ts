@@ -6,6 +6,7 @@ import { tokenKind } from '../identity/token-kind.ts'
 import { formatRateLimit, type RateLimit, type RateVerdict } from '../limits/rate-limit.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
+import { isPreflight } from '../routes/is-preflight.ts'
 import { isReported } from '../routes/is-reported.ts'
 import { rewritePath } from '../routes/rewrite-path.ts'
 import type { ApiRoute, AuthorizationServerRoute, EventsRoute } from '../routes/route.ts'
@@ -143,7 +144,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function runApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
     const { request } = served
     served.resource = route.resourceOf(canonical.path)
-    if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined)
+    if (isPreflight(request.method ?? '', canonical.headers))
       return respond(served, optionsAnswer(served, route.methods))
     const { authorization, authorizationCount, proof } = canonical.headers
     const credentials = readToken(

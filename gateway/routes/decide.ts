@@ -5,6 +5,7 @@ import { checkAccess } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import type { HeaderSource } from './find-header.ts'
 import { findRoute } from './find-route.ts'
+import { isPreflight } from './is-preflight.ts'
 import { isReported } from './is-reported.ts'
 import type { RequestValues } from './request-values.ts'
 import { rewritePath } from './rewrite-path.ts'
@@ -17,6 +18,8 @@ export type DecisionRequest = HeaderSource & {
   /** With its question mark; empty when there is none. */
   readonly query: string
   readonly nowSeconds: number
+  /** The longest path that a rewrite may produce: `limits.target`. Bytes. */
+  readonly targetLimitBytes: number
   /** What else the request shows; undefined: a Bearer token, and no certificate. */
   readonly proven?: Proven | undefined
 }
@@ -38,8 +41,6 @@ export type Decision = {
   readonly upstreamPath: string | undefined
 }
 
-/** The longest path that a rewrite may come to. Bytes. */
-const TARGET_LIMIT_BYTES = 8_192
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
@@ -56,8 +57,7 @@ export function decide(
   if ('refused' in found) return refused(found)
   if (found.kind === 'options') return ANSWERED
   const { route, params } = found
-  const isPreflight = method === 'OPTIONS' && request.header('access-control-request-method') !== undefined
-  if (isPreflight) return { ...ANSWERED, route, params }
+  if (isPreflight(method, request)) return { ...ANSWERED, route, params }
   const { nowSeconds, proven } = request
   const refusal = checkAccess(
     { nowSeconds, proven, resource: route.resourceOf(path), values: requestValuesOf(request, params) },
@@ -97,10 +97,10 @@ export function requestValuesOf(
 }
 
 function toUpstreamPath(
-  { method, path }: DecisionRequest,
+  { method, path, targetLimitBytes }: DecisionRequest,
   { rewrite }: CompiledRoute,
   params: Readonly<Record<string, string>>,
 ): string | Refusal {
   if (rewrite === undefined) return path
-  return rewritePath(rewrite, params, { method, origin: '', limitBytes: TARGET_LIMIT_BYTES })
+  return rewritePath(rewrite, params, { method, origin: '', limitBytes: targetLimitBytes })
 }

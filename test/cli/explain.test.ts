@@ -54,6 +54,61 @@ t.test('explain knows what is no route, no request, and no business of policies'
   }
 })
 
+t.test('G7: explain applies limits.target of the file and of the environment', async (t) => {
+  const path = `/api/courses/${'x'.repeat(200)}`
+  const limited = { env: { SCOPEGATE_LIMITS__TARGET: '128B' } }
+  t.match(await explain(['GET', path]), { code: 0, out: /allow, as anonymous/ })
+  t.match(await explain(['GET', path], limited), { code: 1, out: /414 invalid_request\n.*128 bytes/ })
+
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - name: rewritten
+    match: { methods: [GET], path: "/a/{x}" }
+    anonymous: allow
+    rewrite: { path: "/a-much-longer-path/{x}" }
+tests:
+  - it: accepts a path that is short enough after the rewrite
+    request: { method: GET, path: /a/1234567890 }
+    expect: { decision: allow, route: rewritten }
+  - it: rejects a path that the rewrite makes too long
+    request: { method: GET, path: /a/12345678901 }
+    expect: { decision: deny, status: 414, route: rewritten }
+`,
+  })
+  const file = join(folder, 'config', 'gateway.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('target: 8KiB', 'target: 30B'))
+  t.match(await explain(['GET', '/a/1234567890'], { folder }), { code: 0 })
+  t.match(await explain(['GET', '/a/12345678901'], { folder }), { code: 1, out: /414 invalid_request/ })
+  const terminal = aTerminal({ folder })
+  t.equal(await main(['test'], terminal), 0, terminal.said.out)
+})
+
+t.test('G7: explain decides on a preflight as the server does', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - { name: a, match: { methods: [GET, OPTIONS], path: /a }, anonymous: deny, scopes: { all: [courses:read] } }
+`,
+  })
+  const preflight = ['OPTIONS', '/a', '--header', 'access-control-request-method=GET']
+  t.match(await explain(preflight, { folder }), { code: 0, out: /answered by Scopegate itself/ })
+  for (const more of ['connection=access-control-request-method', 'access_control_request_method=PUT'])
+    t.match(await explain([...preflight, '--header', more], { folder }), { code: 1, out: /401/ }, more)
+})
+
+t.test('G7: explain rejects methods that the server rejects before routing', async (t) => {
+  for (const method of ['CONNECT', 'BREW', 'PRI'])
+    t.match(await explain([method, '/api/courses']), { code: 1, out: /400 invalid_request/ }, method)
+  t.match(await explain(['TRACE', '/api/courses']), { code: 1, out: /405 method_not_allowed/ })
+})
+
 t.test('P10: explain takes methods in any case', async (t) => {
   for (const method of ['get', 'Get', 'GET'])
     t.match(await explain([method, '/api/courses']), { code: 0, out: /^GET \/api\/courses\n/ }, method)

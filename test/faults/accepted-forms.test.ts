@@ -19,7 +19,7 @@ const post = (body: string) => `POST /pub/x HTTP/1.1\r\n${CHUNKED}\r\n${body}`
 const PLAIN = get('GET /pub/x HTTP/1.1')
 const PLAIN_BODY = post('5\r\nhello\r\n0\r\n\r\n')
 
-/** The accepted forms by their names on the page: what is sent, and the plain request that it equals upstream. */
+/** The accepted forms by their names on the page: the bytes, and the plain request that they equal upstream. */
 const FORMS: Readonly<Record<string, readonly (readonly [sent: string, plain: string])[]>> = {
   'CR and LF before the request line': [
     [`\r\n${PLAIN}`, PLAIN],

@@ -46,7 +46,7 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
         const outcome = found.get(key) ?? { gains: false, loses: false }
         found.set(key, outcome)
         if (names.includes('-') || (outcome.gains && outcome.loses)) continue
-        const request = { method, path, query: '', header, nowSeconds: 0 }
+        const request = { method, path, query: '', header, nowSeconds: 0, targetLimitBytes: 8_192 }
         for (const caller of hasConditions ? callers : plainCallers) {
           const [before, after] = [old, now].map((side) => passes(decide(request, caller, side)))
           if (after === true && before === false) outcome.gains = true

@@ -25,6 +25,7 @@ function aRequest(change: Partial<DecisionRequest> = {}): DecisionRequest {
     query: '',
     header: () => undefined,
     nowSeconds: 500,
+    targetLimitBytes: 8_192,
     ...change,
   }
 }
