@@ -27,7 +27,7 @@ export type CheckOptions = InspectOptions & {
 /**
  * Checks configuration and policies offline, as the services would at their start: every problem of every file in one
  * run. It needs no secrets and no network, so it runs where a policy is reviewed.
- * @returns the exit code: 0 when a start would succeed, 3 when something is wrong, 4 when only tests beside policies fail.
+ * @returns the exit code: 0 when a start would succeed, 3 when there is an error (with `strict`: or a warning), 4 when only tests beside policies fail.
  */
 export async function check(options: CheckOptions): Promise<number> {
   return (await checkOnce(options)).exitCode

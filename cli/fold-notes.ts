@@ -7,7 +7,7 @@ const PLACES = 3
 
 /** What a note of a code is about, for many of them at once. */
 const TITLES: Readonly<Record<string, string>> = {
-  N301: 'anonymous callers reach routes without their scopes',
+  N301: 'anonymous callers reach routes',
   N302: 'policies tell what they would refuse, and serve it',
   P111: 'texts that look like patterns are taken as they stand',
 }

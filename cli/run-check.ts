@@ -39,6 +39,7 @@ export async function runCheck(given: Given, terminal: Terminal): Promise<number
     format: given.has('json') ? 'json' : format,
     notes: given.has('notes'),
     noTests: given.has('no-tests'),
+    strict: given.has('strict'),
     out: terminal.out,
     colour: terminal.colour,
     env: terminal.env,

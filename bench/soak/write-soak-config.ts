@@ -19,7 +19,11 @@ export type SoakConfig = {
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
-const ROUTE = { name: 'all', match: { methods: ['GET', 'POST', 'PUT'], path: '/pub/**' } }
+const ROUTE = {
+  name: 'all',
+  match: { methods: ['GET', 'POST', 'PUT'], path: '/pub/**' },
+  anonymous: 'allow',
+}
 const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
 
 /** Writes configuration and policies of a gateway with one open route. */

@@ -12,6 +12,8 @@ export type InspectOptions = OpenPolicySetOptions & {
   readonly files?: readonly string[] | undefined
   /** Leaves the tests beside the policies out. */
   readonly noTests?: boolean | undefined
+  /** Reports every warning as an error. */
+  readonly strict?: boolean | undefined
 }
 
 /**
@@ -22,7 +24,8 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const { set, policies, problems, folders } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
   const { routes } = policies
-  const all = [...problems, ...noteAnonymousRoutes(routes), ...noteReportedRoutes(routes)]
+  const found = [...problems, ...noteAnonymousRoutes(routes), ...noteReportedRoutes(routes)]
+  const all = options.strict === true ? found.map(warningToError) : found
   const shown = files === undefined ? all : all.filter((one) => concerns(one, files))
   const hidden = all.filter((one) => one.severity === 'error' && !shown.includes(one))
   const tests = policies.tests.filter((one) => files === undefined || files.has(one.source.file))
@@ -30,7 +33,7 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const failures = isTested ? await runTests(tests, set) : []
   return {
     problems: [...sortDiagnostics(shown.filter(({ severity }) => severity !== 'note')), ...failures],
-    notes: shown.filter(({ severity }) => severity === 'note'),
+    notes: sortDiagnostics(shown.filter(({ severity }) => severity === 'note')),
     hiddenErrors: hidden.length,
     sizes: {
       ...measure(policies.routes, set?.catalogue.size ?? 0),
@@ -38,6 +41,10 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
     },
     folders,
   }
+}
+
+function warningToError(one: Diagnostic): Diagnostic {
+  return one.severity === 'warning' ? { ...one, severity: 'error' } : one
 }
 
 /** What stands in no policy concerns every one. */

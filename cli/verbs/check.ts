@@ -23,6 +23,7 @@ export const CHECK: Verb = {
     },
     { ...JSON_OPTION, says: 'The same as --format json.' },
     { name: 'notes', says: 'Shows every note; without it notes of one kind share a line.' },
+    { name: 'strict', says: 'Reports every warning as an error (exit code 3). Recommended for CI.' },
     { name: 'no-tests', says: 'Leaves the tests beside the policies out.' },
     { name: 'watch', says: 'Checks again whenever a file changes, until it is interrupted.' },
     { name: 'explain', value: 'CODE', says: 'Checks nothing, and shows what a code means, e.g. P101.' },
@@ -30,12 +31,13 @@ export const CHECK: Verb = {
   examples: [
     { command: 'scopegate check --policies ./policies', says: 'Checks the policies of this folder.' },
     { command: 'scopegate check policies/courses.policy.yaml', says: 'Checks one file of it.' },
+    { command: 'scopegate check --strict', says: 'Fails on warnings, too: use this in CI.' },
     { command: 'scopegate check --format sarif', says: 'Writes what was found for code scanning.' },
     { command: 'scopegate check --explain P101', says: 'Shows what P101 means and how to mend it.' },
   ],
   exits: {
     0: 'the gateway would start',
-    3: 'something is not valid',
+    3: 'something is not valid; with --strict: or there is a warning',
     4: 'only tests beside policies failed',
   },
   run: async (given, terminal) => (await import('../run-check.ts')).runCheck(given, terminal),

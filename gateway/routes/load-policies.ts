@@ -16,6 +16,7 @@ import { checkRewrites } from './check-rewrites.ts'
 import { checkWebsockets } from './check-websockets.ts'
 import { findConflicts } from './conflicts.ts'
 import { findContradictions } from './find-contradictions.ts'
+import { findImplicitAnonymous } from './find-implicit-anonymous.ts'
 import { findLiteralPatterns } from './find-literal-patterns.ts'
 import { findPolicyFiles } from './find-policy-files.ts'
 import { findSameNames, type Named } from './find-same-names.ts'
@@ -99,7 +100,9 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
     for (const { place } of [...own, ...checked.claims]) settlePlace(place)
     if (hasErrors(document.diagnostics) || hasErrors(checked.diagnostics)) continue
     yield
-    routes.push(...toPolicyRoutes(document.value as PolicyFile, document, presets))
+    const policy = document.value as PolicyFile
+    routes.push(...toPolicyRoutes(policy, document, presets))
+    diagnostics.push(...limitKinds(findImplicitAnonymous(policy, document, presets)))
     tests.push(...testsOf(document))
   }
   yield

@@ -2,23 +2,35 @@ import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnosti
 import type { PolicyRoute } from './policy-route.ts'
 
 /**
- * Says which routes anonymous callers reach without the scopes that a token would need: `anonymous: allow` beside `scopes`
- * is meant that way, and easy to misread. Code N301, one note for each policy.
+ * Notes which routes anonymous callers reach, and which scopes they do not need there. `anonymous: allow` beside `scopes` is
+ * easy to misread. Code N301: for each policy, one note for routes with scopes and one for routes without.
  */
 export function noteAnonymousRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
-  const open = routes.filter((route) => route.scopes !== undefined && route.anonymous === 'allow')
-  return [...Map.groupBy(open, (route) => route.policy).values()].flatMap((group) => {
-    const [first] = group
-    if (first === undefined) return []
-    const scopes = new Set(
-      group.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])]),
-    )
-    const names = group.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
-    const place: Place = { ...first.source, length: 1, text: undefined }
-    return [
-      diagnostic('N301', `anonymous callers reach ${names} without ${[...scopes].join(', ')}`, place, {
-        severity: 'note',
-      }),
-    ]
-  })
+  const open = routes.filter((route) => route.anonymous === 'allow')
+  return [...Map.groupBy(open, (route) => route.policy).values()].flatMap((group) => [
+    ...note(
+      group.filter((route) => route.scopes === undefined),
+      () => 'with any token or none',
+    ),
+    ...note(
+      group.filter((route) => route.scopes !== undefined),
+      (found) => `without ${[...new Set(found.flatMap(scopesOf))].join(', ')}`,
+    ),
+  ])
+}
+
+function note(
+  routes: readonly PolicyRoute[],
+  how: (routes: readonly PolicyRoute[]) => string,
+): readonly Diagnostic[] {
+  const [first] = routes
+  if (first === undefined) return []
+  const names = routes.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
+  const place: Place = { ...first.source, length: 1, text: undefined }
+  const message = `anonymous callers reach ${names} ${how(routes)}`
+  return [diagnostic('N301', message, place, { severity: 'note' })]
+}
+
+function scopesOf({ scopes }: PolicyRoute): readonly string[] {
+  return [...(scopes?.all ?? []), ...(scopes?.any ?? [])]
 }

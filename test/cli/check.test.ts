@@ -68,7 +68,7 @@ t.test(
     t.equal(exitCode, 0)
     t.match(
       text,
-      /^note\[N301\]: anonymous callers reach routes without their scopes: (?:\S+\.policy\.yaml:\d+, ){2}\S+\.policy\.yaml:\d+ and 17 more \(--notes shows all 20\)\n\nok: 20 policies, 78 routes, 35 of 38 scopes used, \d+ tests passed\n$/,
+      /^note\[N301\]: anonymous callers reach routes: (?:\S+\.policy\.yaml:\d+, ){2}\S+\.policy\.yaml:\d+ and 17 more \(--notes shows all 20\)\n\nok: 20 policies, 78 routes, 35 of 38 scopes used, \d+ tests passed\n$/,
     )
     const all = await run(aCopy(t), { notes: true })
     t.equal(all.text.match(/^note\[N301\]: anonymous callers reach .* without /gm)?.length, 20)
@@ -84,7 +84,7 @@ t.test(
   'check() refuses a way to what the authorization server keeps for gateways, under whatever name it is reached',
   async (t) => {
     const policy = (name: string, upstream: string) =>
-      `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: ${upstream}\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n    rewrite: { path: /internal/revocations }\n`
+      `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: ${upstream}\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n    anonymous: deny\n    rewrite: { path: /internal/revocations }\n`
     const dir = aCopy(t, {
       'config/upstreams.yaml':
         'learning-platform: { url: http://127.0.0.1:8082 }\nauthorization-server: { url: http://127.0.0.1:8081 }\nother: { urls: [http://127.0.0.1:8081/] }\n',
@@ -94,7 +94,7 @@ t.test(
     })
     const { exitCode, text } = await run(dir)
     t.equal(exitCode, 3)
-    t.same(text.match(/[abc]\.policy\.yaml:\d+:\d+/g), ['a.policy.yaml:8:22', 'b.policy.yaml:8:22'])
+    t.same(text.match(/[abc]\.policy\.yaml:\d+:\d+/g), ['a.policy.yaml:9:22', 'b.policy.yaml:9:22'])
     t.match(text, 'error[P307]')
   },
 )

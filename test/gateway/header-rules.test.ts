@@ -8,7 +8,7 @@ import { send } from '../fixtures/send.ts'
 const HEAD = 'apiVersion: scopegate/v1\nkind: Policy\nname: a\nupstream: api\n'
 
 function problems(headers: string, defaults = false) {
-  const route = `  - name: r\n    match: { methods: [GET], path: /a }\n${defaults ? '' : `    headers: ${headers}\n`}`
+  const route = `  - name: r\n    match: { methods: [GET], path: /a }\n${defaults ? '' : `    headers: ${headers}\n`}    anonymous: deny\n`
   const text = `${HEAD}${defaults ? `defaults:\n  headers: ${headers}\n` : ''}routes:\n${route}`
   const { diagnostics } = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': text }) })
   return diagnostics.map(({ code, place, message }) => `${code} ${place.line}:${place.column} ${message}`)

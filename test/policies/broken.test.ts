@@ -84,7 +84,10 @@ t.test('a hostile file costs what its size costs, and 50 of a kind are shown', a
     [`${head}${route}    scopes: { all: [${many((index) => `s${index},`)}] }\n`, ['P201']],
     [`${head}  - name: x\n    match: { path: /x, methods: [${many((index) => `G${index},`)}] }\n`, ['P102']],
     [`a: &a [x, x]\n${many((index) => `a${index}: &a${index} [*a, *a]\n`)}`, ['P016', 'P101']],
-    [`${head}${many((index) => `  - name: x${index}\n    match: { methods: [GET], path: /x }\n`)}`, ['P301']],
+    [
+      `${head}${many((index) => `  - name: x${index}\n    match: { methods: [GET], path: /x }\n`)}`,
+      ['P301', 'P314'],
+    ],
   ] as const) {
     const { diagnostics } = loadPolicies({
       dir: t.testdir({ 'a.policy.yaml': text }),

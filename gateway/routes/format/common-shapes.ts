@@ -7,7 +7,7 @@ export const open = { additionalProperties: false, patternProperties: { '^x-': {
 /** What becomes of a request without a token. */
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
   description:
-    'A request without a token: allow serves it without identity and without asking for the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
+    'Requests without a token: allow (the default, but write it) serves them without identity and without the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
 })
 
 /** Whose word counts where a policy says nothing. */

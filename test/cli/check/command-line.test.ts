@@ -9,7 +9,7 @@ import { aTerminal } from '../../fixtures/a-terminal.ts'
 import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 
 const policy = (name: string, more = '') =>
-  `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n${more}`
+  `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n    anonymous: deny\n${more}`
 
 async function run(t: Test, args: readonly string[], files: Record<string, string> = {}) {
   const folder = t.testdir({ policies: files, other: {} })
@@ -44,7 +44,7 @@ t.test('check --no-tests runs none', async (t) => {
   const files = {
     'a.policy.yaml': policy(
       'a',
-      'tests:\n  - it: is closed\n    request: { method: GET, path: /a }\n    expect: { decision: deny }\n',
+      'tests:\n  - it: is open\n    request: { method: GET, path: /a }\n    expect: { decision: allow }\n',
     ),
   }
   t.match(await run(t, ['policies'], files), { code: 4, out: /1 of 1 test failed/ })

