@@ -29,11 +29,9 @@ const started = Date.now()
 const isWholeSuite = args.every((arg) => arg.startsWith('-'))
 // For this run and its owner alone; see test/fixtures/capture.ts.
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
-// Every test file is a process of its own, and starts others: what one has compiled the next need not.
-const compiled = mkdtempSync(join(tmpdir(), 'scopegate-compiled-'))
-process.on('exit', () => {
-  for (const folder of [captured, compiled]) rmSync(folder, { recursive: true, force: true })
-})
+// Every test file is a process of its own and starts others. They share compiled code, also with later runs.
+const compiled = join(ROOT, 'node_modules', '.cache', 'compiled')
+process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
 const tap = spawn(process.execPath, [TAP, '--reporter=tap', '--no-color', ...args], {
   cwd: ROOT,
   stdio: ['ignore', 'pipe', 'inherit'],
