@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { isValueCharacter } from './characters.ts'
 import { ChunkedDecoder } from './chunked-decoder.ts'
 import type { Dispatch } from './dispatch.ts'
 import { RequestBodyWriter } from './request-body-writer.ts'
@@ -12,6 +13,8 @@ export type ConnectionOwner = {
   closed(connection: Connection): void
 }
 
+const CR = 13
+const LF = 10
 const HEAD_END = '\r\n\r\n'
 const HEAD_LIMIT_BYTES = 32 * 1024
 /** An answer that comes whole and is no larger is text from head to body: that is cheaper to pass on than bytes. */
@@ -131,12 +134,14 @@ export class Connection {
     const size = Math.min(bytes.length, TEXT_BYTES)
     const came = bytes.toString('latin1', 0, size)
     const more = size < bytes.length ? Buffer.from(bytes.subarray(size)) : undefined
-    const text = this.#text === '' ? came : this.#text + came
+    const checked = this.#text.length
+    const text = checked === 0 ? came : this.#text + came
     let from = 0
     for (;;) {
       const end = text.indexOf(HEAD_END, from)
       if (end === -1) {
         if (text.length - from > HEAD_LIMIT_BYTES || looksWrong(text, from)) throw tooLarge()
+        if (hasInvalidCharacter(text, Math.max(from, checked - 1))) throw invalidCharacter()
         this.#text = from === 0 ? text : text.slice(from)
         if (more !== undefined) this.#receiveHead(more)
         return
@@ -348,6 +353,26 @@ function mayPrecedeContent({ status, chunked, contentLength = 0 }: ResponseHead,
 /** What is no answer need not be waited for. */
 function looksWrong(text: string, from: number): boolean {
   return !'HTTP/1.'.startsWith(text.slice(from, from + 7))
+}
+
+/**
+ * Whether part of an incomplete head holds a character that no head may hold. Without CRLF the end of the head would never
+ * come. RFC 9112 section 2.2.
+ */
+function hasInvalidCharacter(text: string, from: number): boolean {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === LF ? text.charCodeAt(at - 1) !== CR : code !== CR && !isValueCharacter(code)) return true
+    if (code === CR && at + 1 < text.length && text.charCodeAt(at + 1) !== LF) return true
+  }
+  return false
+}
+
+function invalidCharacter(): UpstreamError {
+  return new UpstreamError(
+    'ERR_UPSTREAM_PROTOCOL',
+    'the response head has an invalid character or line break',
+  )
 }
 
 function tooLarge(): UpstreamError {
