@@ -78,8 +78,65 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* Issuer URL of the bundled authorization server. */}}
 {{- define "scopegate.issuer" -}}
-{{- default .Values.gateway.baseUrl .Values.gateway.issuer }}
+{{- default .Values.gateway.baseUrl .Values.authorizationServer.issuer }}
+{{- end }}
+
+{{/* `issuers` of gateway.yaml, as JSON: the bundled authorization server first, then `gateway.issuers`. */}}
+{{- define "scopegate.issuers" -}}
+{{- $issuers := list -}}
+{{- if .Values.authorizationServer.enabled -}}
+{{- $server := printf "http://%s:8081" (include "scopegate.authorizationServerName" .) -}}
+{{- $introspection := dict "endpoint" (printf "%s/api/oauth/introspect" $server) "clientId" .Values.authorizationServer.gatewayClient.id "clientSecretFile" "/etc/scopegate/secrets/gateway-client-secret" -}}
+{{- $bundled := dict "issuer" (include "scopegate.issuer" .) "introspection" $introspection "revocations" (printf "%s/internal/revocations" $server) -}}
+{{- $issuers = append $issuers (mergeOverwrite $bundled (deepCopy .Values.gateway.bundledIssuer)) -}}
+{{- end -}}
+{{- range $index, $issuer := .Values.gateway.issuers -}}
+{{- $entry := deepCopy $issuer -}}
+{{- if $entry.introspection -}}
+{{- $_ := set $entry.introspection "clientSecretFile" (printf "/etc/scopegate/secrets/%s" (include "scopegate.issuerSecretFile" $index)) -}}
+{{- $_ := unset $entry.introspection "clientSecret" -}}
+{{- end -}}
+{{- $issuers = append $issuers $entry -}}
+{{- end -}}
+{{- toJson $issuers -}}
+{{- end }}
+
+{{/* File with the client secret of an entry of `gateway.issuers`. Takes its index. */}}
+{{- define "scopegate.issuerSecretFile" -}}
+issuer-{{ . }}-client-secret
+{{- end }}
+
+{{/* The Secrets that the gateway reads, as a list of projected sources; empty when it needs none. */}}
+{{- define "scopegate.gatewaySecrets" -}}
+{{- if .Values.authorizationServer.enabled }}
+- secret:
+    name: {{ include "scopegate.clientSecretName" . }}
+    items:
+      - { key: {{ include "scopegate.clientSecretKey" . }}, path: gateway-client-secret }
+{{- end }}
+{{- range $index, $issuer := .Values.gateway.issuers }}
+{{- with (.introspection | default dict).clientSecret }}
+- secret:
+    name: {{ .existingSecret }}
+    items:
+      - { key: {{ default "client-secret" .existingSecretKey }}, path: {{ include "scopegate.issuerSecretFile" $index }} }
+{{- end }}
+{{- end }}
+{{- with .Values.gateway.tls.existingSecret }}
+- secret:
+    name: {{ . }}
+    items:
+      - { key: tls.crt, path: tls.crt }
+      - { key: tls.key, path: tls.key }
+{{- end }}
+{{- with .Values.gateway.assertion.existingSecret }}
+- secret:
+    name: {{ . }}
+    items:
+      - { key: {{ $.Values.gateway.assertion.existingSecretKey }}, path: assertion.pem }
+{{- end }}
 {{- end }}
 
 {{/*
@@ -113,10 +170,10 @@ Whoever brings the gateway's ConfigMap says what they are in authorizationServer
 
 {{/* Names of the Secrets that pods read: one's own, or the generated one. */}}
 {{- define "scopegate.clientSecretName" -}}
-{{- default (printf "%s-gateway-client" (include "scopegate.fullname" .)) .Values.gateway.clientSecret.existingSecret }}
+{{- default (printf "%s-gateway-client" (include "scopegate.fullname" .)) .Values.authorizationServer.gatewayClient.existingSecret }}
 {{- end }}
 {{- define "scopegate.clientSecretKey" -}}
-{{- if .Values.gateway.clientSecret.existingSecret }}{{ .Values.gateway.clientSecret.existingSecretKey }}{{ else }}client-secret{{ end }}
+{{- if .Values.authorizationServer.gatewayClient.existingSecret }}{{ .Values.authorizationServer.gatewayClient.existingSecretKey }}{{ else }}client-secret{{ end }}
 {{- end }}
 {{- define "scopegate.cookieSecretName" -}}
 {{- default (printf "%s-cookie-keys" (include "scopegate.fullname" .)) .Values.authorizationServer.cookieSecret.existingSecret }}

@@ -57,10 +57,8 @@ t.test('a value of the wrong kind is refused', async (t) => {
   }
 })
 
-/** Somebody else issues the tokens; each adds what the one before it lacks. */
-const ELSEWHERE = ['authorizationServer.enabled=false']
-const ASKED_THERE = [...ELSEWHERE, 'gateway.introspection.endpoint=https://x/introspect']
-const ISSUED_THERE = [...ASKED_THERE, 'gateway.issuer=https://x']
+const NO_SERVER = ['authorizationServer.enabled=false']
+const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
 
 const REFUSALS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
   {
@@ -72,20 +70,54 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
     says: "The authorization server would run with 3 replicas, each with signing keys of its own: an ID token signed by one is refused by the others' keys. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.",
   },
   {
-    set: ELSEWHERE,
-    says: 'authorizationServer.enabled is false, so the gateway has to ask somebody else about tokens. Set gateway.issuer and gateway.introspection.endpoint to those of your issuer.',
+    set: NO_SERVER,
+    says: 'authorizationServer.enabled is false, so another issuer must issue the tokens. List at least one in gateway.issuers.',
   },
   {
-    set: ASKED_THERE,
-    says: 'authorizationServer.enabled is false, so somebody else issues the tokens. Set gateway.issuer to the address that stands in their `iss`.',
+    set: [...NO_SERVER, OTHER_ISSUER],
+    says: 'gateway.issuers[0] (https://x) does not say how to validate its tokens. Add `jwt: {}`, introspection, or both.',
   },
   {
-    set: ISSUED_THERE,
-    says: "authorizationServer.enabled is false, so the gateway's client secret is your issuer's to give. Put it into a Secret and set gateway.clientSecret.existingSecret.",
+    set: [
+      OTHER_ISSUER,
+      'gateway.issuers[0].introspection.endpoint=https://x/i',
+      'gateway.issuers[0].introspection.clientId=g',
+    ],
+    says: 'gateway.issuers[0].introspection has no client secret. Put it into a Secret and set gateway.issuers[0].introspection.clientSecret.existingSecret.',
   },
   {
-    set: [...ISSUED_THERE, 'gateway.clientSecret.existingSecret=own'],
+    set: [
+      OTHER_ISSUER,
+      'gateway.issuers[0].introspection.endpoint=https://x/i',
+      'gateway.issuers[0].introspection.clientId=g',
+      'gateway.issuers[0].introspection.clientSecret.existingSecret=own',
+      'gateway.issuers[0].introspection.clientSecretFile=/run/secret',
+    ],
+    says: 'gateway.issuers[0].introspection.clientSecretFile is written by the chart. Set clientSecret.existingSecret instead.',
+  },
+  {
+    set: [...NO_SERVER, OTHER_ISSUER, 'gateway.issuers[0].jwt.type=JWT'],
     says: 'authorizationServer.enabled is false and there are no policies, so there is nothing to serve. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
+  },
+  {
+    set: ['gateway.issuers[0].issuer=http://127.0.0.1:8080', 'gateway.issuers[0].jwt.type=JWT'],
+    says: 'gateway.issuers[0] is http://127.0.0.1:8080, the bundled authorization server, which the chart adds itself. Remove the entry and move its settings to gateway.bundledIssuer.',
+  },
+  {
+    set: ['gateway.config.issuers[0].issuer=https://x'],
+    says: 'gateway.config.issuers would replace every issuer, the bundled authorization server included. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
+  },
+  {
+    set: ['gateway.issuer=https://x'],
+    says: 'gateway.issuer was removed. Set authorizationServer.issuer for the bundled authorization server, and list other issuers in gateway.issuers.',
+  },
+  {
+    set: ['gateway.introspection.endpoint=https://x/introspect'],
+    says: 'gateway.introspection was removed. Set gateway.issuers[].introspection for other issuers. For the bundled authorization server, set authorizationServer.gatewayClient.id.',
+  },
+  {
+    set: ['gateway.clientSecret.existingSecret=own'],
+    says: 'gateway.clientSecret was removed. Set authorizationServer.gatewayClient for the bundled authorization server, and gateway.issuers[].introspection.clientSecret for other issuers.',
   },
   {
     set: ['gateway.tls.existingSecret=own'],
@@ -101,10 +133,10 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
   },
   {
     set: ['global.gitops=true'],
-    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set gateway.clientSecret.existingSecret.',
+    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.gatewayClient.existingSecret.',
   },
   {
-    set: ['global.gitops=true', 'gateway.clientSecret.existingSecret=own'],
+    set: ['global.gitops=true', 'authorizationServer.gatewayClient.existingSecret=own'],
     says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.cookieSecret.existingSecret.',
   },
   {
@@ -290,7 +322,7 @@ t.test(
 t.test('what a service reads when it starts replaces its pods when it changed, and no others', async (t) => {
   const fixed = [
     '--set',
-    'gateway.clientSecret.existingSecret=a',
+    'authorizationServer.gatewayClient.existingSecret=a',
     '--set',
     'authorizationServer.cookieSecret.existingSecret=b',
   ]
@@ -459,12 +491,70 @@ t.test(
   },
 )
 
+t.test('D2: the gateway accepts the bundled issuer and every issuer of the list', async (t) => {
+  const issuersOf = (...args: readonly string[]): unknown => {
+    const { data } = find(render(...args), 'ConfigMap', 'gw-scopegate-config')
+    return parse(data?.['gateway.yaml'] ?? '').issuers
+  }
+  const server = 'http://gw-scopegate-authorization-server:8081'
+  const bundled = (issuer: string, introspection: object = {}) => ({
+    issuer,
+    introspection: {
+      endpoint: `${server}/api/oauth/introspect`,
+      clientId: 'gateway',
+      clientSecretFile: '/etc/scopegate/secrets/gateway-client-secret',
+      ...introspection,
+    },
+    revocations: `${server}/internal/revocations`,
+  })
+  t.strictSame(issuersOf(), [bundled('http://127.0.0.1:8080')])
+  t.strictSame(issuersOf(...valuesOf('several-issuers-values.yaml')), [
+    bundled('https://api.example.org', { timeout: '1s' }),
+    {
+      issuer: 'https://partner.example.net',
+      introspection: {
+        endpoint: 'https://partner.example.net/introspect',
+        clientId: 'api-gateway',
+        clientSecretFile: '/etc/scopegate/secrets/issuer-0-client-secret',
+        ttl: '5s',
+      },
+    },
+    { issuer: 'https://login.example.org', caFile: '/etc/scopegate/authorities/internal.pem', jwt: {} },
+  ])
+  t.strictSame(issuersOf(...valuesOf('jwt-issuer-values.yaml')), [
+    {
+      issuer: 'https://login.example.org',
+      jwt: { algorithms: ['RS256'], type: 'JWT', audience: ['api://books'] },
+    },
+  ])
+})
+
+t.test('D2: the gateway mounts the client secret of each issuer that it introspects at', async (t) => {
+  const secretsOf = (...args: readonly string[]) => {
+    const { spec } = find(render(...args), 'Deployment', 'gw-scopegate')
+    const volume = spec?.template?.spec.volumes?.find((one) => one.name === 'secrets')
+    return volume?.projected?.sources.map(({ secret }) => [secret?.name, secret?.items])
+  }
+  t.strictSame(secretsOf(...valuesOf('several-issuers-values.yaml')), [
+    ['gw-scopegate-gateway-client', [{ key: 'client-secret', path: 'gateway-client-secret' }]],
+    ['partner-client', [{ key: 'password', path: 'issuer-0-client-secret' }]],
+  ])
+  t.strictSame(secretsOf(...valuesOf('external-issuer-values.yaml')), [
+    ['own-client', [{ key: 'client-secret', path: 'issuer-0-client-secret' }]],
+  ])
+  t.equal(secretsOf(...valuesOf('jwt-issuer-values.yaml')), undefined, 'JWTs need no secret')
+  const kinds = render(...valuesOf('jwt-issuer-values.yaml')).map(({ kind }) => kind)
+  t.notOk(kinds.includes('Secret'), 'the chart generates no secret that nothing reads')
+})
+
 /** Both ways: a key with a default is described, a described key has a default. Free-form maps and lists have neither. */
 function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string): void {
   const properties: Readonly<Record<string, SchemaObject>> | undefined = schema['properties']
   if (properties === undefined || value === null || typeof value !== 'object') return
   const optional = ['limits', 'requests', 'claims', 'initialDelaySeconds', 'successThreshold']
-  const described = Object.keys(properties).filter((key) => key in value || !optional.includes(key))
+  const described = Object.entries(properties).flatMap(([key, child]) =>
+    key in value || (!optional.includes(key) && child['deprecated'] !== true) ? [key] : [],
+  )
   t.strictSame(Object.keys(value).toSorted(), described.toSorted(), path)
   if (path !== 'values.global') t.equal(schema['additionalProperties'], false, `${path} refuses unknown keys`)
   for (const [key, child] of Object.entries(value))

@@ -1,12 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
 import { aCertificate } from '../fixtures/a-certificate.ts'
+import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import type { KubeObject } from './kube-object.ts'
 import { type Pod, startPod } from './pod.ts'
 import { CHART, find, ROOT, render } from './render-chart.ts'
@@ -152,6 +154,27 @@ function checkInside(): void {
     await checkMetrics(t, pods)
     await stopBoth(t, pods)
   })
+
+  t.test('D2: a gateway for an issuer of JWTs starts without an authorization server', async (t) => {
+    const issuer = await startJwtIssuer({ algorithms: ['RS256'] })
+    t.teardown(() => issuer.close())
+    const upstream = createServer((_, response) => response.end('books')).listen(8080, '127.0.0.2')
+    t.teardown(() => upstream.close())
+    const objects = render(
+      ...['--values', join(CHART, 'ci', 'jwt-issuer-values.yaml')],
+      ...['--set', `gateway.issuers[0].issuer=${issuer.issuer}`],
+      ...['--set', 'upstreams.books.url=http://127.0.0.2:8080,gateway.config.listen.host=127.0.0.1'],
+    )
+    const { gateway, address } = await startPods(t, objects)
+    const get = (token: string) =>
+      fetch(`${address}/api/books`, { headers: { authorization: `Bearer ${token}` } })
+    const good = issuer.sign({ aud: 'api://books', scope: 'openid' }, { typ: 'JWT' })
+    const answer = await get(good)
+    t.equal(answer.status, 200)
+    t.equal(await answer.text(), 'books')
+    t.equal((await get(issuer.sign({ aud: 'api://other', scope: 'openid' }, { typ: 'JWT' }))).status, 401)
+    await stopBoth(t, { gateway })
+  })
 }
 
 /** Starts the pods of both Deployments, asks their probes, and ends them when the test ends. */
@@ -159,27 +182,36 @@ async function startBoth(
   t: Test,
   objects: readonly KubeObject[],
 ): Promise<{ gateway: string; pods: { gateway: Pod; authorizationServer: Pod } }> {
+  const { gateway, authorizationServer, address } = await startPods(t, objects)
+  if (authorizationServer === undefined) throw new Error('the chart rendered no authorization server')
+  return { gateway: address, pods: { gateway, authorizationServer } }
+}
+
+/** Starts a pod of every Deployment, checks its probes, and ends it when the test ends. `address` is the gateway's. */
+async function startPods(
+  t: Test,
+  objects: readonly KubeObject[],
+): Promise<{ address: string; gateway: Pod; authorizationServer: Pod | undefined }> {
   const services = objects.filter((object) => object.kind === 'Service')
   const cluster = {
     objects,
     hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform'],
   }
-  const authorizationServer = startPod(
-    find(objects, 'Deployment', 'gw-scopegate-authorization-server'),
-    cluster,
-  )
-  const gateway = startPod(find(objects, 'Deployment', 'gw-scopegate'), cluster)
+  const deployments = objects.filter((object) => object.kind === 'Deployment')
+  const pods = new Map(deployments.map((one) => [one.metadata.name, startPod(one, cluster)]))
   t.teardown(() => {
-    for (const pod of [gateway, authorizationServer]) pod.kill()
+    for (const pod of pods.values()) pod.kill()
   })
-  for (const [name, pod] of Object.entries({ authorizationServer, gateway })) {
+  for (const [name, pod] of pods) {
     for (const probe of PROBES)
       t.equal(await pod.probe(probe), 200, `${name}: ${probe}`, { output: pod.output() })
   }
+  const gateway = pods.get('gw-scopegate')
+  if (gateway === undefined) throw new Error('the chart rendered no gateway')
   const port = find(objects, 'Service', 'gw-scopegate').spec?.ports?.find((one) => one.name === 'http')
   const address = gateway.address(String(port?.targetPort))
   t.equal(address, `http://127.0.0.1:${port?.port}`, 'the Service has the port of its pods')
-  return { gateway: address, pods: { gateway, authorizationServer } }
+  return { address, gateway, authorizationServer: pods.get('gw-scopegate-authorization-server') }
 }
 
 /** The kubelet's last word: both end by themselves, well before the grace is over. */
