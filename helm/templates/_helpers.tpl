@@ -160,6 +160,15 @@ Whoever brings the gateway's ConfigMap says what they are in authorizationServer
 {{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
 {{- end }}
 
+{{/* The ConfigMaps with policies, as JSON: that of the chart first. None when a claim holds the policies. */}}
+{{- define "scopegate.policyConfigMaps" -}}
+{{- $names := list -}}
+{{- if not .Values.policies.existingClaim -}}
+{{- $names = prepend .Values.policies.configMaps (printf "%s-policies" (include "scopegate.fullname" .)) -}}
+{{- end -}}
+{{- toJson $names -}}
+{{- end }}
+
 {{- define "scopegate.hasPolicies" -}}
 {{- with .Values.policies }}{{ if or .inline .configMaps .existingClaim }}true{{ end }}{{ end }}
 {{- end }}
@@ -274,7 +283,7 @@ topologySpreadConstraints:
   {{- end }}
 {{- end }}
 
-{{/* What both containers have in common. Takes (dict "root" $ "resources" map "env" extra lines). */}}
+{{/* The fields that both containers share. Takes (dict "root" $ "resources" map "env" list "extraEnv" list). */}}
 {{- define "scopegate.container" -}}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
@@ -289,7 +298,7 @@ env:
   {{- with .env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-  {{- with .root.Values.extraEnv }}
+  {{- with .extraEnv }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 startupProbe:

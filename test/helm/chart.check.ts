@@ -108,6 +108,10 @@ const REFUSALS: readonly { readonly set: readonly string[]; readonly says: strin
     says: 'gateway.config.issuers would replace every issuer, the bundled authorization server included. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
   },
   {
+    set: ['extraEnv[0].name=A'],
+    says: 'extraEnv was removed, because one list reached both services. Set gateway.extraEnv, authorizationServer.extraEnv, or both.',
+  },
+  {
     set: ['gateway.issuer=https://x'],
     says: 'gateway.issuer was removed. Set authorizationServer.issuer for the bundled authorization server, and list other issuers in gateway.issuers.',
   },
@@ -526,6 +530,44 @@ t.test('D2: the gateway accepts the bundled issuer and every issuer of the list'
       issuer: 'https://login.example.org',
       jwt: { algorithms: ['RS256'], type: 'JWT', audience: ['api://books'] },
     },
+  ])
+})
+
+t.test('D3: extraEnv reaches the component that it is set for', async (t) => {
+  const envOf = (name: string) => {
+    const { spec } = find(render(...valuesOf('pods-values.yaml')), 'Deployment', name)
+    return spec?.template?.spec.containers[0]?.env?.map((one) => [one.name, one.value])
+  }
+  const own = [['SCOPEGATE_CONFIG_DIR', '/etc/scopegate/config']]
+  t.strictSame(envOf('edge'), [
+    ...own,
+    ['NODE_OPTIONS', '--max-old-space-size=288'],
+    ['SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES', '5000'],
+  ])
+  t.strictSame(envOf('edge-authorization-server'), [
+    ...own,
+    ['NODE_OPTIONS', '--max-old-space-size=768'],
+    ['SCOPEGATE_LIFETIMES__CODE', '30s'],
+  ])
+})
+
+t.test('D3: each ConfigMap of policies has a folder of its own', async (t) => {
+  const mountsOf = (...args: readonly string[]) => {
+    const pod = find(render(...args), 'Deployment', 'gw-scopegate').spec?.template?.spec
+    return pod?.containers[0]?.volumeMounts
+      ?.filter((one) => one.mountPath.startsWith('/etc/scopegate/policies'))
+      .map(({ name, mountPath }) => {
+        const { name: _, ...source } = pod.volumes?.find((volume) => volume.name === name) ?? {}
+        return [mountPath, source]
+      })
+  }
+  t.strictSame(mountsOf(...valuesOf('policies-values.yaml')), [
+    ['/etc/scopegate/policies/gw-scopegate-policies', { configMap: { name: 'gw-scopegate-policies' } }],
+    ['/etc/scopegate/policies/team-orders-policies', { configMap: { name: 'team-orders-policies' } }],
+    ['/etc/scopegate/policies/team-posts.policies', { configMap: { name: 'team-posts.policies' } }],
+  ])
+  t.strictSame(mountsOf(...valuesOf('existing-values.yaml')), [
+    ['/etc/scopegate/policies', { persistentVolumeClaim: { claimName: 'own-policies', readOnly: true } }],
   ])
 })
 

@@ -163,15 +163,23 @@ function checkInside(): void {
     const objects = render(
       ...['--values', join(CHART, 'ci', 'jwt-issuer-values.yaml')],
       ...['--set', `gateway.issuers[0].issuer=${issuer.issuer}`],
+      ...['--set', 'policies.configMaps={team}'],
       ...['--set', 'upstreams.books.url=http://127.0.0.2:8080,gateway.config.listen.host=127.0.0.1'],
     )
-    const { gateway, address } = await startPods(t, objects)
-    const get = (token: string) =>
-      fetch(`${address}/api/books`, { headers: { authorization: `Bearer ${token}` } })
+    // A team's ConfigMap with a key that the chart's own ConfigMap has too.
+    const [[key, text] = ['', '']] = Object.entries(
+      find(objects, 'ConfigMap', 'gw-scopegate-policies').data ?? {},
+    )
+    const data = { [key]: text.replace('name: books', 'name: notes').replace('/api/books', '/api/notes') }
+    const team: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'team' }, data }
+    const { gateway, address } = await startPods(t, [...objects, team])
+    const get = (token: string, path = '/api/books') =>
+      fetch(`${address}${path}`, { headers: { authorization: `Bearer ${token}` } })
     const good = issuer.sign({ aud: 'api://books', scope: 'openid' }, { typ: 'JWT' })
     const answer = await get(good)
     t.equal(answer.status, 200)
     t.equal(await answer.text(), 'books')
+    t.equal((await get(good, '/api/notes')).status, 200, 'D3: the policy under the same key is read too')
     t.equal((await get(issuer.sign({ aud: 'api://other', scope: 'openid' }, { typ: 'JWT' }))).status, 401)
     await stopBoth(t, { gateway })
   })
