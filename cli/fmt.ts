@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { readFolder } from '../gateway/routes/policy-sources.ts'
 import type { Diagnostic } from '../runtime/diagnostic.ts'
 import { displayPath } from '../runtime/display-path.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
@@ -61,10 +62,9 @@ function findFiles(given: Given, terminal: Terminal): readonly string[] {
   return paths.flatMap((path) => {
     const file = resolve(terminal.folder, path)
     if (!existsSync(file) || !statSync(file).isDirectory()) return [file]
-    return readdirSync(file)
-      .filter((name) => IS_POLICY.test(name) && !name.startsWith('.'))
-      .toSorted()
-      .map((name) => join(file, name))
+    const folder = readFolder(file)
+    if ('code' in folder) return [join(file, folder.folder ?? '')]
+    return folder.names.filter((name) => IS_POLICY.test(name)).map((name) => join(file, name))
   })
 }
 

@@ -12,6 +12,7 @@ import { authorizationServersAmong } from '../gateway/routes/authorization-serve
 import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compile-policies.ts'
 import { findEmptyResources } from '../gateway/routes/find-empty-resources.ts'
 import { type LoadedPolicies, loadPolicies } from '../gateway/routes/load-policies.ts'
+import { findPolicyFolders } from '../gateway/routes/policy-sources.ts'
 import { readPresets } from '../gateway/routes/presets.ts'
 import type { Resources } from '../gateway/routes/resources.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
@@ -78,7 +79,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
-  const folders = [options.configDir, dir]
+  const folders = [options.configDir, ...findPolicyFolders(dir)]
   const policies = loadPolicies({
     dir,
     catalogue,

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join, relative, resolve, sep } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { type Diagnostic, hasErrors } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import type { Folders } from '../find-folders.ts'
@@ -82,7 +82,10 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
       const read = await readRevisionFolder(commit, path, git)
       if ('failed' in read) return { unknown: `"${word}" cannot be read: ${read.failed}` }
       mkdirSync(join(copy, path), { recursive: true })
-      for (const one of read.files) writeFileSync(join(copy, path, basename(one.path)), one.content)
+      for (const one of read.files) {
+        mkdirSync(dirname(join(copy, path, one.path)), { recursive: true })
+        writeFileSync(join(copy, path, one.path), one.content)
+      }
     }
     const isOwn = config !== undefined && existsSync(join(copy, config, 'gateway.yaml'))
     const opened = await open(

@@ -1,6 +1,6 @@
 import { type GitAnswer, runGit } from './run-git.ts'
 
-/** A file of a revision: its path in the repository, and its bytes. */
+/** A file of a revision: its path and its bytes. */
 export type RevisionFile = { readonly path: string; readonly content: Buffer }
 
 /** Asks one repository. `folder` is where it was typed. */
@@ -9,6 +9,9 @@ export type Git = { readonly folder: string; readonly env: NodeJS.ProcessEnv }
 const HASH = /^[0-9a-f]{40,64}$/
 /** Plain files alone: no links, whose targets lie elsewhere, and no repositories within. */
 const ENTRY = /^100(?:644|755) blob ([0-9a-f]{40,64})\t(.*)$/s
+
+/** A policy or its tests in a folder directly in the policy folder; hidden folders are not read. */
+const NESTED_POLICY = /^(?![^/]*(?:\.policy|_test)\.yaml\/)[^./][^/]*\/[^./][^/]*(?:\.policy|_test)\.yaml$/
 
 /** The folder that the repository lies in. Absolute; undefined outside of one. */
 export async function findRepository(git: Git): Promise<string | undefined> {
@@ -26,23 +29,28 @@ export async function findCommit(revision: string, git: Git): Promise<string | u
 }
 
 /**
- * Reads the files that lie directly in a folder of a commit.
+ * Reads the files directly in a folder of a commit, and the policies and tests in its nested folders.
  * @param folder relative to the repository, without a slash at its end; empty for the repository itself.
+ * @returns files with their paths relative to `folder`.
  */
 export async function readRevisionFolder(
   commit: string,
   folder: string,
   git: Git,
 ): Promise<{ readonly files: readonly RevisionFile[] } | { readonly failed: string }> {
-  const below = folder === '' ? [] : ['--', `${folder}/`]
-  const listed = await runGit(['--literal-pathspecs', 'ls-tree', '-z', '--full-tree', commit, ...below], git)
+  const prefix = folder === '' ? '' : `${folder}/`
+  const below = folder === '' ? [] : ['--', prefix]
+  const list = ['--literal-pathspecs', 'ls-tree', '-r', '-z', '--full-tree', commit, ...below]
+  const listed = await runGit(list, git)
   if ('failed' in listed) return listed
   const entries = listed.output
     .toString('utf8')
     .split('\0')
     .flatMap((line) => {
       const [, hash, path] = ENTRY.exec(line) ?? []
-      return hash === undefined || path === undefined ? [] : [{ hash, path }]
+      if (hash === undefined || path === undefined) return []
+      const name = path.slice(prefix.length)
+      return !name.includes('/') || NESTED_POLICY.test(name) ? [{ hash, path: name }] : []
     })
   const input = entries.map(({ hash }) => `${hash}\n`).join('')
   const answer: GitAnswer = await runGit(['cat-file', '--batch'], { ...git, input })

@@ -95,7 +95,7 @@ export const GatewayFile = Type.Object(
         { description: 'how the gateway ends' },
       ),
     ),
-    policies: FilePath('folder of the policy files'),
+    policies: FilePath('folder of the policy files; the folders directly in it are read too'),
     policyReload: Type.Optional(
       Type.Enum(['watch', 'manual'], {
         description:

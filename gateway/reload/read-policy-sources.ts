@@ -2,7 +2,14 @@ import { hash } from 'node:crypto'
 import { readdir, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode, readTextSourceLater, type TextSource } from '../../runtime/text-source.ts'
-import { POLICY_SUFFIX, type PolicySources, TESTS_SUFFIX, visibleNames } from '../routes/policy-sources.ts'
+import {
+  nestedFolders,
+  POLICY_SUFFIX,
+  type PolicySources,
+  TESTS_SUFFIX,
+  unreadableFolder,
+  visibleNames,
+} from '../routes/policy-sources.ts'
 
 /** Where everything lies that is read again while the gateway runs. */
 export type PolicyPlaces = {
@@ -19,8 +26,8 @@ const MOST_SWAPS = 20
 const DATA_LINK = '..data'
 
 /**
- * Reads every policy, the scope catalogue and the presets. A volume of Kubernetes is read from one of its versions, never half from the
- * old one and half from the new one. Never rejects: what cannot be read says so.
+ * Reads every policy, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never rejects: a result
+ * says which file or folder cannot be read.
  */
 export async function readPolicySources(places: PolicyPlaces): Promise<PolicySources> {
   const { policiesDir, scopesFile, presetsFile } = places
@@ -33,11 +40,41 @@ export async function readPolicySources(places: PolicyPlaces): Promise<PolicySou
 }
 
 type Volume = Pick<PolicySources, 'folder' | 'files'>
+/** Entries of a folder by name: where each one lies, and which ones may be folders. */
+type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
 
+/** Reads a folder at one version, with its nested folders, each of which may be a volume too. */
 async function readVolume(dir: string): Promise<Volume> {
+  return readPinned(dir, async ({ paths, folders }) => {
+    const [own, ...nested] = await Promise.all([
+      readFiles(paths),
+      ...folders.map((name) => readNested(name, paths.get(name) ?? '')),
+    ])
+    const broken = nested.find(({ folder }) => 'code' in folder)
+    if (broken !== undefined) return broken
+    const all = [own, ...nested]
+    return {
+      folder: { names: all.flatMap(({ folder }) => ('names' in folder ? folder.names : [])).toSorted() },
+      files: all.flatMap(({ files }) => files).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    }
+  })
+}
+
+async function readNested(folder: string, dir: string): Promise<Volume> {
+  const volume = await readPinned(dir, ({ paths }) => readFiles(paths))
+  if ('code' in volume.folder) return { folder: unreadableFolder(folder, volume.folder.code), files: [] }
+  return {
+    folder: { names: volume.folder.names.map((name) => `${folder}/${name}`) },
+    files: volume.files.map(({ name, source }) => ({ name: `${folder}/${name}`, source })),
+  }
+}
+
+async function readPinned(dir: string, read: (listing: Listing) => Promise<Volume>): Promise<Volume> {
   for (let swaps = 0; ; swaps++) {
     const pinned = await pinnedFolder(dir)
-    const volume = await readAll(dir, pinned)
+    const listing = await listFolder(dir, pinned)
+    const volume =
+      typeof listing === 'string' ? { folder: { code: listing }, files: [] } : await read(listing)
     if (swaps === MOST_SWAPS || (await pinnedFolder(dir)) === pinned) return volume
   }
 }
@@ -47,35 +84,37 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
   return realpath(join(dir, DATA_LINK)).catch(() => undefined)
 }
 
-async function readAll(dir: string, pinned: string | undefined): Promise<Volume> {
-  const placeOf = await listFolder(dir, pinned)
-  if (typeof placeOf === 'string') return { folder: { code: placeOf }, files: [] }
-  // Tests are for those who check policies, not for what serves requests.
-  const names = visibleNames([...placeOf.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
+async function readFiles(paths: Listing['paths']): Promise<Volume> {
+  // The gateway does not run tests, so it does not read them.
+  const names = visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
   const files = await Promise.all(
     names
       .filter((name) => name.endsWith(POLICY_SUFFIX))
-      .map(async (name) => ({ name, source: await readTextSourceLater(placeOf.get(name) ?? '') })),
+      .map(async (name) => ({ name, source: await readTextSourceLater(paths.get(name) ?? '') })),
   )
   return { folder: { names }, files }
 }
 
-/** @returns the path of each file by its name, or what the system said. */
-async function listFolder(
-  dir: string,
-  pinned: string | undefined,
-): Promise<ReadonlyMap<string, string> | string> {
+/** @returns the entries, or the error code of the folder. */
+async function listFolder(dir: string, pinned: string | undefined): Promise<Listing | string> {
   try {
-    const names = await readdir(dir)
-    if (pinned === undefined) return new Map(names.map((name) => [name, join(dir, name)]))
-    const own = await Promise.all(
-      names.map(async (name) => ((await isBesideVolume(dir, name)) ? [name] : [])),
-    )
-    const ofVolume = await readdir(pinned)
-    return new Map([
-      ...own.flat().map((name): [string, string] => [name, join(dir, name)]),
-      ...ofVolume.map((name): [string, string] => [name, join(pinned, name)]),
-    ])
+    const entries = await readdir(dir, { withFileTypes: true })
+    const own =
+      pinned === undefined
+        ? entries
+        : (
+            await Promise.all(
+              entries.map(async (entry) => ((await isBesideVolume(dir, entry.name)) ? [entry] : [])),
+            )
+          ).flat()
+    const ofVolume = pinned === undefined ? [] : await readdir(pinned, { withFileTypes: true })
+    return {
+      paths: new Map([
+        ...own.map(({ name }): [string, string] => [name, join(dir, name)]),
+        ...ofVolume.map(({ name }): [string, string] => [name, join(pinned ?? dir, name)]),
+      ]),
+      folders: nestedFolders([...own, ...ofVolume]),
+    }
   } catch (error) {
     return errorCode(error)
   }
@@ -92,7 +131,7 @@ async function isBesideVolume(dir: string, name: string): Promise<boolean> {
 
 function hashOf({ folder, files, scopes, presets }: Omit<PolicySources, 'hash'>): string {
   const parts = [
-    'code' in folder ? folder.code : '',
+    'code' in folder ? `${folder.code}:${folder.folder ?? ''}` : '',
     ...files.flatMap(({ name, source }) => [name, contentOf(source)]),
     scopes === undefined ? '' : contentOf(scopes),
     presets === undefined ? '' : contentOf(presets),

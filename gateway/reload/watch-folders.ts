@@ -8,7 +8,8 @@ export type FolderWatch = { close(): void }
 
 /** What is watched, and who hears of it. Times are in milliseconds. */
 export type FolderWatchOptions = {
-  readonly dirs: readonly string[]
+  /** Lists the folders to watch; called at each look, because nested folders come and go. */
+  readonly listDirs: () => readonly string[]
   /** Something may have changed. Called again when the answer is there and something has happened meanwhile. */
   readonly onChange: () => Promise<unknown>
   readonly logger: Logger
@@ -39,7 +40,6 @@ type Watched = { readonly watcher: FSWatcher; readonly identity: string }
  */
 export function watchFolders(options: FolderWatchOptions): FolderWatch {
   const { onChange, logger, quietMs = QUIET_MS, lookEveryMs = LOOK_EVERY_MS } = options
-  const dirs = [...new Set(options.dirs)]
   const watched = new Map<string, Watched>()
   let quiet: NodeJS.Timeout | undefined
   let touchedSinceMs: number | undefined
@@ -69,7 +69,13 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
 
   /** Watches what is not watched yet, and what has taken the place of what was. */
   async function attend(): Promise<void> {
-    const found = await Promise.all(dirs.map(attendTo))
+    const dirs = new Set(options.listDirs())
+    for (const [dir, { watcher }] of watched)
+      if (!dirs.has(dir)) {
+        watcher.close()
+        watched.delete(dir)
+      }
+    const found = await Promise.all([...dirs].map(attendTo))
     clearTimeout(missing)
     if (closed || found.every((one) => one)) return
     missing = setTimeout(look, options.missingEveryMs ?? MISSING_EVERY_MS).unref()

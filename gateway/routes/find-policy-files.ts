@@ -3,7 +3,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic
 import { displayPath } from '../../runtime/display-path.ts'
 import { type FolderSource, POLICY_SUFFIX, TESTS_SUFFIX } from './policy-sources.ts'
 
-/** The names of a folder's files, sorted: policies, and tests in files of their own. */
+/** Paths relative to the policy folder, sorted: policies, and tests in files of their own. */
 export type PolicyFiles = {
   readonly policies: readonly string[]
   readonly tests: readonly string[]
@@ -11,14 +11,15 @@ export type PolicyFiles = {
 }
 
 /**
- * Looks for policies and their tests in a folder; what lies deeper is not looked at. Codes: P001 no such folder, P005 there
- * is no policy, P006 (warning) a file that looks like one is not read.
+ * Finds policies and their tests in a folder and in the folders directly in it. Codes: P001 a folder cannot be read, P005 no
+ * policy, P006 (warning) a YAML file with another suffix.
  */
 export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
   const place = wholeFile(displayPath(dir))
   if ('code' in folder) {
     const hint = 'the key "policies" of gateway.yaml names it, or --policies does'
-    const problem = diagnostic('P001', explainFolder(folder.code), place, { hint })
+    const at = folder.folder === undefined ? place : wholeFile(displayPath(join(dir, folder.folder)))
+    const problem = diagnostic('P001', explainFolder(folder.code), at, { hint })
     return { policies: [], tests: [], diagnostics: [problem] }
   }
   const { names } = folder

@@ -1,8 +1,14 @@
-import { readdirSync } from 'node:fs'
+import { type Dirent, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { errorCode, type TextSource } from '../../runtime/text-source.ts'
 
-/** The names in a folder, sorted, without hidden ones; or what the system said, e.g. `ENOENT`. */
-export type FolderSource = { readonly names: readonly string[] } | { readonly code: string }
+/**
+ * The entries of a policy folder and of the folders directly in it (`team/courses.policy.yaml`), sorted, without hidden ones.
+ * Or the error code of the folder that cannot be read, e.g. `ENOENT`; `folder` names it when it is a nested one.
+ */
+export type FolderSource =
+  | { readonly names: readonly string[] }
+  | { readonly code: string; readonly folder?: string }
 
 /** What one look at the disk found: everything that decides who may do what. Plain data, so it travels between processes. */
 export type PolicySources = {
@@ -21,16 +27,61 @@ export type PolicySources = {
 export const POLICY_SUFFIX = '.policy.yaml'
 export const TESTS_SUFFIX = '_test.yaml'
 
-/** Reads a folder's names at once. Nothing is thrown. */
+/** The folders that policies are read from: the policy folder, and the folders directly in it. */
+export function findPolicyFolders(dir: string): readonly string[] {
+  try {
+    const nested = nestedFolders(readdirSync(dir, { withFileTypes: true })).map((name) => join(dir, name))
+    return [dir, ...nested.filter(isFolder)]
+  } catch {
+    return [dir]
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Lists a policy folder synchronously. Never throws. */
 export function readFolder(dir: string): FolderSource {
   try {
-    return { names: visibleNames(readdirSync(dir)) }
+    const entries = readdirSync(dir, { withFileTypes: true })
+    const nested = nestedFolders(entries).map((folder) => listNested(dir, folder))
+    const broken = nested.find((one) => 'code' in one)
+    if (broken !== undefined) return broken
+    const names = nested.flatMap((one) => ('names' in one ? one.names : []))
+    return { names: [...visibleNames(entries.map(({ name }) => name)), ...names].toSorted() }
   } catch (error) {
     return { code: errorCode(error) }
   }
 }
 
-/** Hidden entries are Kubernetes' own (`..data`). */
+function listNested(dir: string, folder: string): FolderSource {
+  try {
+    return { names: visibleNames(readdirSync(join(dir, folder))).map((name) => `${folder}/${name}`) }
+  } catch (error) {
+    return unreadableFolder(folder, errorCode(error))
+  }
+}
+
+/** The names of entries that may be folders with policies: one folder for each team or ConfigMap. */
+export function nestedFolders(entries: readonly Dirent[]): readonly string[] {
+  return entries
+    .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
+    .map(({ name }) => name)
+    .filter((name) => !name.endsWith(POLICY_SUFFIX) && !name.endsWith(TESTS_SUFFIX) && !name.startsWith('.'))
+    .toSorted()
+}
+
+/** A link to a file, or an entry that is gone, is not a folder. Any other failure would hide policies. */
+export function unreadableFolder(folder: string, code: string): FolderSource {
+  return ['ENOTDIR', 'ENOENT', 'ELOOP'].includes(code) ? { names: [] } : { code, folder }
+}
+
+/** Kubernetes keeps the files of a volume in hidden entries (`..data`). */
 export function visibleNames(names: readonly string[]): readonly string[] {
   return names.filter((name) => !name.startsWith('.')).toSorted()
 }

@@ -93,3 +93,15 @@ t.test(
     t.equal(readFileSync(join(dir, 'policies/b.policy.yaml'), 'utf8'), GOOD)
   },
 )
+
+t.test('D3: fmt formats the policies of nested folders', async (t) => {
+  const dir = t.testdir({
+    'a.policy.yaml': GOOD,
+    team: { 'a.policy.yaml': UNTIDY, '.b.policy.yaml': UNTIDY },
+  })
+  const { code, out } = await run([dir])
+  t.equal(code, 0)
+  t.match(out, /team\/a\.policy\.yaml\n/)
+  t.equal(readFileSync(join(dir, 'team', 'a.policy.yaml'), 'utf8'), GOOD)
+  t.equal(readFileSync(join(dir, 'team', '.b.policy.yaml'), 'utf8'), UNTIDY)
+})

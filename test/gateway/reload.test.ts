@@ -2,8 +2,10 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
+import { aConfigMap, type ConfigMapVolume } from '../fixtures/a-config-map.ts'
 import { BASE_URL, type GatewayUnderTest, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
+import { until } from '../fixtures/until.ts'
 
 type Reloadable = GatewayUnderTest & {
   /** Writes the one policy file. */
@@ -197,8 +199,8 @@ t.test('the scope catalogue is reloaded with the policies, and checked with them
   const names = ['courses:read', 'courses:write', 'orders:read', 'posts:read', 'pages:read']
   const writeScopes = (scopes: readonly object[]) => writeFileSync(scopesFile, JSON.stringify({ scopes }))
   const under = await startReloadable(t, (config) => {
-    mkdirSync(join(config.policiesDir, 'config'))
-    scopesFile = join(config.policiesDir, 'config', 'scopes.yaml')
+    mkdirSync(join(config.policiesDir, '.config'))
+    scopesFile = join(config.policiesDir, '.config', 'scopes.yaml')
     writeScopes(names.map(scope))
     return { ...config, scopesFile }
   })
@@ -242,8 +244,8 @@ t.test('presets are reloaded with the policies that extend them', async (t) => {
   let presetsFile = ''
   const writePresets = (text: string) => writeFileSync(presetsFile, `presets: { front: ${text} }\n`)
   const under = await startReloadable(t, (config) => {
-    mkdirSync(join(config.policiesDir, 'config'))
-    presetsFile = join(config.policiesDir, 'config', 'presets.yaml')
+    mkdirSync(join(config.policiesDir, '.config'))
+    presetsFile = join(config.policiesDir, '.config', 'presets.yaml')
     writePresets('{ anonymous: allow }')
     return { ...config, presetsFile }
   })
@@ -265,4 +267,37 @@ t.test('presets are reloaded with the policies that extend them', async (t) => {
   t.match(report, { result: 'broken', diagnostics: [{ code: 'C102' }] })
   t.equal(report.diagnostics.length, 1, 'nothing is said of those that extend it')
   t.equal(await status(), 401)
+})
+
+t.test('D3: a changed ConfigMap in a nested folder comes into force by itself', async (t) => {
+  const team = (path: string): string =>
+    `apiVersion: scopegate/v1\nkind: Policy\nname: team\nupstream: api\nroutes:\n  - { name: one, match: { methods: [GET], path: ${path} } }\n`
+  let volume: ConfigMapVolume | undefined
+  const under = await startReloadable(t, (config) => {
+    mkdirSync(join(config.policiesDir, 'team'))
+    // The same key as the policy file beside it.
+    volume = aConfigMap(join(config.policiesDir, 'team'), { 'test.policy.yaml': team('/api/team') })
+    return { ...config, policyReload: 'watch' }
+  })
+  const status = async (path: string) => (await send(`${under.gateway.url}${path}`)).status
+  t.equal(await status('/api/team'), 200)
+  t.equal(await status('/api/courses'), 200)
+
+  volume?.swap({ 'test.policy.yaml': team('/api/other') })
+  await until('the changed ConfigMap', async () => (await status('/api/other')) === 200)
+  t.equal(await status('/api/team'), 404)
+  t.equal(await status('/api/courses'), 200)
+
+  under.write(team('/api/third'))
+  t.match(await under.gateway.reload('signal'), {
+    result: 'broken',
+    diagnostics: [
+      {
+        code: 'P303',
+        place: { file: /test\.policy\.yaml$/ },
+        related: [{ place: { file: /test\.policy\.yaml$/ } }],
+      },
+    ],
+  })
+  t.equal(await status('/api/other'), 200, 'the active policies stay')
 })

@@ -234,3 +234,29 @@ t.test('diff compares with what a gateway has in force', async (t) => {
   t.match(await diff(dir, '--live', url, 'policies', '--fail-on', 'widened'), { code: 1, out: /1 widened/ })
   t.equal((await diff(dir, '--live', `${url}/nothing`, 'policies')).code, 1)
 })
+
+t.test('D3: diff reads the policies in nested folders of a revision', async (t) => {
+  const dir = aRepository(t)
+  mkdirSync(join(dir, 'policies/team/deeper'), { recursive: true })
+  for (const [path, name] of [
+    ['policies/team/courses.policy.yaml', 'team'],
+    ['policies/team/deeper/a.policy.yaml', 'deeper'],
+    ['policies/team/.hidden.policy.yaml', 'hidden'],
+  ] as const)
+    writeFileSync(
+      join(dir, path),
+      COURSES.replace('name: courses', `name: ${name}`).replaceAll('/api/courses', `/api/${name}`),
+    )
+  git(dir, 'add', '.')
+  git(dir, 'commit', '-qm', 'nested')
+  const { code, out, err } = await diff(dir, 'HEAD~1', 'HEAD:policies', '--json')
+  t.equal(err, '')
+  t.equal(code, 1)
+  const { changes } = JSON.parse(out) as { changes: readonly { now?: string }[] }
+  t.ok(changes.length > 0)
+  t.same(
+    changes.filter(({ now }) => now?.startsWith('team/') !== true),
+    [],
+  )
+  t.same(await diff(dir, 'HEAD', 'policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
+})

@@ -3,6 +3,8 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readPolicySources } from '../../../gateway/reload/read-policy-sources.ts'
+import { findPolicyFiles } from '../../../gateway/routes/find-policy-files.ts'
+import { findPolicyFolders, readFolder } from '../../../gateway/routes/policy-sources.ts'
 import { aConfigMap } from '../../fixtures/a-config-map.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 
@@ -82,3 +84,59 @@ t.test('a ConfigMap is read from one of its versions, however often it is swappe
   t.equal(torn, 0, 'files that were there, and are gone')
   t.equal(mixed, 0, 'files of two versions together')
 })
+
+t.test('D3: each nested folder is read at one version of its ConfigMap', async (t) => {
+  const dir = t.testdir({
+    one: {},
+    two: {},
+    plain: { deeper: { 'a.policy.yaml': 'deeper\n' } },
+    '.hidden': {},
+  })
+  const version = (number: number) => ({
+    'a.policy.yaml': `version: ${number}\n`,
+    'b.policy.yaml': `version: ${number}\n`,
+  })
+  const volumes = ['one', 'two'].map((name) => aConfigMap(join(dir, name), version(0)))
+  writeFileSync(join(dir, '.hidden', 'a.policy.yaml'), 'hidden\n')
+  writeFileSync(join(dir, 'plain', 'a.policy.yaml'), 'version: none\n')
+  symlinkSync('.', join(dir, 'plain', 'loop'))
+  symlinkSync('nowhere', join(dir, 'gone'))
+  symlinkSync('plain/a.policy.yaml', join(dir, 'file'))
+  const policies = ['one/a', 'one/b', 'plain/a', 'two/a', 'two/b'].map((name) => `${name}.policy.yaml`)
+  const { folder } = await read(dir)
+  t.same(folder, {
+    names: [...policies, 'file', 'gone', 'one', 'plain', 'plain/deeper', 'plain/loop', 'two'].toSorted(),
+  })
+  t.same(readFolder(dir), folder, 'the synchronous reader agrees')
+  t.same(
+    findPolicyFolders(dir),
+    ['', 'one', 'plain', 'two'].map((name) => join(dir, name)),
+  )
+  const mixed: string[] = []
+  for (let number = 1; number <= 100; number++) {
+    const reading = read(dir)
+    volumes[number % 2]?.swap(version(number))
+    const { files } = await reading
+    const texts = files.map(({ source }) => ('text' in source ? source.text : 'unread'))
+    if (files.map(({ name }) => name).join() !== policies.join()) mixed.push(JSON.stringify(files))
+    if (texts[0] !== texts[1] || texts[3] !== texts[4] || texts.includes('unread')) mixed.push(texts.join())
+  }
+  t.same(mixed, [], 'each read shows one version of each ConfigMap')
+})
+
+t.test('D3: a nested folder that cannot be read is an error, because its policies would vanish', (t) =>
+  inUnwritableFolder(t, async (folder) => {
+    chmodSync(folder, 0o700)
+    mkdirSync(join(folder, 'team'))
+    writeFileSync(join(folder, 'team', 'a.policy.yaml'), 'a: 1\n')
+    chmodSync(join(folder, 'team'), 0)
+    const { folder: found, hash } = await read(folder)
+    t.same(found, { code: 'EACCES', folder: 'team' })
+    t.same(readFolder(folder), { code: 'EACCES', folder: 'team' })
+    t.match(findPolicyFiles(folder, found).diagnostics, [
+      { code: 'P001', place: { file: join(folder, 'team') } },
+    ])
+    chmodSync(join(folder, 'team'), 0o700)
+    t.not((await read(folder)).hash, hash)
+  }),
+)

@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type FolderWatchOptions, watchFolders } from '../../../gateway/reload/watch-folders.ts'
+import { findPolicyFolders } from '../../../gateway/routes/policy-sources.ts'
 import { createLogger } from '../../../runtime/logger.ts'
 import { aConfigMap } from '../../fixtures/a-config-map.ts'
 import { until } from '../../fixtures/until.ts'
@@ -23,7 +24,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
   let looksBefore = 0
   const lines: string[] = []
   const watch = watchFolders({
-    dirs: [dir, dir],
+    listDirs: () => [dir, dir],
     onChange: async () => {
       counts.looks += 1
     },
@@ -147,4 +148,17 @@ t.test('nothing is heard of a watch that was closed', async (t) => {
   const { looks } = closed.counts
   for (const text of ['2', '3', '4']) await open.noticed(text, () => writeFileSync(join(dir, 'a'), text))
   t.equal(closed.counts.looks, looks)
+})
+
+t.test('D3: nested folders are watched while they exist', async (t) => {
+  const dir = t.testdir({ one: {} })
+  const volume = aConfigMap(join(dir, 'one'), { a: '1' })
+  const watched = start(t, dir, { listDirs: () => findPolicyFolders(dir) })
+  await until('both folders are watched', async () => watched.counts.watches === 2)
+  await watched.noticed('a swap in the nested folder', () => volume.swap({ a: '2' }))
+  await watched.more('a new folder', 'watches', () => mkdirSync(join(dir, 'two')))
+  await watched.noticed('a file in the new folder', () => writeFileSync(join(dir, 'two', 'a'), '1'))
+  await watched.noticed('removed', () => rmSync(join(dir, 'two'), { recursive: true }))
+  await watched.more('the folder again', 'watches', () => mkdirSync(join(dir, 'two')))
+  t.same(watched.lines, [])
 })

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import t from 'tap'
 import { loadPolicies } from '../../../gateway/routes/load-policies.ts'
 import { readPresets } from '../../../gateway/routes/presets.ts'
@@ -134,4 +134,41 @@ t.test('loadPolicies() warns of paths that differ only in case, and loads them',
     { code: 'P305', severity: 'warning', place: { line: 20 }, related: [{ place: { line: 18 } }] },
   ])
   t.equal(routes.length, 3)
+})
+
+t.test('D3: loadPolicies() reads equal file names in two folders', async (t) => {
+  const other = POLICY.replace('name: storage', 'name: files').replaceAll('/api/storage', '/api/files')
+  const dir = t.testdir({ one: { 'team.policy.yaml': POLICY }, two: { 'team.policy.yaml': other } })
+  const { routes, diagnostics } = loadPolicies({ dir })
+  t.strictSame(diagnostics, [])
+  t.same(
+    routes.map(({ name, source }) => [name, relative(dir, resolve(source.file))]),
+    [
+      ['storage/upload', 'one/team.policy.yaml'],
+      ['storage/look', 'one/team.policy.yaml'],
+      ['files/upload', 'two/team.policy.yaml'],
+      ['files/look', 'two/team.policy.yaml'],
+    ],
+  )
+})
+
+t.test('D3: a policy name in two folders is an error that names both files', async (t) => {
+  const dir = t.testdir({ one: { 'a.policy.yaml': POLICY }, two: { 'a.policy.yaml': POLICY } })
+  const { routes, diagnostics } = loadPolicies({ dir })
+  t.strictSame(routes, [])
+  t.match(
+    diagnostics.find(({ code }) => code === 'P303'),
+    {
+      place: { file: /two\/a\.policy\.yaml$/, line: 3 },
+      related: [{ place: { file: /one\/a\.policy\.yaml$/, line: 3 } }],
+    },
+  )
+})
+
+t.test('D3: loadPolicies() reads the tests in nested folders', async (t) => {
+  const tests = `apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: storage\ntests:\n  - it: denies\n    request: { method: GET, path: /api/storage }\n    expect: { decision: deny }\n`
+  const dir = t.testdir({ team: { 'a.policy.yaml': POLICY, 'a_test.yaml': tests, 'b.yaml': '{}\n' } })
+  const loaded = loadPolicies({ dir, withTestFiles: true })
+  t.match(loaded.diagnostics, [{ code: 'P006', place: { file: /team\/b\.yaml$/ } }])
+  t.match(loaded.tests, [{ it: 'denies', source: { file: /team\/a_test\.yaml$/ } }])
 })
