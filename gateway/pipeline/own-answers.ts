@@ -1,6 +1,8 @@
 import type { Representation } from '../documents/own-document.ts'
 import type { Refusal } from '../refusal.ts'
-import { CORS_HEADERS, PREFLIGHT_HEADERS } from './cors-headers.ts'
+import type { HeaderSource } from '../routes/find-header.ts'
+import { isPreflight } from '../routes/is-preflight.ts'
+import { CORS_HEADERS, preflightHeaders, readRequestedHeaders } from './cors-headers.ts'
 import { refuse } from './refuse.ts'
 import type { OwnAnswer } from './send-answer.ts'
 import type { Served } from './served.ts'
@@ -41,24 +43,26 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
   }
 }
 
-/** Answers OPTIONS, which nobody needs a token for: what a browser asks before it lets a page call. */
-export function optionsAnswer({ requestId, policyHeaders }: Served, allow: readonly string[]): OwnAnswer {
+/** Answers OPTIONS without a token: a preflight of a browser, or a question for the methods of a path. */
+export function optionsAnswer(
+  { requestId, policyHeaders, request, canonical }: Served,
+  allow: readonly string[],
+): OwnAnswer {
   const methods = allow.join(', ')
+  const cors =
+    canonical !== undefined && isPreflight(request.method ?? '', canonical.headers)
+      ? preflightHeaders(methods, requestedHeaders(canonical.headers))
+      : CORS_HEADERS
   return {
     status: 204,
-    headers: [
-      'allow',
-      methods,
-      'access-control-allow-methods',
-      methods,
-      'x-request-id',
-      requestId,
-      ...policyHeaders,
-      ...PREFLIGHT_HEADERS,
-      ...CORS_HEADERS,
-    ],
+    headers: ['allow', methods, 'x-request-id', requestId, ...policyHeaders, ...cors],
     body: undefined,
   }
+}
+
+function requestedHeaders(request: HeaderSource): readonly string[] {
+  const value = request.header('access-control-request-headers')
+  return typeof value === 'string' ? readRequestedHeaders(value) : NOTHING
 }
 
 /** Answers with a document of the gateway's own, or says that the client has it already. */

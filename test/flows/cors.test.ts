@@ -1,0 +1,68 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { launchChromium } from '../fixtures/launch-chromium.ts'
+
+// A real browser decides which requests a page may send, and which response headers it may read.
+const chrome = await launchChromium(t)
+
+/** Opens an empty page of an origin of its own. */
+async function openPage(t: Test) {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html')
+    response.end('<!doctype html><title>page</title>')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise((resolve) => server.close(resolve)))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const context = await chrome.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.goto(origin)
+  const call = (url: string, init: { method?: string; headers?: Record<string, string> } = {}) =>
+    page.evaluate(
+      async ([url, init]) => {
+        try {
+          const response = await fetch(url, init)
+          await response.text()
+          return { status: response.status, headers: Object.fromEntries(response.headers) }
+        } catch (error) {
+          return { status: String(error), headers: {} as Record<string, string> }
+        }
+      },
+      [url, init] as const,
+    )
+  return { origin, call }
+}
+
+t.test('G4: a page in Chromium sends the headers of MCP, preconditions and its own', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const { call } = await openPage(t)
+  under.upstream.reply(
+    'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nmcp-session-id: session-1\r\netag: "v1"\r\nlink: </next>; rel="next"\r\nlocation: /pub/y\r\n\r\n{}',
+  )
+  const sent = {
+    authorization: `Bearer ${under.issuer.store('token-1', { scope: 'courses:read' })}`,
+    'mcp-session-id': 'session-1',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-param-region': 'eu',
+    'last-event-id': '7',
+    'if-match': '"v1"',
+    'x-school-id': 'school-1',
+  }
+  const { status, headers } = await call(`${under.gateway.url}/pub/x`, { method: 'PUT', headers: sent })
+  t.equal(status, 200)
+  const { authorization: _, ...forwarded } = sent
+  for (const [name, value] of Object.entries(forwarded)) t.same(under.upstream.seen(name), [value], name)
+  t.match(headers, {
+    'mcp-session-id': 'session-1',
+    etag: '"v1"',
+    link: '</next>; rel="next"',
+    location: '/pub/y',
+    'x-request-id': /./,
+  })
+  const refused = await call(`${under.gateway.url}/api/challenged`)
+  t.equal(refused.status, 401)
+  t.match(refused.headers['www-authenticate'], /^Bearer .*resource_metadata=/)
+})
