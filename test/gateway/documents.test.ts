@@ -48,6 +48,12 @@ for (const path of [
       t.equal(unchanged.status, 304, known)
       t.equal(unchanged.headers.get('etag'), etag)
       t.equal(unchanged.headers.get('cache-control'), 'public, max-age=300')
+      // T15: RFC 9110 section 15.4.5.
+      t.same(
+        [...unchanged.headers.keys()].filter((name) => name.startsWith('content-')),
+        [],
+        'no metadata of content that is not sent',
+      )
       t.equal(await unchanged.text(), '')
     }
     t.equal((await fetch(url, { headers: { 'if-none-match': '"x"' } })).status, 200)

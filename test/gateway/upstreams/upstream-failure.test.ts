@@ -1,18 +1,75 @@
 import t from 'tap'
-import { upstreamFailure } from '../../../gateway/upstreams/upstream-failure.ts'
+import type { Refusal } from '../../../gateway/refusal.ts'
+import type { RetryCause } from '../../../gateway/upstreams/retry-rule.ts'
+import { type UpstreamFailureReason, upstreamFailure } from '../../../gateway/upstreams/upstream-failure.ts'
 
-t.test(
-  'upstreamFailure() takes a machine without descriptors for an overloaded gateway, not for a sick upstream',
-  async (t) => {
-    for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS'])
-      t.match(
-        upstreamFailure(Object.assign(new Error(code), { code })),
-        {
-          reason: 'descriptors',
-          refusal: { refused: 'overloaded', retryAfterSeconds: 1 },
-          retryCause: undefined,
-        },
-        code,
-      )
-  },
-)
+type Row = readonly [
+  codes: readonly string[],
+  reason: UpstreamFailureReason,
+  refused: Refusal['refused'],
+  retryCause: RetryCause | undefined,
+]
+
+/** Each code that the system, OpenSSL, undici and gateway/upstreams/http1 report. */
+const ROWS: readonly Row[] = [
+  [
+    ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
+    'connect',
+    'upstream_unreachable',
+    'connect',
+  ],
+  [['EMFILE', 'ENFILE', 'ENOBUFS'], 'descriptors', 'overloaded', undefined],
+  [['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA'], 'dns', 'upstream_unreachable', 'connect'],
+  [['UND_ERR_CONNECT_TIMEOUT'], 'timeout', 'upstream_timed_out', 'connect'],
+  [['ERR_UPSTREAM_IDLE', 'ETIMEDOUT'], 'timeout', 'upstream_timed_out', undefined],
+  [['ERR_UPSTREAM_RESET', 'ECONNRESET', 'EPIPE'], 'reset', 'upstream_broken', 'reset'],
+  [['ERR_UPSTREAM_UNFORWARDABLE'], 'protocol', 'request_malformed', undefined],
+  [
+    [
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'ERR_TLS_HANDSHAKE_TIMEOUT',
+      'ERR_SSL_WRONG_VERSION_NUMBER',
+      'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+      'CERT_HAS_EXPIRED',
+      'CERT_NOT_YET_VALID',
+      'CERT_REVOKED',
+      'CERT_UNTRUSTED',
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_GET_ISSUER_CERT',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'INVALID_CA',
+      'INVALID_PURPOSE',
+      'HOSTNAME_MISMATCH',
+      'PATH_LENGTH_EXCEEDED',
+      'CRL_HAS_EXPIRED',
+    ],
+    'tls',
+    'upstream_unreachable',
+    'connect',
+  ],
+  [
+    ['ERR_UPSTREAM_PROTOCOL', 'ERR_UPSTREAM_CLOSED', 'EACCES', 'INVALID_CALLER', 'HOSTNAME_MISMATCHED', ''],
+    'protocol',
+    'upstream_broken',
+    undefined,
+  ],
+]
+
+for (const [codes, reason, refused, retryCause] of ROWS)
+  for (const code of codes)
+    t.test(`T15: upstreamFailure() maps ${code || 'an error without code'} to ${reason}`, async (t) => {
+      const error = code === '' ? new Error('x') : Object.assign(new Error('x'), { code })
+      t.match(upstreamFailure(error), { reason, refusal: { refused }, retryCause })
+      t.equal(upstreamFailure(error).retryCause, retryCause)
+    })
+
+t.test('upstreamFailure() asks clients of an overloaded gateway to retry after a second', async (t) => {
+  const error = Object.assign(new Error('x'), { code: 'EMFILE' })
+  t.match(upstreamFailure(error).refusal, { refused: 'overloaded', retryAfterSeconds: 1 })
+})
+
+t.test('upstreamFailure() ignores the code of a value that is not an Error', async (t) => {
+  for (const value of [undefined, null, 'ECONNREFUSED', { code: 'ECONNREFUSED' }])
+    t.match(upstreamFailure(value), { reason: 'protocol', refusal: { refused: 'upstream_broken' } })
+})

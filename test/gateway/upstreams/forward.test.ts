@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import type { Refusal } from '../../../gateway/refusal.ts'
+import { forward } from '../../../gateway/upstreams/forward.ts'
+import type { ForwardRequest } from '../../../gateway/upstreams/forward-request.ts'
+import type { ResolveName } from '../../../gateway/upstreams/name-addresses.ts'
+import { createUpstream } from '../../../gateway/upstreams/pool.ts'
+import { anUpstream } from '../../fixtures/a-gateway.ts'
+import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
+import { send } from '../../fixtures/send.ts'
+
+const FAILURES = 3
+
+const loopback: ResolveName = async () => [{ address: '127.0.0.1', family: 4 }]
+
+/** A server that forwards with `change`d requests to an upstream whose circuit opens after a few failures. */
+async function startForwarder(t: Test, resolve: ResolveName = loopback) {
+  const recording = await startRecordingUpstream()
+  recording.reply(OK_REPLY)
+  const upstream = createUpstream(
+    {
+      ...anUpstream('api', recording.url.replace('127.0.0.1', 'api.test')),
+      ejection: { failures: FAILURES, longestPauseMs: 30_000 },
+    },
+    {
+      meter: { answered: () => undefined, failed: () => undefined, retried: () => undefined },
+      resolve,
+      tickMs: () => performance.now(),
+      logger: { info: () => undefined, warn: () => undefined },
+    },
+  )
+  const refusals: Refusal[] = []
+  let change: Partial<ForwardRequest> = {}
+  const server = createServer((request, response) => {
+    forward({
+      upstream,
+      method: request.method ?? '',
+      target: request.url ?? '',
+      headers: [],
+      body: request.method === 'POST' ? request : undefined,
+      bodyLimitBytes: 1_000,
+      timeoutMs: 20_000,
+      idleTimeoutMs: 20_000,
+      retries: undefined,
+      onUpgrade: undefined,
+      eventStreams: new Set(),
+      response,
+      shape: () => ['connection', 'close'],
+      refuse: (refusal) => {
+        refusals.push(refusal)
+        response.writeHead(400).end()
+      },
+      endEarly: () => response.end(),
+      onBroken: (error) => response.destroy(error as Error),
+      onFailure: () => undefined,
+      tickMs: () => performance.now(),
+      ...change,
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(async () => {
+    server.closeAllConnections()
+    server.close()
+    await upstream.close()
+    await recording.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/x`,
+    upstream,
+    refusals,
+    change: (given: Partial<ForwardRequest>) => {
+      change = given
+    },
+  }
+}
+
+const UNFORWARDABLE: Readonly<Record<string, readonly [method: 'GET' | 'POST', Partial<ForwardRequest>]>> = {
+  'a header name with a space': ['GET', { headers: ['bad name', 'x'] }],
+  'a header value with a line break': ['GET', { headers: ['x', 'a\r\nb'] }],
+  'a target with a space': ['GET', { target: '/a b' }],
+  'a length without a body': ['GET', { headers: ['content-length', '3'] }],
+  'a body longer than its length': ['POST', { headers: ['content-length', '3'] }],
+}
+
+for (const [what, [method, change]] of Object.entries(UNFORWARDABLE))
+  t.test(`T10: requests with ${what} are no failures of the target`, async (t) => {
+    const { url, upstream, refusals, change: use } = await startForwarder(t)
+    use(change)
+    for (let i = 0; i < FAILURES * 2; i++)
+      t.equal((await send(url, method === 'POST' ? { body: 'longer' } : {})).status, 400)
+    t.same(
+      refusals.map(({ refused }) => refused),
+      Array.from({ length: FAILURES * 2 }, () => 'request_malformed'),
+    )
+    t.equal(upstream.targets.state, 'closed')
+    use({})
+    t.equal((await send(url)).status, 200)
+  })
+
+t.test('T10: a lack of descriptors is no failure of the target, a missing address is', async (t) => {
+  let code = 'EMFILE'
+  const { url, upstream, refusals } = await startForwarder(t, () =>
+    Promise.reject(Object.assign(new Error(code), { code })),
+  )
+  for (let i = 0; i < FAILURES * 2; i++) await send(url)
+  t.same(new Set(refusals.map(({ refused }) => refused)), new Set(['overloaded']))
+  t.equal(upstream.targets.state, 'closed')
+  code = 'ENOTFOUND'
+  for (let i = 0; i < FAILURES; i++) await send(url)
+  t.equal(refusals.at(-1)?.refused, 'upstream_unreachable')
+  t.equal(upstream.targets.state, 'open')
+})
