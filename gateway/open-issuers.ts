@@ -42,17 +42,26 @@ export function openIssuers(
   )
 }
 
-/** Whether the tokens of each issuer can be checked. One that had keys once stays ready: a metric tells how old they are. */
+/**
+ * Returns whether the tokens of each issuer can be validated. Only an issuer whose keys were never fetched makes the gateway
+ * not ready: everything else that the gateway serves goes on.
+ */
 export function issuerChecks(issuers: readonly OpenIssuer[]): readonly ReadinessCheck[] {
   return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
     ...(keys === undefined
       ? []
-      : [{ name: `keys of ${issuer}`, ok: ready, ...(ready ? {} : { detail: 'never fetched' }) }]),
-    // What else the gateway serves goes on: it stays ready.
-    ...(introspector?.trouble === undefined
-      ? []
-      : [{ name: `questions to ${issuer}`, ok: true, detail: `degraded: ${introspector.trouble}` }]),
+      : [ready ? toCheck(`keys of ${issuer}`, keys.trouble) : neverFetched(issuer)]),
+    ...(introspector === undefined ? [] : [toCheck(`introspection at ${issuer}`, introspector.trouble)]),
   ])
+}
+
+function neverFetched(issuer: string): ReadinessCheck {
+  return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }
+}
+
+/** Returns the check of a part that the gateway stays ready without. `trouble` is what is wrong with it. */
+export function toCheck(name: string, trouble: string | undefined): ReadinessCheck {
+  return trouble === undefined ? { name, ok: true } : { name, ok: true, degraded: true, detail: trouble }
 }
 
 /** What gateways know together about tokens: nothing without Redis, or when the configuration says so. */

@@ -1,10 +1,12 @@
 import type { Revocation } from '../oauth/revocation.ts'
 import type { FailureLog } from '../runtime/failure-log.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { ReadinessCheck } from '../runtime/ops-server.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { openRevocationChannels, type RevocationChannels } from './identity/revocation-channels.ts'
 import type { TokenVerdicts } from './identity/token-verdicts.ts'
 import type { Metrics } from './observe/metrics.ts'
+import { toCheck } from './open-issuers.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** What is known of tokens, and what was opened with them. */
@@ -54,6 +56,20 @@ export function openRevocations(
     nowSeconds: () => Date.now() / 1_000,
   })
 }
+
+/** Returns whether the revocations of each issuer arrive. Issuers that publish none have no check. */
+export function revocationChecks(
+  issuers: GatewayConfig['issuers'],
+  channels: RevocationChannels | undefined,
+): readonly ReadinessCheck[] {
+  return issuers
+    .filter(({ issuer }) => channels?.expects(issuer) === true)
+    .map(({ issuer }) =>
+      toCheck(`revocations of ${issuer}`, channels?.hears(issuer) === true ? undefined : NOT_ARRIVING),
+    )
+}
+
+const NOT_ARRIVING = 'they do not arrive: revoked tokens are accepted until their cache entry expires'
 
 /**
  * Of `tokenCache.ttlWithoutPush`, which is when a revoked token is refused at the latest: the rest is for the question to the

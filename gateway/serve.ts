@@ -22,8 +22,8 @@ import { createMetrics } from './observe/metrics.ts'
 import { createRequestIds } from './observe/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observe/unread-request.ts'
 import { openEventReceiver } from './open-event-receiver.ts'
-import { issuerChecks, openIssuers, sharedLevel } from './open-issuers.ts'
-import { openRevocations, revoker, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
+import { issuerChecks, openIssuers, sharedLevel, toCheck } from './open-issuers.ts'
+import { openRevocations, revocationChecks, revoker, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
 import { openSnapshots } from './open-snapshots.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { compileTrustedProxies } from './pipeline/trusted-proxies.ts'
@@ -267,6 +267,8 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
       policies,
       checks: () => [
         ...issuerChecks(issuers),
+        ...(sharedRedis === undefined ? [] : [toCheck('redis', sharedRedis.trouble)]),
+        ...revocationChecks(config.issuers, channels),
         { name: 'accepting', ok: !draining },
         overload.monitor.check(),
       ],

@@ -16,10 +16,16 @@ export type SharedRedis = {
   unusable(): Unusable | undefined
   succeeded(): void
   failed(): void
+  /** Why Redis is not used; undefined while it is. */
+  readonly trouble: string | undefined
   close(): void
 }
 
 const COMMAND_TIMEOUT_MS = 75
+const TROUBLE: Readonly<Record<Unusable, string>> = {
+  away: 'no connection: each gateway counts, caches and introspects on its own',
+  open: 'it does not respond in time: each gateway counts, caches and introspects on its own',
+}
 
 /**
  * Connects; the gateway starts also when Redis is away, and connects when it is there.
@@ -40,16 +46,20 @@ export async function openSharedRedis(options: {
     onChange: (isUsable) =>
       isUsable
         ? logger.info({ event: 'redis_used_again' }, 'redis answers again')
-        : logger.warn(
-            { event: 'redis_given_up' },
-            'redis does not answer: each gateway counts, remembers and asks for itself',
-          ),
+        : logger.warn({ event: 'redis_given_up' }, `redis: ${TROUBLE.open}`),
   })
+
+  function unusable(): Unusable | undefined {
+    if (redis.status !== 'ready') return 'away'
+    return breaker.isClosed(tickMs()) ? undefined : 'open'
+  }
+
   return {
     redis,
-    unusable() {
-      if (redis.status !== 'ready') return 'away'
-      return breaker.isClosed(tickMs()) ? undefined : 'open'
+    unusable,
+    get trouble() {
+      const reason = unusable()
+      return reason && TROUBLE[reason]
     },
     succeeded: breaker.succeeded,
     failed: () => breaker.failed(tickMs()),

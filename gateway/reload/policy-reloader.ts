@@ -165,7 +165,8 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       return {
         name: 'policies',
         ok: true,
-        detail: `degraded: ${detail} stay in force; ${describePlace(first.place)}: ${what}`,
+        degraded: true,
+        detail: `${detail} stay active; ${describePlace(first.place)}: ${what}`,
       }
     },
   }

@@ -14,7 +14,8 @@ import { policyEndpoints } from '../management/policy-endpoints.ts'
 import { createReloadMeter } from '../observe/reload-metrics.ts'
 import { readPolicySources } from '../reload/read-policy-sources.ts'
 import { addMetrics, keepCounts, metricsOf } from './add-metrics.ts'
-import { forkWorker, type WorkerEnd, type WorkerProcess } from './fork-worker.ts'
+import { forkWorker, type WorkerEnd } from './fork-worker.ts'
+import { mergeChecks } from './merge-checks.ts'
 import { openPoliciesOfWorkers, type PoliciesOfWorkers } from './policies-of-workers.ts'
 import type { MetricsJson } from './worker-messages.ts'
 import { WorkerPool } from './worker-pool.ts'
@@ -71,11 +72,19 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   }
 
   async function checks(): Promise<readonly ReadinessCheck[]> {
-    const serving = await Promise.all(pool.serving.map(isReady))
-    const ready = serving.filter((one) => one).length
+    const answers = await Promise.all(pool.serving.map((worker) => worker.ask()))
+    const states = answers.flatMap((state) => (state === undefined ? [] : [state.checks]))
+    const ready = states.filter((checks) => checks.every(({ ok }) => ok)).length
     return [
-      { name: 'workers', ok: ready > 0, detail: `${ready} of ${config.workers} ready` },
+      {
+        name: 'workers',
+        ok: ready > 0,
+        degraded: ready < config.workers,
+        detail: `${ready} of ${config.workers} ready`,
+      },
       { name: 'accepting', ok: !draining },
+      // Workers that stop are not asked: this process accepts the connections.
+      ...mergeChecks(states.map((checks) => checks.filter(({ name }) => name !== 'accepting'))),
     ]
   }
 
@@ -142,11 +151,6 @@ async function choosePort({ host, port }: GatewayOptions['config']['listen']): P
   const address = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return address.port
-}
-
-async function isReady(worker: WorkerProcess): Promise<boolean> {
-  const state = await worker.ask()
-  return state?.checks.every((check) => check.ok) ?? false
 }
 
 function createOwnMetrics(logger: Logger, serving: () => number) {

@@ -239,7 +239,7 @@ t.test('wrong credentials of the gateway are its own trouble: 503, and readiness
   t.equal(ready.status, 200, 'anonymous callers and JWTs are served still')
   t.match(
     await ready.text(),
-    'questions to http://api.test: degraded: the issuer refuses the client credentials',
+    '[!] introspection at http://api.test: the issuer refuses the client credentials',
   )
   t.equal(under.log().filter(({ event }) => event === 'introspection_credentials_refused').length, 1)
   t.notMatch(under.logText(), 'an old one')

@@ -54,7 +54,7 @@ t.test('broken policies change nothing, and everybody is told what is wrong and 
   t.equal((await send(`${gateway.url}/api/courses`)).status, 200)
   const ready = await send(`${gateway.managementUrl}/readyz?verbose`)
   t.equal(ready.status, 200)
-  t.match(ready.text, /\[\+\] policies: degraded: .*test\.policy\.yaml:4:1: error\[P101\]/)
+  t.match(ready.text, /\[!\] policies: .*test\.policy\.yaml:4:1: error\[P101\]/)
   const metrics = await under.metrics()
   t.match(metrics, /^scopegate_policy_reload_success 0$/m)
   t.match(metrics, /^scopegate_policy_reloads_total\{result="failure"\} 1$/m)

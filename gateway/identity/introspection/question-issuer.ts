@@ -31,7 +31,7 @@ export type IssuerQuestions = {
   ask(token: string): Promise<unknown>
   /** Questions on their way, and those that wait for their turn. */
   readonly load: { readonly working: number; readonly waiting: number }
-  /** What keeps it from answering; undefined when nothing is known of it. */
+  /** Why the issuer cannot be used: what it rejects, or the last failure. Undefined after a response. */
   readonly trouble: string | undefined
   close(): Promise<void>
 }
@@ -48,7 +48,6 @@ const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 413, 414, 422, 431])
 
 const REQUESTS_REJECTED = 'the issuer rejects the introspection requests of the gateway'
 const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
-const NOT_ANSWERING = 'the issuer does not answer'
 
 /**
  * Puts questions to an issuer within a deadline, so many at once. Too many are refused, and so is every one while the
@@ -63,6 +62,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
   })
   const turns = createTurns({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
   let trouble: string | undefined
+  /** Why the issuer did not respond to the last request; undefined after a response. */
   let lastFailure: unknown
   const circuit = createIssuerCircuit({
     tickMs,
@@ -71,7 +71,6 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
         trouble = undefined
         logger.info({ event: 'introspection_back', issuer }, 'the issuer responds again: circuit closed')
       } else {
-        trouble ??= NOT_ANSWERING
         logger.warn(
           { event: 'introspection_suspended', issuer, err: describeFailure(lastFailure) },
           'the issuer does not respond: circuit opened',
@@ -84,6 +83,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
     const text = await line.ask(token, signal)
     const response = readSigned === undefined ? parse(text) : await readSigned(text)
     trouble = undefined
+    lastFailure = undefined
     probe.accepted()
     return response
   }
@@ -123,11 +123,12 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
         trouble = CREDENTIALS_REFUSED
       }
       if (!isRejection(error)) {
-        lastFailure = error
+        lastFailure = signal.aborted ? tooLate(timeoutMs, error) : error
         circuit.failed(startedMs)
         throw error
       }
       circuit.answered()
+      lastFailure = undefined
       if (TOKEN_ERRORS.has(error.oauthError)) return INACTIVE_RESPONSE
       if (TOKEN_STATUSES.has(error.status) && (await probe.isAccepted(signal))) return INACTIVE_RESPONSE
       throw error
@@ -185,7 +186,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
     },
     load: turns,
     get trouble() {
-      return trouble
+      return trouble ?? (lastFailure instanceof Error ? lastFailure.message : undefined)
     },
     close: () => line.close(),
   }

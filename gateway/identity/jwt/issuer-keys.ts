@@ -49,6 +49,8 @@ export type IssuerKeys = {
   readonly confirmedAtMs: number | undefined
   /** Keys that are used now. */
   readonly size: number
+  /** Why the last fetch failed; undefined after a fetch that succeeded. */
+  readonly trouble: string | undefined
   /** The first fetch; the copy when it fails. Never throws: what fails is tried again in the background. */
   start(): Promise<void>
   /**
@@ -81,6 +83,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   let lastFetchTick = Number.NEGATIVE_INFINITY
   let coolUntilTick = Number.NEGATIVE_INFINITY
   let failures = 0
+  let lastFailure: unknown
   let nextFetchTick = 0
   let flight: Promise<void> | undefined
   let cancelNext: () => void = () => undefined
@@ -135,6 +138,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       meter.refreshed('error')
       // One line for the first failure and for every tenth: an outage may last all night.
       failures += 1
+      lastFailure = error
       if (failures % 10 === 1)
         logger.warn(
           {
@@ -236,6 +240,12 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     get size() {
       return current()?.keys.length ?? 0
     },
+    get trouble() {
+      if (failures === 0) return undefined
+      const since =
+        confirmedAtMs === undefined ? 'never fetched' : `not fetched since ${toIsoTime(confirmedAtMs)}`
+      return `${since}: ${lastFailure instanceof Error ? lastFailure.message : 'unknown'}`
+    },
     async start() {
       await refresh()
       if (set === undefined) await readCopy()
@@ -253,4 +263,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       cancelNext()
     },
   }
+}
+
+function toIsoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString()
 }
