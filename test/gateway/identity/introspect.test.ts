@@ -198,7 +198,7 @@ t.test('introspect() gives an issuer that fails a rest, and says until when', as
     clock.ms += 1
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_STATUS' })
   }
-  t.equal(introspector.trouble, 'the issuer does not answer')
+  t.equal(introspector.trouble, 'The issuer answered with status 500.')
   await t.rejects(introspector.introspect('a'), {
     code: 'ERR_INTROSPECTION_SUSPENDED',
     retryAfterMs: 1_000,
