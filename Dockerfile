@@ -1,8 +1,9 @@
-# Two images from one build: docker build --target gateway . and docker build --target authorization-server .
+# One build, three images: --target gateway, authorization-server or learning-platform (the demo API).
+# The images hold no configuration and no policies. Mount both, and name the configuration in SCOPEGATE_CONFIG_DIR.
 # BASE is any Debian-like image with Node.js 24 and npm.
 ARG BASE=docker.io/library/node:24-bookworm-slim
 
-# What runs: production packages only, without the Node.js that the repository pins for itself (the base image brings it).
+# Production packages only. The base image provides Node.js, so the Node.js that the repository pins is removed.
 FROM ${BASE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -27,7 +28,7 @@ COPY authorization-server ./authorization-server
 COPY examples ./examples
 RUN npm run build
 
-# What both images share. Package managers have no business where nothing is installed.
+# The layers that all images share. Package managers are removed: nothing is installed at run time.
 FROM ${BASE} AS base
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
   /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-* /root/.npm \
@@ -40,8 +41,19 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist/cli ./dist/cli
 COPY --from=build /app/dist/oauth ./dist/oauth
 COPY --from=build /app/dist/runtime ./dist/runtime
-COPY config ./config
 USER 65532:65532
+
+FROM base AS learning-platform
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Scopegate demo API" \
+  org.opencontainers.image.description="A learning platform with 20 resource families, for trying a Scopegate gateway." \
+  org.opencontainers.image.licenses="Apache-2.0" \
+  org.opencontainers.image.version="${VERSION}" \
+  org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app/dist/examples/learning-platform ./dist/examples/learning-platform
+EXPOSE 8082
+ENTRYPOINT ["node", "dist/examples/learning-platform/main.js"]
 
 FROM base AS authorization-server
 ARG VERSION=0.1.0
@@ -64,6 +76,5 @@ LABEL org.opencontainers.image.title="Scopegate gateway" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /app/dist/gateway ./dist/gateway
-COPY policies ./policies
 EXPOSE 8080 9090
 ENTRYPOINT ["node", "bin/scopegate.js", "gateway"]

@@ -1,4 +1,5 @@
-// Checks the Helm chart with the real helm: lints and renders it, then starts both services with exactly what it rendered.
+// Checks the Helm chart with helm (lint, rendering, mutations of the templates) and starts both services as it renders them.
+// Starts the services of compose.yaml in the same way.
 // Usage: node scripts/check-chart.js [--sum FILE]; --sum writes {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
@@ -15,7 +16,7 @@ const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
 const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL: installPromtool() }
 
-// The pods run what the image would hold: the emitted JavaScript, not the TypeScript of the checkout.
+// The pods run the emitted JavaScript, as the image does.
 run([join('scripts', 'build.js')])
 const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
 run([join('scripts', 'run-tests.js'), ...process.argv.slice(2), ...files.map((file) => join(FOLDER, file))])

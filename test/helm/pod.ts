@@ -17,22 +17,22 @@ import { type Image, readImage } from './image.ts'
 import type { Container, KubeObject, PodSpec, Probe, Volume } from './kube-object.ts'
 import { find } from './render-chart.ts'
 
-/** What the cluster holds beside the chart's own objects. */
+/** The cluster around a pod. */
 export type Cluster = {
   readonly objects: readonly KubeObject[]
   /** Folders of persistent volume claims. */
   readonly claims?: Readonly<Record<string, string>>
-  /** Names that resolve to this machine, e.g. those of Services. */
+  /** Names that resolve to this machine, for example of Services. */
   readonly hosts: readonly string[]
 }
 
 /** A container of a pod, run as a process of this machine. */
 export type Pod = {
-  /** Asks as the kubelet does, until it answers 200 or as often as the probe allows. @returns the last status. */
+  /** Probes as the kubelet does, until the status is 200 or the failure threshold is reached. @returns the last status. */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<number>
   /** Address of a named container port. */
   address(port: string): string
-  /** What it has printed so far. */
+  /** All output up to now. */
   output(): string
   /** Runs another command in the container, as `kubectl exec --stdin` does. */
   exec(command: readonly string[], input: string): { readonly status: number | null; readonly output: string }
@@ -43,14 +43,30 @@ export type Pod = {
 }
 
 const LIBRARIES = ['/lib', '/lib64', '/usr/lib', '/usr/lib64']
-// What base images set.
+// The PATH of the base image.
 const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom']
 
+/** A container to run as a process of this machine. */
+export type ContainerOptions = {
+  readonly name: string
+  readonly image: Image
+  /** Names that resolve to this machine, for example of Services. */
+  readonly hosts: readonly string[]
+  readonly owner: { readonly uid: number; readonly gid: number }
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly readOnlyRoot: boolean
+  /** Folders of this machine, and where they are mounted. */
+  readonly mounts: readonly { readonly folder: string; readonly path: string; readonly readOnly: boolean }[]
+}
+
+/** A container that runs, and a way to run further commands in it. */
+export type RunningContainer = { readonly child: ChildProcess; readonly exec: Pod['exec'] }
+
 /**
- * Runs the pod of a Deployment the way a kubelet and a container runtime would: the files of its image and nothing else
- * below a read-only root, ConfigMaps and Secrets as directories at the rendered paths, the rendered command, arguments,
- * environment, user and group. Only memory limits and seccomp are left out.
+ * Runs the pod of a Deployment the way a kubelet and a container runtime would: ConfigMaps and Secrets as directories at the
+ * rendered paths, the rendered command, arguments, environment, user and group. Memory limits and seccomp are left out.
  * Needs root, in a mount and a network namespace of its own.
  */
 export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
@@ -59,47 +75,59 @@ export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
   if (pod === undefined || container === undefined)
     throw new Error(`${deployment.metadata.name} has no container`)
   const image = readImage(container.name)
-  const root = mkdtempSync(join(tmpdir(), `${container.name}-`))
-  makeRoot(root, image, cluster.hosts)
   const owner = {
     uid: pod.securityContext?.runAsUser ?? image.user.uid,
     gid: pod.securityContext?.runAsGroup ?? image.user.gid,
   }
   if (pod.securityContext?.fsGroup !== owner.gid)
-    throw new Error('the harness knows fsGroup only as the group that runs')
-  for (const mount of container.volumeMounts ?? [])
-    mkdirSync(join(root, mount.mountPath), { recursive: true })
-  if (container.securityContext?.readOnlyRootFilesystem === true) run('mount', '-o', 'remount,ro', root)
-  for (const mount of container.volumeMounts ?? []) {
+    throw new Error('the harness supports only an fsGroup that is the group of the process')
+  const mounts = (container.volumeMounts ?? []).map((mount) => {
     const volume = pod.volumes?.find((one) => one.name === mount.name)
     if (volume === undefined) throw new Error(`no volume ${mount.name}`)
-    const folder = makeVolume(volume, cluster, owner.gid)
-    run('mount', '--bind', folder, join(root, mount.mountPath))
-    if (
-      mount.readOnly === true ||
-      (volume.emptyDir === undefined && volume.persistentVolumeClaim === undefined)
-    )
-      run('mount', '-o', 'remount,bind,ro', join(root, mount.mountPath))
-  }
+    const isWritable = volume.emptyDir !== undefined || volume.persistentVolumeClaim !== undefined
+    return {
+      folder: makeVolume(volume, cluster, owner.gid),
+      path: mount.mountPath,
+      readOnly: mount.readOnly === true || !isWritable,
+    }
+  })
+  const { child, exec } = startContainer({
+    ...{ name: container.name, image, hosts: cluster.hosts, owner, mounts },
+    command: [...(container.command ?? image.entrypoint), ...(container.args ?? [])],
+    env: makeEnvironment(container, cluster),
+    readOnlyRoot: container.securityContext?.readOnlyRootFilesystem === true,
+  })
+  return { ...watch(child, pod, container), exec }
+}
 
-  const environment = Object.entries(makeEnvironment(image, container, cluster)).map((one) => one.join('='))
+/**
+ * Runs a container: only the files of its image and its mounts, its command, environment, user and group.
+ * Needs root, in a mount namespace of its own.
+ */
+export function startContainer(options: ContainerOptions): RunningContainer {
+  const { name, image, owner, mounts } = options
+  const root = mkdtempSync(join(tmpdir(), `${name}-`))
+  makeRoot(root, image, options.hosts)
+  for (const { path } of mounts) mkdirSync(join(root, path), { recursive: true })
+  if (options.readOnlyRoot) run('mount', '-o', 'remount,ro', root)
+  for (const { folder, path, readOnly } of mounts) {
+    run('mount', '--bind', folder, join(root, path))
+    if (readOnly) run('mount', '-o', 'remount,bind,ro', join(root, path))
+  }
+  const env = { PATH: STANDARD_PATH, HOSTNAME: name, ...image.env, ...options.env }
   const enter = (command: readonly string[]): readonly string[] => [
     '--no-new-privs',
     // Exactly this environment: the test runner adds its own to every child process.
-    ...['env', '--ignore-environment', ...environment],
+    ...['env', '--ignore-environment', ...Object.entries(env).map((one) => one.join('='))],
     ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
     ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
   ]
-  const child = spawn(
-    'setpriv',
-    enter([...(container.command ?? image.entrypoint), ...(container.args ?? [])]),
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  const child = spawn('setpriv', enter(options.command), { stdio: ['ignore', 'pipe', 'pipe'] })
   const exec: Pod['exec'] = (command, input) => {
     const { status, stdout, stderr } = spawnSync('setpriv', enter(command), { input, encoding: 'utf8' })
     return { status, output: `${stdout}${stderr}` }
   }
-  return { ...watch(child, pod, container), exec }
+  return { child, exec }
 }
 
 function watch(child: ChildProcess, pod: PodSpec, container: Container): Omit<Pod, 'exec'> {
@@ -140,7 +168,7 @@ function watch(child: ChildProcess, pod: PodSpec, container: Container): Omit<Po
           () => 0,
         )
         if (status === 200 || performance.now() > deadline) return status
-        await new Promise((resolve) => setTimeout(resolve, 100)) // a probe asks again and again: that is what it is
+        await new Promise((resolve) => setTimeout(resolve, 100)) // the interval of the probe, shortened
       }
     },
     kill() {
@@ -175,8 +203,8 @@ function makeRoot(root: string, image: Image, hosts: readonly string[]): void {
   for (const { from, to } of image.copies) bindReadOnly(from, join(root, to))
 }
 
-function makeEnvironment(image: Image, container: Container, cluster: Cluster): Record<string, string> {
-  const env: Record<string, string> = { PATH: STANDARD_PATH, HOSTNAME: container.name, ...image.env }
+function makeEnvironment(container: Container, cluster: Cluster): Record<string, string> {
+  const env: Record<string, string> = {}
   for (const { name, value, valueFrom } of container.env ?? []) {
     env[name] =
       valueFrom === undefined ? (value ?? '') : readSecret(cluster, valueFrom.secretKeyRef).toString()
@@ -207,7 +235,7 @@ function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
     const data = find(cluster.objects, 'ConfigMap', source.configMap?.name ?? '').data ?? {}
     return Object.entries(data).map(([file, text]) => [file, Buffer.from(text)])
   })
-  // The kubelet swaps a whole directory through links, so that nobody reads half of a change.
+  // The kubelet swaps a whole directory through links, so that each read shows one version.
   const version = '..2026_01_01_00_00_00.000000001'
   mkdirSync(join(folder, version))
   symlinkSync(version, join(folder, '..data'))

@@ -9,50 +9,16 @@ import t, { type Test } from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
 import { aCertificate } from '../fixtures/a-certificate.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
+import { inNamespaces } from './in-namespaces.ts'
 import type { KubeObject } from './kube-object.ts'
 import { type Pod, startPod } from './pod.ts'
 import { CHART, find, ROOT, render } from './render-chart.ts'
 
-const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
 
-if (process.env[INSIDE] === undefined) enterNamespaces()
-else checkInside()
-
-/** Mounts at the rendered paths and listens on the rendered ports, and none of it is seen by the rest of the machine. */
-function enterNamespaces(): void {
-  if (process.getuid?.() !== 0) {
-    t.fail('starting pods needs root (mounts, user ids): run the checks as root, e.g. with sudo')
-    return
-  }
-  t.spawn(
-    'unshare',
-    [
-      '--mount',
-      '--net',
-      '--pid',
-      '--fork',
-      '--kill-child',
-      '--mount-proc',
-      process.execPath,
-      ...process.execArgv,
-      import.meta.filename,
-    ],
-    { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 110_000 },
-    'in namespaces of their own',
-  )
-}
+inNamespaces(import.meta.filename, checkInside)
 
 function checkInside(): void {
-  t.jobs = 1
-  const loopback = spawnSync('ip', ['link', 'set', 'lo', 'up'], { encoding: 'utf8' })
-  if (loopback.status !== 0) {
-    t.fail(
-      `the loopback interface of the namespace cannot be brought up with \`ip\` (iproute2): ${loopback.error ?? loopback.stderr}`,
-    )
-    return
-  }
-
   t.test('nothing set: both services come up healthy', async (t) => {
     const { gateway, pods } = await startBoth(t, render())
     await checkDiscovery(t, gateway, 'http://127.0.0.1:8080')

@@ -1,0 +1,158 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { AuthorizationServerFile } from '../authorization-server/config.ts'
+import { GatewayFile } from '../gateway/config/gateway-file.ts'
+import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { findPackageRoot } from '../runtime/package-root.ts'
+import { readConfig } from '../runtime/read-config.ts'
+import { type ComposeService, readComposeFile, readComposeMount } from './fixtures/compose-file.ts'
+import { readImage } from './helm/image.ts'
+
+const ROOT = findPackageRoot()
+const file = readComposeFile()
+const services = Object.entries(file.services)
+
+const dependenciesOf = ({ depends_on = {} }: ComposeService) => Object.entries(depends_on)
+const serviceOf = (name: string): ComposeService => {
+  const service = file.services[name]
+  if (service === undefined) throw new Error(`compose.yaml has no service ${name}`)
+  return service
+}
+/** A service that ends when its work is done. */
+const runsOnce = (name: string): boolean =>
+  services.some(([, service]) =>
+    dependenciesOf(service).some(
+      ([other, { condition }]) => other === name && condition === 'service_completed_successfully',
+    ),
+  )
+
+// docker/compose pull request 12531: in a read-only service, Compose mounts secrets and configs from a file only.
+t.test('D1: a read-only service has no secret or config from another source than a file', async (t) => {
+  for (const [name, { read_only, secrets = [], configs = [] }] of services) {
+    t.equal(read_only, true, `${name} is read-only`)
+    for (const secret of secrets) t.match(file.secrets?.[secret], { file: /./ }, `${name}: ${secret}`)
+    for (const config of configs) t.match(file.configs?.[config], { file: /./ }, `${name}: ${config}`)
+  }
+})
+
+t.test('D1: every service is hardened', async (t) => {
+  for (const [name, service] of services) {
+    t.same(service.cap_drop, ['ALL'], name)
+    t.same(service.security_opt, ['no-new-privileges:true'], name)
+  }
+})
+
+t.test('D1: every service that stays up has a health check', async (t) => {
+  for (const [name, service] of services) {
+    if (runsOnce(name)) {
+      t.equal(service.restart, 'no', `${name} runs once`)
+      continue
+    }
+    t.equal(service.restart, 'unless-stopped', name)
+    t.match(service.healthcheck, { test: ['CMD'], interval: /s$/, timeout: /s$/, retries: Number }, name)
+  }
+})
+
+t.test('D1: a service waits until the services that it needs are healthy', async (t) => {
+  for (const [name, service] of services) {
+    t.notOk(Array.isArray(service.depends_on), `${name}: each dependency has a condition`)
+    for (const [other, { condition }] of dependenciesOf(service)) {
+      const expected = runsOnce(other) ? 'service_completed_successfully' : 'service_healthy'
+      t.equal(condition, expected, `${name} waits for ${other}`)
+      t.ok(file.services[other], `${other} is a service`)
+    }
+  }
+  t.same(Object.keys(serviceOf('gateway').depends_on ?? {}).toSorted(), [
+    'authorization-server',
+    'client-secret',
+    'learning-platform',
+    'redis',
+  ])
+})
+
+t.test('D1: both services use the same Redis', async (t) => {
+  for (const name of ['gateway', 'authorization-server'])
+    t.equal(serviceOf(name).environment?.['REDIS_URL'], 'redis://redis:6379', name)
+  t.ok(file.services['redis'])
+})
+
+t.test('D1: configuration and policies are mounted, and the images hold neither', async (t) => {
+  for (const [name, folders] of [
+    ['gateway', ['config', 'policies']],
+    ['authorization-server', ['config']],
+  ] as const) {
+    const mounts = (serviceOf(name).volumes ?? []).map(readComposeMount)
+    for (const folder of folders)
+      t.match(
+        mounts.find((one) => one.source === `./${folder}`),
+        { target: `/etc/scopegate/${folder}`, readOnly: true },
+        `${name}: ${folder}`,
+      )
+    t.equal(serviceOf(name).environment?.['SCOPEGATE_CONFIG_DIR'], '/etc/scopegate/config', name)
+  }
+  for (const [name, { build }] of services) {
+    if (build === undefined) continue
+    const { copies } = readImage(build.target)
+    t.ok(copies.length > 0)
+    t.same(
+      copies.filter(({ from }) => /\/(config|policies)$/.test(from)),
+      [],
+      name,
+    )
+  }
+})
+
+t.test('D1: every mounted path exists, and every named volume is declared', async (t) => {
+  const used = new Set<string>()
+  for (const [name, service] of services) {
+    for (const { source, isBind, target } of (service.volumes ?? []).map(readComposeMount)) {
+      t.match(target, /^\//, `${name}: ${source}`)
+      if (isBind) t.ok(existsSync(join(ROOT, source)), `${name}: ${source} exists`)
+      else used.add(source)
+    }
+  }
+  t.same(Object.keys(file.volumes ?? {}).toSorted(), [...used].toSorted())
+})
+
+t.test('D1: the services know every variable that they are given', async (t) => {
+  const config = (name: string) => join(ROOT, 'config', name)
+  const gateway = { env: serviceOf('gateway').environment ?? {} }
+  const read = {
+    gateway: readConfig({
+      ...gateway,
+      ...{ file: config('gateway.yaml'), schema: GatewayFile, otherSections: ['UPSTREAMS'] },
+    }),
+    upstreams: readConfig({
+      ...gateway,
+      ...{ file: config('upstreams.yaml'), schema: UpstreamsFile, section: 'UPSTREAMS' },
+    }),
+    'authorization-server': readConfig({
+      ...{ file: config('authorization-server.yaml'), schema: AuthorizationServerFile },
+      env: serviceOf('authorization-server').environment ?? {},
+    }),
+  }
+  for (const [name, { warnings }] of Object.entries(read)) t.same(warnings, [], name)
+  const settings = readFileSync(join(ROOT, 'examples', 'learning-platform', 'settings.ts'), 'utf8')
+  for (const name of Object.keys(serviceOf('learning-platform').environment ?? {}))
+    t.ok(settings.includes(`'${name}'`), name)
+})
+
+t.test('D1: every server listens on all addresses of its container', async (t) => {
+  const hosts = services.flatMap(([name, { environment = {} }]) =>
+    Object.entries(environment).flatMap(([key, value]) =>
+      /LISTEN__HOST$|PLATFORM_HOST$/.test(key) ? [[name, value]] : [],
+    ),
+  )
+  t.same(
+    hosts,
+    ['gateway', 'authorization-server', 'learning-platform'].map((name) => [name, '0.0.0.0']),
+  )
+})
+
+t.test('D1: only the gateway is published, and only on this machine', async (t) => {
+  t.same(
+    services.flatMap(([name, { ports = [] }]) => ports.map((port) => [name, port])),
+    [['gateway', '127.0.0.1:8080:8080']],
+  )
+})

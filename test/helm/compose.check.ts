@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { type ComposeService, readComposeFile, readComposeMount } from '../fixtures/compose-file.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { signIn } from '../fixtures/sign-in.ts'
+import { until } from '../fixtures/until.ts'
+import { type Image, readImage } from './image.ts'
+import { inNamespaces } from './in-namespaces.ts'
+import { type RunningContainer, startContainer } from './pod.ts'
+import { ROOT } from './render-chart.ts'
+
+const GATEWAY = 'http://127.0.0.1:8080'
+const PASSWORD = 'correct horse battery staple'
+/** The owner of a new named volume: the owner of the folder in the image, or root for a folder that the image lacks. */
+const VOLUME_OWNERS: Readonly<Record<string, number>> = {
+  'client-secret': 0,
+  keys: 65_532,
+  platform: 65_532,
+  redis: 999,
+}
+/** Replaces images with a shell: the programs of this machine. */
+const MACHINE: Image = {
+  entrypoint: [],
+  env: {},
+  workdir: '/',
+  user: { uid: 0, gid: 0 },
+  copies: ['/usr', '/bin'].map((folder) => ({ from: folder, to: folder })),
+}
+
+type Running = RunningContainer & { readonly output: () => string }
+
+inNamespaces(import.meta.filename, () => {
+  t.test('D1: the services of compose.yaml start, become healthy and serve requests', async (t) => {
+    const { services } = readComposeFile()
+    const volumes = makeVolumes()
+    const running = new Map<string, Running>()
+    const hosts = Object.keys(services)
+    const start = async (name: string): Promise<void> => {
+      const service = services[name]
+      if (service === undefined || running.has(name)) return
+      for (const other of Object.keys(service.depends_on ?? {})) await start(other)
+      running.set(name, run(t, { name, service, hosts, volumes }))
+      await waitFor(t, name, service, running)
+    }
+    for (const name of hosts) await start(name)
+    const secret = join(volumes('client-secret'), 'gateway-client-secret')
+    const made = readFileSync(secret, 'utf8')
+    t.match(made, /^[0-9a-f]{64}$/)
+    t.equal(statSync(secret).mode & 0o777, 0o444)
+
+    const anonymous = await fetch(`${GATEWAY}/api/courses`)
+    t.equal(anonymous.status, 200, 'without a token: the demo API answers through the gateway')
+    const bad = await fetch(`${GATEWAY}/api/courses`, { headers: { authorization: 'Bearer no-such-token' } })
+    t.equal(bad.status, 401)
+    const server = running.get('authorization-server')
+    const added = server?.exec(['node', 'bin/scopegate.js', 'account', 'add', 'carol'], PASSWORD)
+    t.equal(added?.status, 0, 'an account is added as docs/install.md says', { added })
+    const token = await getToken(t)
+    const known = await fetch(`${GATEWAY}/api/courses?limit=1`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    t.equal(known.status, 200, 'with a token: the demo API verifies the assertion of the gateway')
+
+    for (const name of ['gateway', 'authorization-server'])
+      t.notMatch(running.get(name)?.output(), 'config_warning', `${name} knows every setting`)
+    const again = services['client-secret']
+    if (again === undefined) throw new Error('no service client-secret')
+    const second = run(t, { name: 'client-secret', service: again, hosts, volumes })
+    t.equal(await exitCode(second.child), 0)
+    t.equal(readFileSync(secret, 'utf8'), made, 'a later start keeps the secret')
+
+    for (const name of ['gateway', 'learning-platform', 'authorization-server']) {
+      const one = running.get(name)
+      const check = services[name]?.healthcheck?.test.slice(1) ?? []
+      one?.child.kill('SIGTERM')
+      t.equal(await exitCode(one?.child), 0, `${name} ends with 0 after SIGTERM`, { output: one?.output() })
+      t.not(one?.exec(check, '').status, 0, `${name}: the health check fails when nothing listens`)
+    }
+  })
+})
+
+function makeVolumes(): (name: string) => string {
+  const folders = new Map<string, string>()
+  return (name) => {
+    const known = folders.get(name)
+    if (known !== undefined) return known
+    const owner = VOLUME_OWNERS[name]
+    if (owner === undefined) throw new Error(`who owns the volume ${name}?`)
+    const folder = mkdtempSync(join(tmpdir(), `volume-${name}-`))
+    chmodSync(folder, owner === 65_532 ? 0o750 : 0o755)
+    chownSync(folder, owner, owner)
+    folders.set(name, folder)
+    return folder
+  }
+}
+
+function run(
+  t: Test,
+  options: {
+    readonly name: string
+    readonly service: ComposeService
+    readonly hosts: readonly string[]
+    readonly volumes: (name: string) => string
+  },
+): Running {
+  const { name, service, hosts, volumes } = options
+  const image =
+    service.build === undefined
+      ? { ...MACHINE, workdir: name === 'redis' ? '/data' : '/' }
+      : readImage(service.build.target)
+  const [uid = image.user.uid, gid = image.user.gid] = service.user?.split(':').map(Number) ?? []
+  const command = [...(service.entrypoint ?? image.entrypoint), ...(service.command ?? [])]
+  const { child, exec } = startContainer({
+    ...{ name, image, hosts, owner: { uid, gid }, env: service.environment ?? {} },
+    readOnlyRoot: service.read_only === true,
+    // Root has no capabilities either. Other users lose them with their user id.
+    command: uid === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all', ...command] : command,
+    mounts: [
+      ...(service.tmpfs ?? []).map((path) => ({ folder: temporaryFolder(), path, readOnly: false })),
+      ...(service.volumes ?? []).map(readComposeMount).map(({ source, isBind, target, readOnly }) => ({
+        folder: isBind ? join(ROOT, source) : volumes(source),
+        path: target,
+        readOnly,
+      })),
+    ],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  return { child, exec, output: () => output }
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tmpfs-'))
+  chmodSync(folder, 0o1777)
+  return folder
+}
+
+/** Waits as Compose does for a service that others depend on. */
+async function waitFor(
+  t: Test,
+  name: string,
+  service: ComposeService,
+  running: ReadonlyMap<string, Running>,
+): Promise<void> {
+  const one = running.get(name)
+  if (one === undefined) throw new Error(`${name} does not run`)
+  const check = service.healthcheck?.test.slice(1)
+  if (check === undefined) {
+    t.equal(await exitCode(one.child), 0, `${name} completes`, { output: one.output() })
+    return
+  }
+  await until(`${name} is healthy`, async () => {
+    if (one.child.exitCode !== null) throw new Error(`${name} ended: ${one.output()}`)
+    return one.exec(check, '').status === 0
+  })
+  t.pass(`${name} is healthy`)
+}
+
+async function exitCode(child: ChildProcess | undefined): Promise<number | null> {
+  if (child === undefined) throw new Error('no such container')
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return child.exitCode
+}
+
+/** The whole authorization code flow, with the example client and the account that was added. */
+async function getToken(t: Test): Promise<string> {
+  const client = spawn(
+    process.execPath,
+    [join(ROOT, 'examples', 'clients', 'get-token.ts'), '--api', GATEWAY, '--scope', 'openid courses:read'],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  t.teardown(() => client.kill())
+  const printed = text(client.stdout)
+  let said = ''
+  client.stderr.on('data', (chunk: Buffer) => {
+    said += chunk.toString()
+  })
+  const address = await until(
+    'the client asks for a browser',
+    async () => /\bhttp\S+\/authorize\S+/.exec(said)?.[0],
+  )
+  const callback = await signIn(openBrowser(GATEWAY), address, { username: 'carol', password: PASSWORD })
+  await fetch(callback)
+  const { access_token } = JSON.parse(await printed) as { readonly access_token: string }
+  t.type(access_token, 'string')
+  return access_token
+}

@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+
+const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
+
+/**
+ * Runs the tests of a file in mount, network and process namespaces of their own: mounts and ports stay invisible to the rest of
+ * the machine. The file is run twice, and `check` only the second time.
+ */
+export function inNamespaces(file: string, check: () => void): void {
+  if (process.env[INSIDE] === undefined) enter(file)
+  else if (bringUpLoopback()) {
+    t.jobs = 1
+    check()
+  }
+}
+
+function enter(file: string): void {
+  if (process.getuid?.() !== 0) {
+    t.fail('containers need root (mounts, user ids): run the checks as root, for example with sudo')
+    return
+  }
+  const namespaces = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
+  t.spawn(
+    'unshare',
+    [...namespaces, process.execPath, ...process.execArgv, file],
+    { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 280_000 },
+    'in namespaces of their own',
+  )
+}
+
+function bringUpLoopback(): boolean {
+  const { status, error, stderr } = spawnSync('ip', ['link', 'set', 'lo', 'up'], { encoding: 'utf8' })
+  if (status !== 0) t.fail(`\`ip\` (iproute2) cannot bring up the loopback interface: ${error ?? stderr}`)
+  return status === 0
+}
