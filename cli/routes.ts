@@ -47,7 +47,7 @@ function toCells(route: PolicyRoute): readonly string[] {
     `${route.scopes === undefined ? '-' : formatScopeRule(route.scopes)}${conditions}`,
     route.anonymous,
     route.enforce,
-    route.upstream,
+    route.rewritePath === undefined ? route.upstream : `${route.upstream} ${route.rewritePath}`,
     route.owner ?? '-',
     route.name,
     `${file}:${line}:${column}`,

@@ -23,12 +23,15 @@ export function findDrift(options: {
   readonly placeOf: (route: CompiledRoute) => Place
 }): readonly Diagnostic[] {
   const { document, operations, policies, placeOf } = options
-  const templates = [...operations, ...policies.routes].map(({ path }) => readTemplate(path))
+  const templates = [
+    ...operations.map(({ servedPath }) => servedPath),
+    ...policies.routes.map(({ path }) => path),
+  ].map(readTemplate)
   const fresh = freshSegments(templates)
   const diagnostics: Diagnostic[] = []
   const described = new Set<string>()
   for (const operation of operations) {
-    const { method, path, at } = operation
+    const { method, servedPath: path, at } = operation
     const template = readTemplate(path)
     described.add(`${method} ${shapeOf(template)}`)
     const [example = path] = representativePaths(template, fresh, 0)
@@ -84,7 +87,7 @@ function compare(
     readonly placeOf: (route: CompiledRoute) => Place
   },
 ): readonly Diagnostic[] {
-  const { method, path, access, securityAt } = operation
+  const { method, servedPath: path, access, securityAt } = operation
   const what = `${method} ${path}`
   const place = document.placeOf(securityAt)
   const related = [{ message: `${route.policy.name} stands here`, place: placeOf(route) }]

@@ -1,3 +1,4 @@
+import { parseMount } from '../../gateway/routes/mount.ts'
 import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import type { YamlPath } from '../../runtime/yaml-places.ts'
@@ -14,8 +15,10 @@ export type Operation = {
   readonly method: string
   /** As the contract has it, without the path of a server. */
   readonly written: string
-  /** A path template of a policy. */
+  /** A path template of a policy: `match.path`. */
   readonly path: string
+  /** The same as clients send it: with the mount. */
+  readonly servedPath: string
   readonly access: OperationAccess
   /** Keys of a route that the contract brings along. */
   readonly extension: PlainMap
@@ -185,6 +188,7 @@ function readOperation(
       method: method.toUpperCase(),
       written,
       path: path.path,
+      servedPath: `${readPrefixOfMount(root, extension)}${path.path}`,
       access: 'problem' in access ? { scopes: undefined, anonymous: 'challenge' } : access,
       extension,
       at,
@@ -210,6 +214,13 @@ function readOperation(
     if ('problem' in template) return { ...template, code: 'O101', where: pathAt }
     return { ...template, path: `${prefix.prefix}${template.path}` }
   }
+}
+
+/** Reads the mount of `x-scopegate`: of the operation, else of the top. A mount that cannot be used is reported with the policy. */
+function readPrefixOfMount(root: unknown, extension: PlainMap): string {
+  const mount = own(extension, 'mount') ?? own(own(own(root, EXTENSION), 'defaults'), 'mount')
+  const parsed = typeof mount === 'string' ? parseMount(mount) : undefined
+  return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : ''
 }
 
 function readAccess(root: unknown, operation: PlainMap, at: YamlPath) {

@@ -10,12 +10,15 @@ import type { PlainMap } from './plain-data.ts'
  * worked in. An operation that carries them becomes the same route again.
  */
 export function routeKeys(route: PolicyRoute): PlainMap {
-  const { matchHeaders, scopes, anonymous, rateLimit, retries, headers } = route
+  const { matchHeaders, scopes, anonymous, rateLimit, retries, headers, mount, rewritePath } = route
+  // Without a rewrite of its own, a mounted route leads to the path that it matches below the mount.
+  const path = mount === undefined ? route.path : rewritePath
   const match = {
-    ...(route.path.endsWith('**') ? { path: route.path } : {}),
+    ...(mount !== undefined || route.path.endsWith('**') ? { path } : {}),
     ...(matchHeaders.length > 0 ? { headers: toMap(matchHeaders) } : {}),
   }
   return {
+    ...(mount === undefined ? {} : { mount }),
     ...(Object.keys(match).length > 0 ? { match } : {}),
     ...(anonymous === 'deny' ? { anonymous } : {}),
     ...(scopes?.advertise === undefined
@@ -29,7 +32,7 @@ export function routeKeys(route: PolicyRoute): PlainMap {
         }),
     ...(route.when.length > 0 ? { when: route.when.map(conditionKeys) } : {}),
     ...(route.enforce === 'on' ? {} : { enforce: route.enforce }),
-    ...(route.rewritePath === undefined ? {} : { rewrite: { path: route.rewritePath } }),
+    ...(rewritePath === undefined || mount !== undefined ? {} : { rewrite: { path: rewritePath } }),
     ...(route.timeoutMs === undefined ? {} : { timeout: formatDuration(route.timeoutMs) }),
     ...(route.idleTimeoutMs === undefined ? {} : { idleTimeout: formatDuration(route.idleTimeoutMs) }),
     ...(retries === undefined ? {} : { retries }),

@@ -73,6 +73,7 @@ function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds:
         ]
       : []),
     ...(policy.preset === undefined ? [] : [['preset', '', policy.preset] as Row]),
+    ...(policy.mount === undefined ? [] : [['mount', '', policy.mount] as Row]),
     ...(policy.rateLimit === undefined
       ? []
       : [

@@ -43,12 +43,14 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     for (const [path, item] of Object.entries(readObject(document['paths']))) {
       const { kept, shared } = splitPathItem(readObject(item))
       for (const [method, operation] of kept) {
-        const found = options.match(method.toUpperCase(), path.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
-        if (found.kind !== 'route' || found.route.upstream !== source.upstream) continue
-        const target = paths.get(path) ?? new Map(shared)
-        target.set(method, secured(readObject(operation), found.route))
-        paths.set(path, target)
-        described.add(`${found.route.name} ${method}`)
+        for (const [index, { route, served }] of findServed(method, path, source.upstream).entries()) {
+          const target = paths.get(served) ?? new Map(shared)
+          const { operationId: _taken, ...withoutId } = readObject(operation)
+          // OpenAPI 3.1 section 4.8.10: an operationId is unique in a document.
+          target.set(method, secured(index === 0 ? readObject(operation) : withoutId, route))
+          paths.set(served, target)
+          described.add(`${route.name} ${method}`)
+        }
       }
     }
   }
@@ -65,6 +67,17 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     }
   }
 
+  /** The routes that lead to an operation of an upstream, each with the path of clients: one for each mount. */
+  function findServed(method: string, path: string, upstream: string) {
+    return mountsOf(upstream, options.routes).flatMap((mount) => {
+      const served = `${mount}${path}`
+      const found = options.match(method.toUpperCase(), served.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
+      const isServed =
+        found.kind === 'route' && found.route.upstream === upstream && (found.route.mount ?? '') === mount
+      return isServed ? [{ route: found.route, served }] : []
+    })
+  }
+
   return {
     openapi: '3.1.0',
     info: { title: options.name, version: options.version },
@@ -73,6 +86,11 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     paths: toObject(paths),
     components: { ...toObject(components), ...ownComponents(options, components) },
   }
+}
+
+/** The prefixes below which an upstream is reached; the empty one for routes without a mount. */
+function mountsOf(upstream: string, routes: readonly PolicyRoute[]): readonly string[] {
+  return [...new Set(routes.filter((one) => one.upstream === upstream).map(({ mount }) => mount ?? ''))]
 }
 
 /** An operation has no headers to tell it from another one: of routes that differ in them alone the one with fewest is shown. */

@@ -11,6 +11,7 @@ import { checkConditions } from './check-conditions.ts'
 import { checkHeaderChanges } from './check-header-changes.ts'
 import { checkHeaderMatches } from './check-header-matches.ts'
 import { checkInternalPaths } from './check-internal-paths.ts'
+import { checkMounts } from './check-mounts.ts'
 import { checkReferences } from './check-references.ts'
 import { checkRewrites } from './check-rewrites.ts'
 import { checkWebsockets } from './check-websockets.ts'
@@ -149,6 +150,7 @@ function* checkDocumentInSteps(
     () => checkConditions(document),
     () => findContradictions(document, presets),
     () => findLiteralPatterns(document),
+    () => checkMounts(document),
     () => checkRewrites(document),
     () => checkInternalPaths(document, options.authorizationServers ?? NONE),
     () => findSameNames('P304', 'route', routeNames(document)),

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
 import type { Violation } from '../../runtime/shape-words.ts'
-import { Extends, Name, open } from './format/common-shapes.ts'
+import { Extends, Mount, Name, open } from './format/common-shapes.ts'
 import { DEFAULT_KEYS } from './format/default-keys.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
 import { RouteEntry } from './format/route-entry.ts'
@@ -21,7 +21,7 @@ export const PolicyFileSchema = Type.Object(
     }),
     defaults: Type.Optional(
       Type.Object(
-        { extends: Type.Optional(Extends), ...DEFAULT_KEYS },
+        { extends: Type.Optional(Extends), mount: Type.Optional(Mount), ...DEFAULT_KEYS },
         { ...open, description: 'What every route says unless it says otherwise.' },
       ),
     ),

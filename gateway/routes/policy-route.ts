@@ -32,7 +32,7 @@ export type PolicyRoute = {
   readonly owner: string | undefined
   /** As written; HEAD follows GET in the route table. */
   readonly methods: readonly string[]
-  /** Literal segments, `{param}`, and at most one `**` at the end. */
+  /** Literal segments, `{param}`, and at most one `**` at the end. With the mount. */
   readonly path: string
   /** Headers that a request has to bring, each once and with exactly this value; sorted by name. */
   readonly matchHeaders: readonly HeaderValue[]
@@ -46,6 +46,8 @@ export type PolicyRoute = {
   readonly upstream: string
   /** Template of the path that the upstream is asked for; undefined: the one that was matched. */
   readonly rewritePath: string | undefined
+  /** The prefix of `path` that the upstream does not get; undefined without one, and with a `rewrite`. */
+  readonly mount: string | undefined
   /** How often a caller may ask; undefined: as often as it likes. */
   readonly rateLimit: RateLimitRule | undefined
   readonly timeoutMs: number | undefined

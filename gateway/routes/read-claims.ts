@@ -2,6 +2,7 @@ import { type Diagnostic, diagnostic, type Place } from '../../runtime/diagnosti
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import type { YamlPath } from '../../runtime/yaml-places.ts'
 import type { HeaderValue } from './header-rules.ts'
+import { prefixOf } from './mount.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 import { findReservedPath } from './reserved-paths.ts'
 
@@ -10,6 +11,7 @@ export type Claim = {
   /** `<policy>/<route>`, as far as the file says. */
   readonly name: string
   readonly methods: readonly string[]
+  /** The path of clients: with the mount. */
   readonly path: string
   readonly template: PathTemplate
   /** Sorted by name. */
@@ -34,11 +36,16 @@ export function readClaims(document: YamlDocument): {
       name?: unknown
       match?: { methods?: unknown; path?: unknown; headers?: unknown } | null
     }
-    const path = match?.path
-    if (typeof path !== 'string' || path === '') continue
+    const written = match?.path
+    if (typeof written !== 'string' || written === '') continue
     const at: YamlPath = ['routes', index, 'match', 'path']
     const place = document.placeOf(at)
-    const template = parsePathTemplate(path)
+    const own = parsePathTemplate(written)
+    const prefix = prefixOf(route, document)
+    // Of a mount that cannot be used, everything else would be an echo.
+    if (prefix === undefined && !('problem' in own)) continue
+    const path = `${prefix ?? ''}${written}`
+    const template = 'problem' in own ? own : parsePathTemplate(path)
     if ('problem' in template) {
       diagnostics.push(diagnostic('P108', template.problem, place, { hint: template.hint }))
       continue

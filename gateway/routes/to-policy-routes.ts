@@ -3,6 +3,7 @@ import { parseDurationMs } from '../../runtime/duration.ts'
 import type { YamlDocument } from '../../runtime/yaml-document.ts'
 import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
+import { parseMount } from './mount.ts'
 import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
 import type { Presets } from './presets.ts'
@@ -24,12 +25,13 @@ export function toPolicyRoutes(
     const preset = route.extends ?? file.defaults?.extends
     const settings: Settings = { ...presets.get(preset ?? ''), ...file.defaults, ...route }
     const { timeout, idleTimeout, bodyLimit } = settings
+    const prefix = readPrefix(settings.mount)
     return Object.freeze({
       name: `${file.name}/${route.name}`,
       policy: file.name,
       owner: file.owner,
       methods: Object.freeze([...route.match.methods]),
-      path: route.match.path,
+      path: `${prefix}${route.match.path}`,
       matchHeaders: toHeaderValues(route.match.headers),
       scopes: toScopeRule(route),
       // Served without identity unless a policy says otherwise: the service's public contract asks for it.
@@ -38,7 +40,9 @@ export function toPolicyRoutes(
       enforce: settings.enforce ?? 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(settings.rateLimit),
-      rewritePath: route.rewrite?.path,
+      // Behind a mount the upstream gets the path as the policy has it.
+      rewritePath: route.rewrite?.path ?? (prefix === '' ? undefined : route.match.path),
+      mount: prefix === '' || route.rewrite !== undefined ? undefined : prefix,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
       retries: toRetryRule(settings.retries),
@@ -51,6 +55,12 @@ export function toPolicyRoutes(
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })
   })
+}
+
+function readPrefix(mount: string | undefined): string {
+  const parsed = parseMount(mount ?? '/')
+  if ('problem' in parsed) throw new Error(`mount "${mount}": ${parsed.problem}`)
+  return parsed.prefix
 }
 
 function toRetryRule(retries: RouteEntry['retries']): RetryRule | undefined {

@@ -18,6 +18,13 @@ export const Extends = Type.String({
   maxLength: 63,
 })
 
+/** The prefix of a team's API. */
+export const Mount = Type.String({
+  description:
+    'The prefix below which clients reach the path, for example /trains: literal segments, or / for none. It is removed for the upstream; a rewrite replaces the whole path instead.',
+  minLength: 1,
+})
+
 /** Whether a policy refuses or only tells what it would refuse. */
 export const Enforce = Type.Enum(['on', 'report'], {
   description:

@@ -8,7 +8,7 @@ const TestedRequest = Type.Object(
       description: 'The method of the request.',
     }),
     path: Type.String({
-      description: 'What is asked for: a path and, if there is one, a query.',
+      description: 'The path that clients send, with the mount, and the query if there is one.',
       pattern: '^/[\\x21-\\x7e]*$',
       maxLength: 8192,
       'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',

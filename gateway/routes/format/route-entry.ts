@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Extends, Name, open, Scopes } from './common-shapes.ts'
+import { Extends, Mount, Name, open, Scopes } from './common-shapes.ts'
 import { ConditionEntry } from './condition-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
 import { HeaderValues } from './header-shapes.ts'
@@ -12,6 +12,7 @@ export const RouteEntry = Type.Object(
   {
     name: Name('What the route is called, e.g. list-courses; once in a file.'),
     extends: Type.Optional(Extends),
+    mount: Type.Optional(Mount),
     match: Type.Object(
       {
         methods: Type.Array(

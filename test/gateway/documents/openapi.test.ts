@@ -128,3 +128,36 @@ t.test('buildOpenapi() is not led astray by what is no document', async (t) => {
   ])
     t.ok(build([aPolicyRoute()], [{ upstream: 'api', document }]).paths['/api/courses/{id}'].get)
 })
+
+t.test('P5: buildOpenapi() keeps the description of an upstream below each of its mounts', async (t) => {
+  const mounted = { upstream: 'api', matchHeaders: [], rewritePath: '/stations' }
+  const document = build(
+    [
+      aPolicyRoute({ ...mounted, name: 'a/list', path: '/trains/stations', mount: '/trains' }),
+      aPolicyRoute({ ...mounted, name: 'b/list', path: '/rail/stations', mount: '/rail' }),
+      aPolicyRoute({
+        ...mounted,
+        name: 'c/list',
+        path: '/stations',
+        upstream: 'other',
+        rewritePath: undefined,
+      }),
+    ],
+    [
+      {
+        upstream: 'api',
+        document: {
+          paths: {
+            '/stations': { get: { summary: 'every station', operationId: 'stations' } },
+            '/trains/stations': { get: { summary: 'not behind the mount' } },
+          },
+        },
+      },
+    ],
+  )
+  t.same(Object.keys(document.paths), ['/trains/stations', '/rail/stations', '/stations'])
+  t.match(document.paths['/trains/stations'].get, { summary: 'every station', operationId: 'stations' })
+  t.equal(document.paths['/rail/stations'].get.summary, 'every station')
+  t.notOk('operationId' in document.paths['/rail/stations'].get, 'an id is in a document once')
+  t.not(document.paths['/stations'].get.summary, 'every station')
+})
