@@ -11,6 +11,7 @@ import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { authorizationServersAmong } from '../gateway/routes/authorization-servers.ts'
 import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compile-policies.ts'
 import { findEmptyResources } from '../gateway/routes/find-empty-resources.ts'
+import { findUnknownBaselineScopes } from '../gateway/routes/find-unknown-baseline-scopes.ts'
 import { type LoadedPolicies, loadPolicies } from '../gateway/routes/load-policies.ts'
 import { findPolicyFolders } from '../gateway/routes/policy-sources.ts'
 import { readPresets } from '../gateway/routes/presets.ts'
@@ -89,11 +90,13 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     withTestFiles: true,
   })
   found.push(...policies.diagnostics)
+  const gatewayFile = displayPath(config('gateway.yaml'))
+  if (catalogue !== undefined)
+    found.push(...findUnknownBaselineScopes(gateway?.value.resources ?? [], catalogue, gatewayFile))
   if (gateway === undefined || catalogue === undefined || hasErrors(policies.diagnostics))
     return { set: undefined, problems: found, policies, folders }
   const resources = toResources(gateway.value)
-  if (isClear)
-    found.push(...findEmptyResources(resources, policies.routes, displayPath(config('gateway.yaml'))))
+  if (isClear) found.push(...findEmptyResources(resources, policies.routes, gatewayFile))
   if (hasErrors(found)) return { set: undefined, problems: found, policies, folders }
   const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
   return {

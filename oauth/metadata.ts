@@ -5,7 +5,7 @@ import { ENDPOINTS } from './endpoints.ts'
 export type ProtectedResourceMetadata = {
   readonly resource: string
   readonly authorization_servers: readonly string[]
-  readonly scopes_supported: readonly string[]
+  readonly scopes_supported?: readonly string[] | undefined
   readonly bearer_methods_supported: readonly ['header']
   readonly dpop_signing_alg_values_supported: typeof DPOP_ALGORITHMS
   /** RFC 8705 section 3.3. */
@@ -34,7 +34,8 @@ export function protectedResourceMetadata(resource: {
   return {
     resource: resource.identifier,
     authorization_servers: resource.issuers,
-    scopes_supported: resource.scopes,
+    // RFC 9728 section 3.2: an empty list is omitted.
+    scopes_supported: resource.scopes.length === 0 ? undefined : resource.scopes,
     bearer_methods_supported: ['header'],
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
     ...(resource.seesCertificates ? { tls_client_certificate_bound_access_tokens: true } : {}),

@@ -16,6 +16,13 @@ export const ResourceShape = Type.Object(
         uniqueItems: true,
       }),
     ),
+    scopes: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+        description: 'scopes that its metadata lists: scopes_supported; the read scopes that its routes need',
+        maxItems: 1_000,
+        uniqueItems: true,
+      }),
+    ),
     documentation: Type.Optional(HttpAddress('where people read about it; /auth.md')),
     policy: Type.Optional(HttpAddress('where people read how its data may be used')),
     terms: Type.Optional(HttpAddress('where people read its terms of service')),

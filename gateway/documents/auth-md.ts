@@ -70,7 +70,8 @@ curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
         ]),
     `## Scopes
 
-Ask for the least. Each address needs the scopes that /openapi.json lists for it.
+Ask for the least. Each address needs the scopes that /openapi.json lists for it. \`scopes_supported\` of the resource metadata is
+a baseline. A 403 \`insufficient_scope\` names the missing scope: authorize again with the scopes you had and this one.
 
 | scope | grants |
 | --- | --- |

@@ -6,11 +6,14 @@ import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import { authorizationServersAmong } from '../routes/authorization-servers.ts'
 import { findEmptyResources } from '../routes/find-empty-resources.ts'
+import { findUnknownBaselineScopes } from '../routes/find-unknown-baseline-scopes.ts'
 import { loadPoliciesInSteps } from '../routes/load-policies.ts'
 import type { PolicyRoute } from '../routes/policy-route.ts'
 import type { PolicySources } from '../routes/policy-sources.ts'
 import { readPresets } from '../routes/presets.ts'
 import type { Resources } from '../routes/resources.ts'
+
+const GATEWAY_FILE = 'gateway.yaml'
 
 /** Policies that were found right, and the catalogue of their scopes: all that one snapshot is made of. */
 export type CheckedPolicies = {
@@ -56,8 +59,10 @@ export function* checkSources(
     }),
   })
   found.push(...policies.diagnostics)
+  if (catalogue !== undefined)
+    found.push(...findUnknownBaselineScopes(config.resources, catalogue, GATEWAY_FILE))
   if (catalogue === undefined || hasErrors(found)) return { hash, problems: found }
   yield
-  const empty = findEmptyResources(resources, policies.routes, 'gateway.yaml')
+  const empty = findEmptyResources(resources, policies.routes, GATEWAY_FILE)
   return { routes: policies.routes, catalogue, hash, warnings: [...found, ...empty] }
 }

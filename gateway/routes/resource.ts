@@ -10,6 +10,8 @@ export type Resource = {
   readonly name: string
   /** Whose tokens are good here, in the order in which they are asked. Frozen: it names a set of issuers. */
   readonly issuers: readonly string[]
+  /** Scopes that its metadata lists; undefined: the read scopes that its routes need. */
+  readonly baselineScopes: readonly string[] | undefined
   readonly documentation: string
   /** Where people read how its data may be used, and its terms of service; undefined: nothing is said. */
   readonly policy: string | undefined

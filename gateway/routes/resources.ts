@@ -9,6 +9,8 @@ export type ResourceSettings = {
   readonly path: string
   readonly name?: string | undefined
   readonly issuers?: readonly string[] | undefined
+  /** Scopes that clients request first. */
+  readonly scopes?: readonly string[] | undefined
   readonly documentation?: string | undefined
   readonly policy?: string | undefined
   readonly terms?: string | undefined
@@ -49,6 +51,7 @@ export function compileResources(options: ResourcesOptions): Resources {
       path,
       name: settings.name ?? options.name,
       issuers,
+      baselineScopes: settings.scopes,
       documentation: settings.documentation ?? `${baseUrl}/auth.md`,
       policy: settings.policy,
       terms: settings.terms,

@@ -50,7 +50,7 @@ t.test('whoever has no token is told where to sign in, and for what', async (t) 
   t.match(document.json, {
     resource: address,
     authorization_servers: [baseUrl],
-    scopes_supported: ['courses:read', 'courses:write', 'orders:read'],
+    scopes_supported: ['courses:read', 'orders:read'],
   })
 })
 
