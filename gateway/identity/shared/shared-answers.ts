@@ -1,10 +1,10 @@
+import { createSeals, type Seal } from '../../../runtime/sealed-value.ts'
 import type { SharedRedis, Unusable } from '../../redis/shared-redis.ts'
 import type { Answer } from '../answer.ts'
 import type { Caller } from '../caller.ts'
 import { type ClaimNames, knowsClaims, type NamedClaims } from '../named-claims.ts'
 import type { Verdict } from '../verdict.ts'
 import { ageOf, type KeptAnswer, readKeptAnswer, writeKeptAnswer } from './kept-answer.ts'
-import { createSeals, type Seal } from './sealed-value.ts'
 
 /** What a look into Redis gave. A metric label, so a closed list. */
 export type SharedResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | Unusable
@@ -61,7 +61,7 @@ type Found = { readonly result: SharedResult; readonly answer?: Answer }
  */
 export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswers {
   const { shared, nowMs, tickMs, onResult } = options
-  const sealOf = createSeals(options)
+  const sealOf = createSeals({ purpose: 'verdict', id: options.id, secret: options.secret })
 
   async function look(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
     const key = PREFIX + seal.name

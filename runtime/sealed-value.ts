@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** What one token is kept under, and what opens it. */
+/** The storage name of a value that belongs to one token, and the cipher for it. */
 export type Seal = {
-  /** base64url; tells nothing about the token. */
+  /** base64url; reveals nothing about the token. */
   readonly name: string
   close(plain: string): Buffer
-  /** @returns undefined for whatever {@link close} did not make, with this very seal. */
+  /** @returns undefined for any input that {@link close} of this seal did not produce. */
   open(sealed: Buffer): string | undefined
 }
 
@@ -14,21 +14,23 @@ const KEY_BYTES = 32
 const NAME_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The form of what is sealed; another one is not opened. */
+/** The format of a sealed value. Other versions do not open. */
 const VERSION = 1
 
 /**
- * Makes the seals of an issuer's tokens. Whoever reads the store learns nothing without the token itself; whoever writes to
- * it, and has a token of his own, changes nothing without the secret that gateways share with the issuer.
+ * Creates seals whose key and name are derived from a token. A reader of the store learns nothing without the token. With
+ * `secret`, a writer to the store that has a token of its own cannot forge a value.
  * Source: HKDF RFC 5869, AES-256-GCM NIST SP 800-38D. Cost of a seal: some microseconds.
- * @param options.id names the issuer's configuration: what was asked under another one is not found.
+ * @param options.purpose separates the uses of one token.
+ * @param options.id identifies the issuer's configuration: a value of another configuration does not open.
  */
 export function createSeals(options: {
+  readonly purpose: 'verdict' | 'refresh'
   readonly id: string
   readonly secret: string
 }): (token: string) => Seal {
   const salt = hash('sha256', options.secret, 'buffer')
-  const info = `scopegate verdict ${VERSION}\n${options.id}`
+  const info = `scopegate ${options.purpose} ${VERSION}\n${options.id}`
 
   return (token) => {
     const derived = Buffer.from(hkdfSync('sha256', token, salt, info, KEY_BYTES + NAME_BYTES))
@@ -52,7 +54,7 @@ export function createSeals(options: {
           const text = decipher.update(sealed.subarray(1 + NONCE_BYTES + TAG_BYTES))
           return Buffer.concat([text, decipher.final()]).toString('utf8')
         } catch {
-          return undefined // not made with this key
+          return undefined // sealed with another key
         }
       },
     }

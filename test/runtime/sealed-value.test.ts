@@ -1,7 +1,7 @@
 import t from 'tap'
-import { createSeals } from '../../../../gateway/identity/shared/sealed-value.ts'
+import { createSeals } from '../../runtime/sealed-value.ts'
 
-const seals = createSeals({ id: 'issuer', secret: 'a secret' })
+const seals = createSeals({ purpose: 'verdict', id: 'issuer', secret: 'a secret' })
 
 t.test('open() gives what was closed, and every closing looks different', async (t) => {
   const one = seals('token').close('claims')
@@ -24,8 +24,9 @@ t.test('open() gives nothing for what was changed, cut or closed by anybody else
   t.equal(seal.open(Buffer.concat([sealed, Buffer.of(0)])), undefined, 'one byte more')
   for (const [what, other] of [
     ['another token', seals('token2')],
-    ['another issuer', createSeals({ id: 'issuer2', secret: 'a secret' })('token')],
-    ['a caller who knows the token and no secret', createSeals({ id: 'issuer', secret: '' })('token')],
+    ['another issuer', createSeals({ purpose: 'verdict', id: 'issuer2', secret: 'a secret' })('token')],
+    ['another purpose', createSeals({ purpose: 'refresh', id: 'issuer', secret: 'a secret' })('token')],
+    ['another secret', createSeals({ purpose: 'verdict', id: 'issuer', secret: '' })('token')],
   ] as const) {
     t.equal(seal.open(other.close('{"active":true}')), undefined, what)
     t.not(other.name, seal.name, what)
