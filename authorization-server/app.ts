@@ -153,6 +153,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     integrations: secrets.integrations,
     unusedClientSeconds: config.registration.unusedClientSeconds,
     pending: config.authorization.pending,
+    refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
     findAccount: (id) => accounts.find(id),
     renderErrorPage: (error, response) => errorPage(error, response, config.name),

@@ -61,6 +61,10 @@ export type AuthorizationServerConfig = {
     readonly refreshTokenMaxSeconds: number
     readonly sessionSeconds: number
   }
+  readonly refreshTokens: {
+    /** For so long a repeated refresh gets the same response; 0: a repeat ends the grant. */
+    readonly repeatWindowSeconds: number
+  }
   readonly registration: {
     /** Loopback hosts accepted in redirect URIs; `127.0.0.1` only unless the operator widens it. */
     readonly loopbackHosts: readonly string[]
@@ -83,6 +87,7 @@ export type AuthorizationServerConfig = {
 /** What holds when the file says nothing. */
 const DEFAULTS = {
   lifetimes: { code: '60s', accessToken: '15m', refreshToken: '30d', refreshTokenMax: '90d', session: '14d' },
+  repeatWindow: '30s',
   loopbackHosts: ['127.0.0.1'],
   bodyLimit: '16KiB',
   unusedClients: '7d',
@@ -124,6 +129,15 @@ const Lifetimes = Type.Object(
     session: Type.Optional(DurationText('sign-in sessions')),
   },
   { description: 'how long things live' },
+)
+
+const RefreshTokens = Type.Object(
+  {
+    repeatWindow: Type.Optional(
+      DurationText('a repeated refresh gets the same response for this long; 0s: it ends the grant'),
+    ),
+  },
+  { description: 'use of refresh tokens' },
 )
 
 const Registration = Type.Object(
@@ -234,6 +248,7 @@ export const AuthorizationServerFile = Type.Object(
       Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
     ),
     lifetimes: Type.Optional(Lifetimes),
+    refreshTokens: Type.Optional(RefreshTokens),
     registration: Type.Optional(Registration),
     authorization: Type.Optional(Authorization),
     integrations: Type.Optional(
@@ -297,6 +312,9 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       refreshTokenSeconds: seconds(lifetimes.refreshToken),
       refreshTokenMaxSeconds: seconds(lifetimes.refreshTokenMax),
       sessionSeconds: seconds(lifetimes.session),
+    },
+    refreshTokens: {
+      repeatWindowSeconds: seconds(file.refreshTokens?.repeatWindow ?? DEFAULTS.repeatWindow),
     },
     registration: {
       loopbackHosts: registration?.redirectUris?.loopback ?? DEFAULTS.loopbackHosts,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -13,7 +12,6 @@ import {
 } from './endpoints/answer-everything-else.ts'
 import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
-import { createRefreshGate } from './endpoints/refresh-gate.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
 import { userinfoHandler } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
@@ -59,7 +57,6 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       serviceName: config.name,
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
       authorizationLimit: createAddressLimit(config.authorization.rateLimit, () => Date.now()),
-      refreshGate: createRefreshGate({ nextTurn: () => nextTurn(), wait: (ms) => wait(ms) }),
       count: metrics.countRequest,
       logger,
     }),

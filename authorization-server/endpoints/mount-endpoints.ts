@@ -11,7 +11,6 @@ import { findLongParameter } from './find-long-parameter.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal, tooManyRequests } from './oauth-refusal.ts'
 import { readForm } from './read-form.ts'
 import { readJsonObject } from './read-json-object.ts'
-import type { RefreshGate } from './refresh-gate.ts'
 
 /** What the OAuth endpoints need. `count` is told of each answer: `ok`, or the error code. */
 export type MountEndpointsOptions = {
@@ -25,7 +24,6 @@ export type MountEndpointsOptions = {
   readonly registrationLimit: AddressLimit
   /** Of authorization requests and pushed authorization requests together. */
   readonly authorizationLimit: AddressLimit
-  readonly refreshGate: RefreshGate
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
 }
@@ -35,7 +33,6 @@ const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization r
 /** A request that may go on to the engine. */
 type Admitted = Omit<EngineRequest, 'clientAddress'> & {
   readonly grantType?: string
-  readonly release?: () => void
   /** A token request that names what the token is to be for. */
   readonly tokenRequest?: URLSearchParams
 }
@@ -87,8 +84,6 @@ async function handOver(
     options.logger.error({ event: 'failed', endpoint: endpoint.name, err: cause }, 'request failed')
     options.count(endpoint.name, admitted.grantType ?? '-', 'server_error')
     reply.raw.destroy()
-  } finally {
-    admitted.release?.()
   }
   return reply
 }
@@ -164,8 +159,7 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
   if (endpoint.name !== 'token') return { body, grantType }
   const target = refuseTarget(form, options.resources)
   if (target !== undefined) return { refused: target, grantType }
-  const admitted = grantType === 'refresh_token' ? admitRefresh(form, body, options) : { body, grantType }
-  return form.has('resource') ? { ...admitted, tokenRequest: form } : admitted
+  return form.has('resource') ? { body, grantType, tokenRequest: form } : { body, grantType }
 }
 
 /**
@@ -180,34 +174,10 @@ async function checkGrantedTarget(verdict: Verdict, options: MountEndpointsOptio
     grantType === 'refresh_token'
       ? { refreshToken: form.get('refresh_token') ?? '' }
       : { code: form.get('code') ?? '' }
-  try {
-    const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
-    if (granted === undefined || granted.includes(form.get('resource') ?? '')) return verdict
-  } catch (error) {
-    verdict.release?.()
-    throw error
-  }
-  verdict.release?.()
+  const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
+  if (granted === undefined || granted.includes(form.get('resource') ?? '')) return verdict
   const refused = invalidTarget('the person allowed access to another resource; authorize again for this one')
   return { refused, grantType }
-}
-
-function admitRefresh(form: URLSearchParams, body: Buffer, options: MountEndpointsOptions): Verdict {
-  const grantType = 'refresh_token'
-  const token = form.get('refresh_token') ?? ''
-  if (token === '') return { body, grantType }
-  const lease = options.refreshGate.enter(token, form.get('client_id') ?? '')
-  if (lease === undefined)
-    return {
-      grantType,
-      refused: {
-        status: 400,
-        error: 'invalid_grant',
-        description:
-          'Another request is using this refresh token at this moment. Use the tokens that it gets; refresh one at a time.',
-      },
-    }
-  return { body, grantType, beforeAnswer: () => lease.settle(), release: () => lease.release() }
 }
 
 function asBuffer(body: unknown): Buffer | undefined {

@@ -19,6 +19,13 @@ export type EngineEvent =
       readonly scope: string | undefined
       readonly grant: string | undefined
     }
+  /** A repeated refresh got the response of the first one. */
+  | {
+      readonly kind: 'refresh_repeated'
+      readonly clientId: string
+      readonly accountId: string | undefined
+      readonly grant: string | undefined
+    }
   | {
       readonly kind: 'grant_revoked'
       readonly clientId: string | undefined

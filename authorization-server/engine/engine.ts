@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { type KoaContextWithOIDC, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { Store } from '../store/store.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -14,6 +14,7 @@ import { type ProviderConfigurationOptions, providerConfiguration } from './prov
 import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
+import { createRefreshRotation, type GrantHandler } from './refresh-rotation.ts'
 import { usedProofs } from './used-proofs.ts'
 import { type ProofRequest, type ProofVerdict, verifyProof } from './verify-proof.ts'
 
@@ -34,8 +35,6 @@ export type EngineRequest = {
   readonly url?: string
   /** The body, read and checked. */
   readonly body?: Buffer
-  /** Runs when the answer is known and before its first byte is written. */
-  readonly beforeAnswer?: () => Promise<void>
 }
 
 /** The authorization server's engine: oidc-provider behind a port of four words. */
@@ -68,6 +67,8 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
   readonly store: Store
   readonly unusedClientSeconds: number
   readonly pending: ProviderAdapterOptions['pending']
+  /** For so long a repeated refresh gets the same response; 0: a repeat ends the grant. */
+  readonly refreshRepeatSeconds: number
   readonly findAccount: (
     accountId: string,
   ) => Promise<
@@ -85,8 +86,25 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
 export function createEngine(options: EngineOptions): Engine {
   const issuer = new URL(options.issuer)
   const requests = new WeakMap<IncomingMessage, EngineRequest>()
+  const rotation = createRefreshRotation({
+    store: options.store,
+    issuer: options.issuer,
+    repeatWindowSeconds: options.refreshRepeatSeconds,
+  })
 
-  const provider = new Provider(
+  class RotatingProvider extends Provider {
+    override registerGrantType<Params extends object>(
+      name: string,
+      handler: GrantHandler<TokenEndpointGrantContext<Params>>,
+      parameters?: ReadonlySet<string>,
+      repeatable?: ReadonlySet<string>,
+    ): void {
+      const wrapped = name === 'refresh_token' ? rotation.wrap(handler) : handler
+      super.registerGrantType(name, wrapped, parameters, repeatable)
+    }
+  }
+
+  const provider = new RotatingProvider(
     options.issuer,
     providerConfiguration({
       ...options,
@@ -98,6 +116,7 @@ export function createEngine(options: EngineOptions): Engine {
           const request = Provider.ctx?.req
           return request === undefined ? undefined : requests.get(request)?.clientAddress
         },
+        rotation: rotation.current,
       }),
       findAccount: async (_ctx, accountId) => {
         const account = await options.findAccount(accountId)
@@ -131,9 +150,8 @@ export function createEngine(options: EngineOptions): Engine {
     shapeDocument(ctx as KoaContextWithOIDC)
     challengeClient(ctx as KoaContextWithOIDC, options.issuer)
     shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
-    await requests.get(ctx.req)?.beforeAnswer?.()
   })
-  const troubles = reportProviderEvents(provider, options.onEvent)
+  const troubles = reportProviderEvents(provider, { onEvent: options.onEvent, isRepeat: rotation.isRepeat })
   const callback = provider.callback()
 
   return {

@@ -2,6 +2,7 @@ import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import { networkOf } from '../../runtime/network-of.ts'
 import type { Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
+import type { Rotation } from './refresh-rotation.ts'
 
 /** Where the engine keeps what it knows. */
 export type ProviderAdapterOptions = {
@@ -12,10 +13,15 @@ export type ProviderAdapterOptions = {
   readonly pending: { readonly perAddress: number; readonly total: number }
   /** Address of the client whose request the engine handles now. */
   readonly clientAddress: () => string | undefined
+  /** The refresh that the current request performs: its operations are collected, not done. */
+  readonly rotation: () => Rotation | undefined
 }
 
 /** The engine stores these for requests of clients that it does not authenticate. */
 const UNAUTHENTICATED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
+
+/** The models that a refresh writes. */
+const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 
 /** The engine destroys these only where it ends their grant next. */
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
@@ -33,9 +39,12 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
   const artifacts = options.store.artifacts(model)
   const { perAddress, total } = options.pending
   const found = (stored: Record<string, unknown> | undefined) => stored as AdapterPayload | undefined
+  const rotation = ROTATED.includes(model) ? options.rotation : () => undefined
 
   return {
-    upsert: (id, payload, expiresInSeconds) => {
+    upsert: async (id, payload, expiresInSeconds) => {
+      const running = rotation()
+      if (running !== undefined) return running.write({ model, id, payload, expiresInSeconds })
       if (model === 'Client')
         return artifacts.upsert(
           id,
@@ -50,10 +59,16 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
             bound: { perSource: perAddress, total },
           })
     },
-    find: async (id) => found(await artifacts.find(id)),
+    find: async (id) => {
+      const stored = await artifacts.find(id)
+      const running = rotation()
+      return found(running === undefined ? stored : running.present(stored))
+    },
     findByUid: async (uid) => found(await artifacts.findByUid(uid)),
     findByUserCode: async (userCode) => found(await artifacts.findByUserCode(userCode)),
     consume: async (id) => {
+      const running = rotation()
+      if (running !== undefined) return running.consume()
       if (await artifacts.consume(id)) return
       if (model === 'PushedAuthorizationRequest')
         throw new errors.InvalidRequestUri('request_uri was used already')

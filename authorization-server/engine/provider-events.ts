@@ -27,7 +27,14 @@ export type Trouble = {
  */
 export function reportProviderEvents(
   provider: Provider,
-  onEvent: (event: EngineEvent) => void,
+  {
+    onEvent,
+    isRepeat,
+  }: {
+    readonly onEvent: (event: EngineEvent) => void
+    /** Whether a refresh got the response of an earlier one. */
+    readonly isRepeat: (ctx: KoaContextWithOIDC) => boolean
+  },
 ): WeakMap<IncomingMessage, Trouble> {
   const troubles = new WeakMap<IncomingMessage, Trouble>()
 
@@ -59,7 +66,7 @@ export function reportProviderEvents(
       redirectUris: client.redirectUris ?? [],
     }),
   )
-  provider.on('grant.success', (ctx) => onEvent(tokenEvent(ctx)))
+  provider.on('grant.success', (ctx) => onEvent(isRepeat(ctx) ? repeatEvent(ctx) : tokenEvent(ctx)))
   provider.on('grant.revoked', (ctx, grantId) =>
     onEvent({
       kind: 'grant_revoked',
@@ -78,6 +85,16 @@ function tokenEvent(ctx: KoaContextWithOIDC): EngineEvent {
     clientId: ctx.oidc.client?.clientId ?? '',
     accountId: token?.accountId,
     scope: token?.scope,
+    grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
+  }
+}
+
+function repeatEvent(ctx: KoaContextWithOIDC): EngineEvent {
+  const token = ctx.oidc.entities.RefreshToken
+  return {
+    kind: 'refresh_repeated',
+    clientId: ctx.oidc.client?.clientId ?? '',
+    accountId: token?.accountId,
     grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
   }
 }

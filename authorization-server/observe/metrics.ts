@@ -10,6 +10,7 @@ export type Metrics = {
   countClientRegistered(): void
   countConsent(outcome: 'given' | 'denied'): void
   countRefreshReuse(): void
+  countRefreshRepeat(): void
 }
 
 const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
@@ -57,7 +58,12 @@ export function createMetrics(options: {
   })
   const reuse = new Counter({
     name: 'scopegate_oauth_refresh_reuse_total',
-    help: 'Refresh tokens that were presented again after their rotation; each ended its family.',
+    help: 'Refresh tokens that were used again outside the repeat window or by another client; each ended its grant.',
+    registers,
+  })
+  const repeats = new Counter({
+    name: 'scopegate_oauth_refresh_repeats_total',
+    help: 'Repeated refreshes within the repeat window; each got the response of the first one.',
     registers,
   })
   return {
@@ -67,5 +73,6 @@ export function createMetrics(options: {
     countClientRegistered: () => clients.inc(),
     countConsent: (outcome) => consents.inc({ outcome }),
     countRefreshReuse: () => reuse.inc(),
+    countRefreshRepeat: () => repeats.inc(),
   }
 }

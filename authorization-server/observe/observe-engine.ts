@@ -37,6 +37,13 @@ export function observeEngine(options: {
           scope: event.scope,
           grant: event.grant,
         })
+      case 'refresh_repeated':
+        metrics.countRefreshRepeat()
+        return audit(event.kind, {
+          client_id: event.clientId,
+          subject: event.accountId,
+          grant: event.grant,
+        })
       case 'grant_revoked':
         if (event.reason === 'refresh_token_reused') metrics.countRefreshReuse()
         return audit(event.reason === 'revoked' ? 'token_revoked' : event.reason, {

@@ -1,41 +1,58 @@
 import { PUBLISH } from '../../runtime/publish-revocation.ts'
 
 /**
- * Writes an artifact, its pointers and its place in the sets of its grant and account.
- * KEYS: artifact, then ARGV[5] sets, then pointers (uid, user code).
- * ARGV: payload, consumed or '', expires or '', now, number of sets, id hash.
- * A set lives as long as its longest artifact: its expiry only grows. What has expired leaves the set on the way.
+ * Lua: writes an artifact, its pointers and its place in the sets of its grant and account.
+ * `keys`: artifact, then `args[5]` sets, then pointers (uid, user code).
+ * `args`: payload, consumed or '', expires or '', now, number of sets, id hash.
+ * A set lives as long as its longest artifact: its expiry only grows. The write removes expired members from the set.
  */
-export const UPSERT = `
-local consumed = redis.call('HGET', KEYS[1], 'c') or ARGV[2]
-local expires = tonumber(ARGV[3])
-local now = tonumber(ARGV[4])
-local sets = tonumber(ARGV[5])
-local ttl = expires and math.max(1, expires - now)
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'p', ARGV[1])
-if consumed ~= '' then redis.call('HSET', KEYS[1], 'c', consumed) end
-if expires then
-  redis.call('HSET', KEYS[1], 'e', ARGV[3])
-  redis.call('EXPIRE', KEYS[1], ttl)
-end
-for i = 2, 1 + sets do
-  local existed = redis.call('EXISTS', KEYS[i]) == 1
-  local left = redis.call('TTL', KEYS[i])
-  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
-  redis.call('ZADD', KEYS[i], expires or '+inf', KEYS[1])
-  if not expires then
-    redis.call('PERSIST', KEYS[i])
-  elseif not existed then
-    redis.call('EXPIRE', KEYS[i], ttl)
-  elseif left >= 0 then
-    redis.call('EXPIRE', KEYS[i], math.max(left, ttl))
+const WRITE = `
+local function write(keys, args)
+  local consumed = redis.call('HGET', keys[1], 'c') or args[2]
+  local expires = tonumber(args[3])
+  local now = tonumber(args[4])
+  local sets = tonumber(args[5])
+  local ttl = expires and math.max(1, expires - now)
+  redis.call('DEL', keys[1])
+  redis.call('HSET', keys[1], 'p', args[1])
+  if consumed ~= '' then redis.call('HSET', keys[1], 'c', consumed) end
+  if expires then
+    redis.call('HSET', keys[1], 'e', args[3])
+    redis.call('EXPIRE', keys[1], ttl)
+  end
+  for i = 2, 1 + sets do
+    local existed = redis.call('EXISTS', keys[i]) == 1
+    local left = redis.call('TTL', keys[i])
+    redis.call('ZREMRANGEBYSCORE', keys[i], '-inf', now)
+    redis.call('ZADD', keys[i], expires or '+inf', keys[1])
+    if not expires then
+      redis.call('PERSIST', keys[i])
+    elseif not existed then
+      redis.call('EXPIRE', keys[i], ttl)
+    elseif left >= 0 then
+      redis.call('EXPIRE', keys[i], math.max(left, ttl))
+    end
+  end
+  for i = 2 + sets, #keys do
+    redis.call('SET', keys[i], args[6])
+    if expires then redis.call('EXPIRE', keys[i], ttl) end
   end
 end
-for i = 2 + sets, #KEYS do
-  redis.call('SET', KEYS[i], ARGV[6])
-  if expires then redis.call('EXPIRE', KEYS[i], ttl) end
+`
+
+/** Lua: compare-and-set; gives 1 to the one caller that consumed the artifact. */
+const USE = `
+local function use(key, now)
+  if redis.call('EXISTS', key) == 0 then return 0 end
+  local expires = redis.call('HGET', key, 'e')
+  if expires and tonumber(expires) <= tonumber(now) then return 0 end
+  return redis.call('HSETNX', key, 'c', now)
 end
+`
+
+/** Writes an artifact. KEYS and ARGV: as of {@link WRITE}. */
+export const UPSERT = `${WRITE}
+write(KEYS, ARGV)
 return 1
 `
 
@@ -99,12 +116,28 @@ leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
 `
 
-/** Compare-and-set. KEYS: artifact. ARGV: now. @returns 1 for the one caller that consumed it. */
-export const CONSUME = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local expires = redis.call('HGET', KEYS[1], 'e')
-if expires and tonumber(expires) <= tonumber(ARGV[1]) then return 0 end
-return redis.call('HSETNX', KEYS[1], 'c', ARGV[1])
+/** Consumes an artifact. KEYS: artifact. ARGV: now. @returns 1 for the one caller that consumed it. */
+export const CONSUME = `${USE}
+return use(KEYS[1], ARGV[1])
+`
+
+/**
+ * Consumes an artifact and writes others.
+ * KEYS: the artifact to consume, then those of each write. ARGV: now, then for each write the number of its keys and its
+ * arguments, as of {@link WRITE}.
+ * @returns 1 for the one caller that consumed it; 0: nothing was written.
+ */
+export const EXCHANGE = `${USE}${WRITE}
+if use(KEYS[1], ARGV[1]) == 0 then return 0 end
+local key, arg = 2, 2
+while arg <= #ARGV do
+  local keys, args = {}, {}
+  for i = 1, tonumber(ARGV[arg]) do keys[i] = KEYS[key + i - 1] end
+  for i = 1, 6 do args[i] = ARGV[arg + i] end
+  write(keys, args)
+  key, arg = key + #keys, arg + 7
+end
+return 1
 `
 
 /**

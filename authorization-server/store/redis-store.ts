@@ -9,11 +9,11 @@ import { hashId } from './hash-id.ts'
 import { redisAccounts } from './redis-accounts.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
-import { ADMIT, CLAIM, CONSUME, DESTROY, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
+import { ADMIT, CLAIM, CONSUME, DESTROY, EXCHANGE, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
 import { type RememberedGrants, rememberGrants } from './remembered-grants.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import { runScript } from './run-script.ts'
-import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
+import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1
 
@@ -49,6 +49,13 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
   })
   return {
     artifacts: (model) => artifacts(model, redis, { ...options, ended }),
+    exchange: async (used, writes) => {
+      const now = options.nowSeconds()
+      const all = writes.map((write) => writeArguments(write, now))
+      const keys = [REDIS_KEYS.artifact(used.model, hashId(used.id)), ...all.flatMap((one) => one.keys)]
+      const args = [now, ...all.flatMap((one) => [one.keys.length, ...one.args])]
+      return (await runScript(redis, EXCHANGE, keys, args)) === 1
+    },
     accounts: redisAccounts(redis, options),
     revocations,
     check: () => attemptRedis(async () => void (await redis.ping())),
@@ -85,19 +92,8 @@ function artifacts(
     REDIS_KEYS.sources(model),
   ]
   const upsert: ArtifactStore['upsert'] = async (id, payload, expiresInSeconds) => {
-    const now = nowSeconds()
-    const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: now })
-    const sets = setsOf(record)
-    const keys = [REDIS_KEYS.artifact(model, record.idHash), ...sets, ...pointersOf(model, record)]
-    const { consumedAtSeconds, expiresAtSeconds } = record
-    await runScript(redis, UPSERT, keys, [
-      record.payload,
-      consumedAtSeconds ?? '',
-      expiresAtSeconds ?? '',
-      now,
-      sets.length,
-      record.idHash,
-    ])
+    const { keys, args } = writeArguments({ model, id, payload, expiresInSeconds }, nowSeconds())
+    await runScript(redis, UPSERT, keys, args)
   }
   return {
     upsert,
@@ -157,6 +153,20 @@ async function endAgain(ended: RememberedGrants, redis: Redis, options: RedisSto
       { event: 'revocations_renewed', grants: again },
       'redis came back without revocations that it had acknowledged; they were made again',
     )
+}
+
+/** What the scripts need to write an artifact. */
+function writeArguments(
+  write: ArtifactWrite,
+  nowSeconds: number,
+): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
+  const record = toArtifactRecord({ ...write, nowSeconds })
+  const { payload, idHash, consumedAtSeconds, expiresAtSeconds } = record
+  const sets = setsOf(record)
+  return {
+    keys: [REDIS_KEYS.artifact(write.model, idHash), ...sets, ...pointersOf(write.model, record)],
+    args: [payload, consumedAtSeconds ?? '', expiresAtSeconds ?? '', nowSeconds, sets.length, idHash],
+  }
 }
 
 function setsOf(record: ArtifactRecord): readonly string[] {

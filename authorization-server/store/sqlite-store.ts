@@ -6,7 +6,7 @@ import { grantRevocation, type RevocationContext } from './revocation-records.ts
 import { sqliteAccounts } from './sqlite-accounts.ts'
 import { openSqliteFile } from './sqlite-file.ts'
 import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.ts'
-import type { ArtifactStore, Store, StoredArtifact } from './store.ts'
+import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
 type Row = Record<string, SQLOutputValue>
@@ -26,6 +26,15 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
   const parts = { database, statements, revocations, ...options }
   return {
     artifacts: (model) => artifacts(model, parts),
+    exchange: async (used, writes) => {
+      const now = options.nowSeconds()
+      let isFirst = false
+      transact(database, () => {
+        isFirst = statements.consume.run(now, used.model, hashId(used.id), now).changes === 1
+        if (isFirst) for (const write of writes) upsert(write, null, parts)
+      })
+      return isFirst
+    },
     accounts: sqliteAccounts(parts),
     revocations,
     check: async () => attemptSqlite(() => void statements.check.get()),
@@ -47,28 +56,10 @@ export type SqliteParts = SqliteStoreOptions & {
   readonly revocations: SqliteRevocations
 }
 
-function artifacts(model: string, parts: SqliteParts & { readonly statements: Statements }): ArtifactStore {
+type ArtifactParts = SqliteParts & { readonly statements: Statements }
+
+function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   const { database, statements, revocations, nowSeconds } = parts
-  const write = (
-    id: string,
-    payload: object,
-    expiresInSeconds: number | undefined,
-    source: string | null,
-  ) => {
-    const record = toArtifactRecord({ model, id, payload, expiresInSeconds, nowSeconds: nowSeconds() })
-    statements.upsert.run(
-      model,
-      record.idHash,
-      record.payload,
-      record.grantHash ?? null,
-      record.uidHash ?? null,
-      record.userCodeHash ?? null,
-      record.accountId ?? null,
-      record.consumedAtSeconds ?? null,
-      record.expiresAtSeconds ?? null,
-      source,
-    )
-  }
   const evictFromLargestSource = (): void => {
     const { source, held } = statements.largestSource.get(model) ?? {}
     if (typeof source === 'string' && Number(held) > 1) statements.evictOldestOfSource.run(model, source)
@@ -76,11 +67,11 @@ function artifacts(model: string, parts: SqliteParts & { readonly statements: St
   }
   return {
     upsert: async (id, payload, expiresInSeconds) =>
-      attemptSqlite(() => write(id, payload, expiresInSeconds, null)),
+      attemptSqlite(() => upsert({ model, id, payload, expiresInSeconds }, null, parts)),
     upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
       const sourceHash = hashId(source)
       transact(database, () => {
-        write(id, payload, expiresInSeconds, sourceHash)
+        upsert({ model, id, payload, expiresInSeconds }, sourceHash, parts)
         statements.evictOfSource.run(model, sourceHash, bound.perSource)
         let surplus = Number(statements.countBounded.get(model)?.['held']) - bound.total
         for (; surplus > 0; surplus--) evictFromLargestSource()
@@ -121,6 +112,27 @@ function artifacts(model: string, parts: SqliteParts & { readonly statements: St
       revocations.tell()
     },
   }
+}
+
+/** @param source hash of the source of an artifact whose model is bounded. */
+function upsert(
+  write: ArtifactWrite,
+  source: string | null,
+  { statements, nowSeconds }: ArtifactParts,
+): void {
+  const record = toArtifactRecord({ ...write, nowSeconds: nowSeconds() })
+  statements.upsert.run(
+    write.model,
+    record.idHash,
+    record.payload,
+    record.grantHash ?? null,
+    record.uidHash ?? null,
+    record.userCodeHash ?? null,
+    record.accountId ?? null,
+    record.consumedAtSeconds ?? null,
+    record.expiresAtSeconds ?? null,
+    source,
+  )
 }
 
 type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>

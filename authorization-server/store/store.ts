@@ -46,6 +46,14 @@ export type ArtifactStore = {
   revokeByGrantId(grantId: string): Promise<void>
 }
 
+/** An artifact to write; the fields as for {@link ArtifactStore.upsert}. */
+export type ArtifactWrite = {
+  readonly model: string
+  readonly id: string
+  readonly payload: object
+  readonly expiresInSeconds: number | undefined
+}
+
 /** An account as the store keeps it. */
 export type StoredAccount = {
   readonly id: string
@@ -98,6 +106,14 @@ export type RevocationLog = {
 /** Everything the authorization server remembers. One contract; SQLite and Redis meet it. */
 export type Store = {
   artifacts(model: string): ArtifactStore
+  /**
+   * Consumes an artifact and writes others in one step. True exactly once for an artifact, in any number of processes.
+   * @returns false when the artifact was consumed, has expired or is gone; then nothing was written.
+   */
+  exchange(
+    used: { readonly model: string; readonly id: string },
+    writes: readonly ArtifactWrite[],
+  ): Promise<boolean>
   readonly accounts: AccountStore
   readonly revocations: RevocationLog
   /** @throws {StoreError} ERR_STORE_UNAVAILABLE when the store cannot answer now. */

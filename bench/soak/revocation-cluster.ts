@@ -52,6 +52,8 @@ export type RevocationClusterOptions = {
   readonly redis: { readonly ofServers: string; readonly ofGateways: string } | undefined
   /** Whether gateways listen to the stream of events of their authorization server. */
   readonly eventStream: boolean
+  /** Settings of the authorization servers, as environment variables. */
+  readonly serverSettings?: Readonly<Record<string, string>>
   /** Told of every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }
@@ -144,7 +146,7 @@ async function awaitState(what: string, isSo: () => Promise<boolean>): Promise<v
 }
 
 function serverEnv(
-  { redis }: RevocationClusterOptions,
+  { redis, serverSettings }: RevocationClusterOptions,
   issuer: string,
   dataDir: string,
 ): Readonly<Record<string, string>> {
@@ -154,6 +156,7 @@ function serverEnv(
     SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: join(dataDir, 'gateway-client-secret'),
     SCOPEGATE_DEVELOPMENT: 'true',
     ...(redis === undefined ? {} : { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: redis.ofServers }),
+    ...serverSettings,
   }
 }
 

@@ -32,15 +32,11 @@ t.test(`${PARALLEL} exchanges of one code at once: one succeeds, the others get 
   })
 })
 
-t.test(`${PARALLEL} uses of one refresh token at once: one successor`, async (t) => {
+t.test(`${PARALLEL} uses of one refresh token at once: one response`, async (t) => {
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
   const answers = await Promise.all(Array.from({ length: PARALLEL }, () => client.refresh(refreshToken)))
 
-  const won = answers.filter(({ status }) => status === 200)
-  const lost = answers.filter(({ status }) => status !== 200)
-  t.equal(new Set(won.map(({ json }) => json['refresh_token'])).size, 1, 'one refresh token follows')
-  t.equal(new Set(won.map(({ json }) => json['access_token'])).size, 1, 'with one access token')
-  for (const answer of won) client.readTokens(answer)
-  for (const { status, json } of lost)
-    t.match({ status, error: json['error'] }, { status: 400, error: 'invalid_grant' })
+  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
+  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  for (const answer of answers.slice(0, 1)) client.readTokens(answer)
 })

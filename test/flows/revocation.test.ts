@@ -22,6 +22,9 @@ const CAP_MS = 5_000
 /** Half of what a verdict may be kept: who refuses by then was told. That it takes a second at most is for the soak test. */
 const TOLD_MS = 15_000
 
+/** Every second use of a refresh token ends its grant. */
+const SERVER_SETTINGS = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '0s' }
+
 type Cluster = RevocationCluster & { readonly folder: string }
 
 /** What ends a cluster, and then finds no token in its logs. Registered before the folder, which is removed after it. */
@@ -54,7 +57,13 @@ async function startOnSqlite(t: Test): Promise<Cluster> {
   const { cleanup, secret, logsIn } = atEnd(t)
   const folder = t.testdir()
   logsIn(folder)
-  const options = { gateways: 3, servers: 1, redis: undefined, eventStream: true }
+  const options = {
+    gateways: 3,
+    servers: 1,
+    redis: undefined,
+    eventStream: true,
+    serverSettings: SERVER_SETTINGS,
+  }
   return { folder, ...(await startRevocationCluster({ folder, cleanup, secret, ...options })) }
 }
 
@@ -78,6 +87,7 @@ async function startOnRedis(
     servers: options.servers,
     redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
     eventStream: options.eventStream ?? false,
+    serverSettings: SERVER_SETTINGS,
   })
   await awaitChannel(cluster, 'up')
   return { ...cluster, folder, redis, way, redisFolder }

@@ -68,7 +68,8 @@ t.test(
     const refreshed = await client.obtainTokens({ browser, scope: 'courses:read' })
     const family = await grantOf(refreshed.accessToken)
     client.readTokens(await client.refresh(refreshed.refreshToken))
-    await client.refresh(refreshed.refreshToken)
+    const other = await registerClient(server)
+    await other.refresh(refreshed.refreshToken)
     t.match(await events.next(), { event: 'revoked', data: { iss: server.baseUrl, grant: family } })
 
     const code = await client.obtainCode({ browser, scope: 'courses:read' })

@@ -175,6 +175,43 @@ async function contract(t: Test, openWith: Open, rawContent: () => string | Prom
     t.equal(found.filter((artifact) => artifact !== undefined).length, 30)
   })
 
+  t.test('exchange() consumes and writes in one step, once for 100 callers over two stores', async (t) => {
+    const [one, two] = [await open(t), await open(t)]
+    await one.artifacts('RefreshToken').upsert('used', { jti: 'used', grantId: 'g' }, 60)
+    const exchange = (i: number) =>
+      (i % 2 === 0 ? one : two).exchange({ model: 'RefreshToken', id: 'used' }, [
+        { model: 'RefreshToken', id: `next-${i}`, payload: { jti: 'x', grantId: 'g' }, expiresInSeconds: 60 },
+        { model: 'Session', id: `session-${i}`, payload: { uid: `uid-${i}` }, expiresInSeconds: undefined },
+      ])
+    const results = await Promise.all(Array.from({ length: 100 }, (_, i) => exchange(i)))
+    t.equal(results.filter(Boolean).length, 1)
+    for (const [i, isFirst] of results.entries()) {
+      t.equal((await one.artifacts('RefreshToken').find(`next-${i}`)) !== undefined, isFirst)
+      t.equal((await two.artifacts('Session').findByUid(`uid-${i}`)) !== undefined, isFirst)
+    }
+    t.match(await one.artifacts('RefreshToken').find('used'), { consumed: Number })
+    await one.artifacts('Grant').revokeByGrantId('g')
+    t.equal(await two.artifacts('RefreshToken').find(`next-${results.indexOf(true)}`), undefined)
+  })
+
+  t.test('exchange() writes nothing for an unknown, expired or revoked artifact', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    const tokens = store.artifacts('RefreshToken')
+    const exchange = (id: string) =>
+      store.exchange({ model: 'RefreshToken', id }, [
+        { model: 'AccessToken', id: `from-${id}`, payload: {}, expiresInSeconds: 60 },
+      ])
+    await tokens.upsert('revoked', { jti: 'revoked', grantId: 'over' }, 600)
+    await tokens.revokeByGrantId('over')
+    await tokens.upsert('expired', { jti: 'expired' }, 60)
+    clock.now += 60
+    for (const id of ['unknown', 'revoked', 'expired']) {
+      t.equal(await exchange(id), false, id)
+      t.equal(await store.artifacts('AccessToken').find(`from-${id}`), undefined, id)
+    }
+  })
+
   t.test('upsert() does not make a consumed artifact usable again', async (t) => {
     const codes = (await open(t)).artifacts('AuthorizationCode')
     await codes.upsert('again', { jti: 'again' }, 60)

@@ -1,0 +1,167 @@
+import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose'
+import { errors, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
+import { createSeals } from '../../runtime/sealed-value.ts'
+import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
+
+/** A handler that the engine registers for a grant type. */
+export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Context) => void | Promise<void>
+
+/** The storage operations of one refresh. They take effect together, when the response is complete. */
+export type Rotation = {
+  /** Hides from the engine that the token was used: {@link consume} handles that after all checks of the request. */
+  present(stored: StoredArtifact | undefined): StoredArtifact | undefined
+  /** @throws when the token was used before. */
+  consume(): void
+  write(write: ArtifactWrite): void
+}
+
+/** Makes refresh token rotation atomic and repeatable. */
+export type RefreshRotation = {
+  /** Wraps the engine's handler of the refresh token grant. */
+  wrap<Context extends TokenEndpointGrantContext>(handler: GrantHandler<Context>): GrantHandler<Context>
+  /** @returns the rotation of the request that the engine handles now; undefined for other requests. */
+  current(): Rotation | undefined
+  /** Whether the response to the request is one that the client was sent before. */
+  isRepeat(ctx: object): boolean
+}
+
+/** Ends the engine's handler where it would use a refresh token for the second time. */
+class UsedBefore extends Error {}
+
+/** The presented refresh token, as stored, and the artifacts to write. */
+type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
+
+/** A response and the request that it belongs to; stored sealed. */
+type StoredResponse = { readonly asked: string; readonly body: string }
+
+const RESPONSE_MODEL = 'RefreshResponse'
+
+/**
+ * Exchanges a refresh token in one step of the store: the token is consumed, and its successor, the access token and the
+ * sealed response are written, or nothing is. For `repeatWindowSeconds` the same client gets the same response for the same
+ * request. Any other second use ends the grant (docs/decisions/0022-repeat-the-refresh-response.md).
+ * Source: RFC 9700 section 4.14.2.
+ * @param options.repeatWindowSeconds 0: every second use ends the grant.
+ */
+export function createRefreshRotation(options: {
+  readonly store: Pick<Store, 'artifacts' | 'exchange'>
+  readonly issuer: string
+  readonly repeatWindowSeconds: number
+}): RefreshRotation {
+  const { store, repeatWindowSeconds } = options
+  // The key needs no other secret: a writer to this store can change the tokens themselves.
+  const sealOf = createSeals({ purpose: 'refresh', id: options.issuer, secret: '' })
+  const refreshes = new WeakMap<object, Refresh>()
+  const repeats = new WeakSet<object>()
+
+  function rotationOf(refresh: Refresh): Rotation {
+    return {
+      present(stored) {
+        refresh.presented = stored
+        const { consumed: _consumed, ...unused } = stored ?? {}
+        return stored === undefined ? undefined : unused
+      },
+      consume() {
+        if (refresh.presented?.['consumed'] !== undefined) throw new UsedBefore()
+      },
+      write: (write) => void refresh.writes.push(write),
+    }
+  }
+
+  /** @returns false when another request used the token first, or the grant has ended. */
+  function commit(token: string, refresh: Refresh, response: StoredResponse): Promise<boolean> {
+    const { grantId, accountId } = refresh.presented ?? {}
+    const seal = sealOf(token)
+    const stored = {
+      model: RESPONSE_MODEL,
+      id: seal.name,
+      payload: { grantId, accountId, sealed: seal.close(JSON.stringify(response)).toString('base64url') },
+      expiresInSeconds: repeatWindowSeconds,
+    }
+    const writes = repeatWindowSeconds === 0 ? refresh.writes : [...refresh.writes, stored]
+    return store.exchange({ model: 'RefreshToken', id: token }, writes)
+  }
+
+  /** @returns the response to send again. @throws {InvalidGrant} when there is none; reuse ends the grant. */
+  async function findResponse(ctx: TokenEndpointGrantContext, token: string, asked: string): Promise<string> {
+    const seal = sealOf(token)
+    const stored = await store.artifacts(RESPONSE_MODEL).find(seal.name)
+    if (stored === undefined) {
+      const used = await store.artifacts('RefreshToken').find(token)
+      if (used !== undefined) await endGrant(ctx, used)
+      throw new errors.InvalidGrant('refresh token already used')
+    }
+    const text = seal.open(Buffer.from(String(stored['sealed']), 'base64url'))
+    const response = text === undefined ? undefined : (JSON.parse(text) as StoredResponse)
+    if (response?.asked !== asked) throw denied(OTHER_REQUEST)
+    const { refresh_token: successor } = JSON.parse(response.body) as { refresh_token: string }
+    const next = await store.artifacts('RefreshToken').find(successor)
+    if (next === undefined || next['consumed'] !== undefined) throw denied(SUCCESSOR_USED)
+    return response.body
+  }
+
+  async function endGrant(ctx: TokenEndpointGrantContext, token: StoredArtifact): Promise<void> {
+    const grantId = String(token['grantId'])
+    await store.artifacts('Grant').revokeByGrantId(grantId)
+    ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
+  }
+
+  return {
+    wrap: (handler) => async (ctx) => {
+      const { refresh_token: token } = ctx.oidc.params
+      if (typeof token !== 'string') return handler(ctx)
+      const refresh: Refresh = { presented: undefined, writes: [] }
+      refreshes.set(ctx, refresh)
+      try {
+        await handler(ctx)
+        const body = JSON.stringify(ctx.body)
+        const isFirst = await commit(token, refresh, { asked: await askedFor(ctx), body })
+        if (isFirst) return sendJson(ctx, body)
+      } catch (error) {
+        if (!(error instanceof UsedBefore)) {
+          const { presented } = refresh
+          const isOfAnotherClient = presented?.['clientId'] !== ctx.oidc.client.clientId
+          if (presented?.['consumed'] !== undefined && isOfAnotherClient) await endGrant(ctx, presented)
+          throw error
+        }
+      } finally {
+        refreshes.delete(ctx)
+      }
+      sendJson(ctx, await findResponse(ctx, token, await askedFor(ctx)))
+      repeats.add(ctx)
+    },
+    current: () => {
+      const refresh = Provider.ctx === undefined ? undefined : refreshes.get(Provider.ctx)
+      return refresh === undefined ? undefined : rotationOf(refresh)
+    },
+    isRepeat: (ctx) => repeats.has(ctx),
+  }
+}
+
+const OTHER_REQUEST =
+  'The refresh token was used a moment ago for another request. Repeat that scope and resource, or use the newest refresh token.'
+const SUCCESSOR_USED = 'The refresh token and its successor were used. Use the newest refresh token.'
+
+/** An error for a second use that does not end the grant. */
+function denied(description: string): Error {
+  return Object.assign(new errors.InvalidGrant(description), { error_description: description })
+}
+
+/** The parts of the request that the response depends on: scope in any order, resource, key of the proof. */
+async function askedFor(ctx: TokenEndpointGrantContext): Promise<string> {
+  const { scope, resource } = ctx.oidc.params
+  const proof = ctx.get('DPoP')
+  // The engine has verified the proof.
+  const jwk = proof === '' ? undefined : decodeProtectedHeader(proof).jwk
+  return JSON.stringify([
+    scope?.split(' ').toSorted(),
+    resource,
+    jwk === undefined ? undefined : await calculateJwkThumbprint(jwk),
+  ])
+}
+
+/** Sends the same bytes for the first use and for a repeat. */
+function sendJson(ctx: TokenEndpointGrantContext, body: string): void {
+  ctx.body = body
+  ctx.type = 'application/json; charset=utf-8'
+}
