@@ -134,7 +134,11 @@ const Lifetimes = Type.Object(
 const RefreshTokens = Type.Object(
   {
     repeatWindow: Type.Optional(
-      DurationText('a repeated refresh gets the same response for this long; 0s: it ends the grant'),
+      Type.String({
+        description: 'a repeated refresh gets the same response for this long; 0s: it ends the grant',
+        pattern: '^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$',
+        'x-is': 'a duration of whole seconds such as 30s or 2m, at most 5m',
+      }),
     ),
   },
   { description: 'use of refresh tokens' },

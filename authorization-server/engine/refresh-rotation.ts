@@ -82,7 +82,7 @@ export function createRefreshRotation(options: {
     return store.exchange({ model: 'RefreshToken', id: token }, writes)
   }
 
-  /** @returns the response to send again. @throws {InvalidGrant} when there is none; reuse ends the grant. */
+  /** @returns the response to send again. @throws {InvalidGrant} without one; reuse ends the grant. */
   async function findResponse(ctx: TokenEndpointGrantContext, token: string, asked: string): Promise<string> {
     const seal = sealOf(token)
     const stored = await store.artifacts(RESPONSE_MODEL).find(seal.name)

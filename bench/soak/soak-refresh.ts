@@ -19,7 +19,7 @@ export type RefreshCluster = {
   readonly clients: readonly Client[]
   /** A refresh token of a new grant. */
   obtainRefreshToken(): Promise<string>
-  /** Whether the access token belongs to a person who is signed in. */
+  /** Whether the access token belongs to an open grant. */
   isSignedIn(accessToken: string): Promise<boolean>
 }
 
@@ -157,7 +157,7 @@ export async function shareTokenFile(
 /** Kills the second server while requests are open; the next round needs it again. */
 export async function killDuringRound({ servers }: RefreshCluster, afterMs: number): Promise<void> {
   const victim = servers[1]
-  if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'there is no second server')
+  if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'the cluster has one server')
   await wait(afterMs)
   victim.process.child.kill('SIGKILL')
   await victim.process.ended

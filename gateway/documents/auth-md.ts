@@ -184,7 +184,8 @@ ACCESS_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"access_token":"\\([^"]*\\)".
 REFRESH_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"refresh_token":"\\([^"]*\\)".*/\\1/p')
 \`\`\`
 
-Every refresh gives a new refresh token: keep it, the old one is used up. Using an old one again ends the whole grant.`,
+Every refresh gives a new refresh token: store it and use it next time. If the response is lost, repeat the same request at
+once: for a short time it gets the same response. A later use of the old refresh token ends the grant.`,
 
     `## 7. Revoke
 

@@ -87,6 +87,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and b
     refreshTokenMaxSeconds: 7_776_000,
     sessionSeconds: 1_209_600,
   })
+  t.same(config.refreshTokens, { repeatWindowSeconds: 30 })
   t.same(config.registration, {
     loopbackHosts: ['127.0.0.1'],
     bodyLimitBytes: 16_384,
@@ -107,10 +108,23 @@ t.test('readAuthorizationServerConfig() needs little: the rest has defaults', as
     env: { REDIS_URL: 'redis://127.0.0.1/', SCOPEGATE_STORE__TYPE: 'redis' },
   })
   t.same(config.lifetimes, shippedConfig.lifetimes)
+  t.same(config.refreshTokens, shippedConfig.refreshTokens)
   t.same(config.registration, shippedConfig.registration)
   t.same(config.authorization, shippedConfig.authorization)
   t.same(config.integrations, [])
   t.equal(config.redis?.url, 'redis://127.0.0.1/')
+})
+
+t.test('readAuthorizationServerConfig() reads a repeat window from 0s to 5m (A1)', async (t) => {
+  const read = (text: string) =>
+    readAuthorizationServerConfig({
+      configDir: shipped,
+      env: { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: text },
+    }).config.refreshTokens.repeatWindowSeconds
+  for (const [text, seconds] of Object.entries({ '0s': 0, '1s': 1, '300s': 300, '5m': 300 }))
+    t.equal(read(text), seconds, text)
+  for (const text of ['500ms', '301s', '6m', '1h', '-1s', '30'])
+    t.throws(() => read(text), { exitCode: 3, message: /at most 5m/ }, text)
 })
 
 t.test('readAuthorizationServerConfig() only warns of an unused Redis in development', async (t) => {

@@ -86,7 +86,7 @@ t.test('A1: a repeat within the window succeeds 28 s later', async (t) => {
   t.equal((await client.refresh(first.refreshToken)).text, answer.text)
 })
 
-t.test('A1: a repeat outside the window ends the grant', async (t) => {
+t.test('§4.14.2 of RFC 9700: a second use outside the repeat window (A1) ends the grant', async (t) => {
   const before = audits('refresh_token_reused').length
   const reuses = await metric('scopegate_oauth_refresh_reuse_total')
   const first = await obtain()
