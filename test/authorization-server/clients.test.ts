@@ -215,6 +215,39 @@ t.test('an access token ends with its lifetime, a family with the longest one', 
   )
 })
 
+t.test('T1: a successor expires with the lifetime of its first refresh token', async (t) => {
+  const server = await startServer(t, {
+    lifetimes: {
+      codeSeconds: 60,
+      accessTokenSeconds: 10,
+      refreshTokenSeconds: 100,
+      refreshTokenMaxSeconds: 150,
+      sessionSeconds: 1_000,
+    },
+  })
+  const client = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
+  const startedMs = Date.now()
+  const itIs = (secondsLater: number) => {
+    const nowMs = startedMs + secondsLater * 1_000
+    t.intercept(Date, 'now', { value: () => nowMs })
+  }
+  itIs(0)
+  const first = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
+  const lifetimeOf = async (token: string): Promise<number> => {
+    const { json } = await send(`${server.baseUrl}${ENDPOINTS.introspection}`, {
+      form: { client_id: client.clientId, client_secret: client.clientSecret, token },
+    })
+    return Number(json['exp']) - Math.floor(startedMs / 1_000)
+  }
+  t.equal(await lifetimeOf(first.refreshToken), 100)
+  itIs(60)
+  const second = client.readTokens(await client.refresh(first.refreshToken))
+  t.equal(await lifetimeOf(second.refreshToken), 150)
+  itIs(120)
+  const third = client.readTokens(await client.refresh(second.refreshToken))
+  t.equal(await lifetimeOf(third.refreshToken), 150)
+})
+
 t.test('a refresh token that nobody uses ends with its lifetime', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)

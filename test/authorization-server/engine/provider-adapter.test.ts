@@ -1,0 +1,34 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { providerAdapter } from '../../../authorization-server/engine/provider-adapter.ts'
+import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
+import { WHOSE } from '../../fixtures/whose-tokens.ts'
+
+t.test('T3: the second consumer of a code gets invalid_grant and ends the grant', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  const adapter = providerAdapter({
+    store,
+    unusedClientSeconds: 60,
+    pending: { perAddress: 1, total: 1 },
+    clientAddress: () => undefined,
+    rotation: () => undefined,
+  })
+  for (const grantId of ['raced', 'other']) {
+    await adapter('Grant').upsert(grantId, { jti: grantId }, 60)
+    await adapter('AuthorizationCode').upsert(`code-${grantId}`, { jti: 'code', grantId }, 60)
+    await adapter('AccessToken').upsert(`token-${grantId}`, { jti: 'token', grantId }, 60)
+  }
+  await adapter('AuthorizationCode').consume('code-raced')
+  t.ok(await adapter('AccessToken').find('token-raced'), 'the first consumer ends nothing')
+  await t.rejects(adapter('AuthorizationCode').consume('code-raced') as Promise<void>, {
+    message: 'invalid_grant',
+  })
+  for (const [model, id] of [
+    ['Grant', 'raced'],
+    ['AuthorizationCode', 'code-raced'],
+    ['AccessToken', 'token-raced'],
+  ] as const)
+    t.equal(await adapter(model).find(id), undefined, model)
+  t.ok(await adapter('AccessToken').find('token-other'), 'another grant stays')
+})
