@@ -85,7 +85,9 @@ export async function refreshInParallel(
   },
 ): Promise<ParallelRefreshes> {
   const result = { responses: 0, refused: 0, repeated: 0, different: 0, ended: 0, timesMs: [] as number[] }
-  const onRepeat = (): void => void (result.repeated += 1)
+  const onRepeat = (): void => {
+    result.repeated += 1
+  }
   for (let round = 0; round < options.rounds; round++) {
     const refreshToken = await cluster.obtainRefreshToken()
     const requests = Array.from({ length: options.parallel }, async (_, index) => {
