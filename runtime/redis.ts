@@ -4,6 +4,7 @@ import type { Logger } from './logger.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
+const HANDSHAKE_TIMEOUT_MS = 1_000 // a process that starts is busy, and commandTimeoutMs may be shorter
 const SILENCE_MS = 2_000 // a connection that gives no answer at all is given up
 const RECONNECT_MIN_MS = 2_000 // a gateway has two connections: together one attempt per second
 const RECONNECT_MAX_MS = 10_000
@@ -29,7 +30,7 @@ export async function connectRedis(options: {
   const redis = new Client(options.url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS,
+    commandTimeout: HANDSHAKE_TIMEOUT_MS,
     ...(mayBeAway ? { socketTimeout: SILENCE_MS } : {}),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -51,6 +52,7 @@ export async function connectRedis(options: {
     }
     options.logger?.warn({ event: 'redis_unreachable', redis: where, code: failure.code }, failure.message)
   }
+  useTimeout(redis, options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS)
   reconnectFromNowOn(redis, where, options.logger)
   return redis
 }
@@ -69,6 +71,17 @@ export function describeRedisUrl(url: string): string {
     )
   const database = parsed.pathname.length > 1 ? parsed.pathname : ''
   return `${parsed.protocol}//${parsed.hostname}:${parsed.port || '6379'}${database}`
+}
+
+/** Applies the timeout of commands to those that follow the handshake of a connection. */
+function useTimeout(redis: Redis, commandTimeoutMs: number): void {
+  redis.on('close', () => {
+    redis.options.commandTimeout = HANDSHAKE_TIMEOUT_MS
+  })
+  redis.on('ready', () => {
+    redis.options.commandTimeout = commandTimeoutMs
+  })
+  if (redis.status === 'ready') redis.options.commandTimeout = commandTimeoutMs
 }
 
 /** The first connection is made or refused at once; later ones are retried for as long as the process lives. */
