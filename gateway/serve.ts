@@ -183,6 +183,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     shared: sharedRedis,
     nonceSecret: config.dpop.nonceSecret,
     onAlone: metrics.proofAlone,
+    logger,
   })
   const unmatchedMeter = metrics.route('-')
   pipeline = createPipeline({

@@ -18,6 +18,11 @@ export type SharedRedis = {
   failed(): void
   /** Why Redis is not used; undefined while it is. */
   readonly trouble: string | undefined
+  /**
+   * Sends a command without the deadline of the others, for callers that have a longer one of their own.
+   * Rejects when the connection ends, or when Redis has been silent for 2 s.
+   */
+  send(name: string, args: readonly (string | number)[]): Promise<unknown>
   close(): void
 }
 
@@ -26,6 +31,8 @@ const TROUBLE: Readonly<Record<Unusable, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
   open: 'it does not respond in time: each gateway counts, caches and introspects on its own',
 }
+/** Longer than Redis can be silent on a connection that stays open. Milliseconds. */
+const NO_TIMEOUT_MS = 60_000
 
 /**
  * Connects; the gateway starts also when Redis is away, and connects when it is there.
@@ -41,6 +48,7 @@ export async function openSharedRedis(options: {
 }): Promise<SharedRedis> {
   const { url, logger, tickMs, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
   const redis = await connectRedis({ url, logger, commandTimeoutMs, mayBeAway: true })
+  const { Command } = await import('ioredis')
   const breaker = createBreaker({
     probe: () => redis.ping(),
     onChange: (isUsable) =>
@@ -63,6 +71,11 @@ export async function openSharedRedis(options: {
     },
     succeeded: breaker.succeeded,
     failed: () => breaker.failed(tickMs()),
+    send(name, args) {
+      const command = new Command(name, [...args], { replyEncoding: 'utf8' })
+      command.setTimeout(NO_TIMEOUT_MS) // replaces the deadline of the connection
+      return redis.sendCommand(command) as Promise<unknown>
+    },
     close: () => redis.disconnect(),
   }
 }

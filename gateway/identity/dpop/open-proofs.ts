@@ -1,3 +1,4 @@
+import type { Logger } from '../../../runtime/logger.ts'
 import type { SharedRedis } from '../../redis/shared-redis.ts'
 import { createNonces } from './nonces.ts'
 import { createSharedUsedProofs } from './shared-used-proofs.ts'
@@ -14,10 +15,11 @@ export function openProofs(options: {
   readonly nonceSecret: string | undefined
   /** Counts proofs that only this process knows of, although Redis is configured. */
   readonly onAlone: () => void
+  readonly logger: Pick<Logger, 'info' | 'warn'>
 }): Proofs {
-  const { shared, nonceSecret, onAlone } = options
+  const { shared, nonceSecret } = options
   return {
-    used: shared === undefined ? createUsedProofs() : createSharedUsedProofs({ shared, onAlone }),
+    used: shared === undefined ? createUsedProofs() : createSharedUsedProofs({ ...options, shared }),
     nonces: nonceSecret === undefined ? undefined : createNonces(nonceSecret),
   }
 }

@@ -1,45 +1,86 @@
+import type { Logger } from '../../../runtime/logger.ts'
 import type { SharedRedis } from '../../redis/shared-redis.ts'
 import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
 
 export type SharedUsedProofsOptions = {
-  readonly shared: SharedRedis
-  /** Counts proofs that only this process knows of. */
+  readonly shared: Pick<SharedRedis, 'send'>
+  /** Counts proofs that only this process remembers. */
   readonly onAlone: () => void
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  /** Longest wait for Redis, 1 s unless given. Milliseconds. */
+  readonly patienceMs?: number
 }
 
 const KEY_PREFIX = 'scopegate:dpop:'
-/** Where clocks are behind, a proof is good for longer. Milliseconds. */
+/** A proof is accepted for longer where clocks are behind. Milliseconds. */
 const CLOCKS_DIFFER_MS = 60_000
+/**
+ * Longer than the 75 ms of other uses of Redis: they have a fallback that costs accuracy, and this one costs the protection
+ * against replays. A retry would not help, because Redis answers the commands of a connection in their order. Milliseconds.
+ */
+const PATIENCE_MS = 1_000
 
 /**
- * Remembers in Redis, together with every other gateway that does, and here as well. While Redis is away, slow or broken,
- * each process knows only what it has seen itself: for as long as a proof is good, one minute after it was made, it could be
- * used once more at each other process, for the same method, address and token. Refusing everybody instead would make
- * Redis a part that the whole API stands and falls with.
+ * Remembers used proofs in Redis, for all gateways together, and in this process. While Redis is away, each process
+ * accepts a proof that it has not seen itself. Redis counts as away while there is no connection, and from the first
+ * response that is not there in time until that response arrives.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
-  const { shared, onAlone } = options
+  const { shared, onAlone, logger, patienceMs = PATIENCE_MS } = options
   const local = createUsedProofs()
+  let overdue = 0
+  let isAlone = false
 
-  async function useThere(id: string, expiresAtSeconds: number, nowSeconds: number): Promise<boolean> {
-    const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + CLOCKS_DIFFER_MS
-    try {
-      const answer = await shared.redis.set(KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX')
-      shared.succeeded()
-      return answer === 'OK'
-    } catch {
-      shared.failed()
-      onAlone()
-      return true
-    }
+  function useAlone(): true {
+    onAlone()
+    if (!isAlone)
+      logger.warn(
+        { event: 'dpop_replays_local' },
+        'redis is away: this process accepts each DPoP proof that it has not seen itself',
+      )
+    isAlone = true
+    return true
+  }
+
+  /** @returns whether this is the first use; undefined when Redis does not say so in time. */
+  function claim(id: string, ttlMs: number): Promise<boolean | undefined> {
+    return new Promise((resolve) => {
+      let state: 'waiting' | 'overdue' | 'settled' = 'waiting'
+      const giveUp = (): void => {
+        if (state !== 'waiting') return
+        state = 'overdue'
+        overdue += 1
+        resolve(undefined)
+      }
+      // After a stall of the event loop, timers run before responses are read. setImmediate() reads them first.
+      const timer = setTimeout(() => setImmediate(giveUp), patienceMs)
+      const settle = (isFirst: boolean | undefined): void => {
+        clearTimeout(timer)
+        if (state === 'overdue') overdue -= 1
+        state = 'settled'
+        resolve(isFirst)
+      }
+      shared.send('set', [KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX']).then(
+        (answer) => settle(answer === 'OK'),
+        () => settle(undefined),
+      )
+    })
+  }
+
+  async function useShared(id: string, ttlMs: number): Promise<boolean> {
+    const isFirst = await claim(id, ttlMs)
+    if (isFirst === undefined) return useAlone()
+    if (isAlone) logger.info({ event: 'dpop_replays_shared' }, 'redis remembers DPoP proofs again')
+    isAlone = false
+    return isFirst
   }
 
   return {
     use(id, expiresAtSeconds, nowSeconds) {
       if (!local.use(id, expiresAtSeconds, nowSeconds)) return false
-      if (shared.unusable() === undefined) return useThere(id, expiresAtSeconds, nowSeconds)
-      onAlone()
-      return true
+      if (overdue > 0) return useAlone()
+      const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + CLOCKS_DIFFER_MS
+      return useShared(id, ttlMs)
     },
     get size() {
       return local.size

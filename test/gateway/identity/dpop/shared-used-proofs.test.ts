@@ -1,53 +1,138 @@
-import t from 'tap'
-import { openProofs } from '../../../../gateway/identity/dpop/open-proofs.ts'
+import t, { type Test } from 'tap'
+import { createSharedUsedProofs } from '../../../../gateway/identity/dpop/shared-used-proofs.ts'
+import type { UsedProofs } from '../../../../gateway/identity/dpop/used-proofs.ts'
 import { openSharedRedis } from '../../../../gateway/redis/shared-redis.ts'
 import { createLogger } from '../../../../runtime/logger.ts'
+import { startFaultProxy } from '../../../fixtures/fault-proxy.ts'
 import { startRedis } from '../../../fixtures/start-redis.ts'
 import { until } from '../../../fixtures/until.ts'
 
-// F6: Redis is frozen, ends and comes back: proofs are refused that were seen here, and nobody waits for long.
-t.test('a Redis that hangs, ends and comes back: a proof seen here is never good again', async (t) => {
-  const folder = t.testdir()
-  const redis = await startRedis({ folder })
+const now = Date.now() / 1_000
+const BUSY_MACHINE_MS = 60_000
+
+type Replica = {
+  readonly used: UsedProofs
+  use(id: string): Promise<boolean>
+  /** Proofs that only this replica remembers. */
+  readonly alone: number
+  readonly events: readonly string[]
+}
+
+async function aReplica(t: Test, url: string, patienceMs?: number): Promise<Replica> {
+  const events: string[] = []
   let alone = 0
-  const events: unknown[] = []
   const logger = createLogger(
     { level: 'info', service: 'test' },
-    { write: (line) => void events.push(JSON.parse(line)['event']) },
+    {
+      write(line) {
+        const { event } = JSON.parse(line)
+        if (String(event).startsWith('dpop_')) events.push(event)
+      },
+    },
   )
-  const shared = await openSharedRedis({ url: redis.url, logger, tickMs: () => performance.now() })
+  const shared = await openSharedRedis({ url, logger, tickMs: () => performance.now() })
   t.teardown(shared.close)
-  const proofs = openProofs({
+  const used = createSharedUsedProofs({
     shared,
-    nonceSecret: undefined,
     onAlone: () => {
       alone += 1
     },
+    logger,
+    ...(patienceMs === undefined ? {} : { patienceMs }),
   })
-  const now = Date.now() / 1_000
-  const use = (id: string) => proofs.used.use(id, now + 60, now)
-
-  t.equal(await use('first'), true)
-  t.equal(await use('first'), false)
-  redis.freeze()
-  for (let count = 0; count < 8; count += 1) {
-    t.equal(await use(`frozen ${count}`), true)
-    t.equal(await use(`frozen ${count}`), false)
+  return {
+    used,
+    use: async (id) => used.use(id, now + 60, now),
+    get alone() {
+      return alone
+    },
+    events,
   }
-  t.ok(alone >= 8, 'each of them was counted')
-  t.ok(events.includes('redis_given_up'), 'it is asked no more after five failures, and that is said')
-  redis.thaw()
-  await until('Redis is asked again', async () => {
-    await use(`asked ${performance.now()}`)
-    return events.includes('redis_used_again')
-  })
-  t.equal(await use('frozen 1'), false)
+}
 
+t.test('G6: two replicas accept a proof once while a call of one of them is slow', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  const proxy = await startFaultProxy(redis.port)
+  t.teardown(async () => {
+    await proxy.close()
+    await redis.stop()
+  })
+  const slow = await aReplica(t, `redis://127.0.0.1:${proxy.port}`, BUSY_MACHINE_MS)
+  const fast = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+  for (let round = 0; round < 100; round++) {
+    if (round % 2 === 0) proxy.toTarget({ latencyMs: 100 })
+    else proxy.toClient({ latencyMs: 100 })
+    const id = `proof ${round}`
+    const first = slow.use(id)
+    const outcomes = await Promise.all([first, fast.use(id)])
+    proxy.heal()
+    t.equal(outcomes.filter((isFirst) => isFirst).length, 1, id)
+  }
+  t.equal(slow.alone + fast.alone, 0)
+})
+
+t.test('F6: while Redis is frozen one proof waits for it, and each replica remembers its own', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(redis.stop)
+  const one = await aReplica(t, redis.url, 200)
+  const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+  await until('Redis is used', async () => (await one.use(`warm ${performance.now()}`)) && one.alone === 0)
+  redis.freeze()
+  t.equal(await one.use('first'), true)
+  for (let count = 0; count < 20; count++) {
+    const outcome = one.used.use(`frozen ${count}`, now + 60, now)
+    t.equal(outcome, true, 'at once, because a call is overdue')
+    t.equal(await one.use(`frozen ${count}`), false, 'a proof that this replica has seen is a replay')
+  }
+  t.equal(one.alone, 21)
+  t.same(one.events, ['dpop_replays_local'], 'logged once')
+  redis.thaw()
+  await until('Redis is used again', async () => {
+    const before = one.alone
+    const id = `again ${performance.now()}`
+    return (await one.use(id)) && one.alone === before && !(await other.use(id))
+  })
+  t.equal(one.events.at(-1), 'dpop_replays_shared')
+  t.equal(await other.use('first'), false, 'the overdue call has arrived')
+  t.equal(await one.use('frozen 1'), false)
+})
+
+t.test('F6: while there is no connection each replica remembers its own proofs', async (t) => {
+  const folder = t.testdir()
+  const redis = await startRedis({ folder })
+  const one = await aReplica(t, redis.url)
+  t.equal(await one.use('before'), true)
   await redis.stop()
-  t.equal(await use('gone'), true)
-  t.equal(await use('gone'), false)
-  t.equal(await use('first'), false)
+  await until('the connection is lost', async () => {
+    await one.use(`lost ${performance.now()}`)
+    return one.alone > 0
+  })
+  t.equal(await one.use('gone'), true)
+  t.equal(await one.use('gone'), false)
+  t.equal(await one.use('before'), false)
   const again = await startRedis({ folder, port: redis.port })
   t.teardown(again.stop)
-  t.equal(await use('gone'), false, 'what Redis forgot is known here')
+  t.equal(await one.use('gone'), false, 'the replica remembers what Redis lost')
+})
+
+t.test('a call that ends with its connection is no longer overdue', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  const proxy = await startFaultProxy(redis.port)
+  t.teardown(async () => {
+    await proxy.close()
+    await redis.stop()
+  })
+  const one = await aReplica(t, `redis://127.0.0.1:${proxy.port}`, 100)
+  const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+  proxy.toClient({ blackHole: true })
+  t.equal(await one.use('lost'), true)
+  t.equal(one.alone, 1)
+  proxy.heal()
+  proxy.reset()
+  await until('Redis is used again', async () => {
+    const before = one.alone
+    const id = `again ${performance.now()}`
+    return (await one.use(id)) && one.alone === before && !(await other.use(id))
+  })
+  t.equal(await other.use('lost'), false, 'Redis had stored it')
 })
