@@ -1,12 +1,20 @@
-import type { ScopeDescription } from '../../oauth/scope-catalogue.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { RedirectTarget } from '../pages/redirect-target.ts'
-import { scopeField } from './granted-scopes.ts'
 import type { ScopeChoice, ScopeGroup } from './scope-groups.ts'
+import {
+  canChange,
+  defaultTicks,
+  scopeField,
+  TOGGLE_ALL,
+  TOGGLE_FIELD,
+  toggleState,
+  toggleValue,
+} from './ticks.ts'
 
-const FOLD_ABOVE = 10 // scopes; a longer list opens group by group
+/** More scopes are shown in columns where the window is wide enough. */
+const ONE_COLUMN = 10
 
-/** What the consent page shows. Untrusted: `clientName` and `target`, shown as text. */
+/** The content of the consent page. Untrusted: `clientName` and `target`, shown as text. */
 export type ConsentPageOptions = {
   readonly clientName: string | undefined
   readonly verified: boolean
@@ -14,30 +22,38 @@ export type ConsentPageOptions = {
   readonly account: { readonly name: string; readonly username: string }
   readonly target: RedirectTarget
   readonly groups: readonly ScopeGroup[]
-  /** True after the form came back with every box unticked. */
+  readonly ticked: ReadonlySet<string>
+  /** The toggle that the person used last: it keeps the focus. */
+  readonly toggled: string | undefined
+  /** True after the form was sent with every box unticked. */
   readonly nothingChosen: boolean
   readonly formToken: string
   /** `/oauth/interaction/<uid>` */
   readonly path: string
 }
 
-/** The consent form: who asks, as whom, where it leads, what for. Allow and Cancel weigh the same. */
+/**
+ * Renders the consent form: the client, the account, the redirect target and the scopes. Every scope is visible. Without a
+ * script, the checkboxes for a group and for all are buttons: the server changes the ticks and renders the page again.
+ */
 export function consentPage(options: ConsentPageOptions): {
   readonly title: string
   readonly heading: Html
+  readonly isWide: boolean
   readonly body: Html
 } {
-  const { clientName, formToken, path, target, verified } = options
+  const { clientName, formToken, groups, path, target, verified } = options
   const name = clientName === undefined ? html`An app without a name` : html`<bdi>${clientName}</bdi>`
+  const choices = groups.flatMap(({ scopes }) => scopes)
   return {
     title: 'Allow access?',
     heading: html`${name} wants to use your account`,
+    isWide: choices.length > ONE_COLUMN,
     body: html`<p>${
       verified
         ? html`<span class="badge">Verified</span> The people who run ${options.serviceName} know this app.`
         : html`<span class="badge">Not verified</span> Anybody can register an app under this name.`
     }</p>
-${options.nothingChosen && html`<p class="wrong" role="alert">Leave at least one box ticked, or cancel.</p>`}
 <dl>
 <div><dt>You are signed in as</dt><dd><strong><bdi>${options.account.name}</bdi></strong> (<bdi>${options.account.username}</bdi>) <a href="${path}?account=other">Not you? Switch account</a></dd></div>
 <div><dt>You will be sent to</dt><dd>${
@@ -47,45 +63,60 @@ ${options.nothingChosen && html`<p class="wrong" role="alert">Leave at least one
     }</dd></div>
 </dl>
 ${target.onThisDevice && html`<p class="notice">Only continue if you just started this from an app on this device.</p>`}
-<form method="post" action="${path}/consent">
+<form method="post" action="${path}/consent" class="consent">
+${DEFAULT_BUTTON}
 <input type="hidden" name="form_token" value="${formToken}">
-${scopeChoices(options.groups)}
+${choices.length === 0 ? html`<p>It learns that you signed in, and nothing else.</p>` : scopeChoices(options, choices)}
 <div class="actions">
 <button>Allow</button>
-<button formaction="${path}/cancel">Cancel</button>
+<button class="quiet" formaction="${path}/cancel">Cancel</button>
 </div>
 </form>`,
   }
 }
 
-function scopeChoices(groups: readonly ScopeGroup[]): Html {
-  const count = groups.reduce((sum, group) => sum + group.scopes.length, 0)
-  if (count === 0) return html`<p>It learns that you signed in, and nothing else.</p>`
-  const choices =
-    count > FOLD_ABOVE
-      ? groups.map(
-          (group) => html`<details class="group">
-<summary>${group.name} <span class="count">(${group.scopes.length})</span>${group.scopes.some(changes) && html` ${MARK}`}</summary>
-${group.scopes.map(choice)}</details>
-`,
-        )
-      : groups.map(
-          (group) => html`<fieldset>
-<legend>${group.name}</legend>
-${group.scopes.map(choice)}</fieldset>
-`,
-        )
+/**
+ * Enter in a checkbox presses the first button of the form. This one shows the page again with the same ticks; without it, Enter
+ * would press a toggle. Source: HTML Living Standard, "implicit submission".
+ */
+const DEFAULT_BUTTON = html`<button name="${TOGGLE_FIELD}" value="" hidden></button>`
+
+function scopeChoices(options: ConsentPageOptions, choices: readonly ScopeChoice[]): Html {
+  const { groups, nothingChosen } = options
+  const withheld = choices.length > defaultTicks(groups).size
+  const writes = choices.filter(canChange).length
   return html`<h2>It will be able to</h2>
-${choices}<p>Untick what you do not want to allow.</p>`
+${nothingChosen && html`<p class="wrong" role="alert">Tick at least one box, or cancel.</p>`}
+${withheld && html`<p class="notice">It asks for ${writes} permissions to change data. They are not ticked: tick those that you want to allow.</p>`}
+${choices.length > 1 && html`<p>${toggle(TOGGLE_ALL, 'Everything', choices, options)}</p>`}
+<div class="groups">
+${groups.map((group, index) => scopeGroup(group, `group-${index}`, options))}</div>
+<p class="chosen">Selected: <strong class="count"></strong> of ${choices.length}${writes > 0 && html`, <strong class="count changes"></strong> can change data`}</p>`
+}
+
+function scopeGroup(group: ScopeGroup, id: string, options: ConsentPageOptions): Html {
+  const hasToggle = options.groups.length > 1 && group.scopes.length > 1
+  return html`<div class="group" role="group" aria-labelledby="${id}">
+<h3 id="${id}">${group.name}</h3>
+${hasToggle && toggle(toggleValue(group), html`All<span class="unseen"> of ${group.name}</span>`, group.scopes, options)}
+${group.scopes.map((scope) => choice(scope, options.ticked.has(scope.name)))}</div>
+`
+}
+
+function toggle(
+  value: string,
+  label: Html | string,
+  scopes: readonly ScopeChoice[],
+  { ticked, toggled }: ConsentPageOptions,
+): Html {
+  const focus = toggled === value && html` autofocus`
+  return html`<button class="toggle" role="checkbox" aria-checked="${toggleState(scopes, ticked)}" name="${TOGGLE_FIELD}" value="${value}"${focus}>${label}</button>`
 }
 
 const MARK = html`<span class="badge changes">can change</span>`
 
-function choice(scope: ScopeChoice): Html {
-  return html`<label class="scope"><input type="checkbox" name="${scopeField(scope.name)}" value="on" checked><span>${scope.description}${changes(scope) && html` ${MARK}`}${scope.comesWith.length > 0 && html` <small>This includes: ${scope.comesWith.join('; ')}.</small>`}</span></label>
+function choice(scope: ScopeChoice, isTicked: boolean): Html {
+  const changes = canChange(scope)
+  return html`<label class="scope${changes && ' changes'}"><input type="checkbox" name="${scopeField(scope.name)}" value="on"${isTicked && html` checked`}><span>${scope.description}${changes && html` ${MARK}`}${scope.comesWith.length > 0 && html` <small>This includes: ${scope.comesWith.join('; ')}.</small>`}</span></label>
 `
-}
-
-function changes(scope: ScopeDescription): boolean {
-  return scope.sensitivity === 'write'
 }

@@ -1,27 +1,17 @@
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import type { Form } from '../pages/read-form.ts'
-import { groupScopes } from './scope-groups.ts'
-
-/** The name of a scope's tick box in the consent form. */
-export function scopeField(scope: string): string {
-  return `scope.${scope}`
-}
+import type { ScopeGroup } from './scope-groups.ts'
 
 /**
- * Reads which of the scopes that were asked for the person left ticked, in the order of the request. A scope that
- * was not on the page cannot be granted, whatever the form says; one that is not on the page because it is no choice
- * (`openid`) goes along.
- * @returns undefined when there were choices and every one was unticked.
+ * Returns the requested scopes that the person ticked, in the order of the request. A scope without a checkbox on the page
+ * (`openid`) is granted with the others.
+ * @param ticked scopes of the page only: the form cannot add any.
+ * @returns undefined when the page had checkboxes and none was ticked.
  */
 export function grantedScopes(
-  asked: readonly string[],
-  form: Form,
-  catalogue: ScopeCatalogue,
+  requested: readonly string[],
+  groups: readonly ScopeGroup[],
+  ticked: ReadonlySet<string>,
 ): readonly string[] | undefined {
-  const choices = new Set(
-    groupScopes(asked, catalogue).flatMap((group) => group.scopes.map(({ name }) => name)),
-  )
-  const granted = asked.filter((scope) => !choices.has(scope) || form.get(scopeField(scope)) === 'on')
-  const nothingChosen = choices.size > 0 && !granted.some((scope) => choices.has(scope))
-  return nothingChosen ? undefined : granted
+  const choices = new Set(groups.flatMap(({ scopes }) => scopes.map(({ name }) => name)))
+  if (choices.size > 0 && ticked.size === 0) return undefined
+  return requested.filter((scope) => !choices.has(scope) || ticked.has(scope))
 }

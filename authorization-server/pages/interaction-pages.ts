@@ -5,7 +5,8 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
 import { consentPage } from '../consent/consent-page.ts'
 import { grantedScopes } from '../consent/granted-scopes.ts'
-import { groupScopes } from '../consent/scope-groups.ts'
+import { groupScopes, type ScopeGroup } from '../consent/scope-groups.ts'
+import { defaultTicks, postedTicks, TOGGLE_FIELD, toggleTicks } from '../consent/ticks.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import { createSignInThrottle } from '../sign-in/sign-in-throttle.ts'
@@ -67,7 +68,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       },
       send: (
         reply: FastifyReply,
-        page: Pick<Page, 'title' | 'heading' | 'body'>,
+        page: Pick<Page, 'title' | 'heading' | 'isWide' | 'body'>,
         shown: Pick<PageReply, 'status' | 'formTargets'>,
       ) =>
         sendPage(reply, {
@@ -97,18 +98,26 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
-    state: { readonly account: Account; readonly nothingChosen: boolean },
+    state: {
+      readonly account: Account
+      readonly groups: readonly ScopeGroup[]
+      readonly ticked: ReadonlySet<string>
+      readonly toggled?: string
+      readonly nothingChosen?: boolean
+    },
   ): FastifyReply => {
+    const { toggled, nothingChosen = false } = state
     const { shared, send } = begin(request, interaction)
     const page = consentPage({
       ...state,
       ...shared,
+      toggled,
+      nothingChosen,
       verified: interaction.client.verified,
       target: readRedirectTarget(interaction.redirectUri),
-      groups: groupScopes(interaction.scopes, catalogue),
     })
     return send(reply, page, {
-      status: state.nothingChosen ? 400 : 200,
+      status: nothingChosen ? 400 : 200,
       // Chromium holds every redirect after a form against form-action, also those that the client makes from its
       // callback to a page of its own elsewhere: naming targets here would strand the person after Allow.
       formTargets: undefined,
@@ -174,7 +183,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           username: displayText(interaction.loginHint) ?? '',
           failed: false,
         })
-      return showConsent(request, reply, interaction, { account, nothingChosen: false })
+      const groups = groupScopes(interaction.scopes, catalogue)
+      return showConsent(request, reply, interaction, { account, groups, ticked: defaultTicks(groups) })
     })
 
     pages.post<Route>(`${ENDPOINTS.interaction}/:uid/sign-in`, async (request, reply) => {
@@ -216,9 +226,19 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const account = await consentingAccount(interaction)
       if (account === undefined)
         return showSignIn(request, reply, interaction, { username: '', failed: false })
-      const granted = grantedScopes(interaction.scopes, form, catalogue)
+      const groups = groupScopes(interaction.scopes, catalogue)
+      const ticked = postedTicks(groups, form)
+      const toggled = form.get(TOGGLE_FIELD)
+      if (toggled !== undefined)
+        return showConsent(request, reply, interaction, {
+          account,
+          groups,
+          ticked: toggleTicks(groups, ticked, toggled),
+          toggled,
+        })
+      const granted = grantedScopes(interaction.scopes, groups, ticked)
       if (granted === undefined)
-        return showConsent(request, reply, interaction, { account, nothingChosen: true })
+        return showConsent(request, reply, interaction, { account, groups, ticked, nothingChosen: true })
       return sendOnward(reply, await interactions.consented(request.raw, reply.raw, granted))
     })
 

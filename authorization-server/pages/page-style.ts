@@ -24,6 +24,7 @@ body {
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
 main, footer { width: 100%; max-width: 28rem; }
+main.wide, main.wide + footer { max-width: 48rem; }
 main {
   margin-top: min(8vh, 4rem); padding: 2rem; background: var(--card);
   border: 1px solid var(--line); border-radius: 0.75rem;
@@ -64,20 +65,50 @@ dl div + div { border-top: 1px solid var(--line); }
 dt { color: var(--quiet); font-size: 0.875rem; }
 dd { margin: 0; overflow-wrap: anywhere; }
 dd a { display: block; width: fit-content; }
-fieldset, details.group { margin: 0 0 0.75rem; padding: 0; border: 0; }
-legend, details.group summary { padding: 0; font-weight: 600; }
-legend { color: var(--quiet); font-size: 0.9375rem; }
-details.group { border-bottom: 1px solid var(--line); padding-bottom: 0.5rem; }
-summary { cursor: pointer; }
-summary .count { color: var(--quiet); font-weight: 400; }
+.groups { display: grid; gap: 1.25rem 2rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); }
+.group { display: grid; grid-template-columns: 1fr auto; align-items: center; align-content: start; }
+h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }
+.group .scope { grid-column: 1 / -1; }
 .scope { display: flex; gap: 0.75rem; margin: 0; padding: 0.375rem 0; font-weight: 400; cursor: pointer; }
 .scope input { flex: none; width: 1.125rem; height: 1.125rem; margin: 0.2rem 0 0; accent-color: var(--accent); }
+.toggle {
+  display: inline-flex; gap: 0.75rem; align-items: center; padding: 0.25rem 0;
+  color: var(--text); background: none; border: 0; font-weight: 400;
+}
+.toggle:hover { color: var(--accent-over); background: none; }
+.toggle::before {
+  box-sizing: border-box; flex: none; width: 1.125rem; height: 1.125rem; content: "";
+  border: 1px solid var(--quiet); border-radius: 0.1875rem;
+  font-size: 0.875rem; font-weight: 700; line-height: 1rem; text-align: center;
+}
+.group .toggle { flex-direction: row-reverse; color: var(--quiet); font-size: 0.875rem; }
+.toggle[aria-checked="true"]::before, .toggle[aria-checked="mixed"]::before {
+  color: var(--on-accent); background: var(--accent); border-color: var(--accent);
+}
+.toggle[aria-checked="true"]::before { content: "✓"; }
+.toggle[aria-checked="mixed"]::before { content: "–"; }
+.group:has(.scope input:checked) > .toggle::before, .consent:has(.scope input:checked) > p > .toggle::before {
+  content: "✓"; color: var(--on-accent); background: var(--accent); border-color: var(--accent);
+}
+.group:has(.scope input:not(:checked)) > .toggle::before,
+.consent:has(.scope input:not(:checked)) > p > .toggle::before { content: "–"; }
+.group:not(:has(.scope input:checked)) > .toggle::before, .consent:not(:has(.scope input:checked)) > p > .toggle::before {
+  content: ""; background: none; border-color: var(--quiet);
+}
+.consent { counter-reset: chosen changing; }
+.scope input:checked { counter-increment: chosen; }
+.scope.changes input:checked { counter-increment: chosen changing; }
+.chosen { margin: 1.5rem 0 0; }
+.chosen .count::before { content: counter(chosen); }
+.chosen .count.changes::before { content: counter(changing); }
+.chosen + .actions { margin-top: 0.75rem; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.875rem; }
 @media (max-width: 26rem) {
   body { padding: 0.5rem; }
   main { margin-top: 0; padding: 1.25rem; }
 }
-@media (forced-colors: active) { button, .badge { border-color: ButtonText; } }
+@media (forced-colors: active) { button, .badge, .toggle::before { border-color: ButtonText; } .toggle { border: 0; } }
 `
 
 /** What the content security policy names it by. Source: CSP Level 3 section 8.4. */

@@ -1,7 +1,8 @@
 /** The fields of a form, each once. */
 export type Form = ReadonlyMap<string, string>
 
-const MAX_FIELDS = 100
+/** A consent form has a field for each requested scope. */
+const MAX_FIELDS = 300
 
 /**
  * Reads a form body strictly: every field once, every escape whole, UTF-8 only, no NUL.

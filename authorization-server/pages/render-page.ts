@@ -7,6 +7,8 @@ export type Page = {
   readonly title: string
   /** Stands in place of the plain title in the `h1`. */
   readonly heading?: Html
+  /** True for a page with columns. */
+  readonly isWide?: boolean
   readonly serviceName: string
   readonly body: Html
   /** For the footer: what somebody who asks for help can quote. */
@@ -21,7 +23,7 @@ export function renderPage(page: Page): string {
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title} · ${serviceName}</title>`
-  const main = html`<main>
+  const main = html`<main${page.isWide === true && html` class="wide"`}>
 <p class="service">${serviceName}</p>
 <h1>${page.heading ?? title}</h1>
 ${body}

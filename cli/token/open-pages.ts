@@ -54,7 +54,7 @@ export async function openPages(
   throw failed('its pages do not come to an end')
 }
 
-/** The form that sends to a path of this ending, with what it holds: hidden fields and boxes that are ticked. */
+/** Finds the form that posts to a path with this ending, and its fields: hidden ones, and every checkbox as ticked. */
 function readForm(
   html: string,
   ending: string,
@@ -66,9 +66,8 @@ function readForm(
     const fields = new URLSearchParams()
     for (const [input] of inner.matchAll(/<input [^>]*>/g)) {
       const [, name] = / name="([^"]*)"/.exec(input) ?? []
-      const isSent =
-        / type="hidden"/.test(input) || (/ type="checkbox"/.test(input) && / checked/.test(input))
-      if (name !== undefined && isSent) fields.set(name, / value="([^"]*)"/.exec(input)?.[1] ?? '')
+      if (name !== undefined && / type="(?:hidden|checkbox)"/.test(input))
+        fields.set(name, / value="([^"]*)"/.exec(input)?.[1] ?? '')
     }
     return { action, fields }
   }

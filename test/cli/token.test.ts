@@ -83,5 +83,10 @@ t.test(
     t.equal((await ask('/api/courses')).status, 200)
     t.equal((await ask('/api/courses/1', 'DELETE')).status, 403)
     t.match(await (await ask('/api/oauth/userinfo')).json(), { sub: String })
+
+    const writes = 'courses:write students:write members:write curriculum:write'
+    const many = JSON.parse((await run('--scope', writes, '--json', ...url)).out)
+    product.secret(many.access_token)
+    t.equal(many.scope, writes, 'A3: also those that the consent page does not tick')
   },
 )

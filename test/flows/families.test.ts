@@ -126,7 +126,8 @@ async function obtainAllTokens(): Promise<void> {
     const { accessToken } = await client.obtainTokens({ browser, scope })
     only.set(scope, accessToken)
   }
-  let { refreshToken } = await client.obtainTokens({ browser, scope: resourceScopes.join(' ') })
+  const everything = { browser, scope: resourceScopes.join(' '), person: { ticks: 'all' } } as const
+  let { refreshToken } = await client.obtainTokens(everything)
   for (const scope of resourceScopes) {
     const others = resourceScopes.filter((other) => other !== scope).join(' ')
     const tokens = client.readTokens(await client.refresh(refreshToken, { scope: others }))

@@ -1,21 +1,30 @@
 import t from 'tap'
-import { grantedScopes, scopeField } from '../../../authorization-server/consent/granted-scopes.ts'
+import { grantedScopes } from '../../../authorization-server/consent/granted-scopes.ts'
 import { groupScopes } from '../../../authorization-server/consent/scope-groups.ts'
+import {
+  defaultTicks,
+  postedTicks,
+  scopeField,
+  toggleState,
+  toggleTicks,
+} from '../../../authorization-server/consent/ticks.ts'
+import type { ScopeDescription } from '../../../oauth/scope-catalogue.ts'
 import { aCatalogue } from '../../fixtures/start-pages.ts'
 
 const ASKED = ['courses:write', 'openid', 'profile']
 
-t.test(
-  'grantedScopes() gives nothing that was not asked for, and keeps the order of the request',
-  async (t) => {
-    t.strictSame(grantedScopes(ASKED, ticked('courses:read', 'profile'), aCatalogue()), ['openid', 'profile'])
-    t.strictSame(grantedScopes(ASKED, ticked('profile', 'courses:write'), aCatalogue()), ASKED)
-    t.equal(grantedScopes(ASKED, ticked(), aCatalogue()), undefined)
-    t.equal(grantedScopes(ASKED, ticked('openid'), aCatalogue()), undefined)
-    t.strictSame(grantedScopes(['openid'], ticked(), aCatalogue()), ['openid'])
-    t.strictSame(grantedScopes([], ticked('profile'), aCatalogue()), [])
-  },
-)
+t.test('grantedScopes() grants requested scopes only, in the order of the request', async (t) => {
+  const granted = (asked: readonly string[], ...ticked: readonly string[]) => {
+    const groups = groupScopes(asked, aCatalogue())
+    return grantedScopes(asked, groups, postedTicks(groups, form(ticked)))
+  }
+  t.strictSame(granted(ASKED, 'courses:read', 'profile'), ['openid', 'profile'])
+  t.strictSame(granted(ASKED, 'profile', 'courses:write'), ASKED)
+  t.equal(granted(ASKED), undefined)
+  t.equal(granted(ASKED, 'openid'), undefined)
+  t.strictSame(granted(['openid']), ['openid'])
+  t.strictSame(granted([], 'profile'), [])
+})
 
 t.test('groupScopes() follows the catalogue, without openid', async (t) => {
   const groups = groupScopes(ASKED, aCatalogue())
@@ -28,6 +37,51 @@ t.test('groupScopes() follows the catalogue, without openid', async (t) => {
   )
 })
 
-function ticked(...scopes: readonly string[]): ReadonlyMap<string, string> {
+t.test('A3: defaultTicks() ticks up to three scopes with write access, and none of four', async (t) => {
+  for (const [writes, ticked] of [
+    [0, 2],
+    [3, 5],
+    [4, 2],
+  ] as const) {
+    const groups = groupScopes(
+      manyScopes(writes).map(({ name }) => name),
+      catalogueOf(manyScopes(writes)),
+    )
+    t.equal(defaultTicks(groups).size, ticked, `${writes} writes`)
+    t.ok(defaultTicks(groups).has('read:0'))
+  }
+})
+
+t.test('A3: toggleTicks() ticks a group or everything, and unticks what is ticked completely', async (t) => {
+  const groups = groupScopes(['profile', 'courses:read', 'courses:write', 'more:1'], aCatalogue())
+  const courses = groups.find(({ name }) => name === 'Courses')?.scopes ?? []
+  const start = new Set(['courses:read', 'more:1'])
+  const group = toggleTicks(groups, start, 'group.Courses')
+  t.same(group, new Set(['courses:read', 'more:1', 'courses:write']))
+  t.same(toggleTicks(groups, group, 'group.Courses'), new Set(['more:1']))
+  const all = toggleTicks(groups, start, 'all')
+  t.equal(all.size, 4)
+  t.equal(toggleTicks(groups, all, 'all').size, 0)
+  for (const unknown of ['', 'group.', 'group.Nothing', 'Courses', 'ALL'])
+    t.same(toggleTicks(groups, start, unknown), start, unknown)
+  t.same(
+    [new Set<string>(), start, all].map((ticked) => toggleState(courses, ticked)),
+    ['false', 'mixed', 'true'],
+  )
+})
+
+function form(scopes: readonly string[]): ReadonlyMap<string, string> {
   return new Map(scopes.map((scope) => [scopeField(scope), 'on']))
+}
+
+function manyScopes(writes: number): readonly ScopeDescription[] {
+  const scope = (sensitivity: 'read' | 'write') => (_: unknown, index: number) => {
+    const name = `${sensitivity}:${index}`
+    return { name, description: name, group: name, sensitivity }
+  }
+  return [...Array.from({ length: 2 }, scope('read')), ...Array.from({ length: writes }, scope('write'))]
+}
+
+function catalogueOf(scopes: readonly ScopeDescription[]): ReadonlyMap<string, ScopeDescription> {
+  return new Map(scopes.map((scope) => [scope.name, scope]))
 }

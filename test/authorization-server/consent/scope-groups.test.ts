@@ -29,6 +29,8 @@ t.test('the consent page tells what a box includes, so that nobody unticks it in
     account: { name: 'Alice', username: 'alice' },
     target: { shown: '127.0.0.1', onThisDevice: true, policySource: '' },
     groups: groupScopes(['courses:write', 'courses:read'], CATALOGUE),
+    ticked: new Set(),
+    toggled: undefined,
     nothingChosen: false,
     formToken: 'token',
     path: '/oauth/interaction/uid',

@@ -1,0 +1,67 @@
+import type { Form } from '../pages/read-form.ts'
+import type { ScopeChoice, ScopeGroup } from './scope-groups.ts'
+
+/** Largest number of scopes with write access that the page ticks by itself. See docs/decisions/0027. */
+const MOST_TICKED_WRITES = 3
+
+/** The form field of the checkboxes for a group and for all groups. */
+export const TOGGLE_FIELD = 'toggle'
+/** Value of {@link TOGGLE_FIELD} for all groups. */
+export const TOGGLE_ALL = 'all'
+
+/** Value of {@link TOGGLE_FIELD} for one group. */
+export function toggleValue(group: ScopeGroup): string {
+  return `group.${group.name}`
+}
+
+/** The name of a scope's checkbox in the consent form. */
+export function scopeField(scope: string): string {
+  return `scope.${scope}`
+}
+
+/** State of a checkbox for several scopes. */
+export type ToggleState = 'true' | 'false' | 'mixed'
+
+/** Returns the scopes that are ticked when the page opens: everything, or everything that only reads. */
+export function defaultTicks(groups: readonly ScopeGroup[]): ReadonlySet<string> {
+  const choices = groups.flatMap(({ scopes }) => scopes)
+  const tooManyWrites = choices.filter(canChange).length > MOST_TICKED_WRITES
+  return namesOf(tooManyWrites ? choices.filter((scope) => !canChange(scope)) : choices)
+}
+
+/** Returns the scopes on the page that are ticked in a posted form. */
+export function postedTicks(groups: readonly ScopeGroup[], form: Form): ReadonlySet<string> {
+  const choices = groups.flatMap(({ scopes }) => scopes)
+  return namesOf(choices.filter(({ name }) => form.get(scopeField(name)) === 'on'))
+}
+
+/**
+ * Ticks every scope that a toggle stands for, or unticks them when all are ticked already.
+ * @param toggle the posted value of {@link TOGGLE_FIELD}; an unknown one changes nothing.
+ */
+export function toggleTicks(
+  groups: readonly ScopeGroup[],
+  ticked: ReadonlySet<string>,
+  toggle: string,
+): ReadonlySet<string> {
+  const members = groups
+    .filter((group) => toggle === TOGGLE_ALL || toggle === toggleValue(group))
+    .flatMap(({ scopes }) => scopes)
+  const names = namesOf(members)
+  return toggleState(members, ticked) === 'true' ? ticked.difference(names) : ticked.union(names)
+}
+
+export function toggleState(scopes: readonly ScopeChoice[], ticked: ReadonlySet<string>): ToggleState {
+  const count = scopes.filter(({ name }) => ticked.has(name)).length
+  if (count === 0) return 'false'
+  return count === scopes.length ? 'true' : 'mixed'
+}
+
+/** Whether a scope gives write access. */
+export function canChange(scope: Pick<ScopeChoice, 'sensitivity'>): boolean {
+  return scope.sensitivity === 'write'
+}
+
+function namesOf(scopes: readonly ScopeChoice[]): ReadonlySet<string> {
+  return new Set(scopes.map(({ name }) => name))
+}

@@ -1,0 +1,193 @@
+import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { findPackageRoot } from '../../../runtime/package-root.ts'
+import { readScopeCatalogue } from '../../../runtime/read-scope-catalogue.ts'
+import { launchChromium } from '../../fixtures/launch-chromium.ts'
+import { listenAsLoopbackClient } from '../../fixtures/loopback-client.ts'
+import { makePkce, registerClient } from '../../fixtures/register-client.ts'
+import { startServer } from '../../fixtures/start-authorization-server.ts'
+
+const catalogue = [...readScopeCatalogue({ file: join(findPackageRoot(), 'config', 'scopes.yaml') }).values()]
+const resources = catalogue.filter(({ sensitivity }) => sensitivity !== 'identity')
+const all = resources.map(({ name }) => name)
+const writes = resources.filter(({ sensitivity }) => sensitivity === 'write').map(({ name }) => name)
+const reads = all.filter((name) => !writes.includes(name))
+
+const server = await startServer(t)
+const chrome = await launchChromium(t)
+
+for (const width of [320, 1280])
+  t.test(`A3: at ${width} pixels, 35 scopes are visible and no write scope is ticked`, async (t) => {
+    const { page, allow } = await openConsent(t, { scopes: all, width })
+    for (const name of all) {
+      t.ok(await box(page, name).isVisible(), `${name} is visible`)
+      t.equal(await box(page, name).isChecked(), reads.includes(name), name)
+    }
+    t.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= width, 'nothing overflows')
+    t.equal(await chosen(page), `Selected: ${reads.length} of 35, 0 can change data`)
+    t.same(await allow(), reads, 'Allow grants what is ticked, and the token response says so')
+  })
+
+t.test('A3: up to three write scopes are ticked', async (t) => {
+  const scopes = ['courses:read', ...writes.slice(0, 3)]
+  const { page, allow } = await openConsent(t, { scopes })
+  t.equal(await chosen(page), 'Selected: 4 of 4, 3 can change data')
+  t.same(await allow(), scopes)
+})
+
+t.test('A3: the checkboxes for a group and for all work without a script', async (t) => {
+  const { page, allow } = await openConsent(t, { scopes: all })
+  const courses = page.getByRole('checkbox', { name: 'All of Courses' })
+  const everything = page.getByRole('checkbox', { name: 'Everything' })
+  t.equal(await courses.getAttribute('aria-checked'), 'mixed')
+  await box(page, 'pages:read').uncheck()
+  await press(page, courses)
+  t.equal(await chosen(page), `Selected: ${reads.length} of 35, 1 can change data`)
+  t.ok(await box(page, 'courses:write').isChecked())
+  t.notOk(await box(page, 'pages:read').isChecked(), 'other ticks stay')
+  await press(page, everything)
+  t.equal(await chosen(page), `Selected: 35 of 35, ${writes.length} can change data`)
+  t.ok(await courses.isChecked())
+  await press(page, everything)
+  t.equal(await chosen(page), 'Selected: 0 of 35, 0 can change data')
+  await press(page, courses)
+  await box(page, 'orders:read').check()
+  t.equal(await chosen(page), 'Selected: 3 of 35, 1 can change data', 'the count follows each tick')
+  t.same(await allow(), ['courses:read', 'courses:write', 'orders:read'])
+})
+
+t.test('A3: a toggle shows the ticks below it, also before the server knows them', async (t) => {
+  const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
+  const mark = (value: string) =>
+    page.evaluate<string>(
+      `getComputedStyle(document.querySelector('[value="${value}"]'), '::before').content`,
+    )
+  t.same([await mark('all'), await mark('group.Courses')], ['"✓"', '"✓"'])
+  await box(page, 'courses:read').uncheck()
+  t.same([await mark('all'), await mark('group.Courses')], ['"–"', '"–"'])
+  await box(page, 'courses:write').uncheck()
+  t.same([await mark('all'), await mark('group.Courses')], ['"–"', '""'])
+})
+
+t.test('A3: the keyboard reaches everything, and Enter in a checkbox changes no tick', async (t) => {
+  const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
+  const everything = page.getByRole('checkbox', { name: 'Everything' })
+  await everything.focus()
+  await Promise.all([page.waitForEvent('domcontentloaded'), page.keyboard.press('Space')])
+  t.equal(await page.evaluate<string>('document.activeElement.value'), 'all', 'the toggle keeps the focus')
+  t.equal(await chosen(page), 'Selected: 0 of 3, 0 can change data')
+  for (const name of ['All of Courses', 'See courses', 'Create, change and delete courses', 'See orders']) {
+    await page.keyboard.press('Tab')
+    t.match(await focused(page), name)
+  }
+  await page.keyboard.press('Space')
+  await page.keyboard.press('Tab')
+  t.match(await focused(page), 'Allow')
+  t.equal(await chosen(page), 'Selected: 1 of 3, 0 can change data')
+  await page.keyboard.press('Tab')
+  t.match(await focused(page), 'Cancel')
+  await box(page, 'courses:read').focus()
+  await Promise.all([page.waitForEvent('domcontentloaded'), page.keyboard.press('Enter')])
+  t.equal(await chosen(page), 'Selected: 1 of 3, 0 can change data')
+  t.ok(await box(page, 'orders:read').isChecked())
+})
+
+t.test('A3: every checkbox has a name', async (t) => {
+  const { page } = await openConsent(t, { scopes: all })
+  const nodes = await accessibilityTree(page)
+  const names = nodes.filter(({ role }) => role === 'checkbox').map(({ name }) => name)
+  t.equal(names.length, 35 + 1 + 15, 'scopes, everything, groups of more than one')
+  t.equal(new Set(names).size, names.length, 'and the names differ')
+  t.notOk(names.includes(''))
+})
+
+for (const colorScheme of ['light', 'dark'] as const)
+  t.test(`A3: Allow is filled and Cancel is not, in the ${colorScheme} scheme`, async (t) => {
+    const { page } = await openConsent(t, { scopes: ['courses:read'], colorScheme })
+    const background = (selector: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).backgroundColor`)
+    t.equal(await background('[formaction$="/cancel"]'), 'rgba(0, 0, 0, 0)')
+    t.match(await background('.actions button'), /^rgb\(/)
+  })
+
+t.test('A3: Allow without a tick says so, keeps the page, and grants nothing', async (t) => {
+  const { page, allow } = await openConsent(t, { scopes: ['courses:read', 'orders:read'] })
+  await press(page, page.getByRole('checkbox', { name: 'Everything' }))
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await page.getByRole('alert').getByText('Tick at least one box').waitFor()
+  t.equal(await chosen(page), 'Selected: 0 of 2')
+  await box(page, 'orders:read').check()
+  t.same(await allow(), ['orders:read'])
+})
+
+/** A browser without JavaScript at the consent page. */
+async function openConsent(
+  t: Test,
+  options: {
+    readonly scopes: readonly string[]
+    readonly width?: number
+    readonly colorScheme?: 'light' | 'dark'
+  },
+) {
+  const { scopes, width = 1280, colorScheme = 'light' } = options
+  const context = await chrome.newContext({
+    javaScriptEnabled: false,
+    colorScheme,
+    viewport: { width, height: 800 },
+  })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  const app = await listenAsLoopbackClient(t)
+  const client = await registerClient(server, { client_name: 'Planner', redirect_uris: [app.redirectUri] })
+  const { verifier, challenge } = makePkce()
+  await page.goto(client.authorizeUrl(scopes.join(' '), challenge).href)
+  await page.getByLabel('User name').fill('alice')
+  await page.getByLabel('Password').fill('alice')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Allow' }).waitFor()
+  const allow = async (): Promise<readonly string[]> => {
+    const arrives = app.nextCallback()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    const code = (await arrives).searchParams.get('code') ?? ''
+    server.secret(code)
+    return client.readTokens(await client.exchange({ code, verifier })).scope?.split(' ') ?? []
+  }
+  return { page, allow }
+}
+
+function box(page: Page, scope: string): Locator {
+  return page.locator(`input[name="scope.${scope}"]`)
+}
+
+async function focused(page: Page): Promise<string> {
+  return page.evaluate<string>('(document.activeElement.labels?.[0] ?? document.activeElement).textContent')
+}
+
+/** The line beside the button, as a screen reader reads it: the numbers are counters of the stylesheet. */
+async function chosen(page: Page): Promise<string> {
+  const nodes = new Map((await accessibilityTree(page)).map((node) => [node.id, node]))
+  const textOf = (id: string): string => {
+    const { role, name, children } = nodes.get(id) ?? { role: '', name: '', children: [] }
+    return role === 'StaticText' ? name : children.map(textOf).join('')
+  }
+  const lines = [...nodes.values()].filter(({ role }) => role === 'paragraph').map(({ id }) => textOf(id))
+  return lines.find((line) => line.startsWith('Selected: ')) ?? ''
+}
+
+/** A toggle is a button: the server renders the page again. */
+async function press(page: Page, toggle: Locator): Promise<void> {
+  await Promise.all([page.waitForEvent('domcontentloaded'), toggle.click()])
+}
+
+async function accessibilityTree(page: Page) {
+  const session = await page.context().newCDPSession(page)
+  const { nodes } = await session.send('Accessibility.getFullAXTree')
+  await session.detach()
+  return nodes.map(({ nodeId, role, name, childIds }) => ({
+    id: nodeId,
+    role: String(role?.value ?? ''),
+    name: String(name?.value ?? ''),
+    children: childIds ?? [],
+  }))
+}
