@@ -1,6 +1,8 @@
-/** Longest name or value of a parameter. The longest usual ones are `state` of web frameworks, about 1,200 characters. */
-const LONGEST_PARAMETER = 2_048
-/** Names and values of all parameters together: all scopes of the catalogue are about 700 characters. */
+/** `state` of web frameworks has up to about 1,200 characters. */
+const LONGEST_STATE = 2_048
+/** Longest name or value of any other parameter: `scope` of a catalogue with 200 scopes. */
+const LONGEST_PARAMETER = 4_096
+/** Names and values of all parameters together. */
 const LONGEST_REQUEST = 8_192
 
 /**
@@ -10,8 +12,11 @@ const LONGEST_REQUEST = 8_192
 export function findLongParameter(parameters: URLSearchParams): string | undefined {
   let total = 0
   for (const [name, value] of parameters) {
-    if (name.length > LONGEST_PARAMETER || value.length > LONGEST_PARAMETER)
-      return `A parameter is longer than ${LONGEST_PARAMETER} characters.`
+    const longest = name === 'state' ? LONGEST_STATE : LONGEST_PARAMETER
+    if (name.length > LONGEST_PARAMETER || value.length > longest)
+      return name === 'state'
+        ? `state is longer than ${longest} characters.`
+        : `A parameter is longer than ${longest} characters.`
     total += name.length + value.length
   }
   return total > LONGEST_REQUEST
