@@ -5,7 +5,7 @@ import { MAX_JWT_LENGTH, readJwtParts } from './read-jwt-parts.ts'
 const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/
 
 /**
- * Reads the compact form of a signed JWT, strictly: one token has one spelling. No cryptography, nothing is fetched;
+ * Reads the compact form of a signed JWT, strictly: each part has one canonical encoding. No cryptography, no requests;
  * keys and addresses in the header (`jwk`, `jku`, `x5u`, `x5c`) are not even read.
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
  * Cost: linear in the token, nothing beyond its length when that is more than 8 KiB.

@@ -20,7 +20,8 @@ export const MAX_JWT_LENGTH = 8 * 1024
 const NOT_UNDERSTOOD = ['crit', 'b64', 'enc', 'zip', 'epk', 'p2c', 'p2s'] as const
 
 /**
- * Takes a compact form apart, strictly: one JWT has one spelling. No cryptography, nothing is fetched.
+ * Takes a compact form apart, strictly: each part has one canonical encoding. No cryptography, no requests.
+ * The text is not the identity of a JWT: ECDSA permits two signatures (docs/decisions/0024).
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
  * Cost: linear in the text, nothing beyond its length when that is more than 8 KiB.
  * @returns undefined when it is none.
