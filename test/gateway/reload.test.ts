@@ -271,7 +271,7 @@ t.test('presets are reloaded with the policies that extend them', async (t) => {
 
 t.test('D3: a changed ConfigMap in a nested folder comes into force by itself', async (t) => {
   const team = (path: string): string =>
-    `apiVersion: scopegate/v1\nkind: Policy\nname: team\nupstream: api\nroutes:\n  - { name: one, match: { methods: [GET], path: ${path} } }\n`
+    `apiVersion: scopegate/v1\nkind: Policy\nname: team\nupstream: api\nroutes:\n  - { name: one, anonymous: allow, match: { methods: [GET], path: ${path} } }\n`
   let volume: ConfigMapVolume | undefined
   const under = await startReloadable(t, (config) => {
     mkdirSync(join(config.policiesDir, 'team'))
