@@ -21,6 +21,7 @@ export function exportOpenapi(
     baseUrl: gateway.baseUrl,
     name: gateway.name,
     version: options.version,
+    bundledAuthorizationServer: gateway.authorizationServer !== undefined,
     catalogue,
     routes: policies.routes,
     match: (method, path) => {

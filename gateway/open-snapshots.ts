@@ -47,6 +47,7 @@ export function openSnapshots(
     baseUrl: config.baseUrl,
     name: config.name,
     version,
+    bundledAuthorizationServer: config.authorizationServer !== undefined,
     upstreams: [...upstreams.values()],
     failures: options.failures,
   })

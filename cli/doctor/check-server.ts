@@ -2,12 +2,14 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { checkDocument, type ReadDocument } from './check-document.ts'
 import type { Examination } from './examine.ts'
 import { textMember, textsMember } from './read-members.ts'
+import type { NoVisit, Visit } from './visit.ts'
 
 /** An authorization server that describes itself. */
 export type ServerFound = {
   readonly url: string
   readonly json: Readonly<Record<string, unknown>>
-  readonly scopes: readonly string[]
+  /** undefined: the metadata lists no scopes. The member is optional. RFC 8414 section 2. */
+  readonly scopes: readonly string[] | undefined
 }
 
 /** What both documents have to agree on: a client reads either. */
@@ -24,19 +26,28 @@ const SHARED = [
 /** Reads both metadata documents of an issuer. RFC 8414 section 3, OpenID Connect Discovery 1.0 section 4. */
 export async function checkServer(
   issuer: string,
-  { visitor, report }: Examination,
+  { baseUrl, visitor, report }: Examination,
 ): Promise<ServerFound | undefined> {
   const { origin, pathname } = new URL(issuer)
   const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
   const oauthUrl = origin + ENDPOINTS.authorizationServerMetadata + path
   const openidUrl = origin + path + ENDPOINTS.openidConfiguration
-  const oauth = checkDocument(await visitor.visit(oauthUrl), 'server-metadata', report)
-  const openid = checkDocument(await visitor.visit(openidUrl), 'server-metadata', report)
+  const visits = [await visitor.visit(oauthUrl), await visitor.visit(openidUrl)]
+  // The bundled authorization server publishes both documents, and another issuer may publish one of them.
+  const isMissing = (visit: Visit | NoVisit): boolean => 'status' in visit && visit.status === 404
+  const isOptional = issuer !== baseUrl && !visits.every(isMissing)
+  const [oauth, openid] = visits.map((visit) =>
+    isOptional && isMissing(visit) ? undefined : checkDocument(visit, 'server-metadata', report),
+  )
   const found = [oauth, openid].filter((one) => one !== undefined)
   for (const document of found) checkOne(document)
   if (oauth !== undefined && openid !== undefined) compare(oauth, openid)
   const [first] = found
-  return first && { url: first.url, json: first.json, scopes: textsMember(first.json, 'scopes_supported') }
+  if (first === undefined) return undefined
+  const scopes = Object.hasOwn(first.json, 'scopes_supported')
+    ? textsMember(first.json, 'scopes_supported')
+    : undefined
+  return { url: first.url, json: first.json, scopes }
 
   function checkOne({ url, json }: ReadDocument): void {
     const said = textMember(json, 'issuer')

@@ -2,6 +2,7 @@ import { checkChallenge } from './check-challenge.ts'
 import { checkClock } from './check-clock.ts'
 import { checkEndpoints } from './check-endpoints.ts'
 import { checkResource } from './check-resource.ts'
+import { checkScopes } from './check-scopes.ts'
 import { checkServer } from './check-server.ts'
 import { checkTransport } from './check-transport.ts'
 import type { Report } from './checks.ts'
@@ -45,15 +46,7 @@ export async function examine(examination: Examination): Promise<void> {
     const server = await checkServer(issuer, examination)
     if (server === undefined) continue
     await checkEndpoints(server, examination)
-    const unknown = resource.scopes.filter((scope) => !server.scopes.includes(scope))
-    if (unknown.length > 0)
-      report.fault(
-        'scopes',
-        server.url,
-        `${unknown.join(' ')}: asked for by the resource, unknown to the authorization server`,
-        'give both the same catalogue (config/scopes.yaml), or correct the policies',
-      )
-    else report.ok('scopes', server.url, `all ${resource.scopes.length} that the resource asks for are known`)
+    checkScopes(resource.scopes, server, examination)
   }
   const path = await findProtectedPath(examination)
   if (path === undefined)

@@ -1,7 +1,11 @@
 import type { Examination } from './examine.ts'
 
+/** The gateway rejects a bad token before it forwards a request, so any value does. */
+const PARAMETER_VALUE = 'scopegate-doctor'
+
 /**
- * A path without parameters whose GET asks for a token, as the gateway's own description says.
+ * Returns a path whose GET asks for a token, as the gateway's own description says: one without parameters, else one with a
+ * value for each parameter. `**` at the end of a route is a parameter there.
  * @returns undefined when there is none, or no description.
  */
 export async function findProtectedPath({
@@ -15,10 +19,11 @@ export async function findProtectedPath({
   if ('failed' in answer || answer.json === undefined) return undefined
   const { paths } = answer.json
   if (typeof paths !== 'object' || paths === null) return undefined
-  for (const [path, item] of Object.entries(paths)) {
+  const secured = Object.entries(paths).flatMap(([path, item]) => {
     const isInside = path === resourcePath || path.startsWith(`${resourcePath}/`)
     const security = (item as { get?: { security?: unknown } } | null)?.get?.security
-    if (isInside && !path.includes('{') && Array.isArray(security) && security.length > 0) return path
-  }
-  return undefined
+    return isInside && Array.isArray(security) && security.length > 0 ? [path] : []
+  })
+  const path = secured.find((one) => !one.includes('{')) ?? secured[0]
+  return path?.replace(/\{[^{}]*\}/g, PARAMETER_VALUE)
 }

@@ -9,8 +9,7 @@ import { type Representation, representation } from './own-document.ts'
 export type AuthWalkthroughOptions = {
   readonly baseUrl: string
   readonly name: string
-  readonly issuer: string
-  /** False when somebody else issues the tokens: the steps then start at that issuer's metadata. */
+  /** Whether the gateway leads to the bundled authorization server, whose issuer is `baseUrl`. */
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
@@ -33,7 +32,7 @@ export function authWalkthroughDocument(options: AuthWalkthroughOptions): Repres
 
 /** The text of `/auth.md`, in Markdown. */
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
-  const { baseUrl, name, issuer } = options
+  const { baseUrl, name, bundledAuthorizationServer } = options
   const { root, ofTemplate } = options.resources
   // The token of the steps is for the API itself.
   const example = exampleRoute(options.routes.filter(({ path }) => ofTemplate(path)[0] === root))
@@ -42,32 +41,17 @@ export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const sections = [
     `# ${oneLine(name)}: getting access
 
-You are an agent or a developer who wants to call the API at \`${baseUrl}\`. It takes OAuth 2.1 access tokens: authorization
+You are an agent or a developer who wants to call the API at \`${baseUrl}\`. ${
+      bundledAuthorizationServer
+        ? `It takes OAuth 2.1 access tokens: authorization
 code with PKCE (S256), and refresh tokens. There is no identity assertion, no service authentication and no claim step: a
-person gives consent in a browser. Run the commands in one shell, in this order; they need \`curl\` and \`openssl\`.`,
-
-    `## 1. Discover
-
-\`\`\`sh
-curl -sS ${protectedResourceMetadataUrl(baseUrl)}
-curl -sS ${metadataUrl(issuer)}
-\`\`\`
-
-The first names the authorization server (\`${issuer}\`), the second lists its endpoints and scopes and is the source of truth.
-The API itself is described at ${baseUrl}/openapi.json.${ownResources(options.resources)}`,
-    ...(options.bundledAuthorizationServer
-      ? steps({ baseUrl, scope, call })
-      : [
-          `## 2. Get a token
-
-Tokens for this API are issued by \`${issuer}\`. Register and authorize there, with \`resource=${baseUrl}\`.
-
-## 3. Call
-
-\`\`\`sh
-curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
-\`\`\``,
-        ]),
+person gives consent in a browser. Run the commands in one shell, in this order; they need \`curl\` and \`openssl\`.`
+        : `It takes OAuth access tokens of the issuers
+below, which other organizations may run. Their metadata describes how a client gets a token.`
+    }`,
+    ...(bundledAuthorizationServer
+      ? [discover(options), ...steps({ baseUrl, scope, call })]
+      : foreignSteps(options, call)),
     `## Scopes
 
 Ask for the least. Each address needs the scopes that /openapi.json lists for it. \`scopes_supported\` of the resource metadata is
@@ -84,10 +68,8 @@ Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`r
 | status, error | where | what to do |
 | --- | --- | --- |
 | 400 \`invalid_request\` | anywhere | correct the request; the description says what |
-| 400 \`invalid_redirect_uri\` | registration | use \`http://127.0.0.1:<port>/<path>\` |
-| 400 \`invalid_grant\` | token endpoint | the code or refresh token is used up or expired: start at the browser step |
-| 401 \`unauthorized\` | API | this address needs a token; \`WWW-Authenticate\` says which scope |
-| 401 \`invalid_token\` | API | refresh once, then start at the browser step |
+${bundledAuthorizationServer ? BUNDLED_ERRORS : ''}| 401 \`unauthorized\` | API | this address needs a token; \`WWW-Authenticate\` says which scope |
+| 401 \`invalid_token\` | API | ${bundledAuthorizationServer ? 'refresh once, then start at the browser step' : 'get a new token from its issuer'} |
 | 401 \`invalid_dpop_proof\`, \`use_dpop_nonce\` | API | for tokens that are bound to a key: make a new proof, with the nonce in \`DPoP-Nonce\` if there is one |
 | 403 \`insufficient_scope\` | API | authorize again with the scopes in \`scope\` |
 | 403 \`access_denied\` | API | the service itself says no: do not repeat it |
@@ -104,6 +86,55 @@ Body ${sizeText(options.limits.bodyBytes)} unless a route says otherwise, header
 Ask whoever runs \`${baseUrl}\`, and give the \`request_id\` of an answer.`,
   ]
   return `${sections.join('\n\n')}\n`
+}
+
+const BUNDLED_ERRORS = `| 400 \`invalid_redirect_uri\` | registration | use \`http://127.0.0.1:<port>/<path>\` |
+| 400 \`invalid_grant\` | token endpoint | the code or refresh token is used up or expired: start at the browser step |
+`
+
+function discover({ baseUrl, resources }: AuthWalkthroughOptions): string {
+  return `## 1. Discover
+
+\`\`\`sh
+curl -sS ${protectedResourceMetadataUrl(baseUrl)}
+curl -sS ${metadataUrl(baseUrl)}
+\`\`\`
+
+The first names the authorization server (\`${baseUrl}\`), the second lists its endpoints and scopes and is the source of truth.
+The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`
+}
+
+/** Steps that hold for every issuer: the gateway does not know which flows and registration an issuer offers. */
+function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: string): readonly string[] {
+  const rows = resources.root.issuers.map(
+    (issuer) => `| \`${issuer}\` | ${metadataUrl(issuer)} | ${openidConfigurationUrl(issuer)} |`,
+  )
+  return [
+    `## 1. Discover
+
+\`\`\`sh
+curl -sS ${protectedResourceMetadataUrl(baseUrl)}
+\`\`\`
+
+It names the issuers. An issuer publishes one or both of these documents:
+
+| issuer | metadata (RFC 8414) | metadata (OpenID Connect) |
+| --- | --- | --- |
+${rows.join('\n')}
+
+The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`,
+
+    `## 2. Get a token
+
+Get a token from one of the issuers, as its metadata describes. Name this API in the request: \`resource=${baseUrl}\` (RFC 8707), or
+the parameter that the issuer uses for the audience.`,
+
+    `## 3. Call
+
+\`\`\`sh
+curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
+\`\`\``,
+  ]
 }
 
 /** Where tokens are for a part of the API, a client has to know which one to ask for. */
@@ -207,6 +238,11 @@ function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptio
 function metadataUrl(issuer: string): string {
   const { origin, pathname } = new URL(issuer)
   return `${origin}${ENDPOINTS.authorizationServerMetadata}${pathname === '/' ? '' : pathname}`
+}
+
+/** OpenID Connect Discovery 1.0 section 4. */
+function openidConfigurationUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}${ENDPOINTS.openidConfiguration}`
 }
 
 /** A read without parameters that needs a scope: something that works for everybody who follows the steps. */

@@ -4,16 +4,27 @@ import { type OwnDocument, representation } from './own-document.ts'
 /** RFC 8631: where a machine finds the description, and where anybody finds the walkthrough. */
 const LINKS = ['link', '</openapi.json>; rel="service-desc", </auth.md>; rel="service-doc"', 'vary', 'accept']
 
+const AUTHORIZATION_SERVER = [
+  'authorization_server_metadata',
+  ENDPOINTS.authorizationServerMetadata,
+  'Authorization server metadata',
+] as const
+
 /**
  * Writes what `/` answers with: a page for a browser, the same addresses as JSON for everything else.
  */
-export function landingDocument(options: { readonly baseUrl: string; readonly name: string }): OwnDocument {
+export function landingDocument(options: {
+  readonly baseUrl: string
+  readonly name: string
+  /** undefined: the gateway leads to no authorization server, and other servers describe themselves. */
+  readonly authorizationServer: object | undefined
+}): OwnDocument {
   const { baseUrl, name } = options
   const addresses = [
     ['openapi', '/openapi.json', 'What the API offers, for tools'],
     ['auth', '/auth.md', 'How to get a token, step by step'],
     ['protected_resource_metadata', ENDPOINTS.protectedResourceMetadata, 'Protected resource metadata'],
-    ['authorization_server_metadata', ENDPOINTS.authorizationServerMetadata, 'Authorization server metadata'],
+    ...(options.authorizationServer === undefined ? [] : [AUTHORIZATION_SERVER]),
   ] as const
   const json = representation(
     'application/json',

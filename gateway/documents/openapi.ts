@@ -13,6 +13,8 @@ export type OpenapiOptions = {
   readonly baseUrl: string
   readonly name: string
   readonly version: string
+  /** Without the bundled authorization server, its endpoints are not part of the document. */
+  readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
   /** Finds the route that a request would meet; own documents and the authorization server are not in it. */
@@ -174,17 +176,12 @@ function ownComponents(
     securitySchemes: {
       oauth2: {
         type: 'oauth2',
-        description: `Authorization code with PKCE (S256); see ${options.baseUrl}/auth.md.`,
-        flows: {
-          authorizationCode: {
-            authorizationUrl: `${options.baseUrl}${ENDPOINTS.authorization}`,
-            tokenUrl: `${options.baseUrl}${ENDPOINTS.token}`,
-            refreshUrl: `${options.baseUrl}${ENDPOINTS.token}`,
-            scopes: Object.fromEntries(
-              [...options.catalogue.values()].map(({ name, description }) => [name, description]),
-            ),
-          },
-        },
+        description: options.bundledAuthorizationServer
+          ? `Authorization code with PKCE (S256); see ${options.baseUrl}/auth.md.`
+          : `Tokens of other issuers; see ${options.baseUrl}/auth.md.`,
+        flows: options.bundledAuthorizationServer
+          ? { authorizationCode: authorizationCodeFlow(options) }
+          : {},
       },
     },
     schemas: merged('schemas', {
@@ -236,6 +233,16 @@ function ownComponents(
         content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
       },
     }),
+  }
+}
+
+/** OpenAPI 3.1 section 4.8.29. */
+function authorizationCodeFlow({ baseUrl, catalogue }: OpenapiOptions): JsonObject {
+  return {
+    authorizationUrl: `${baseUrl}${ENDPOINTS.authorization}`,
+    tokenUrl: `${baseUrl}${ENDPOINTS.token}`,
+    refreshUrl: `${baseUrl}${ENDPOINTS.token}`,
+    scopes: Object.fromEntries([...catalogue.values()].map(({ name, description }) => [name, description])),
   }
 }
 

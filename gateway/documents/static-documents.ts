@@ -21,8 +21,6 @@ export function staticDocuments(
       authWalkthroughDocument({
         baseUrl,
         name,
-        // The walkthrough shows one sign-in: that of the first issuer.
-        issuer: config.issuers[0]?.issuer ?? baseUrl,
         bundledAuthorizationServer: config.authorizationServer !== undefined,
         ...policies,
         resources,

@@ -246,6 +246,7 @@ t.test("the demo's own contract has no security; with the policies' it agrees wi
     baseUrl: 'https://api.test',
     name: 'Test',
     version: '1',
+    bundledAuthorizationServer: true,
     catalogue: set.catalogue,
     routes: set.policies.routes,
     match: (method, path) => {

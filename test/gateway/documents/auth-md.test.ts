@@ -8,7 +8,6 @@ const textOf = (change: Partial<AuthWalkthroughOptions>): string =>
   authWalkthrough({
     baseUrl: 'https://api.test',
     name: 'Test',
-    issuer: 'https://issuer.test',
     bundledAuthorizationServer: false,
     catalogue: aCatalogue(),
     routes: [aPolicyRoute()],

@@ -11,6 +11,7 @@ function build(routes: readonly PolicyRoute[], sources: OpenapiOptions['sources'
     baseUrl: 'https://api.test',
     name: 'Test',
     version: '1',
+    bundledAuthorizationServer: true,
     catalogue: aCatalogue(),
     routes,
     match: buildRouteTable(routes).match,
