@@ -79,6 +79,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
     policyHash: options.policyHash,
     policyHeaders: Object.freeze(options.tellsPolicy ? [POLICY_HEADER, shortHash(options)] : []),
     hasWebsockets: options.policyRoutes.some((route) => route.websocket),
+    routesAt: table.routesAt,
     match: (method: string, path: string, request?: HeaderSource) => {
       const match = table.match(method, path, request)
       // A policy for everything below `/` is not one for what is Scopegate's own.

@@ -1,6 +1,7 @@
 import type { AccessShift } from './compare-access.ts'
 import { compareAccess } from './compare-access.ts'
 import type { Met } from './compare-conditions.ts'
+import { compareCors } from './compare-cors.ts'
 import { SAME, type Shift } from './compare-scopes.ts'
 import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
@@ -30,11 +31,17 @@ export function compareRoutes(
     ...serviceDetails(old, now),
     ...upstreamPath(old, now, request),
   ]
-  const { gains, loses } = access
+  const cors = compareCors(old.route.policy.cors, now.route.policy.cors, request.method)
   const isTold = (side: keyof Shift) => !access[side] || details.some((one) => one[side])
-  if (isTold('gains') && isTold('loses')) return { gains, loses, details }
-  const together = { what: 'callers', old: 'those above', now: 'others', gains, loses }
-  return { gains, loses, details: [...details, together] }
+  const together =
+    isTold('gains') && isTold('loses')
+      ? []
+      : [{ what: 'callers', old: 'those above', now: 'others', ...pick(access) }]
+  return {
+    gains: access.gains || cors.some((one) => one.gains),
+    loses: access.loses || cors.some((one) => one.loses),
+    details: [...details, ...together, ...cors],
+  }
 }
 
 function accessDetails(

@@ -47,6 +47,7 @@ export function routeKeys(route: PolicyRoute): PlainMap {
     ...(headers === undefined
       ? {}
       : { headers: { ...way('request', headers.request), ...way('response', headers.response) } }),
+    ...(route.cors === undefined ? {} : { cors: { ...route.cors } }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Explanation, explainDecision } from '../../gateway/routes/explain-decision.ts'
 import type { PolicyRoute } from '../../gateway/routes/policy-route.ts'
+import { type ExplainedCors, explainCors } from './explain-cors.ts'
 import { nearestRoute } from './nearest-route.ts'
 import type { Trial, TrialPolicies, TrialRequest } from './try-request.ts'
 
@@ -9,6 +10,8 @@ export type ExplainedTrial = Trial & {
   readonly explanation: Explanation | undefined
   /** For a path without a route: the route that it probably means. */
   readonly nearest: PolicyRoute | undefined
+  /** For a preflight, and for a route with `cors`. */
+  readonly cors: ExplainedCors | undefined
 }
 
 /** Explains a trial. `explanation` is undefined when the request or its token is not valid. */
@@ -22,5 +25,6 @@ export function explainTrial(trial: TrialRequest, tried: Trial, policies: TrialP
           policies.compiled.routes.map(({ policy }) => policy),
         )
       : undefined
-  return { ...tried, trial, explanation, nearest }
+  const cors = request && explainCors(request, tried.decision, policies.compiled)
+  return { ...tried, trial, explanation, nearest, cors }
 }

@@ -4,8 +4,20 @@ import type { TrialPolicies } from './try-request.ts'
 
 /** What `explain --json` prints; its members are written down in docs/command-line.md. */
 export function explanationJson(explained: ExplainedTrial, policies: TrialPolicies) {
-  const { decision, answer, would, trial, request, claims, caller, fault, explanation, resource, nearest } =
-    explained
+  const {
+    decision,
+    answer,
+    would,
+    trial,
+    request,
+    claims,
+    caller,
+    fault,
+    explanation,
+    resource,
+    nearest,
+    cors,
+  } = explained
   const { route } = decision
   return {
     request: { method: trial.method, target: trial.target, path: request?.path ?? null },
@@ -23,6 +35,16 @@ export function explanationJson(explained: ExplainedTrial, policies: TrialPolici
       matchHeaders: policy.matchHeaders,
     })),
     params: decision.params,
+    cors:
+      cors === undefined
+        ? null
+        : {
+            preflight: cors.isPreflight,
+            origin: cors.origin ?? null,
+            method: cors.method,
+            allowed: cors.isAllowed && cors.deniedHeaders.length === 0,
+            deniedHeaders: cors.deniedHeaders,
+          },
     token:
       claims === undefined
         ? null

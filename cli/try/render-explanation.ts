@@ -4,6 +4,7 @@ import { describeCondition } from '../../gateway/routes/compile-condition.ts'
 import type { CompiledRoute } from '../../gateway/routes/compile-policies.ts'
 import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
 import { visibleText } from '../../runtime/visible-text.ts'
+import { describeCors } from '../describe-cors.ts'
 import { describeComparison } from './describe-comparison.ts'
 import type { ExplainedTrial } from './explain-trial.ts'
 import { formatScopeRule } from './format-scope-rule.ts'
@@ -49,6 +50,7 @@ function explainRows(explained: ExplainedTrial, nowSeconds: number): readonly Ro
       (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${whyNot(one, explained)}`],
     ),
     ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
+    ...corsRows(explained),
   ]
   // Owners, claims and tokens are what others wrote.
   return rows.map(([label, verdict, text]) => [label, verdict, visibleText(text)])
@@ -86,6 +88,25 @@ function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds:
     ...(upstream === undefined || explanation === undefined
       ? []
       : [['upstream', '', `${policy.upstream}  ${upstream}`] as Row]),
+  ]
+}
+
+function corsRows({ cors }: ExplainedTrial): readonly Row[] {
+  if (cors === undefined) return []
+  const { isPreflight, isAllowed, deniedHeaders, method, rule } = cors
+  const asked = `${method} from ${cors.origin ?? 'no origin'}`
+  if (isPreflight) {
+    const names = deniedHeaders.length === 0 ? '' : ` with ${deniedHeaders.join(', ')}`
+    return isAllowed && names === ''
+      ? [['cors', 'ok', `a browser sends ${asked}`]]
+      : [['cors', 'DENY', `a browser does not send ${asked}${names}`]]
+  }
+  const limits = rule === undefined ? '' : describeCors(rule)
+  if (cors.origin === undefined) return [['cors', 'n/a', limits]]
+  return [
+    isAllowed
+      ? ['cors', 'ok', `a page of ${cors.origin} can read the response   ${limits}`]
+      : ['cors', 'note', `a page of ${cors.origin} cannot read the response   ${limits}`],
   ]
 }
 

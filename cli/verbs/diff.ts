@@ -8,7 +8,7 @@ export const DIFF: Verb = {
   summary: 'says what a change of policies means for callers: widened, narrowed, new, gone',
   about: [
     'OLD and NEW are each a folder of policies; a folder that holds config and policies; REVISION:FOLDER, the policies of a git revision; or REVISION, its policies with its configuration. With --live the old side is what a gateway has in force.',
-    'Access is compared by its meaning: who passes with which scopes and claims, request by request. Names of routes and parameters, the order of files and how routes are cut mean nothing. Widened: somebody passes whom a route refused before. Narrowed: somebody is refused whom a route let pass. Changed: neither, but limits, headers or the way upstream are others. New and gone: requests that met no route before, or meet none now. A change can be both widened and narrowed.',
+    'The comparison is by meaning, request by request: which scopes and claims give access, and which pages may call (cors). Names of routes and parameters, the order of files and how rules are split over routes are ignored. Widened: some refused requests are now allowed, or more pages may call. Narrowed: some allowed requests are now refused, or fewer pages may call. Changed: neither, but limits, headers or the upstream path differ. New and gone: requests that matched no route before, or match none now. A change can be both widened and narrowed.',
   ],
   words: { usage: 'OLD NEW', min: 1, max: 2 },
   options: [

@@ -1,11 +1,14 @@
+import { allowsOrigin, type CorsRule } from '../routes/cors-rule.ts'
+import type { PreflightDecision } from '../routes/preflight.ts'
+
 /**
  * The response headers that a page can read beside those that Fetch safelists. Without `WWW-Authenticate`, a page sees a
  * 401 but not its challenge.
  */
 const EXPOSED_HEADERS = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],
-  ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'MCP-Protocol-Version', 'ETag', 'Link', 'Location'],
-  ...['Accept-Ranges', 'Content-Disposition', 'Content-Range', 'Deprecation', 'Sunset'],
+  ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'ETag', 'Link', 'Location'],
+  ...['Content-Disposition', 'Content-Range'],
 ].join(', ')
 
 /**
@@ -19,33 +22,48 @@ export const CORS_HEADERS: readonly string[] = Object.freeze([
   EXPOSED_HEADERS,
 ])
 
-/** RFC 9110 sections 5.1 and 5.6.1. `*` alone would be a wildcard. */
-const HEADER_NAME = /^[ \t]*(?!\*[ \t]*$)([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64})[ \t]*$/
-const MAX_HEADER_NAMES = 64
+const NO_HEADERS: readonly string[] = Object.freeze([])
+/** A cache must not give the response for one origin to a page of another. */
+const VARY_ORIGIN: readonly string[] = Object.freeze(['vary', 'Origin'])
 
-/** Reads `Access-Control-Request-Headers`: the valid names in lower case, at most 64. */
-export function readRequestedHeaders(value: string): readonly string[] {
-  return value
-    .split(',', MAX_HEADER_NAMES)
-    .flatMap((part) => HEADER_NAME.exec(part)?.[1]?.toLowerCase() ?? [])
+/** Returns the CORS headers of a response to a page of `origin`: name, value, name, value. */
+export function corsHeaders(
+  rule: CorsRule | undefined,
+  origin: string | undefined,
+  method: string,
+): readonly string[] {
+  if (rule === undefined) return CORS_HEADERS
+  const isAllowed = allowsOrigin(rule, origin, method)
+  if (rule.origins === undefined) return isAllowed ? CORS_HEADERS : NO_HEADERS
+  if (!isAllowed || origin === undefined) return VARY_ORIGIN
+  return [
+    'access-control-allow-origin',
+    origin,
+    'access-control-expose-headers',
+    EXPOSED_HEADERS,
+    ...VARY_ORIGIN,
+  ]
 }
 
 /** A response to a preflight depends on these. */
-const PREFLIGHT_VARY = 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers'
+const PREFLIGHT_VARY: readonly string[] = Object.freeze([
+  'vary',
+  'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
+])
 /** A browser asks again after this time. Seconds. */
 const PREFLIGHT_MAX_AGE = '600'
 
-/** Builds the headers of a response to a preflight: name, value, name, value. */
-export function preflightHeaders(methods: string, names: readonly string[]): readonly string[] {
+/** Returns the headers of a response to a preflight: name, value, name, value. */
+export function preflightHeaders({ origin, methods, headers }: PreflightDecision): readonly string[] {
+  if (origin === undefined) return PREFLIGHT_VARY
   return [
     'access-control-allow-origin',
-    '*',
+    origin,
     'access-control-allow-methods',
-    methods,
-    ...(names.length === 0 ? [] : ['access-control-allow-headers', names.join(', ')]),
+    methods.join(', '),
+    ...(headers.length === 0 ? [] : ['access-control-allow-headers', headers.join(', ')]),
     'access-control-max-age',
     PREFLIGHT_MAX_AGE,
-    'vary',
-    PREFLIGHT_VARY,
+    ...PREFLIGHT_VARY,
   ]
 }

@@ -1,8 +1,9 @@
 import type { Representation } from '../documents/own-document.ts'
 import type { Refusal } from '../refusal.ts'
-import type { HeaderSource } from '../routes/find-header.ts'
-import { isPreflight } from '../routes/is-preflight.ts'
-import { CORS_HEADERS, preflightHeaders, readRequestedHeaders } from './cors-headers.ts'
+import type { CorsRule } from '../routes/cors-rule.ts'
+import { type PreflightDecision, readBrowserHeader } from '../routes/preflight.ts'
+import type { Route } from '../routes/route.ts'
+import { CORS_HEADERS, corsHeaders, preflightHeaders } from './cors-headers.ts'
 import { refuse } from './refuse.ts'
 import type { OwnAnswer } from './send-answer.ts'
 import type { Served } from './served.ts'
@@ -37,32 +38,40 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
       ...served.policyHeaders,
       ...served.rateHeaders,
       ...served.nonceHeaders,
-      ...(served.route?.kind === 'authorization_server' ? NOTHING : CORS_HEADERS),
+      ...(served.route?.kind === 'authorization_server' ? NOTHING : corsOf(served)),
     ],
     body,
   }
 }
 
-/** Answers OPTIONS without a token: a preflight of a browser, or a question for the methods of a path. */
+/**
+ * Answers OPTIONS without a token: with the methods of a path or, for a preflight, with everything that a page may send.
+ * @param allow the methods of the path.
+ */
 export function optionsAnswer(
-  { requestId, policyHeaders, request, canonical }: Served,
+  { requestId, policyHeaders }: Served,
   allow: readonly string[],
+  decision?: PreflightDecision,
 ): OwnAnswer {
-  const methods = allow.join(', ')
-  const cors =
-    canonical !== undefined && isPreflight(request.method ?? '', canonical.headers)
-      ? preflightHeaders(methods, requestedHeaders(canonical.headers))
-      : CORS_HEADERS
+  const cors = decision === undefined ? CORS_HEADERS : preflightHeaders(decision)
   return {
     status: 204,
-    headers: ['allow', methods, 'x-request-id', requestId, ...policyHeaders, ...cors],
+    headers: ['allow', allow.join(', '), 'x-request-id', requestId, ...policyHeaders, ...cors],
     body: undefined,
   }
 }
 
-function requestedHeaders(request: HeaderSource): readonly string[] {
-  const value = request.header('access-control-request-headers')
-  return typeof value === 'string' ? readRequestedHeaders(value) : NOTHING
+/** Which pages may call a route; undefined: all. */
+export function corsRuleOf(route: Route | undefined): CorsRule | undefined {
+  return route?.kind === 'api' ? route.policy.cors : undefined
+}
+
+/** Returns the CORS headers of a response that is not one to a preflight. */
+export function corsOf({ route, canonical, request }: Served): readonly string[] {
+  const rule = corsRuleOf(route)
+  if (rule === undefined) return CORS_HEADERS
+  const origin = canonical && readBrowserHeader(canonical.headers, 'origin')
+  return corsHeaders(rule, origin, request.method ?? '')
 }
 
 /** Answers with a document of the gateway's own, or says that the client has it already. */

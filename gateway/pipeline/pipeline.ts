@@ -6,10 +6,10 @@ import { tokenKind } from '../identity/token-kind.ts'
 import { formatRateLimit, type RateLimit, type RateVerdict } from '../limits/rate-limit.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS } from '../observe/decision.ts'
 import type { Refusal } from '../refusal.ts'
-import { isPreflight } from '../routes/is-preflight.ts'
 import { isReported } from '../routes/is-reported.ts'
+import { decidePreflight, readPreflight } from '../routes/preflight.ts'
 import { rewritePath } from '../routes/rewrite-path.ts'
-import type { ApiRoute, AuthorizationServerRoute, EventsRoute } from '../routes/route.ts'
+import type { ApiRoute, AuthorizationServerRoute, EventsRoute, Snapshot } from '../routes/route.ts'
 import type { Tunnel } from '../take-upgrade.ts'
 import type { EndableAnswer } from '../upstreams/forward-request.ts'
 import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
@@ -26,8 +26,7 @@ import { answerEvent } from './answer-event.ts'
 import { createAnswerer } from './answer-request.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
 import { createCertificateOf } from './certificate-of.ts'
-import { CORS_HEADERS } from './cors-headers.ts'
-import { documentAnswer, optionsAnswer } from './own-answers.ts'
+import { corsOf, corsRuleOf, documentAnswer, optionsAnswer } from './own-answers.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import { proveHolder } from './prove-holder.ts'
 import { createReceiver } from './receive-request.ts'
@@ -124,7 +123,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     served.policyHeaders = snapshot.policyHeaders
     const matched = matchRoute(method, canonical.path, snapshot, canonical.headers)
     if ('refused' in matched) return refuse(served, matched)
-    if (matched.kind === 'options') return respond(served, optionsAnswer(served, matched.allow))
+    if (matched.kind === 'options') return answerOptions(served, canonical, snapshot, matched.allow)
     const { route } = matched
     served.route = route
     served.params = matched.params
@@ -137,15 +136,28 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       case 'events':
         return receiveEvent(served, route, canonical)
       case 'api':
+        if (readPreflight(method, canonical.headers) !== undefined)
+          return answerOptions(served, canonical, snapshot)
         return runApi(served, route, canonical)
     }
   }
 
+  /** `allow` lists the methods of the path; undefined: those of its routes. */
+  function answerOptions(
+    served: Served,
+    canonical: CanonicalRequest,
+    snapshot: Snapshot,
+    allow?: readonly string[],
+  ) {
+    const preflight = readPreflight(served.request.method ?? '', canonical.headers)
+    const routes = snapshot.routesAt(canonical.path)
+    const methods = allow ?? [...routes.keys()]
+    const decision = preflight && decidePreflight(preflight, routes, { methods, ruleOf: corsRuleOf })
+    respond(served, optionsAnswer(served, methods, decision))
+  }
+
   function runApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
-    const { request } = served
     served.resource = route.resourceOf(canonical.path)
-    if (isPreflight(request.method ?? '', canonical.headers))
-      return respond(served, optionsAnswer(served, route.methods))
     const { authorization, authorizationCount, proof } = canonical.headers
     const credentials = readToken(
       { authorization, authorizationCount, proof, query: canonical.query },
@@ -402,6 +414,7 @@ const AMBIGUOUS_CREDENTIALS: Refusal = {
 function addedHeaders(served: Served, isApi: boolean): readonly string[] {
   const { policyHeaders, rateHeaders, nonceHeaders } = served
   if (!isApi) return policyHeaders
-  if (rateHeaders.length + nonceHeaders.length + policyHeaders.length === 0) return CORS_HEADERS
-  return [...CORS_HEADERS, ...policyHeaders, ...rateHeaders, ...nonceHeaders]
+  const cors = corsOf(served)
+  if (rateHeaders.length + nonceHeaders.length + policyHeaders.length === 0) return cors
+  return [...cors, ...policyHeaders, ...rateHeaders, ...nonceHeaders]
 }

@@ -40,6 +40,8 @@ export type CompiledPolicies = {
   readonly routes: readonly CompiledRoute[]
   /** `path` is canonical. What is Scopegate's own is not found. */
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute>
+  /** Returns the routes of a canonical path by their methods, whatever headers they require. */
+  routesAt(path: string): ReadonlyMap<string, readonly CompiledRoute[]>
   /** The claims that policies name: those that a caller's are read by. */
   readonly claimNames: ClaimNames
   /** That of the policies. */
@@ -68,6 +70,7 @@ export function compilePolicies(
       const match = table.match(method, path, request)
       return match.kind === 'route' && match.route.isWide && isReservedPath(path) ? NOT_FOUND : match
     },
+    routesAt: table.routesAt,
   })
 }
 

@@ -5,8 +5,8 @@ import { checkAccess } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import type { HeaderSource } from './find-header.ts'
 import { findRoute } from './find-route.ts'
-import { isPreflight } from './is-preflight.ts'
 import { isReported } from './is-reported.ts'
+import { readPreflight } from './preflight.ts'
 import type { RequestValues } from './request-values.ts'
 import { rewritePath } from './rewrite-path.ts'
 
@@ -57,7 +57,7 @@ export function decide(
   if ('refused' in found) return refused(found)
   if (found.kind === 'options') return ANSWERED
   const { route, params } = found
-  if (isPreflight(method, request)) return { ...ANSWERED, route, params }
+  if (readPreflight(method, request) !== undefined) return { ...ANSWERED, route, params }
   const { nowSeconds, proven } = request
   const refusal = checkAccess(
     { nowSeconds, proven, resource: route.resourceOf(path), values: requestValuesOf(request, params) },

@@ -36,6 +36,12 @@ export function compileHeaderChoice<T>(candidates: readonly Candidate<T>[]): Hea
   }
 }
 
+/** Returns every route of a choice. */
+export function entriesOf<T>({ layers, base }: HeaderChoice<T>): readonly T[] {
+  const entries = layers.flatMap(({ byValues }) => [...byValues.values()])
+  return base === undefined ? entries : [...entries, base]
+}
+
 /**
  * Chooses the route whose headers a request brings; of several the one that asks for most. A header that one of them asks for
  * and that is unclear leads nowhere: an upstream could read it another way than the gateway.

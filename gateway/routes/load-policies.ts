@@ -8,6 +8,7 @@ import { limitKinds } from '../../runtime/limit-kinds.ts'
 import { readTextFile } from '../../runtime/read-text-file.ts'
 import { parseYamlInSteps, type YamlDocument } from '../../runtime/yaml-document.ts'
 import { checkConditions } from './check-conditions.ts'
+import { checkCors } from './check-cors.ts'
 import { checkHeaderChanges } from './check-header-changes.ts'
 import { checkHeaderMatches } from './check-header-matches.ts'
 import { checkInternalPaths } from './check-internal-paths.ts'
@@ -147,6 +148,7 @@ function* checkDocumentInSteps(
     () => diagnostics,
     () => checkHeaderMatches(document),
     () => checkHeaderChanges(document),
+    () => checkCors(document),
     () => checkConditions(document),
     () => findContradictions(document, presets),
     () => findLiteralPatterns(document),

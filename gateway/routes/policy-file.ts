@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { compileShape } from '../../runtime/check-shape.ts'
 import type { Violation } from '../../runtime/shape-words.ts'
+import { explainOrigin } from './explain-origin.ts'
 import { Extends, Mount, Name, open } from './format/common-shapes.ts'
 import { DEFAULT_KEYS } from './format/default-keys.ts'
 import { PolicyTestEntry } from './format/policy-test-entry.ts'
@@ -38,7 +39,7 @@ export const PolicyFileSchema = Type.Object(
 /** A policy file whose shape has been checked. */
 export type PolicyFile = Type.Static<typeof PolicyFileSchema>
 
-/** Checks plain data against the format; codes P101 to P109. */
+/** Checks plain data against the format; codes P101 to P109 and P112. */
 export const checkPolicyFile = compileShape(PolicyFileSchema, { letter: 'P', explain })
 
 /** Two slips that the format invites and the schema alone would explain badly. */
@@ -55,7 +56,11 @@ function explain({
       hint: 'name each method',
     }
   }
+  if (path.at(-2) === 'origins' && (typeof value === 'string' || value === null))
+    return { number: '112', ...explainOrigin(String(value)) }
   if (error.keyword !== 'type') return undefined
+  if (key === 'origins' && value === '*')
+    return { number: '104', message: 'cors.origins has to be a list', hint: 'write ["*"]' }
   if (key === 'scopes' && (typeof value === 'string' || isTexts(value))) {
     const list = `[${
       typeof value === 'string'

@@ -1,6 +1,7 @@
 import type { RateLimitRule } from '../limits/rate-limit.ts'
 import type { RetryRule } from '../upstreams/retry-rule.ts'
 import type { Condition } from './condition.ts'
+import type { CorsRule } from './cors-rule.ts'
 import type { HeaderRules, HeaderValue } from './header-rules.ts'
 
 /** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
@@ -62,6 +63,8 @@ export type PolicyRoute = {
   readonly upstreamAuth: UpstreamAuth
   /** What becomes of headers on both ways; undefined: nothing. */
   readonly headers: HeaderRules | undefined
+  /** Which pages of other origins may call it; undefined: all. */
+  readonly cors: CorsRule | undefined
   /** The preset of config/presets.yaml that it extends. */
   readonly preset: string | undefined
   /** Where the route stands: the line of its first key. */

@@ -5,6 +5,7 @@ import { hasErrors } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
 import type { TextSource } from '../../runtime/text-source.ts'
 import { readYamlFile } from '../../runtime/yaml-document.ts'
+import { checkCorsEntry } from './check-cors.ts'
 import { checkHeaderRules } from './check-header-changes.ts'
 import { open } from './format/common-shapes.ts'
 import { DEFAULT_KEYS } from './format/default-keys.ts'
@@ -39,7 +40,7 @@ export const NO_PRESETS: Presets = new Map()
 /**
  * Reads `config/presets.yaml`.
  * @param source what came of reading it already; without it, it is read now.
- * @throws {ConfigError} ERR_CONFIG_INVALID; codes of its shape, and P312 and P313 of headers that no policy can change.
+ * @throws {ConfigError} ERR_CONFIG_INVALID; codes of its shape, and P312 and P313 of headers that no policy can change, P320 of `cors`.
  */
 export function readPresets(file: string, source?: TextSource): Presets {
   const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
@@ -49,13 +50,13 @@ export function readPresets(file: string, source?: TextSource): Presets {
   const diagnostics = [
     ...document.diagnostics,
     ...checkPresetsFile(document.value, document.placeOf),
-    ...entries.flatMap(([name, preset]) =>
-      checkHeaderRules(
-        (preset as { headers?: unknown } | null)?.headers,
-        ['presets', name, 'headers'],
-        document,
-      ),
-    ),
+    ...entries.flatMap(([name, preset]) => {
+      const { headers, cors } = (preset ?? {}) as { headers?: unknown; cors?: unknown }
+      return [
+        ...checkHeaderRules(headers, ['presets', name, 'headers'], document),
+        ...checkCorsEntry(cors, ['presets', name, 'cors'], document),
+      ]
+    }),
   ]
   if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
   return new Map(entries as [string, Preset][])

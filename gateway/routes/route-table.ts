@@ -1,7 +1,13 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import { runAtOnce, type Steps } from '../../runtime/in-steps.ts'
 import type { HeaderSource } from './find-header.ts'
-import { type Candidate, chooseByHeaders, compileHeaderChoice, type HeaderChoice } from './header-choice.ts'
+import {
+  type Candidate,
+  chooseByHeaders,
+  compileHeaderChoice,
+  entriesOf,
+  type HeaderChoice,
+} from './header-choice.ts'
 import type { HeaderValue } from './header-rules.ts'
 import { type PathTemplate, parsePathTemplate, shapeOf } from './path-template.ts'
 
@@ -18,6 +24,8 @@ export type RouteTable<T> = {
    * @param request its headers; unless given, it has none.
    */
   match(method: string, path: string, request?: HeaderSource): Match<T>
+  /** Returns the routes of a canonical path by their methods, whatever headers they require. */
+  routesAt(path: string): ReadonlyMap<string, readonly T[]>
 }
 
 /** What a table is built from. `matchHeaders` are those that a request has to bring; without them it may bring any. */
@@ -97,6 +105,20 @@ export function* buildRouteTableInSteps<T extends Routable>(routes: readonly T[]
       const allow = known.filter((other) => other !== method && find(other, key) !== null)
       return allow.length === 0 ? NOT_FOUND : { kind: 'method_not_allowed', allow }
     },
+    routesAt(path: string): ReadonlyMap<string, readonly T[]> {
+      const found = new Map<string, readonly T[]>()
+      if (!path.startsWith('/')) return found
+      const key = protect(path)
+      for (const method of known) {
+        const place = find(method, key)?.store as Place<T> | undefined
+        if (place !== undefined)
+          found.set(
+            method,
+            entriesAt(place).map(({ route }) => route),
+          )
+      }
+      return found
+    },
   })
 }
 
@@ -139,6 +161,11 @@ function toPlace<T>(candidates: readonly Candidate<Entry<T>>[]): Place<T> {
   return candidates.length === 1 && first?.headers.length === 0
     ? { only: first.route, choice: undefined }
     : { only: undefined, choice: compileHeaderChoice(candidates) }
+}
+
+function entriesAt<T>({ only, choice }: Place<T>): readonly Entry<T>[] {
+  if (choice !== undefined) return entriesOf(choice)
+  return only === undefined ? [] : [only]
 }
 
 function readTemplate(path: string): PathTemplate {

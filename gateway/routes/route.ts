@@ -64,6 +64,8 @@ export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | Events
 /** What one version of policies and configuration means, compiled once. Requests see exactly one. */
 export type Snapshot = {
   readonly match: (method: string, path: string, request?: HeaderSource) => Match<Route>
+  /** Returns the routes of a canonical path by their methods, whatever headers they require. */
+  readonly routesAt: (path: string) => ReadonlyMap<string, readonly Route[]>
   readonly routes: readonly Route[]
   /** Whether there is a route that may become a WebSocket. */
   readonly hasWebsockets: boolean

@@ -8,6 +8,7 @@ import type { PolicyFile } from './policy-file.ts'
 import type { PolicyRoute, ScopeRule } from './policy-route.ts'
 import type { Presets } from './presets.ts'
 import { toConditions } from './to-conditions.ts'
+import { toCorsRule } from './to-cors-rule.ts'
 import { toHeaderRules, toHeaderValues } from './to-header-rules.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
@@ -51,6 +52,7 @@ export function toPolicyRoutes(
       websocket: settings.websocket === true && route.match.methods.includes('GET'),
       upstreamAuth: settings.upstreamAuth ?? 'none',
       headers: toHeaderRules(settings.headers),
+      cors: toCorsRule(settings.cors),
       preset,
       source: Object.freeze({ file: shownAs, line: line ?? 1, column: column ?? 1 }),
     })

@@ -103,6 +103,56 @@ routes:
     t.match(await explain([...preflight, '--header', more], { folder }), { code: 1, out: /401/ }, more)
 })
 
+t.test('G4: explain shows which pages may call a route', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+defaults: { anonymous: allow, cors: { origins: [https://app.example], headers: [X-A] } }
+routes:
+  - { name: a, match: { methods: [GET, PUT], path: /a } }
+  - { name: b, match: { methods: [GET], path: /b }, cors: { origins: ["*"] } }
+`,
+  })
+  const ask = (args: readonly string[], ...headers: readonly string[]) =>
+    explain([...args, ...headers.flatMap((header) => ['--header', header])], { folder })
+  const PAGE = 'origin=https://app.example'
+  const FOREIGN = 'origin=https://foreign.example'
+  const limits = 'origins: https://app.example; headers: x-a'
+  for (const [headers, row] of [
+    [[], `cors      n/a  ${limits}`],
+    [[PAGE], `cors      ok   a page of https://app.example can read the response   ${limits}`],
+    [[FOREIGN], `cors      note  a page of https://foreign.example cannot read the response   ${limits}`],
+  ] as const) {
+    const { code, out } = await ask(['GET', '/a'], ...headers)
+    t.equal(code, 0)
+    t.ok(out.includes(`\n${row}\n`), out)
+  }
+  t.notMatch((await ask(['GET', '/b'], FOREIGN)).out, /^cors/m)
+  const preflight = ['OPTIONS', '/a']
+  const put = 'access-control-request-method=PUT'
+  for (const [headers, row] of [
+    [[PAGE, put], /^cors +ok +a browser sends PUT from https:\/\/app\.example$/m],
+    [[FOREIGN, put], /^cors +DENY +a browser does not send PUT from https:\/\/foreign\.example$/m],
+    [[put], /^cors +DENY +a browser does not send PUT from no origin$/m],
+    [[PAGE, 'access-control-request-method=DELETE'], /^cors +DENY .*DELETE/m],
+    [
+      [PAGE, put, 'access-control-request-headers=x-a,x-b'],
+      /^cors +DENY +a browser does not send PUT from https:\/\/app\.example with x-b$/m,
+    ],
+  ] as const)
+    t.match((await ask(preflight, ...headers)).out, row, headers.join(' '))
+  const { cors } = JSON.parse((await ask([...preflight, '--json'], PAGE, put)).out)
+  t.same(cors, {
+    preflight: true,
+    origin: 'https://app.example',
+    method: 'PUT',
+    allowed: true,
+    deniedHeaders: [],
+  })
+})
+
 t.test('G7: explain rejects methods that the server rejects before routing', async (t) => {
   for (const method of ['CONNECT', 'BREW', 'PRI'])
     t.match(await explain([method, '/api/courses']), { code: 1, out: /400 invalid_request/ }, method)

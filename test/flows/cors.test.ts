@@ -66,3 +66,33 @@ t.test('G4: a page in Chromium sends the headers of MCP, preconditions and its o
   t.equal(refused.status, 401)
   t.match(refused.headers['www-authenticate'], /^Bearer .*resource_metadata=/)
 })
+
+t.test('G4: Chromium sends what cors allows to a page, and shows it no other response', async (t) => {
+  const [own, foreign] = await Promise.all([openPage(t), openPage(t)])
+  const under = await startGatewayUnderTest(t, {
+    policy: `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults:
+  anonymous: challenge
+  cors: { origins: ["${own.origin}"], methods: [GET, PUT], headers: [authorization, x-school-id] }
+routes:
+  - { name: courses, match: { methods: [GET, PUT, DELETE], path: /courses } }
+`,
+  })
+  const url = `${under.gateway.url}/courses`
+  const authorization = `Bearer ${under.issuer.store('token-1')}`
+  const headers = { authorization, 'x-school-id': 'school-1' }
+  t.equal((await own.call(url, { method: 'PUT', headers })).status, 200)
+  t.same(under.upstream.seen('x-school-id'), ['school-1'])
+  t.equal((await own.call(url)).status, 401, 'an allowed page reads the refusal')
+  t.equal(under.upstream.requests.length, 1)
+
+  const blocked = 'TypeError: Failed to fetch'
+  t.equal((await own.call(url, { method: 'DELETE', headers })).status, blocked)
+  t.equal((await own.call(url, { method: 'PUT', headers: { ...headers, 'if-match': '*' } })).status, blocked)
+  t.equal((await foreign.call(url, { method: 'PUT', headers })).status, blocked)
+  t.equal((await foreign.call(url)).status, blocked, 'the response is hidden')
+  t.equal(under.upstream.requests.length, 1, 'no blocked request was forwarded')
+})

@@ -56,8 +56,8 @@ t.test('G4: a preflight reflects valid names only, and a bounded number of them'
 // A page can read these names, and those that Fetch safelists (Content-Type, Last-Modified, …).
 const EXPOSED = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],
-  ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'MCP-Protocol-Version', 'ETag', 'Link', 'Location'],
-  ...['Accept-Ranges', 'Content-Disposition', 'Content-Range', 'Deprecation', 'Sunset'],
+  ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'ETag', 'Link', 'Location'],
+  ...['Content-Disposition', 'Content-Range'],
 ]
 
 t.test('G4: every response exposes the headers that clients need', async (t) => {
@@ -80,4 +80,130 @@ t.test('G4: every response exposes the headers that clients need', async (t) => 
     t.same(answer.headers.get('access-control-expose-headers')?.split(', '), EXPOSED, target)
     t.equal(answer.headers.get('access-control-allow-credentials'), null, target)
   }
+})
+
+const NARROWED = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults:
+  anonymous: allow
+  cors: { origins: [https://app.example, "http://localhost:3000"] }
+routes:
+  - { name: app, match: { methods: [GET, PUT], path: /app } }
+  - { name: challenged, match: { methods: [GET], path: /challenged }, anonymous: challenge }
+  - { name: open, match: { methods: [GET], path: /open }, cors: { origins: ["*"] } }
+  - { name: closed, match: { methods: [GET], path: /closed }, cors: { origins: [] } }
+  - name: limited
+    match: { methods: [GET, PUT, OPTIONS], path: /limited }
+    cors: { methods: [GET], headers: [Authorization, X-School-Id] }
+  - { name: read, match: { methods: [GET], path: /mixed } }
+  - { name: write, match: { methods: [PUT], path: /mixed }, cors: { origins: [https://admin.example] } }
+  - { name: call, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call } } }
+  - { name: other, match: { methods: [POST], path: /mcp }, cors: { origins: [https://admin.example] } }
+`
+const ADMIN = 'https://admin.example'
+const FOREIGN = 'https://foreign.example'
+
+/** The CORS headers of a response, by their names without the prefix. */
+function corsOf(headers: Headers): Readonly<Record<string, string>> {
+  const prefix = 'access-control-'
+  return Object.fromEntries(
+    [...headers]
+      .filter(([name]) => name.startsWith(prefix) && name !== `${prefix}expose-headers`)
+      .map(([name, value]) => [name.slice(prefix.length), value]),
+  )
+}
+
+t.test('G4: cors narrows the origins of responses, and the token still decides', async (t) => {
+  const under = await startGatewayUnderTest(t, { policy: NARROWED })
+  under.upstream.reply('HTTP/1.1 200 OK\r\nvary: Accept\r\ncontent-length: 0\r\n\r\n')
+  const token = ['authorization', `Bearer ${under.issuer.store('token-1')}`]
+  const bad = ['authorization', 'Bearer bad']
+  for (const [target, status, headers] of [
+    ['/app', 200, []],
+    ['/challenged', 200, token],
+    ['/challenged', 401, []],
+    ['/app', 401, bad],
+  ] as const) {
+    const call = (...origin: readonly string[]) =>
+      sendExactly(under.gateway.url, target, { headers: [...headers, ...origin] })
+    for (const origin of [PAGE, 'http://localhost:3000']) {
+      const allowed = await call('origin', origin)
+      t.equal(allowed.status, status, target)
+      t.same(corsOf(allowed.headers), { 'allow-origin': origin })
+      t.same(allowed.headers.get('access-control-expose-headers')?.split(', '), EXPOSED)
+      t.equal(allowed.headers.get('vary'), status === 200 ? 'Accept, Origin' : 'Origin')
+    }
+    for (const origin of [
+      ['origin', FOREIGN],
+      ['origin', 'null'],
+      ['origin', `${PAGE}:443`],
+      ['origin', PAGE, 'origin', PAGE],
+      [],
+    ]) {
+      const narrowed = await call(...origin)
+      t.equal(narrowed.status, status, `${target} ${origin.join(' ')}`)
+      t.same(corsOf(narrowed.headers), {})
+      t.notOk(narrowed.headers.has('access-control-expose-headers'))
+      t.equal(narrowed.headers.get('vary'), status === 200 ? 'Accept, Origin' : 'Origin')
+    }
+  }
+  const open = await sendExactly(under.gateway.url, '/open', { headers: ['origin', FOREIGN] })
+  t.same(corsOf(open.headers), { 'allow-origin': '*' }, 'a route replaces the cors of defaults')
+  t.equal(open.headers.get('vary'), 'Accept')
+  const closed = await sendExactly(under.gateway.url, '/closed', { headers: ['origin', PAGE] })
+  t.equal(closed.status, 200)
+  t.same(corsOf(closed.headers), {})
+})
+
+t.test('G4: cors narrows the methods and headers of pages', async (t) => {
+  const under = await startGatewayUnderTest(t, { policy: NARROWED })
+  const call = (method: string) =>
+    sendExactly(under.gateway.url, '/limited', { method, headers: ['origin', FOREIGN] })
+  for (const method of ['GET', 'HEAD']) t.same(corsOf((await call(method)).headers), { 'allow-origin': '*' })
+  const put = await call('PUT')
+  t.equal(put.status, 200)
+  t.same(corsOf(put.headers), {})
+  const names = 'authorization,x-other,x-school-id'
+  t.same(corsOf((await preflight(under, '/limited', { origin: FOREIGN, names })).headers), {
+    'allow-origin': '*',
+    'allow-methods': 'GET, HEAD',
+    'allow-headers': 'authorization, x-school-id',
+    'max-age': '600',
+  })
+  t.same(corsOf((await preflight(under, '/limited', { method: 'PUT' })).headers), {})
+})
+
+t.test('G4: a preflight follows the cors of the routes that the page may reach', async (t) => {
+  const under = await startGatewayUnderTest(t, { policy: NARROWED })
+  const allowed = (origin: string, methods: string) => ({
+    'allow-origin': origin,
+    'allow-methods': methods,
+    'max-age': '600',
+  })
+  for (const [path, origin, method, cors] of [
+    ['/app', PAGE, 'PUT', allowed(PAGE, 'GET, HEAD, PUT, OPTIONS')],
+    ['/app', FOREIGN, 'PUT', {}],
+    ['/app', 'null', 'GET', {}],
+    ['/closed', PAGE, 'GET', {}],
+    ['/open', FOREIGN, 'GET', allowed('*', 'GET, HEAD, OPTIONS')],
+    // Two routes of one path: a browser keeps the methods, so a method of the other route is not listed.
+    ['/mixed', PAGE, 'GET', allowed(PAGE, 'GET, HEAD, OPTIONS')],
+    ['/mixed', PAGE, 'PUT', {}],
+    ['/mixed', ADMIN, 'PUT', allowed(ADMIN, 'PUT, OPTIONS')],
+    // A preflight has no value of mcp-method.
+    ['/mcp', PAGE, 'POST', allowed(PAGE, 'POST, OPTIONS')],
+    ['/mcp', ADMIN, 'POST', allowed(ADMIN, 'POST, OPTIONS')],
+    ['/mcp', FOREIGN, 'POST', {}],
+    // A method that the path does not have.
+    ['/app', PAGE, 'DELETE', allowed('*', 'GET, HEAD, PUT, OPTIONS')],
+  ] as const) {
+    const { status, headers } = await preflight(under, path, { origin, method })
+    t.equal(status, 204)
+    t.same(corsOf(headers), cors, `${method} ${path} of ${origin}`)
+    t.equal(headers.get('vary'), 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers')
+    t.ok(headers.has('allow'))
+  }
+  t.equal(under.upstream.bytes, '')
 })

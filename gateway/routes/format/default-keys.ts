@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { ByteSizeText, TimeoutText } from '../../../runtime/value-shapes.ts'
 import { Anonymous, Enforce, IdleTimeout, RateLimit, Retries, UpstreamAuth } from './common-shapes.ts'
+import { CorsEntry } from './cors-entry.ts'
 import { HeaderRulesEntry } from './header-shapes.ts'
 
 /** What a route may say for itself, a policy's `defaults` for all of its routes, and a preset for many policies. */
@@ -21,5 +22,6 @@ export const DEFAULT_KEYS = {
   ),
   upstreamAuth: Type.Optional(UpstreamAuth),
   headers: Type.Optional(HeaderRulesEntry),
+  cors: Type.Optional(CorsEntry),
   enforce: Type.Optional(Enforce),
 }

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { open } from './common-shapes.ts'
 
 /** Letters, digits and `-` alone: other signs are folded to `-` by some servers. */
-const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
+export const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
 
 const isHeaderName = { 'x-keys': 'the name of a header: letters, digits and -' } as const
 

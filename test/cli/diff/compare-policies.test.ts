@@ -3,6 +3,7 @@ import { comparePolicies } from '../../../cli/diff/compare-policies.ts'
 import { renderDiff } from '../../../cli/diff/render-diff.ts'
 import { compilePolicies } from '../../../gateway/routes/compile-policies.ts'
 import type { Condition } from '../../../gateway/routes/condition.ts'
+import type { CorsRule } from '../../../gateway/routes/cors-rule.ts'
 import type { PolicyRoute } from '../../../gateway/routes/policy-route.ts'
 import type { Resources } from '../../../gateway/routes/resources.ts'
 import { NO_IMPLICATION } from '../../../oauth/scope-implication.ts'
@@ -14,6 +15,8 @@ function side(routes: readonly PolicyRoute[], resources: Resources = someResourc
   const policies = compilePolicies({ routes, hash: '' }, { implication: NO_IMPLICATION, resources })
   return { policies, resourcePaths: resources.all.map(({ path }) => path).filter((path) => path !== '') }
 }
+
+type Side = ReturnType<typeof side>
 
 const say = (old: ReturnType<typeof side>, now: ReturnType<typeof side>) =>
   renderDiff(comparePolicies(old, now), { colour: false })
@@ -183,4 +186,38 @@ t.test('nothing that a gateway tells reaches the terminal as a command to it', a
   t.match(said, 'x: \\u{1b}[2J')
   t.match(said, '\\u{1b}]0;x\\u{7}  ->  \\u{202e}\\u{a}')
   t.notMatch(said, /(?!\n)[\p{Cc}\p{Cf}]/u)
+})
+
+t.test('G4: more pages that may call a route are widened, fewer are narrowed', async (t) => {
+  const A = 'https://a.example'
+  const B = 'https://b.example'
+  const detail = (old: CorsRule | undefined, now: CorsRule | undefined) => {
+    const [before, after] = [old, now].map((cors) => side([aPolicyRoute({ methods: ['GET', 'PUT'], cors })]))
+    const { changes } = comparePolicies(before as Side, after as Side)
+    return changes.flatMap(({ details, widened, narrowed }) => [
+      ...details.map((one) => `${one.what}: ${one.old} -> ${one.now}`),
+      `${widened ? 'widened' : ''}${narrowed ? 'narrowed' : ''}`,
+    ])
+  }
+  t.same(detail(undefined, { origins: [A] }), [`cors origins: all -> ${A}`, 'narrowed'])
+  t.same(detail({ origins: [A] }, undefined), [`cors origins: ${A} -> all`, 'widened'])
+  t.same(detail({ origins: [A] }, { origins: [A, B] }), [`cors origins: ${A} -> ${A}, ${B}`, 'widened'])
+  t.same(detail({ origins: [A] }, { origins: [B] }), [`cors origins: ${A} -> ${B}`, 'widenednarrowed'])
+  t.same(detail({ origins: [A] }, { origins: [] }), [`cors origins: ${A} -> none`, 'narrowed'])
+  t.same(detail({ origins: [A, B] }, { origins: [B, A] }), [])
+  t.same(detail({ methods: ['GET'] }, { methods: ['GET', 'PUT'] }), [
+    'cors methods: GET -> GET, PUT',
+    'widened',
+  ])
+  t.same(detail(undefined, { methods: ['PUT'] }), ['cors methods: all -> PUT', 'narrowed'])
+  t.same(detail(undefined, { headers: ['x-a'] }), ['cors headers: all -> x-a', 'narrowed'])
+  t.same(detail({ headers: ['x-a'] }, { headers: ['x-b'] }), ['cors headers: x-a -> x-b', 'widenednarrowed'])
+  const [narrow, scoped] = [
+    side([aPolicyRoute({ cors: { origins: [A] } })]),
+    side([aPolicyRoute({ cors: { origins: [A, B] }, scopes: { all: ['orders:read'], any: [] } })]),
+  ]
+  t.match(
+    say(narrow, scoped),
+    / {4}scopes .*WIDENED and NARROWED\n {4}cors origins https:\/\/a\.example {2}-> .*WIDENED\n1 widened, 1 narrowed/,
+  )
 })

@@ -67,6 +67,14 @@ const generatedRoute = fc
       }),
       { nil: undefined },
     ),
+    cors: fc.option(
+      fc.constantFrom(
+        { origins: [] },
+        { origins: ['https://app.example', 'http://localhost:3000'], methods: ['GET'] },
+        { headers: ['authorization', 'x-a'] },
+      ),
+      { nil: undefined },
+    ),
   })
   .map((one): PolicyRoute => {
     const any = one.any.filter((scope) => !one.all.includes(scope))
@@ -78,6 +86,7 @@ const generatedRoute = fc
       upstreamAuth: one.upstreamAuth,
       enforce: one.enforce,
       headers: one.headers,
+      cors: one.cors,
       when:
         one.when === null || one.anonymous === 'allow'
           ? []

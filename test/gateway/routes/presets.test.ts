@@ -103,3 +103,39 @@ routes:
     { bodyLimitBytes: 1_024, websocket: false, enforce: 'report', headers },
   ])
 })
+
+t.test('G4: cors of a route replaces that of defaults, which replaces that of the preset', async (t) => {
+  const file = join(
+    t.testdir({
+      'presets.yaml':
+        'presets:\n  web: { cors: { origins: [https://preset.example], headers: [X-Preset] } }\n',
+    }),
+    'presets.yaml',
+  )
+  const presets = readPresets(file)
+  const { routes, codes } = load(
+    `defaults: { anonymous: deny, extends: web }
+routes:
+  - { name: preset, match: { methods: [GET], path: /preset } }
+  - { name: own, match: { methods: [GET], path: /own }, cors: { methods: [GET] } }
+  - { name: all, match: { methods: [GET], path: /all }, cors: { origins: ["*"] } }
+`,
+    presets,
+  )
+  t.same(codes, [])
+  t.same(
+    routes.map(({ cors }) => cors),
+    [{ origins: ['https://preset.example'], headers: ['x-preset'] }, { methods: ['GET'] }, undefined],
+  )
+  const wrong = join(
+    t.testdir({
+      'presets.yaml':
+        'presets:\n  a: { cors: { origins: ["*", https://a.example] } }\n  b: { cors: { origins: [https://b.example/b] } }\n',
+    }),
+    'presets.yaml',
+  )
+  t.same(
+    diagnosticsOf(() => readPresets(wrong)).map(({ code, place }) => `${code} ${place.line}:${place.column}`),
+    ['C105 3:26', 'P320 2:26'],
+  )
+})
