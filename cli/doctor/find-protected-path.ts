@@ -6,7 +6,7 @@ const PARAMETER_VALUE = 'scopegate-doctor'
 /**
  * Returns a path whose GET asks for a token, as the gateway's own description says: one without parameters, else one with a
  * value for each parameter. `**` at the end of a route is a parameter there.
- * @returns undefined when there is none, or no description.
+ * @returns undefined without such a path, or without a description.
  */
 export async function findProtectedPath({
   baseUrl,

@@ -21,7 +21,7 @@ export function landingDocument(options: {
 }): OwnDocument {
   const { baseUrl, name } = options
   const addresses = [
-    ['openapi', '/openapi.json', 'What the API offers, for tools'],
+    ['openapi', '/openapi.json', 'Description of the API, for tools'],
     ['auth', '/auth.md', 'How to get a token, step by step'],
     ['protected_resource_metadata', ENDPOINTS.protectedResourceMetadata, 'Protected resource metadata'],
     ...(options.authorizationServer === undefined ? [] : [AUTHORIZATION_SERVER]),

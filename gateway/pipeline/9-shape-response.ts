@@ -3,17 +3,17 @@ import type { HeaderEdit } from '../routes/header-edit.ts'
 import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
 import { isOwnHeader } from '../upstreams/own-headers.ts'
 
-/** What is said to the client beside the upstream's own headers, and in place of them. */
+/** Changes to the headers of an upstream response. */
 export type ShapeResponseRules = {
   readonly status: number
   /** Ours to say, after everything the upstream said. Name, value, name, value. */
   readonly added: readonly string[]
   /** Whether this gateway answers preflights for the route, and so speaks for the upstream about origins. */
   readonly ownsCors: boolean
-  /** Whether this gateway tells the caller about its rate limit, and so nobody else does. */
+  /** Whether the gateway sends rate limit headers, so that those of the upstream are dropped. */
   readonly ownsRateLimit: boolean
   readonly requestId: string
-  /** What the policy changes in the upstream's headers; undefined: nothing. */
+  /** Changes of the policy; undefined: none. */
   readonly edit?: HeaderEdit | undefined
   /** The client's connection ends after this answer. */
   readonly closes: boolean

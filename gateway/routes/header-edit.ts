@@ -5,11 +5,11 @@ import type { HeaderChanges, HeaderRules, HeaderValue } from './header-rules.ts'
 export type HeaderEdit = {
   /** Whether headers of this name, in small letters, are taken out. */
   readonly drops: (lowerName: string) => boolean
-  /** What is put at the end: name, value, name, value. */
+  /** Headers to append: name, value, name, value. */
   readonly appended: readonly string[]
 }
 
-/** Compiles a policy's changes; undefined when there are none in this direction. */
+/** Compiles the changes of a policy for one direction; undefined: the policy has no changes for it. */
 export function compileHeaderEdit(
   rules: HeaderRules | undefined,
   direction: 'request' | 'response',

@@ -3,10 +3,10 @@ import { MANAGED_HEADERS } from './managed-headers.ts'
 import { OWN_PREFIXES } from './own-headers.ts'
 
 /**
- * What the gateway does with a header of a given name.
- * - `hop`: belongs to one connection (RFC 9110 section 7.6.1) or is framing, which each side writes itself
- * - `managed`: says who calls or how the request came; only the gateway may say that
- * - the rest name themselves: they are read, and kept aside
+ * Handling of a request header by its name.
+ * - `hop`: dropped, it belongs to one connection (RFC 9110 section 7.6.1)
+ * - `managed`: dropped, only the gateway may send it to an upstream
+ * - the others: read by the gateway
  */
 export type HeaderKind =
   | 'hop'
@@ -55,14 +55,14 @@ const MANAGED_PREFIXES: ReadonlyMap<number, readonly string[]> = Map.groupBy(
   prefixGroup,
 )
 
-/** Most names begin with `x-`: their third character tells them apart, for others the first. Few names share a group. */
+/** Groups prefixes by their first character, and those with `x-` by their third, so that a name is compared with few. */
 function prefixGroup(name: string): number {
   const first = name.charCodeAt(0)
   return first === LETTER_X ? 256 + name.charCodeAt(2) : first
 }
 
 /**
- * Classifies a header by its name in lower case; undefined means that it goes through as it came.
+ * Classifies a header by its name in lower case; undefined: it is forwarded unchanged.
  * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, some of them `x!auth!subject` too: every
  * spelling that folds to a managed or framing name is `managed`, so it is dropped.
  */

@@ -16,7 +16,7 @@ export type UpstreamFailureReason =
 export type UpstreamFailure = {
   readonly reason: UpstreamFailureReason
   readonly refusal: Refusal
-  /** What a policy calls it when it asks for retries; undefined: it is never a reason for one. */
+  /** Cause in `retries` of a policy; undefined: never retried. */
   readonly retryCause: RetryCause | undefined
 }
 
@@ -26,7 +26,7 @@ const BROKEN: Refusal = { refused: 'upstream_broken' }
 const TIMED_OUT: Refusal = { refused: 'upstream_timed_out' }
 const UNFORWARDABLE: Refusal = { refused: 'request_malformed', detail: 'This request cannot be forwarded.' }
 
-/** Sorts what the HTTP client or the system said, by its code. */
+/** Classifies an error of the HTTP client or of the system by its code. */
 export function upstreamFailure(error: unknown): UpstreamFailure {
   const code = errorCode(error) ?? ''
   switch (code) {
@@ -57,7 +57,7 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'ERR_UPSTREAM_UNFORWARDABLE':
       return { reason: 'protocol', refusal: UNFORWARDABLE, retryCause: undefined }
     default:
-      // Those of OpenSSL's verification among them: X509_verify_cert_error_string(3).
+      // The codes include errors of OpenSSL's verification: X509_verify_cert_error_string(3).
       if (
         /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|INVALID_(?:CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_EXCEEDED$|CRL_)/.test(
           code,

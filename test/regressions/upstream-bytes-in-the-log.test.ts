@@ -12,6 +12,10 @@ t.test('what an upstream sent is not in the log when it cannot be parsed', async
   t.match(answer, /^HTTP\/1\.1 502 .*"error":"upstream_unavailable"/s)
   await until('the reason', async () => under.log().some((line) => line['event'] === 'upstream_failed'))
   const { err } = under.log().find((line) => line['event'] === 'upstream_failed') ?? {}
-  t.match(err, { type: 'UpstreamError', message: /^the answer is malformed/, code: 'ERR_UPSTREAM_PROTOCOL' })
+  t.match(err, {
+    type: 'UpstreamError',
+    message: /^the response is malformed/,
+    code: 'ERR_UPSTREAM_PROTOCOL',
+  })
   t.notMatch(under.logText(), /of-somebody|private/)
 })

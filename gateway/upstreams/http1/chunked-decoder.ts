@@ -144,5 +144,5 @@ function expect(byte: number, wanted: number): void {
 }
 
 function malformed(what: string): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the answer is malformed: ${what}`)
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the response is malformed: ${what}`)
 }

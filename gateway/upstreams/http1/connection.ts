@@ -6,9 +6,9 @@ import { RequestBodyWriter } from './request-body-writer.ts'
 import { parseResponseHead, type ResponseHead } from './response-head.ts'
 import { UpstreamError } from './upstream-error.ts'
 
-/** What a connection tells whoever keeps it. */
+/** Callbacks of a connection to its pool. */
 export type ConnectionOwner = {
-  /** The exchange is over and nothing speaks against another one. */
+  /** The exchange is over, and the connection can take another one. */
   released(connection: Connection): void
   closed(connection: Connection): void
 }
@@ -17,34 +17,34 @@ const CR = 13
 const LF = 10
 const HEAD_END = '\r\n\r\n'
 const HEAD_LIMIT_BYTES = 32 * 1024
-/** An answer that comes whole and is no larger is text from head to body: that is cheaper to pass on than bytes. */
+/** A response of at most this size that arrives at once is forwarded as text, which is cheaper than bytes. */
 const TEXT_BYTES = 16 * 1024
 const UNTIL_CLOSE = -1
 
 type Phase = 'head' | 'sized' | 'chunked' | 'until-close'
 
 /**
- * One connection to an upstream, with one exchange on it at a time. Whatever comes while there is none, or behind the
- * end of an answer, is nobody's answer: it ends the connection.
+ * One connection to an upstream, with one exchange at a time. Bytes between two exchanges, or after the end of a response,
+ * close the connection.
  * Source: RFC 9112 sections 6.3 and 9.
  */
 export class Connection {
   readonly socket: Socket
-  /** Its upstream may close it from then on, counted as its owner does. */
+  /** The number of the idle check of the pool from which on the upstream may close it. */
   idleUntilLook = 0
-  /** How long the upstream keeps it when nothing is on it; undefined: it has not said so. Milliseconds. */
+  /** Idle timeout that the upstream announced; undefined: none. Milliseconds. */
   keepAliveMs: number | undefined
   readonly #owner: ConnectionOwner
   #dispatch: Dispatch | undefined
   #body: RequestBodyWriter | undefined
   #phase: Phase = 'head'
-  /** What has come of a head that is not whole. */
+  /** Received part of an incomplete head. */
   #text = ''
   #head: ResponseHead | undefined
   #remaining = 0
   #chunks: ChunkedDecoder | undefined
   #paused = false
-  /** What came with a piece that was too much. */
+  /** Received part of the body that waits for `resume()`. */
   #rest: Buffer | undefined
   #silence: NodeJS.Timeout | undefined
   #error: Error | undefined
@@ -58,12 +58,12 @@ export class Connection {
     socket.on('close', this.#onClose)
   }
 
-  /** Whether it can take an dispatch. */
+  /** Whether it can take a dispatch. */
   get usable(): boolean {
     return !this.#dropped && this.#dispatch === undefined && this.socket.writable && this.socket.readable
   }
 
-  /** Begins an dispatch. */
+  /** Starts a dispatch. */
   send(dispatch: Dispatch): void {
     const { socket } = this
     const { body } = dispatch.request
@@ -84,7 +84,7 @@ export class Connection {
   }
 
   /**
-   * Reads what came.
+   * Reads received bytes.
    * @param bytes valid during the call only.
    */
   receive(bytes: Buffer): void {
@@ -123,7 +123,7 @@ export class Connection {
     if (!this.#paused && !this.#dropped) this.socket.resume()
   }
 
-  /** Ends the connection; the exchange on it hears nothing more. */
+  /** Closes the connection without a further call of the handler. */
   drop(): void {
     this.#leave()
     this.#dropped = true
@@ -159,7 +159,7 @@ export class Connection {
     }
   }
 
-  /** @returns whether that was the last that is read here. */
+  /** @returns whether this connection reads no further bytes of the exchange. */
   #takeInterim(head: ResponseHead, rest: string, more: Buffer | undefined): boolean {
     const dispatch = this.#dispatch as Dispatch
     if (head.status !== 101) {
@@ -167,7 +167,7 @@ export class Connection {
       return this.#dispatch !== dispatch
     }
     if (!dispatch.request.upgrade)
-      throw new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'it switches protocols unasked')
+      throw new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the upstream switches protocols without a request')
     const { socket } = this
     this.#leave()
     this.#dropped = true
@@ -185,7 +185,7 @@ export class Connection {
     return true
   }
 
-  /** The head of the answer is there, and perhaps its body: in `text` from `from` on, and in `more`. */
+  /** Handles a complete head. Its body may follow in `text` from `from` on, and in `more`. */
   #begin(head: ResponseHead, text: string, from: number, more: Buffer | undefined): void {
     const dispatch = this.#dispatch as Dispatch
     const { handler, request } = dispatch
@@ -211,10 +211,10 @@ export class Connection {
     this.#receiveBody(more === undefined ? first : first.length === 0 ? more : Buffer.concat([first, more]))
   }
 
-  /** Takes bytes that nobody else holds. */
+  /** @param bytes owned by the connection. */
   #receiveBody(bytes: Buffer): void {
     if (this.#paused) {
-      // Reading has stopped; what was on its way then may still come.
+      // Bytes may arrive after reading has stopped.
       this.#rest = this.#rest === undefined ? bytes : Buffer.concat([this.#rest, bytes])
       return
     }
@@ -232,7 +232,7 @@ export class Connection {
     if (!this.#paused) this.#watchSilence()
   }
 
-  /** @returns how many bytes were part of the body. */
+  /** @returns the number of bytes that belong to the body. */
   #pass(bytes: Buffer, dispatch: Dispatch): number {
     const size = this.#remaining === UNTIL_CLOSE ? bytes.length : Math.min(bytes.length, this.#remaining)
     if (this.#remaining !== UNTIL_CLOSE) this.#remaining -= size
@@ -248,7 +248,7 @@ export class Connection {
     })
   }
 
-  /** The answer is whole. */
+  /** Handles the end of a response. */
   #complete(moreCame: boolean): void {
     const head = this.#head as ResponseHead
     const { request } = this.#dispatch as Dispatch
@@ -270,7 +270,7 @@ export class Connection {
     }
   }
 
-  /** Nothing comes any more: what waits for a slow client is part of the answer. */
+  /** Forwards the bytes that wait for a slow client, after the upstream has closed the connection. */
   #flushRest(): void {
     try {
       while (this.#rest !== undefined) {
@@ -309,7 +309,9 @@ export class Connection {
   }
 
   fellSilent(): void {
-    this.#fail(new UpstreamError('ERR_UPSTREAM_IDLE', 'the upstream fell silent in the middle of its answer'))
+    this.#fail(
+      new UpstreamError('ERR_UPSTREAM_IDLE', 'the upstream sent no bytes of its response for too long'),
+    )
   }
 
   readonly #onError = (error: Error): void => {
@@ -336,7 +338,7 @@ function onSilence(connection: Connection): void {
   connection.fellSilent()
 }
 
-/** Bytes; undefined: only its end says so. RFC 9112 section 6.3. */
+/** Bytes; undefined: chunks or the end of the connection delimit the body. RFC 9112 section 6.3. */
 function bodyLength({ status, chunked, contentLength }: ResponseHead, method: string): number | undefined {
   if (method === 'HEAD' || status === 204 || status === 304) return 0
   return chunked ? undefined : contentLength
@@ -350,7 +352,7 @@ function mayPrecedeContent({ status, chunked, contentLength = 0 }: ResponseHead,
   return method === 'HEAD' || ((status === 204 || status === 304) && (chunked || contentLength > 0))
 }
 
-/** What is no answer need not be waited for. */
+/** Whether an incomplete head cannot become an HTTP/1.x response. */
 function looksWrong(text: string, from: number): boolean {
   return !'HTTP/1.'.startsWith(text.slice(from, from + 7))
 }
@@ -376,11 +378,11 @@ function invalidCharacter(): UpstreamError {
 }
 
 function tooLarge(): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the head of the answer is too large, or none')
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the response head is too large, or not HTTP/1.x')
 }
 
 function closed(cause: Error | undefined): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_RESET', 'the connection ended before the answer was whole', {
+  return new UpstreamError('ERR_UPSTREAM_RESET', 'the connection ended before the response was complete', {
     cause,
   })
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isValueCharacter, TOKEN_CHARACTERS } from './characters.ts'
 import { UpstreamError } from './upstream-error.ts'
 
-/** Status line and headers of an answer, with what they say about framing and about the connection. */
+/** Status line and headers of a response, with its framing and the use of its connection. */
 export type ResponseHead = {
   readonly status: number
   /** By name in lower case, without a prototype; a list where a name came more than once. */
@@ -12,7 +12,7 @@ export type ResponseHead = {
   readonly chunked: boolean
   /** Whether the connection may be used again. */
   readonly keepsAlive: boolean
-  /** How long the upstream keeps it when nothing is on it; undefined: it does not say. Milliseconds. */
+  /** Idle timeout that the upstream announces; undefined: none. Milliseconds. */
   readonly keepAliveMs: number | undefined
 }
 
@@ -26,8 +26,8 @@ const DIGITS = /^\d{1,15}$/
 const LENGTH = 'content-length'
 
 /**
- * Reads the head of an answer, strictly: one of the few ways in which two readers of the same bytes could disagree
- * (bare line breaks, folded lines, a space before the colon, two lengths, a length and chunks) and it is none.
+ * Parses the head of a response strictly. It rejects every form that two parsers could read differently: bare line breaks,
+ * folded lines, a space before the colon, two lengths, a length and chunks.
  * Source: RFC 9112 sections 2.2, 4, 5 and 6.
  * @param text as Latin-1, from the status line on.
  * @param end where the last header ends, before its line break.
@@ -45,26 +45,25 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     const nameFrom = at
     let code = text.charCodeAt(at)
     while (TOKEN_CHARACTERS[code] === 1) code = text.charCodeAt(++at)
-    if (code !== COLON || at === nameFrom) throw malformed('a header has no proper name')
+    if (code !== COLON || at === nameFrom) throw malformed('a header has an invalid name')
     if (++count > MAX_HEADERS) throw malformed('there are too many headers')
     const name = text.slice(nameFrom, at).toLowerCase()
     code = text.charCodeAt(++at)
     while (code === SPACE || code === TAB) code = text.charCodeAt(++at)
     const valueFrom = at
     while (isValueCharacter(code)) code = text.charCodeAt(++at)
-    if (code !== CR || text.charCodeAt(at + 1) !== LF)
-      throw malformed('a header has a character that may not be there')
+    if (code !== CR || text.charCodeAt(at + 1) !== LF) throw malformed('a header has an invalid character')
     let valueTo = at
     while (valueTo > valueFrom && isBlank(text.charCodeAt(valueTo - 1))) valueTo -= 1
     at += 2
     const value = text.slice(valueFrom, valueTo)
     switch (name) {
       case LENGTH:
-        if (contentLength !== undefined) throw malformed('it says its length twice')
+        if (contentLength !== undefined) throw malformed('it has two Content-Length headers')
         contentLength = value
         break
       case 'transfer-encoding':
-        if (coding !== undefined) throw malformed('it says its transfer coding twice')
+        if (coding !== undefined) throw malformed('it has two Transfer-Encoding headers')
         coding = value
         break
       case 'connection':
@@ -74,14 +73,14 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     add(headers, name, value)
   }
   if (contentLength !== undefined) {
-    if (!DIGITS.test(contentLength)) throw malformed('its length is no number')
-    // Zeros in front make it an octal number to some.
+    if (!DIGITS.test(contentLength)) throw malformed('its Content-Length is not a number')
+    // Some parsers read leading zeros as an octal number.
     headers[LENGTH] = String(Number(contentLength))
   }
   if (coding !== undefined) {
-    if (contentLength !== undefined) throw malformed('it says both a length and a transfer coding')
-    if (http10) throw malformed('HTTP/1.0 has no transfer coding')
-    if (coding.toLowerCase() !== 'chunked') throw malformed('its transfer coding is another than chunked')
+    if (contentLength !== undefined) throw malformed('it has Content-Length and Transfer-Encoding')
+    if (http10) throw malformed('it has Transfer-Encoding in HTTP/1.0')
+    if (coding.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not chunked')
   }
   const status = Number(text.slice(9, 12))
   const length = contentLength === undefined ? undefined : Number(contentLength)
@@ -98,17 +97,17 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
   }
 }
 
-/** @returns where the headers begin. */
+/** @returns the position of the first header. */
 function readStatusLine(text: string): number {
-  if (!text.startsWith('HTTP/1.1 ') && !text.startsWith('HTTP/1.0 ')) throw malformed('this is no HTTP/1.1')
+  if (!text.startsWith('HTTP/1.1 ') && !text.startsWith('HTTP/1.0 ')) throw malformed('it is not HTTP/1.x')
   const first = text.charCodeAt(9)
   if (first < 0x31 || first > 0x39 || !isDigit(text.charCodeAt(10)) || !isDigit(text.charCodeAt(11)))
-    throw malformed('its status is no number')
+    throw malformed('its status is not a number')
   let at = 12
   let code = text.charCodeAt(at)
-  if (code !== SPACE && code !== CR) throw malformed('its status is no number')
+  if (code !== SPACE && code !== CR) throw malformed('its status is not a number')
   while (isValueCharacter(code)) code = text.charCodeAt(++at)
-  if (code !== CR || text.charCodeAt(at + 1) !== LF) throw malformed('its status line does not end')
+  if (code !== CR || text.charCodeAt(at + 1) !== LF) throw malformed('its status line has an invalid end')
   return at + 2
 }
 
@@ -144,5 +143,5 @@ function isBlank(code: number): boolean {
 }
 
 function malformed(what: string): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the answer is malformed: ${what}`)
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the response is malformed: ${what}`)
 }
