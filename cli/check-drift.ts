@@ -10,7 +10,7 @@ import type { YamlDocument } from '../runtime/yaml-document.ts'
 import { problemToJson } from './check/render-json.ts'
 import { openPolicySet } from './open-policy-set.ts'
 import { findDrift } from './openapi/find-drift.ts'
-import { readOperations } from './openapi/read-operations.ts'
+import { type ContractChoices, readOperations } from './openapi/read-operations.ts'
 import type { Terminal } from './terminal.ts'
 
 const EXIT_SAME = 0
@@ -21,6 +21,7 @@ const EXIT_INVALID = 3
 export async function checkDrift(
   options: {
     readonly document: YamlDocument
+    readonly choices: ContractChoices
     readonly configDir: string
     /** A policy file or a folder of them. Absolute. */
     readonly policy: string
@@ -30,13 +31,13 @@ export async function checkDrift(
   },
   { out, err, colour, env }: Terminal,
 ): Promise<number> {
-  const { document, configDir, policy, upstream } = options
+  const { document, choices, configDir, policy, upstream } = options
   const isFolder = statSync(policy, { throwIfNoEntry: false })?.isDirectory() === true
   const policiesDir = isFolder ? policy : dirname(policy)
   const { set, problems } = await openPolicySet({ configDir, policiesDir, env })
   const { operations, diagnostics } = hasErrors(document.diagnostics)
     ? { operations: [], diagnostics: [] }
-    : readOperations(document)
+    : readOperations(document, choices)
   const broken = [...document.diagnostics, ...diagnostics, ...problems].filter(
     (one) => one.severity === 'error',
   )

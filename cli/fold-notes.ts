@@ -9,6 +9,8 @@ const PLACES = 3
 const TITLES: Readonly<Record<string, string>> = {
   N301: 'anonymous callers reach routes',
   N302: 'policies tell what they would refuse, and serve it',
+  O105: 'parameters have other names in the policy',
+  O108: 'alternatives of security are not taken',
   P111: 'texts that look like patterns are taken as they stand',
 }
 

@@ -1,13 +1,15 @@
 import { basename } from 'node:path'
 import { findConflicts } from '../gateway/routes/conflicts.ts'
 import { checkDocument } from '../gateway/routes/load-policies.ts'
+import type { PolicyFile } from '../gateway/routes/policy-file.ts'
 import { POLICY_SUFFIX } from '../gateway/routes/policy-sources.ts'
+import { NO_PRESETS, type Presets } from '../gateway/routes/presets.ts'
 import { type Diagnostic, diagnostic, hasErrors, sortDiagnostics, wholeFile } from '../runtime/diagnostic.ts'
 import { MAX_TEXT_BYTES } from '../runtime/text-source.ts'
 import type { YamlDocument } from '../runtime/yaml-document.ts'
 import { toContractPolicy } from './openapi/contract-policy.ts'
 import { own, type PlainMap, valueAt } from './openapi/plain-data.ts'
-import { EXTENSION, readOperations } from './openapi/read-operations.ts'
+import { type ContractChoices, EXTENSION, readOperations } from './openapi/read-operations.ts'
 import { writePolicy } from './openapi/write-policy.ts'
 import type { PolicyReferences } from './read-references.ts'
 
@@ -16,6 +18,8 @@ export type Imported = {
   /** The file's text; undefined when something is wrong. */
   readonly text: string | undefined
   readonly routes: number
+  /** The names of routes that are open to anonymous callers. */
+  readonly open: readonly string[]
   readonly problems: readonly Diagnostic[]
 }
 
@@ -27,9 +31,11 @@ export function importContract(
   document: YamlDocument,
   names: ImportNames,
   references: Omit<PolicyReferences, 'problems'>,
+  choices: ContractChoices = {},
 ): Imported {
-  if (hasErrors(document.diagnostics)) return { text: undefined, routes: 0, problems: document.diagnostics }
-  const { operations, diagnostics } = readOperations(document)
+  const nothing = { text: undefined, routes: 0, open: [] }
+  if (hasErrors(document.diagnostics)) return { ...nothing, problems: document.diagnostics }
+  const { operations, diagnostics } = readOperations(document, choices)
   const head = headOf(document, names)
   const policy = toContractPolicy(document, operations, head)
   const found = [...document.diagnostics, ...diagnostics]
@@ -38,20 +44,33 @@ export function importContract(
     found.push(...checked.diagnostics, ...findConflicts(checked.claims))
   }
   const problems = sortDiagnostics(found)
-  if (hasErrors(problems)) return { text: undefined, routes: 0, problems }
+  if (hasErrors(problems)) return { ...nothing, problems }
   const text = writePolicy(
     policy.value as PlainMap,
     `Made from ${basename(document.file)} by scopegate import; scopegate import --check tells when they disagree.`,
   )
   const bytes = Buffer.byteLength(text)
-  if (bytes <= MAX_TEXT_BYTES) return { text, routes: operations.length, problems }
+  if (bytes <= MAX_TEXT_BYTES)
+    return { text, routes: operations.length, open: openRoutes(policy.value, references.presets), problems }
   const tooLarge = diagnostic(
     'O106',
     `a policy of ${operations.length} routes has ${bytes} bytes, and a file may have ${MAX_TEXT_BYTES}`,
     wholeFile(document.file),
     { hint: 'split the contract, e.g. by tags' },
   )
-  return { text: undefined, routes: 0, problems: [...problems, tooLarge] }
+  return { ...nothing, problems: [...problems, tooLarge] }
+}
+
+/** The names of routes that serve requests without a token. */
+function openRoutes(policy: unknown, presets: Presets = NO_PRESETS): readonly string[] {
+  const { routes, defaults } = policy as PolicyFile
+  return routes
+    .filter((route) => {
+      const preset = presets.get(route.extends ?? defaults?.extends ?? '')
+      const { anonymous, enforce } = { ...preset, ...defaults, ...route }
+      return anonymous === 'allow' || enforce === 'report'
+    })
+    .map(({ name }) => name)
 }
 
 function headOf(document: YamlDocument, { name, upstream }: ImportNames) {

@@ -2,18 +2,25 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
+import { suggest } from '../runtime/suggest.ts'
 import { errorCode } from '../runtime/text-source.ts'
+import type { YamlDocument } from '../runtime/yaml-document.ts'
 import { problemToJson } from './check/render-json.ts'
+import { inWords } from './check/report.ts'
 import { checkDrift } from './check-drift.ts'
 import { findFolders } from './find-folders.ts'
+import { foldNotes } from './fold-notes.ts'
 import { importContract, nameFromFile } from './import.ts'
+import { valueAt } from './openapi/plain-data.ts'
 import { readContract } from './openapi/read-contract.ts'
+import type { ContractChoices } from './openapi/read-operations.ts'
 import type { Given } from './read-arguments.ts'
 import { readReferences } from './read-references.ts'
 import type { Terminal } from './terminal.ts'
 
 const EXIT_OK = 0
 const EXIT_FAILED = 1
+const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
 /** Runs `import` for the command line: the policy on standard output or in a file, what is wrong on standard error. */
@@ -21,11 +28,17 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   const { out, err, folder, colour, env } = terminal
   const document = readContract(resolve(folder, given.words[0] ?? ''))
   const { configDir } = findFolders(given, terminal)
+  const choices = readChoices(given, document)
+  if ('wrong' in choices) {
+    err.write(`scopegate: ${choices.wrong}. See: scopegate import --help\n`)
+    return EXIT_USAGE
+  }
   const policy = given.text('check')
   if (policy !== undefined)
     return checkDrift(
       {
         document,
+        choices,
         configDir,
         policy: resolve(folder, policy),
         upstream: given.text('upstream'),
@@ -35,10 +48,11 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
     )
   const output = given.text('output')
   const { problems: broken, ...references } = readReferences(configDir, env)
-  const { text, routes, problems } = importContract(
+  const { text, routes, open, problems } = importContract(
     document,
     { name: given.text('name') ?? nameFromFile(output), upstream: given.text('upstream') },
     references,
+    choices,
   )
   const all: readonly Diagnostic[] = [...broken.filter((one) => one.severity === 'error'), ...problems]
   const isValid = text !== undefined && !hasErrors(all)
@@ -51,19 +65,44 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   }
   if (given.has('json')) {
     out.write(
-      `${JSON.stringify({ ok: isValid, routes, policy: isValid ? text : null, problems: all.map(problemToJson) }, undefined, 2)}\n`,
+      `${JSON.stringify({ ok: isValid, routes, open, policy: isValid ? text : null, problems: all.map(problemToJson) }, undefined, 2)}\n`,
     )
     return isValid ? EXIT_OK : EXIT_INVALID
   }
-  if (all.length > 0) err.write(`${formatDiagnostics(all, { colour })}\n\n`)
+  const isNote = ({ severity }: Diagnostic) => severity === 'note'
+  const notes = all.filter(isNote)
+  const shown = [
+    formatDiagnostics(
+      all.filter((one) => !isNote(one)),
+      { colour },
+    ),
+    given.has('notes') ? formatDiagnostics(notes, { colour }) : foldNotes(notes, { colour }),
+  ].filter((part) => part !== '')
+  if (shown.length > 0) err.write(`${shown.join('\n\n')}\n\n`)
   if (!isValid) {
     const errors = all.filter((one) => one.severity === 'error').length
     err.write(`nothing was written: ${errors} ${errors === 1 ? 'error' : 'errors'}\n`)
     return EXIT_INVALID
   }
   if (output === undefined) out.write(text)
-  else err.write(`wrote ${output}: ${routes} ${routes === 1 ? 'route' : 'routes'}. Now: scopegate check\n`)
+  else err.write(`wrote ${output}: ${inWords(routes, 'route')}. Now: scopegate check --strict\n`)
+  const names = open.length === 0 ? '' : `: ${open.join(', ')}`
+  err.write(
+    `${inWords(open.length, 'route')} ${open.length === 1 ? 'is' : 'are'} open to anonymous callers${names}\n`,
+  )
   return EXIT_OK
+}
+
+/** Reads the options that decide where the contract leaves a choice. */
+function readChoices(given: Given, document: YamlDocument): ContractChoices | { readonly wrong: string } {
+  const scheme = given.text('scheme')
+  const schemes = Object.keys(valueAt(document.value, ['components', 'securitySchemes']) ?? {})
+  if (scheme !== undefined && !hasErrors(document.diagnostics) && !schemes.includes(scheme)) {
+    const near = suggest(scheme, schemes)
+    const hint = near === undefined ? `known: ${schemes.join(', ') || 'none'}` : `did you mean ${near}?`
+    return { wrong: `--scheme: the contract has no security scheme ${JSON.stringify(scheme)}; ${hint}` }
+  }
+  return { scheme }
 }
 
 /** @returns why the file could not be written. */

@@ -19,15 +19,16 @@ export function toContractPolicy(
 ): YamlDocument {
   const rootExtension = own(document.value, EXTENSION)
   const names = nameRoutes(operations, head.name)
-  const usual = usualAnonymous(operations)
-  const routes = operations.map((operation, index) => toRoute(operation, names[index] ?? '', usual))
   const { defaults, ...more } = isMap(rootExtension) ? rootExtension : { defaults: undefined }
+  // A public route always says so itself; one that is not never follows defaults that open it.
+  const isOpenByDefault = own(defaults, 'anonymous') === 'allow'
+  const routes = operations.map((operation, index) => toRoute(operation, names[index] ?? '', isOpenByDefault))
   const value = {
     apiVersion: 'scopegate/v1',
     kind: 'Policy',
     ...more,
     ...head,
-    defaults: { anonymous: usual, ...(isMap(defaults) ? defaults : {}) },
+    defaults: { anonymous: 'challenge', ...(isMap(defaults) ? defaults : {}) },
     routes,
   }
   return {
@@ -43,18 +44,13 @@ export function toContractPolicy(
   }
 }
 
-function usualAnonymous(operations: readonly Operation[]): 'allow' | 'challenge' {
-  const allowed = operations.filter((one) => one.access.anonymous === 'allow').length
-  return allowed * 2 > operations.length ? 'allow' : 'challenge'
-}
-
-function toRoute(operation: Operation, name: string, usual: string): PlainMap {
+function toRoute(operation: Operation, name: string, isOpenByDefault: boolean): PlainMap {
   const { method, path, access, extension } = operation
   const { match, ...more } = extension
   return {
     name,
     match: { methods: [method], path, ...(isMap(match) ? match : {}) },
-    ...(access.anonymous === usual ? {} : { anonymous: access.anonymous }),
+    ...((access.anonymous === 'allow') === isOpenByDefault ? {} : { anonymous: access.anonymous }),
     ...(access.scopes === undefined ? {} : { scopes: access.scopes }),
     ...more,
     ...(match === undefined || isMap(match) ? {} : { match }),

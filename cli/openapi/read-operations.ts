@@ -5,7 +5,7 @@ import type { YamlPath } from '../../runtime/yaml-places.ts'
 import { followReference } from './follow-reference.ts'
 import { isMap, own, type PlainMap } from './plain-data.ts'
 import { readPrefix } from './read-prefix.ts'
-import { type OperationAccess, readSecurity } from './read-security.ts'
+import { type NotTaken, type OperationAccess, readSecurity } from './read-security.ts'
 import { toTemplate } from './to-template.ts'
 
 /** One operation of a contract, in the words of policies. */
@@ -28,6 +28,12 @@ export type Operation = {
   readonly securityAt: YamlPath
 }
 
+/** What the caller decides where a contract leaves a choice. */
+export type ContractChoices = {
+  /** The security scheme whose alternatives are taken. */
+  readonly scheme?: string | undefined
+}
+
 /** The key under which a contract says what OpenAPI has no words for. */
 export const EXTENSION = 'x-scopegate'
 
@@ -38,9 +44,13 @@ const OTHER_FIELDS = ['$ref', 'summary', 'description', 'servers', 'parameters']
  * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. What a policy has no way to say is an error at its
  * place, never a guess.
  * Codes: O003 another kind of document, O004 a reference that is not followed, O005 a wrong shape, O101 path, O102 method,
- * O103 security, O104 servers, O105 (note) a parameter's other name.
+ * O103 security, O104 servers, O105 (note) a parameter's other name, O107 (note) undeclared security, O108 (note) an
+ * alternative of security that is not taken.
  */
-export function readOperations(document: YamlDocument): {
+export function readOperations(
+  document: YamlDocument,
+  choices: ContractChoices = {},
+): {
   readonly operations: readonly Operation[]
   readonly diagnostics: readonly Diagnostic[]
 } {
@@ -88,6 +98,7 @@ export function readOperations(document: YamlDocument): {
           ...readOperation(
             document,
             { written, pathAt, itemAt: found.path, method, operation, item: found.value },
+            choices,
             diagnostics,
           ),
         )
@@ -95,6 +106,19 @@ export function readOperations(document: YamlDocument): {
   }
   if (operations.length === 0 && diagnostics.length === 0)
     say('O005', 'the contract describes no operation', ['paths'], 'a policy needs a route', 'key')
+  const undeclared = operations.filter(
+    ({ access, extension }) => access.isUndeclared && !Object.hasOwn(extension, 'anonymous'),
+  )
+  const [first] = undeclared
+  if (first !== undefined)
+    diagnostics.push(
+      diagnostic(
+        'O107',
+        `${undeclared.length === 1 ? '1 operation declares' : `${undeclared.length} operations declare`} no security: their routes challenge anonymous callers`,
+        document.placeOf(first.at, 'key'),
+        { severity: 'note', hint: 'for public operations write security: [] in the contract' },
+      ),
+    )
   return { operations, diagnostics: eachOnce(diagnostics) }
 }
 
@@ -141,6 +165,7 @@ function readOperation(
     readonly operation: PlainMap
     readonly item: PlainMap
   },
+  choices: ContractChoices,
   diagnostics: Diagnostic[],
 ): readonly Operation[] {
   const { written, pathAt, itemAt, method, operation } = source
@@ -159,9 +184,11 @@ function readOperation(
     say('O005', `${EXTENSION} has to be a map of a route's keys`, [...at, EXTENSION], 'write { key: value }')
     return []
   }
-  const access = readAccess(root, operation, at)
+  const access = readAccess(root, operation, at, choices)
   if ('problem' in access && !(Object.hasOwn(extension, 'scopes') && Object.hasOwn(extension, 'anonymous')))
     say('O103', access.problem, access.where, access.hint)
+  if (!('problem' in access) && !Object.hasOwn(extension, 'scopes'))
+    for (const one of access.notTaken) diagnostics.push(noteNotTaken(one))
 
   const byHand = own(own(extension, 'match'), 'path')
   const path = typeof byHand === 'string' ? { path: byHand } : readPath(root, source, at)
@@ -189,13 +216,25 @@ function readOperation(
       written,
       path: path.path,
       servedPath: `${readPrefixOfMount(root, extension)}${path.path}`,
-      access: 'problem' in access ? { scopes: undefined, anonymous: 'challenge' } : access,
+      access:
+        'problem' in access
+          ? { scopes: undefined, anonymous: 'challenge', isUndeclared: false, notTaken: [] }
+          : access,
       extension,
       at,
       pathAt,
-      securityAt: Object.hasOwn(operation, 'security') ? [...at, 'security'] : ['security'],
+      securityAt: securityPath(operation, at),
     },
   ]
+
+  function noteNotTaken({ scheme, scopes, reason, canBeChosen, at: where }: NotTaken): Diagnostic {
+    const said = scopes.length === 0 ? 'no scopes' : scopes.join(', ')
+    const message = `${method.toUpperCase()} ${written}: the alternative ${scheme} (${said}) is not taken, since ${reason}`
+    return diagnostic('O108', message, document.placeOf([...securityPath(operation, at), ...where]), {
+      severity: 'note',
+      hint: canBeChosen ? `--scheme ${scheme} takes it instead` : undefined,
+    })
+  }
 
   function readPath(
     root: unknown,
@@ -223,13 +262,18 @@ function readPrefixOfMount(root: unknown, extension: PlainMap): string {
   return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : ''
 }
 
-function readAccess(root: unknown, operation: PlainMap, at: YamlPath) {
+/** Where the security of an operation is declared: in itself, else at the top. */
+function securityPath(operation: PlainMap, at: YamlPath): YamlPath {
+  return Object.hasOwn(operation, 'security') ? [...at, 'security'] : ['security']
+}
+
+function readAccess(root: unknown, operation: PlainMap, at: YamlPath, { scheme }: ContractChoices) {
   const isOwn = Object.hasOwn(operation, 'security')
-  const securityAt: YamlPath = isOwn ? [...at, 'security'] : ['security']
+  const securityAt = securityPath(operation, at)
   const schemeOf = (name: string) => {
     const found = followReference(root, ['components', 'securitySchemes', name])
     return 'problem' in found ? undefined : found.value
   }
-  const access = readSecurity(isOwn ? operation['security'] : own(root, 'security'), schemeOf)
+  const access = readSecurity(isOwn ? operation['security'] : own(root, 'security'), schemeOf, scheme)
   return 'problem' in access ? { ...access, where: [...securityAt, ...access.at] as YamlPath } : access
 }

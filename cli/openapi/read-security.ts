@@ -4,7 +4,24 @@ import { isMap } from './plain-data.ts'
 export type OperationAccess = {
   readonly scopes: { readonly all?: readonly string[]; readonly any?: readonly string[] } | undefined
   readonly anonymous: 'allow' | 'challenge'
+  /** Whether neither the operation nor the document has `security`. */
+  readonly isUndeclared: boolean
+  /** Alternatives that the route does not offer, although they ask for other scopes. */
+  readonly notTaken: readonly NotTaken[]
 }
+
+/** An alternative that is left out; `at` leads to it. */
+export type NotTaken = {
+  readonly scheme: string
+  readonly scopes: readonly string[]
+  readonly reason: string
+  /** The hint names `--scheme` where it takes the alternative. */
+  readonly canBeChosen: boolean
+  readonly at: readonly (string | number)[]
+}
+
+/** One requirement with a single scheme. */
+type Alternative = { readonly scheme: string; readonly scopes: readonly string[]; readonly index: number }
 
 /** Why a list of security requirements cannot be said by a route; `at` leads to what stands in the way. */
 export type SecurityProblem = {
@@ -22,20 +39,37 @@ const TOKEN_SCHEMES = ['oauth2', 'openIdConnect']
  * `any`. An alternative that asks for less than another one makes that one superfluous. Anything else is refused, since a
  * policy has no way to say it.
  * Source: OpenAPI 3.1 section 4.8.30. Pure.
+ * @param chosen the scheme whose alternatives are taken, where there is one among them; undefined: all of them.
  */
 export function readSecurity(
   security: unknown,
   schemeOf: (name: string) => unknown,
+  chosen?: string,
 ): OperationAccess | SecurityProblem {
-  // Nothing anywhere: the contract asks for no token.
-  if (security === undefined) return { scopes: undefined, anonymous: 'allow' }
+  // An undeclared requirement is not a statement that callers need none: that is `security: []`.
+  if (security === undefined)
+    return { scopes: undefined, anonymous: 'challenge', isUndeclared: true, notTaken: [] }
   if (!Array.isArray(security)) return problem('security has to be a list', 'write [{ … }]')
-  const alternatives: (readonly string[])[] = []
+  const alternatives: Alternative[] = []
+  const notTaken: NotTaken[] = []
+  const isChosen = (one: unknown) => isMap(one) && chosen !== undefined && Object.hasOwn(one, chosen)
+  const hasChosen = security.some(isChosen)
   let withoutToken = security.length === 0
   for (const [index, requirement] of security.entries()) {
     if (!isMap(requirement))
       return problem('this is no security requirement', 'write { scheme: [scopes] }', [index])
     const entries = Object.entries(requirement)
+    if (hasChosen && entries.length > 0 && !isChosen(requirement)) {
+      for (const [scheme, scopes] of entries)
+        notTaken.push({
+          scheme,
+          scopes: Array.isArray(scopes) ? scopes.map(String) : [],
+          reason: `--scheme takes ${chosen}`,
+          canBeChosen: false,
+          at: [index, scheme],
+        })
+      continue
+    }
     if (entries.length > 1) {
       const names = entries.map(([name]) => name).join(' and ')
       return problem(`${names} are needed at once, and a route asks for one token`, BY_HAND, [index])
@@ -51,11 +85,12 @@ export function readSecurity(
       return problem('this is no list of scopes', 'write [] when none is needed', at)
     const refused = refuseScheme(name, schemeOf(name), scopes.length)
     if (refused !== undefined) return problem(refused, BY_HAND, at)
-    alternatives.push([...new Set(scopes as string[])])
+    alternatives.push({ scheme: name, scopes: [...new Set(scopes as string[])], index })
   }
   const anonymous = withoutToken ? 'allow' : 'challenge'
-  if (alternatives.length === 0) return { scopes: undefined, anonymous }
-  const needed = withoutSuperfluous(alternatives)
+  const needed = withoutSuperfluous(alternatives.map(({ scopes }) => scopes))
+  notTaken.push(...findDropped(alternatives, needed))
+  const access = { anonymous, isUndeclared: false, notTaken } as const
   const [first = []] = needed
   const all = first.filter((scope) => needed.every((one) => one.includes(scope)))
   const rest = needed.map((one) => one.filter((scope) => !all.includes(scope)))
@@ -67,11 +102,38 @@ export function readSecurity(
     ])
   }
   const any = needed.length > 1 ? rest.flat() : []
-  if (all.length === 0 && any.length === 0) return { scopes: undefined, anonymous }
+  if (all.length === 0 && any.length === 0) return { scopes: undefined, ...access }
   return {
     scopes: { ...(all.length > 0 ? { all } : {}), ...(any.length > 0 ? { any } : {}) },
-    anonymous,
+    ...access,
   }
+}
+
+/** Alternatives that are superfluous because another one asks for less; one that asks for the same is no loss. */
+function findDropped(
+  alternatives: readonly Alternative[],
+  needed: readonly (readonly string[])[],
+): readonly NotTaken[] {
+  return alternatives.flatMap(({ scheme, scopes, index }) => {
+    if (needed.some((one) => one.length === scopes.length && one.every((scope) => scopes.includes(scope))))
+      return []
+    const less = alternatives.find(
+      (one) =>
+        needed.includes(one.scopes) &&
+        one.scopes.length < scopes.length &&
+        one.scopes.every((scope) => scopes.includes(scope)),
+    )
+    const canBeChosen = less !== undefined && less.scheme !== scheme
+    return [
+      {
+        scheme,
+        scopes,
+        reason: `${less?.scheme ?? 'another one'} needs less`,
+        canBeChosen,
+        at: [index, scheme],
+      },
+    ]
+  })
 }
 
 const BY_HAND = 'say it by hand: x-scopegate: { anonymous: …, scopes: { … } }'

@@ -27,6 +27,12 @@ export const IMPORT: Verb = {
       value: 'FILE',
       says: 'Writes the policy there, and never over a file. Without it: standard output.',
     },
+    {
+      name: 'scheme',
+      value: 'NAME',
+      says: 'Of alternatives in security, takes those of this scheme. Without it: all, of which one that needs less makes others superfluous.',
+    },
+    { name: 'notes', says: 'Shows every note; without it notes of one kind share a line.' },
     { name: 'force', says: 'Writes over the file that is there.' },
     { name: 'check', value: 'POLICY', says: 'Compares with this policy file, or with all in this folder.' },
     CONFIG_OPTION,

@@ -234,7 +234,10 @@ t.test("the demo's own contract has no security; with the policies' it agrees wi
   const drift = (contract: unknown) => {
     const document = parseContract(JSON.stringify(contract), 'openapi.json')
     const { operations, diagnostics } = readOperations(document)
-    t.same(diagnostics, [])
+    t.same(
+      diagnostics.filter(({ code }) => code !== 'O107'),
+      [],
+    )
     return findDrift({
       document,
       operations,
@@ -244,7 +247,7 @@ t.test("the demo's own contract has no security; with the policies' it agrees wi
     })
   }
   const alone = drift(json)
-  t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303']))
+  t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303', 'O304']))
   // What the service says of itself is not the gateway's.
   t.same(
     alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
