@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { type CompiledRoute, compilePolicies } from '../gateway/routes/compile-policies.ts'
 import { readImplication } from '../oauth/scope-implication.ts'
 import { type Diagnostic, hasErrors, type Place, sortDiagnostics } from '../runtime/diagnostic.ts'
@@ -34,7 +34,9 @@ export async function checkDrift(
   const { document, choices, configDir, policy, upstream } = options
   const isFolder = statSync(policy, { throwIfNoEntry: false })?.isDirectory() === true
   const policiesDir = isFolder ? policy : dirname(policy)
-  const { set, problems } = await openPolicySet({ configDir, policiesDir, env })
+  // Beside a file anything may lie, also a folder of other policies.
+  const policyFile = isFolder ? undefined : basename(policy)
+  const { set, problems } = await openPolicySet({ configDir, policiesDir, policyFile, env })
   const { operations, diagnostics } = hasErrors(document.diagnostics)
     ? { operations: [], diagnostics: [] }
     : readOperations(document, choices)

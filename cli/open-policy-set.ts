@@ -51,6 +51,8 @@ export type OpenPolicySetOptions = {
   readonly configDir: string
   /** Instead of the folder that gateway.yaml names. */
   readonly policiesDir?: string | undefined
+  /** The name of the only file of that folder to read; all of them when it is left out. */
+  readonly policyFile?: string | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -81,8 +83,10 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
   const folders = [options.configDir, ...findPolicyFolders(dir)]
+  const { policyFile } = options
   const policies = loadPolicies({
     dir,
+    sources: policyFile === undefined ? undefined : { folder: { names: [policyFile] }, files: [] },
     catalogue,
     presets,
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
