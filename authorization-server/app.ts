@@ -11,10 +11,12 @@ import type { AuthorizationServerConfig } from './config.ts'
 import { errorPage } from './endpoints/error-page.ts'
 import { openRevocationStream } from './endpoints/revocation-stream.ts'
 import { createEngine, type Engine } from './engine/engine.ts'
+import type { EngineEvent } from './engine/engine-events.ts'
 import { createHttpServer } from './http-server.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
 import { loadSecrets, type Secrets } from './keys/load-secrets.ts'
-import { createMetrics, type Metrics } from './observe/metrics.ts'
+import { auditAccount } from './observe/audit-account.ts'
+import { createMetrics } from './observe/metrics.ts'
 import { observeEngine } from './observe/observe-engine.ts'
 import { observeStreams } from './observe/observe-streams.ts'
 import { openStore } from './store/open-store.ts'
@@ -68,13 +70,15 @@ export async function startAuthorizationServer(options: {
     })
     closing.push(() => revocations.close())
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
-    const engine = buildEngine({ config, secrets, store, accounts, metrics, logger })
+    const onEvent = observeEngine({ logger, metrics })
+    const engine = buildEngine({ config, secrets, store, accounts, onEvent })
     const app = createHttpServer({
       config,
       engine,
       accounts,
       metrics,
       logger,
+      onEvent,
       revocations,
       cookieSecrets: secrets.cookieSecrets,
     })
@@ -113,9 +117,11 @@ async function announceAccounts(
     development: config.development,
     nowSeconds: nowSeconds(),
   })
+  for (const account of settled.added) auditAccount(logger, 'account_added', account, 'development')
+  for (const account of settled.removed) auditAccount(logger, 'account_removed', account, 'development')
   if (settled.removed.length > 0)
     logger.warn(
-      { event: 'development_accounts_removed', usernames: settled.removed },
+      { event: 'development_accounts_removed', usernames: settled.removed.map(({ username }) => username) },
       'development accounts of an earlier start were removed, with everything issued to them',
     )
   if (config.development)
@@ -132,8 +138,7 @@ type Parts = {
   readonly config: AuthorizationServerConfig
   readonly secrets: Secrets
   readonly accounts: Accounts
-  readonly metrics: Metrics
-  readonly logger: Logger
+  readonly onEvent: (event: EngineEvent) => void
 }
 
 function buildEngine(parts: Parts & { readonly store: Store }): Engine {
@@ -157,7 +162,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     store: parts.store,
     findAccount: (id) => accounts.find(id),
     renderErrorPage: (error, response) => errorPage(error, response, config.name),
-    onEvent: observeEngine({ logger: parts.logger, metrics: parts.metrics }),
+    onEvent: parts.onEvent,
     nowSeconds,
   })
 }

@@ -15,6 +15,7 @@ import { mountEndpoints } from './endpoints/mount-endpoints.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
 import { userinfoHandler } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
+import type { EngineEvent } from './engine/engine-events.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 
@@ -28,6 +29,7 @@ export type HttpServerOptions = {
   readonly accounts: Accounts
   readonly metrics: Metrics
   readonly logger: Logger
+  readonly onEvent: (event: EngineEvent) => void
   readonly revocations: RevocationStream
   /** Newest first. */
   readonly cookieSecrets: readonly string[]
@@ -83,6 +85,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: options.cookieSecrets,
       nowMs: () => Date.now(),
+      onEvent: options.onEvent,
       logger,
     }),
   )

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { addAccount } from '../authorization-server/accounts/add-account.ts'
 import { readAuthorizationServerConfig } from '../authorization-server/config.ts'
+import { auditAccount } from '../authorization-server/observe/audit-account.ts'
 import { findConfigDir } from '../runtime/config-dir.ts'
+import { createLogger } from '../runtime/logger.ts'
 import { DEVELOPMENT_DATA_FOLDER } from './dev/data-folder.ts'
 
 const MAX_PASSWORD_BYTES = 4096
@@ -42,6 +44,12 @@ export async function accountAdd(
     process.stderr.write(`scopegate: ${result.message}\n`)
     return 1
   }
+  auditAccount(
+    createLogger({ level: 'info', service: 'scopegate' }, process.stderr),
+    'account_added',
+    result.added,
+    'operator',
+  )
   const { username: added } = result.added
   const kept = config.store.type === 'redis' ? 'Redis' : config.dataDir
   process.stdout.write(

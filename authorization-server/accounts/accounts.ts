@@ -32,6 +32,8 @@ export type Accounts = {
   /** Does the same work whether or not the account exists. @returns the account when the password is right. */
   verify(username: string, password: string): Promise<Account | undefined>
   find(id: string): Promise<Account | undefined>
+  /** Finds the id of the account with a typed name, for the audit log. */
+  findId(username: string): Promise<string | undefined>
   add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRefusal>
 }
 
@@ -55,11 +57,15 @@ export function createAccounts(options: {
   // Checked against when there is no account, so that the answer takes as long.
   const nobody = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
 
+  const findStored = async (typedName: string): Promise<StoredAccount | undefined> => {
+    const username = normaliseUsername(typedName)
+    const stored = username === undefined ? undefined : await store.findByUsername(username)
+    return counts(stored) ? stored : undefined
+  }
+
   return {
     verify: async (typedName, password) => {
-      const username = normaliseUsername(typedName)
-      const stored = username === undefined ? undefined : await store.findByUsername(username)
-      const account = counts(stored) ? stored : undefined
+      const account = await findStored(typedName)
       const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
       const verdict = await verifyPassword(attempt, account?.passwordHash ?? (await nobody))
       if (account === undefined || verdict === 'mismatch') return undefined
@@ -70,6 +76,7 @@ export function createAccounts(options: {
       const account = await store.findById(id)
       return counts(account) ? toAccount(account) : undefined
     },
+    findId: async (typedName) => (await findStored(typedName))?.id,
     add: async (account) => {
       const refusal = refuseNewAccount(account)
       if (refusal !== undefined) return refusal

@@ -31,7 +31,7 @@ export type MountEndpointsOptions = {
 const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization request pushed with all scopes
 
 /** A request that may go on to the engine. */
-type Admitted = Omit<EngineRequest, 'clientAddress'> & {
+type Admitted = Omit<EngineRequest, 'origin'> & {
   readonly grantType?: string
   /** A token request that names what the token is to be for. */
   readonly tokenRequest?: URLSearchParams
@@ -76,8 +76,8 @@ async function handOver(
     if (value !== undefined) reply.raw.setHeader(name, value)
   reply.hijack()
   try {
-    const clientAddress = request.ip
-    const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, clientAddress })
+    const origin = { requestId: request.id, clientAddress: request.ip }
+    const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, origin })
     options.count(endpoint.name, admitted.grantType ?? '-', result)
   } catch (cause) {
     // The engine answers every error itself; this one came from around it, and Fastify has let go of the reply.

@@ -1,5 +1,24 @@
-/** Something that happened and that the audit log, the metrics or the gateways want to know. No secrets in here. */
-export type EngineEvent =
+/** The request that caused an event. */
+export type RequestOrigin = {
+  readonly requestId: string
+  /** As the gateway reports it, which respects its `trustedProxies`. */
+  readonly clientAddress: string
+}
+
+/** An event for the audit log and the metrics, without secrets. `origin` is undefined outside a request. */
+export type EngineEvent = EventDetails & { readonly origin: RequestOrigin | undefined }
+
+type EventDetails =
+  | { readonly kind: 'signed_in'; readonly clientId: string; readonly accountId: string }
+  | {
+      readonly kind: 'sign_in_failed'
+      readonly clientId: string
+      /** undefined: no account has the typed name. The name itself is left out: people type passwords there. */
+      readonly accountId: string | undefined
+      readonly reason: 'wrong_credentials' | 'too_many_attempts' | 'busy'
+    }
+  /** The session of the account ended because another person signed in with this browser. */
+  | { readonly kind: 'signed_out'; readonly clientId: string; readonly accountId: string }
   | {
       readonly kind: 'client_registered'
       readonly clientId: string
@@ -29,8 +48,9 @@ export type EngineEvent =
   | {
       readonly kind: 'grant_revoked'
       readonly clientId: string | undefined
+      readonly accountId: string | undefined
       readonly grant: string
-      readonly reason: 'revoked' | 'code_reused' | 'refresh_token_reused' | 'signed_out'
+      readonly reason: 'revoked' | 'code_reused' | 'refresh_token_reused' | 'grant_ended'
     }
   /** A request was refused; `detail` is for the log only. */
   | {

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { StoreError } from '../store/store-error.ts'
 import { clientChallenge } from './client-challenge.ts'
 import { matchesClientSecret } from './client-secret.ts'
-import type { EngineEvent } from './engine-events.ts'
+import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import { reportInactive } from './inactive-token.ts'
 import type { Interactions } from './interactions.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
@@ -29,8 +29,7 @@ export type TokenOwner = {
 
 /** What the engine is asked to do with one request. */
 export type EngineRequest = {
-  /** Address of the client, as the gateway reports it. */
-  readonly clientAddress: string
+  readonly origin: RequestOrigin
   /** Path and query, when they are not the request's own. */
   readonly url?: string
   /** The body, read and checked. */
@@ -85,7 +84,8 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
 /** Builds the engine. Cost: a few milliseconds; nothing is fetched. */
 export function createEngine(options: EngineOptions): Engine {
   const issuer = new URL(options.issuer)
-  const requests = new WeakMap<IncomingMessage, EngineRequest>()
+  const origins = new WeakMap<IncomingMessage, RequestOrigin>()
+  const originOf = (request: IncomingMessage): RequestOrigin | undefined => origins.get(request)
   const rotation = createRefreshRotation({
     store: options.store,
     issuer: options.issuer,
@@ -114,7 +114,10 @@ export function createEngine(options: EngineOptions): Engine {
         pending: options.pending,
         clientAddress: () => {
           const request = Provider.ctx?.req
-          return request === undefined ? undefined : requests.get(request)?.clientAddress
+          return request === undefined ? undefined : originOf(request)?.clientAddress
+        },
+        onCodeReused: (grantId) => {
+          if (Provider.ctx !== undefined) provider.emit('grant.revoked', Provider.ctx, grantId)
         },
         rotation: rotation.current,
       }),
@@ -139,6 +142,16 @@ export function createEngine(options: EngineOptions): Engine {
   // The engine's own looks first and writes then, and forgets proofs of clocks that are ahead while they are still good.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
     useProof(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
+  const codes = provider.AuthorizationCode as unknown as CodeModel
+  const { find: findCode } = codes
+  // The engine names the code to its listeners after the exchange only: the audit line of a reused code needs the account.
+  codes.find = async function findNamedCode(...args) {
+    const code = await findCode.apply(this, args)
+    const oidc = Provider.ctx?.oidc
+    if (code !== undefined && code.clientId === oidc?.client?.clientId)
+      oidc?.entity('AuthorizationCode', code)
+    return code
+  }
   const { redirectUriAllowed } = provider.Client.prototype
   provider.Client.prototype.redirectUriAllowed = function redirectUriWithPortAllowed(uri: string): boolean {
     return !ODD_PORT.test(uri) && redirectUriAllowed.call(this, uri)
@@ -151,13 +164,17 @@ export function createEngine(options: EngineOptions): Engine {
     challengeClient(ctx as KoaContextWithOIDC, options.issuer)
     shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
   })
-  const troubles = reportProviderEvents(provider, { onEvent: options.onEvent, isRepeat: rotation.isRepeat })
+  const troubles = reportProviderEvents(provider, {
+    onEvent: options.onEvent,
+    isRepeat: rotation.isRepeat,
+    originOf,
+  })
   const callback = provider.callback()
 
   return {
     handle: async (request, response, engineRequest) => {
       const copy = providerRequest(request, { issuer, ...engineRequest })
-      requests.set(copy, engineRequest)
+      origins.set(copy, engineRequest.origin)
       await callback(copy, response)
       return troubles.get(copy)?.error ?? 'ok'
     },
@@ -167,7 +184,6 @@ export function createEngine(options: EngineOptions): Engine {
       catalogue: options.catalogue,
       integrationIds: new Set(options.integrations.map((client) => client.clientId)),
       clients: options.store.artifacts('Client'),
-      onEvent: options.onEvent,
     }),
     findGrantedResources: async (by, clientId) => {
       const artifact =
@@ -200,6 +216,11 @@ export function createEngine(options: EngineOptions): Engine {
       }
     },
   }
+}
+
+/** The engine's model of authorization codes, as far as it is used here. */
+type CodeModel = {
+  find(value: string, options?: object): Promise<{ readonly clientId?: string } | undefined>
 }
 
 /** The engine takes proofs that were made so long before or after now. */

@@ -37,8 +37,13 @@ export type Interactions = {
   /**
    * The person proved to be `accountId`; starts a new session (no fixation). Also at the consent step, when somebody
    * else takes over the browser.
+   * @returns the address to send the browser to, and the account whose session in this browser ended.
    */
-  signedIn(request: IncomingMessage, response: ServerResponse, accountId: string): Promise<string>
+  signedIn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    accountId: string,
+  ): Promise<{ readonly address: string; readonly signedOut: string | undefined }>
   /**
    * The person allows `grantedScopes` (a subset of what was asked for): a new grant per authorization, so that
    * revoking one authorization of a client leaves the others alone.

@@ -13,6 +13,8 @@ export type ProviderAdapterOptions = {
   readonly pending: { readonly perAddress: number; readonly total: number }
   /** Address of the client whose request the engine handles now. */
   readonly clientAddress: () => string | undefined
+  /** Called when two requests used one code at the same time, which ends its grant. */
+  readonly onCodeReused: (grantId: string) => void
   /** The refresh that the current request performs: its operations are collected, not done. */
   readonly rotation: () => Rotation | undefined
 }
@@ -75,7 +77,10 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
       // RFC 6749 §4.1.2: a code used twice ends what was issued for it, also when both uses came at once.
       if (model === 'AuthorizationCode') {
         const grantId = grantOf(await artifacts.find(id))
-        if (grantId !== undefined) await artifacts.revokeByGrantId(grantId)
+        if (grantId !== undefined) {
+          await artifacts.revokeByGrantId(grantId)
+          options.onCodeReused(grantId)
+        }
       }
       throw new errors.InvalidGrant('lost the race for a value that works once')
     },

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { EngineEvent } from './engine-events.ts'
+import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import { hashGrantId } from './hash-grant-id.ts'
 import { isUnknownToken } from './inactive-token.ts'
 
@@ -30,10 +30,12 @@ export function reportProviderEvents(
   {
     onEvent,
     isRepeat,
+    originOf,
   }: {
     readonly onEvent: (event: EngineEvent) => void
     /** Whether a refresh got the response of an earlier one. */
     readonly isRepeat: (ctx: KoaContextWithOIDC) => boolean
+    readonly originOf: (request: IncomingMessage) => RequestOrigin | undefined
   },
 ): WeakMap<IncomingMessage, Trouble> {
   const troubles = new WeakMap<IncomingMessage, Trouble>()
@@ -48,37 +50,46 @@ export function reportProviderEvents(
         error: error.error,
         detail: error.error_detail ?? error.error_description,
         clientId: ctx.oidc.client?.clientId,
+        origin: originOf(ctx.req),
       })
     })
 
   provider.on('server_error', (ctx, cause) => {
     troubles.set(ctx.req, { error: 'server_error', cause })
-    onEvent({ kind: 'failed', endpoint: ctx.oidc.route, cause })
+    onEvent({ kind: 'failed', endpoint: ctx.oidc.route, cause, origin: originOf(ctx.req) })
   })
   // Koa's own: an error outside every endpoint, e.g. a client that went away while its answer was written.
   const emitter: NodeJS.EventEmitter = provider
-  emitter.on('error', (cause: Error) => onEvent({ kind: 'failed', endpoint: 'connection', cause }))
+  emitter.on('error', (cause: Error) =>
+    onEvent({ kind: 'failed', endpoint: 'connection', cause, origin: undefined }),
+  )
 
-  provider.on('registration_create.success', (_ctx, client) =>
+  provider.on('registration_create.success', (ctx, client) =>
     onEvent({
       kind: 'client_registered',
       clientId: client.clientId,
       redirectUris: client.redirectUris ?? [],
+      origin: originOf(ctx.req),
     }),
   )
-  provider.on('grant.success', (ctx) => onEvent(isRepeat(ctx) ? repeatEvent(ctx) : tokenEvent(ctx)))
+  provider.on('grant.success', (ctx) => {
+    const origin = originOf(ctx.req)
+    onEvent(isRepeat(ctx) ? repeatEvent(ctx, origin) : tokenEvent(ctx, origin))
+  })
   provider.on('grant.revoked', (ctx, grantId) =>
     onEvent({
       kind: 'grant_revoked',
       clientId: ctx.oidc.client?.clientId,
+      accountId: ownerOf(ctx),
       grant: hashGrantId(grantId),
       reason: revocationReason(ctx),
+      origin: originOf(ctx.req),
     }),
   )
   return troubles
 }
 
-function tokenEvent(ctx: KoaContextWithOIDC): EngineEvent {
+function tokenEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined): EngineEvent {
   const token = ctx.oidc.entities.AccessToken
   return {
     kind: ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'token_refreshed' : 'token_issued',
@@ -86,23 +97,31 @@ function tokenEvent(ctx: KoaContextWithOIDC): EngineEvent {
     accountId: token?.accountId,
     scope: token?.scope,
     grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
+    origin,
   }
 }
 
-function repeatEvent(ctx: KoaContextWithOIDC): EngineEvent {
+function repeatEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined): EngineEvent {
   const token = ctx.oidc.entities.RefreshToken
   return {
     kind: 'refresh_repeated',
     clientId: ctx.oidc.client?.clientId ?? '',
     accountId: token?.accountId,
     grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
+    origin,
   }
+}
+
+/** The account of the code or token whose use or revocation ended a grant. */
+function ownerOf(ctx: KoaContextWithOIDC): string | undefined {
+  const { AuthorizationCode, RefreshToken, AccessToken } = ctx.oidc.entities
+  return (AuthorizationCode ?? RefreshToken ?? AccessToken)?.accountId
 }
 
 function revocationReason(
   ctx: KoaContextWithOIDC,
 ): Extract<EngineEvent, { readonly kind: 'grant_revoked' }>['reason'] {
   if (ctx.oidc.route === 'revocation') return 'revoked'
-  if (ctx.oidc.route !== 'token') return 'signed_out'
+  if (ctx.oidc.route !== 'token') return 'grant_ended'
   return ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'refresh_token_reused' : 'code_reused'
 }

@@ -4,7 +4,6 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { parseScope } from '../../oauth/scope.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { ArtifactStore } from '../store/store.ts'
-import type { EngineEvent } from './engine-events.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
 
@@ -16,7 +15,6 @@ export type ProviderInteractionsOptions = {
   /** Clients that the operator vouches for. */
   readonly integrationIds: ReadonlySet<string>
   readonly clients: ArtifactStore
-  readonly onEvent: (event: EngineEvent) => void
 }
 
 /** What the pages ask and answer, over the engine's own interaction records. */
@@ -41,8 +39,8 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
 
     signedIn: async (request, response, accountId) => {
       const details = await load(request, response)
-      await leaveSessionOfOthers(details, accountId, request, response, options)
-      return finish(request, response, { login: { accountId, amr: ['pwd'] } })
+      const signedOut = await leaveSessionOfOthers(details, accountId, request, response, options)
+      return { address: await finish(request, response, { login: { accountId, amr: ['pwd'] } }), signedOut }
     },
 
     consented: async (request, response, grantedScopes) => {
@@ -55,23 +53,15 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       const granted = grantable(grantedScopes, interaction)
       const grantId = await saveGrant(granted, accountId, interaction, provider)
       await keepClient(interaction.client.id, options.clients)
-      const address = await finish(request, response, { consent: { grantId } })
-      options.onEvent({ kind: 'consent_given', clientId: interaction.client.id, accountId, scopes: granted })
-      return address
+      return finish(request, response, { consent: { grantId } })
     },
 
     denied: async (request, response) => {
-      const details = await load(request, response)
-      const address = await finish(request, response, {
+      await load(request, response)
+      return finish(request, response, {
         error: 'access_denied',
         error_description: 'The person at the browser did not allow this.',
       })
-      options.onEvent({
-        kind: 'consent_denied',
-        clientId: String(details.params['client_id']),
-        accountId: details.session?.accountId,
-      })
-      return address
     },
   }
 }
@@ -131,6 +121,7 @@ async function keepClient(clientId: string, clients: ArtifactStore): Promise<voi
 /**
  * Somebody else signs in in this browser: their session starts afresh instead of growing out of the other one. The
  * other may have been there when this authorization began, or have come since, in another tab.
+ * @returns the account that was signed out.
  */
 async function leaveSessionOfOthers(
   details: ProviderInteraction,
@@ -138,15 +129,18 @@ async function leaveSessionOfOthers(
   request: IncomingMessage,
   response: ServerResponse,
   { provider, issuer }: ProviderInteractionsOptions,
-): Promise<void> {
+): Promise<string | undefined> {
   const session = await provider.Session.get(
     provider.createContext(providerRequest(request, { issuer }), response) as never,
   )
-  const isOther = (present: string | undefined) => present !== undefined && present !== accountId
-  if (!isOther(details.session?.accountId) && !isOther(session.accountId)) return
+  const other = [session.accountId, details.session?.accountId].find(
+    (present) => present !== undefined && present !== accountId,
+  )
+  if (other === undefined) return undefined
   await session.destroy()
   delete (details as { session?: unknown }).session
   await details.persist()
+  return other
 }
 
 function stepError(message: string): InteractionError {

@@ -11,11 +11,22 @@ export function observeEngine(options: {
   readonly metrics: Metrics
 }): (event: EngineEvent) => void {
   const { logger, metrics } = options
-  const audit = (action: string, fields: Record<string, unknown>) =>
-    logger.info({ event: 'audit', action, ...fields }, action.replaceAll('_', ' '))
 
   return (event) => {
+    const origin = { request_id: event.origin?.requestId, 'client.address': event.origin?.clientAddress }
+    const audit = (action: string, fields: Record<string, unknown>) =>
+      logger.info({ event: 'audit', action, ...origin, ...fields }, action.replaceAll('_', ' '))
+
     switch (event.kind) {
+      case 'signed_in':
+      case 'signed_out':
+        return audit(event.kind, { client_id: event.clientId, subject: event.accountId })
+      case 'sign_in_failed':
+        return audit(event.kind, {
+          client_id: event.clientId,
+          subject: event.accountId,
+          reason: event.reason,
+        })
       case 'client_registered':
         metrics.countClientRegistered()
         return audit(event.kind, { client_id: event.clientId, redirect_uris: event.redirectUris })
@@ -48,12 +59,14 @@ export function observeEngine(options: {
         if (event.reason === 'refresh_token_reused') metrics.countRefreshReuse()
         return audit(event.reason === 'revoked' ? 'token_revoked' : event.reason, {
           client_id: event.clientId,
+          subject: event.accountId,
           grant: event.grant,
         })
       case 'refused':
         return logger.info(
           {
             event: 'refused',
+            ...origin,
             endpoint: event.endpoint,
             error: event.error,
             detail: event.detail,
@@ -62,7 +75,7 @@ export function observeEngine(options: {
           'request refused',
         )
       case 'failed': {
-        const fields = { event: 'failed', endpoint: event.endpoint, err: event.cause }
+        const fields = { event: 'failed', ...origin, endpoint: event.endpoint, err: event.cause }
         return isClientGone(event.cause)
           ? logger.debug(fields, 'the client went away')
           : logger.error(fields, 'request failed')

@@ -7,6 +7,7 @@ import { consentPage } from '../consent/consent-page.ts'
 import { grantedScopes } from '../consent/granted-scopes.ts'
 import { groupScopes, type ScopeGroup } from '../consent/scope-groups.ts'
 import { defaultTicks, postedTicks, TOGGLE_FIELD, toggleTicks } from '../consent/ticks.ts'
+import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import { createSignInThrottle } from '../sign-in/sign-in-throttle.ts'
@@ -27,7 +28,7 @@ import { type Page, renderPage } from './render-page.ts'
  */
 export type InteractionPagesOptions = {
   readonly interactions: Interactions
-  readonly accounts: Pick<Accounts, 'verify' | 'find'>
+  readonly accounts: Pick<Accounts, 'verify' | 'find' | 'findId'>
   readonly catalogue: ScopeCatalogue
   readonly serviceName: string
   /** Origin of the public address, e.g. `https://login.example`: where forms must come from. */
@@ -38,6 +39,7 @@ export type InteractionPagesOptions = {
   readonly cookieKeys: readonly string[]
   readonly limits?: InteractionLimits
   readonly nowMs: () => number
+  readonly onEvent: (event: EngineEvent) => void
   readonly logger: Pick<Logger, 'error'>
 }
 
@@ -50,7 +52,7 @@ type PageRequest = FastifyRequest<Route>
  * Attempts are counted by `request.ip`: behind a proxy, Fastify's `trustProxy` has to name it.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
-  const { interactions, accounts, catalogue, serviceName } = options
+  const { interactions, accounts, catalogue, onEvent, serviceName } = options
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
   const throttle = createSignInThrottle(limits.signIn, options.nowMs)
@@ -192,8 +194,21 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       if (!('form' in received)) return received
       const { interaction, form } = received
       const username = form.get('username') ?? ''
+      const clientId = interaction.client.id
+      const origin = originOf(request)
+      const failed = async (
+        reason: Extract<EngineEvent, { readonly kind: 'sign_in_failed' }>['reason'],
+      ): Promise<void> =>
+        onEvent({
+          kind: 'sign_in_failed',
+          clientId,
+          accountId: await accounts.findId(username),
+          reason,
+          origin,
+        })
       const paused = throttle.attempt(username, request.ip)
-      if (paused !== undefined)
+      if (paused !== undefined) {
+        await failed('too_many_attempts')
         return sendErrorPage(reply, {
           status: 429,
           error: 'too_many_attempts',
@@ -201,8 +216,10 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           serviceName,
           ...paused,
         })
+      }
       const account = await hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
-      if (account === 'busy')
+      if (account === 'busy') {
+        await failed('busy')
         return sendErrorPage(reply, {
           status: 503,
           error: 'busy',
@@ -210,13 +227,19 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           serviceName,
           retryAfterSeconds: 2,
         })
-      if (account === undefined)
+      }
+      if (account === undefined) {
+        await failed('wrong_credentials')
         return showSignIn(request, reply, interaction, {
           username: displayText(username) ?? '',
           failed: true,
         })
+      }
       throttle.succeeded(username, request.ip)
-      return sendOnward(reply, await interactions.signedIn(request.raw, reply.raw, account.id))
+      const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, account.id)
+      if (signedOut !== undefined) onEvent({ kind: 'signed_out', clientId, accountId: signedOut, origin })
+      onEvent({ kind: 'signed_in', clientId, accountId: account.id, origin })
+      return sendOnward(reply, address)
     })
 
     pages.post<Route>(`${ENDPOINTS.interaction}/:uid/consent`, async (request, reply) => {
@@ -239,15 +262,30 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const granted = grantedScopes(interaction.scopes, groups, ticked)
       if (granted === undefined)
         return showConsent(request, reply, interaction, { account, groups, ticked, nothingChosen: true })
-      return sendOnward(reply, await interactions.consented(request.raw, reply.raw, granted))
+      const address = await interactions.consented(request.raw, reply.raw, granted)
+      onEvent({
+        kind: 'consent_given',
+        clientId: interaction.client.id,
+        accountId: account.id,
+        scopes: granted,
+        origin: originOf(request),
+      })
+      return sendOnward(reply, address)
     })
 
     pages.post<Route>(`${ENDPOINTS.interaction}/:uid/cancel`, async (request, reply) => {
       const received = await receive(request, reply)
       if (!('form' in received)) return received
-      return sendOnward(reply, await interactions.denied(request.raw, reply.raw))
+      const { client, accountId } = received.interaction
+      const address = await interactions.denied(request.raw, reply.raw)
+      onEvent({ kind: 'consent_denied', clientId: client.id, accountId, origin: originOf(request) })
+      return sendOnward(reply, address)
     })
   })
+}
+
+function originOf(request: FastifyRequest): RequestOrigin {
+  return { requestId: request.id, clientAddress: request.ip }
 }
 
 function pathOf(interaction: Interaction): string {

@@ -7,7 +7,7 @@ export const ACCOUNT_ADD: Verb = {
   group: 'Accounts and tokens',
   summary: 'adds a person who may sign in at the authorization server',
   about: [
-    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR it is for the server that `scopegate dev` runs in the same folder.',
+    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR it is for the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
   ],
   words: { usage: 'NAME', min: 1, max: 1 },
   options: [

@@ -13,7 +13,24 @@ t.test(
       {},
       'correct horse of the tests',
     )
-    t.same(added, { code: 0, output: `scopegate: carol may sign in now (kept in ${folder}).\n` })
+    t.equal(added.code, 0)
+    const lines = added.output.trimEnd().split('\n')
+    const audit = lines.find((line) => line.startsWith('{')) ?? '{}'
+    t.same(
+      lines.filter((line) => line !== audit),
+      [`scopegate: carol may sign in now (kept in ${folder}).`],
+    )
+    const { time, subject, ...rest } = JSON.parse(audit)
+    t.match({ time, subject }, { time: /^\d{4}-/, subject: /^[\w-]{22}$/ })
+    t.strictSame(rest, {
+      level: 'info',
+      service: 'scopegate',
+      event: 'audit',
+      action: 'account_added',
+      username: 'carol',
+      account_origin: 'operator',
+      msg: 'account added',
+    })
     t.ok(existsSync(join(folder, 'authorization-server.sqlite')))
   },
 )

@@ -27,6 +27,7 @@ t.test('a token whose grant could not be ended is still there for the next try',
     unusedClientSeconds: 60,
     pending: { perAddress: 1, total: 1 },
     clientAddress: () => undefined,
+    onCodeReused: () => undefined,
     rotation: () => undefined,
   })
   const payload = { grantId: 'g' }

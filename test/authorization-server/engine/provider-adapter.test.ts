@@ -7,11 +7,13 @@ import { WHOSE } from '../../fixtures/whose-tokens.ts'
 t.test('T3: the second consumer of a code gets invalid_grant and ends the grant', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
+  const reported: string[] = []
   const adapter = providerAdapter({
     store,
     unusedClientSeconds: 60,
     pending: { perAddress: 1, total: 1 },
     clientAddress: () => undefined,
+    onCodeReused: (grantId) => reported.push(grantId),
     rotation: () => undefined,
   })
   for (const grantId of ['raced', 'other']) {
@@ -21,9 +23,11 @@ t.test('T3: the second consumer of a code gets invalid_grant and ends the grant'
   }
   await adapter('AuthorizationCode').consume('code-raced')
   t.ok(await adapter('AccessToken').find('token-raced'), 'the first consumer ends nothing')
+  t.same(reported, [])
   await t.rejects(adapter('AuthorizationCode').consume('code-raced') as Promise<void>, {
     message: 'invalid_grant',
   })
+  t.same(reported, ['raced'], 'A4: for the audit line')
   for (const [model, id] of [
     ['Grant', 'raced'],
     ['AuthorizationCode', 'code-raced'],
