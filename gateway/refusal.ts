@@ -16,7 +16,8 @@ export type TokenFault =
   | { readonly reason: 'unknown_key' }
   | { readonly reason: 'bad_signature' }
   | { readonly reason: 'not_yet_valid' }
-  | { readonly reason: 'wrong_audience' }
+  /** `expected` is the resource of the path, `actual` the audience of the token, which is not for the client. */
+  | { readonly reason: 'wrong_audience'; readonly expected: string; readonly actual: readonly string[] }
   /** Bound to something that cannot be checked here. RFC 7800 section 3.1. */
   | { readonly reason: 'sender_constrained' }
   /** Bound to a key, and sent as a Bearer token. RFC 9449 section 7.2. */

@@ -53,6 +53,7 @@ export function explanationJson(explained: ExplainedTrial, policies: TrialPolici
             fault: fault?.reason ?? explanation?.token?.fault?.reason ?? null,
             subject: caller?.subject ?? null,
             client: caller?.clientId ?? null,
+            audience: caller?.audience ?? [],
             scopes: caller === undefined ? [] : [...caller.scopes],
             expiresAt: caller?.expiresAtSeconds ?? null,
           },

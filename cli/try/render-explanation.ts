@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { abbreviateAudience } from '../../gateway/observe/abbreviate-audience.ts'
 import type { Wire } from '../../gateway/pipeline/to-wire.ts'
 import { describeCondition } from '../../gateway/routes/compile-condition.ts'
 import type { CompiledRoute } from '../../gateway/routes/compile-policies.ts'
@@ -123,7 +124,8 @@ function tokenRow(
     ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
     ...(typeof claims['sub'] === 'string' ? [`subject ${claims['sub']}`] : []),
     ...(caller === undefined ? [] : [describeExpiry(caller.expiresAtSeconds - nowSeconds)]),
-    `audience ${[claims['aud']].flat().join(' ')}`,
+    `audience ${abbreviateAudience([claims['aud']].flat().map(String)).join(' ')}`,
+    ...(found?.reason === 'wrong_audience' ? [`expected ${found.expected}`] : []),
   ]
   return [
     'token',

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../identity/caller.ts'
+import { abbreviateAudience } from './abbreviate-audience.ts'
 import type { Decision } from './decision.ts'
 
 /** What an access log line tells about a request. No query, no token, no cookie: they are not in here. */
@@ -23,6 +24,8 @@ export type AccessEntry = {
   readonly would: Decision | undefined
   readonly caller: Caller | undefined
   readonly scopesMissing: readonly string[]
+  /** Of a token with another audience: the resource of the path, and the audience as the token has it. */
+  readonly audience: { readonly expected: string; readonly actual: readonly string[] } | undefined
   /** The condition of the policy that does not hold. */
   readonly condition: string | undefined
   /** Requests that the caller has left on a route with a rate limit; undefined on others. */
@@ -108,6 +111,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
         held += `,"websocket.close_code":${entry.session.code},"websocket.bytes_from_client":${entry.session.fromClient},"websocket.bytes_from_upstream":${entry.session.fromUpstream}`
       if (entry.scopesMissing.length > 0)
         held += `,"auth.scopes_missing":${JSON.stringify(entry.scopesMissing)}`
+      if (entry.audience !== undefined)
+        held += `${field('auth.audience_expected', entry.audience.expected)},"auth.audience":${JSON.stringify(abbreviateAudience(entry.audience.actual))}`
       if (entry.condition !== undefined) held += field('auth.condition', entry.condition)
       if (entry.rateLimitRemaining !== undefined)
         held += `,"rate_limit.remaining":${entry.rateLimitRemaining}`

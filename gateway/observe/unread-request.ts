@@ -29,6 +29,7 @@ export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry 
     caller: undefined,
     rateLimitRemaining: undefined,
     scopesMissing: [],
+    audience: undefined,
     condition: undefined,
     session: undefined,
     errorType: unread.refused,

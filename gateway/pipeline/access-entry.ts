@@ -28,6 +28,8 @@ export function accessEntry(served: Served, status: number, nowMs: number): Acce
     caller: served.caller,
     rateLimitRemaining: served.rate?.remaining,
     scopesMissing: told?.refused === 'scope_missing' ? told.missing : NO_SCOPES,
+    audience:
+      told?.refused === 'token_invalid' && told.fault.reason === 'wrong_audience' ? told.fault : undefined,
     condition: told?.refused === 'condition_failed' ? told.condition : undefined,
     session,
     errorType: session === undefined ? errorType(served) : undefined,

@@ -30,7 +30,7 @@ export function describeTokenFault(
     case 'not_yet_valid':
       return 'The access token is not valid yet. Is the clock of its issuer right?'
     case 'wrong_audience':
-      return 'The access token is meant for another resource. Ask for one whose resource is this API.'
+      return `The access token is meant for another resource. Request a token for the resource ${fault.expected}.`
     case 'sender_constrained':
       return 'The access token is bound to something that this API cannot check.'
     case 'proof_missing':

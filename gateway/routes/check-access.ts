@@ -64,7 +64,9 @@ export function checkToken(request: AccessRequest, caller: Caller): TokenFault |
     return { reason: 'not_yet_valid' }
   const unproven = checkConfirmation(caller.confirmation, request.proven ?? NOTHING_PROVEN)
   if (unproven !== undefined) return unproven
-  if (!caller.audience.includes(request.resource.identifier)) return { reason: 'wrong_audience' }
+  const { identifier } = request.resource
+  if (!caller.audience.includes(identifier))
+    return { reason: 'wrong_audience', expected: identifier, actual: caller.audience }
   return undefined
 }
 

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { describeTokenFault } from '../../gateway/pipeline/describe-token-fault.ts'
+import type { TokenFault } from '../../gateway/refusal.ts'
+import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { parseObject } from '../fixtures/send.ts'
 import { CLAIM_ROWS } from './claim-rows.ts'
 import { FORM_ROWS } from './form-rows.ts'
@@ -33,9 +35,14 @@ async function answerTo({ under }: World, row: Row, token: string): Promise<Answ
 
 /** What the client is told, whatever the seconds are. */
 function descriptionOf(reason: Exclude<Row['answer'], number | 'any_401'>): string {
-  const fault = reason === 'expired' ? ({ reason, secondsAgo: 0 } as const) : ({ reason } as const)
-  // There are several issuers: nobody can say where to refresh it.
-  return describeTokenFault(fault, undefined).replace(/expired .* ago/, 'expired')
+  // There are several issuers, so the description names no token endpoint.
+  return describeTokenFault(faultOf(reason), undefined).replace(/expired .* ago/, 'expired')
+}
+
+function faultOf(reason: TokenFault['reason']): TokenFault {
+  if (reason === 'expired') return { reason, secondsAgo: 0 }
+  if (reason === 'wrong_audience') return { reason, expected: BASE_URL, actual: [] }
+  return { reason }
 }
 
 t.test('a table of bad tokens: none is accepted, none reaches the upstream', async (t) => {

@@ -69,7 +69,7 @@ const FAULTS: { readonly [Reason in TokenFault['reason']]: Extract<TokenFault, {
   unknown_key: { reason: 'unknown_key' },
   bad_signature: { reason: 'bad_signature' },
   not_yet_valid: { reason: 'not_yet_valid' },
-  wrong_audience: { reason: 'wrong_audience' },
+  wrong_audience: { reason: 'wrong_audience', expected: 'https://api.test', actual: ['account'] },
   sender_constrained: { reason: 'sender_constrained' },
   proof_missing: { reason: 'proof_missing' },
   not_bound: { reason: 'not_bound' },

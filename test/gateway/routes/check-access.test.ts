@@ -92,7 +92,7 @@ for (const audience of [
   t.test(`checkAccess() refuses a token for ${JSON.stringify(audience)}`, async (t) => {
     t.same(checkAccess(REQUEST, aCaller({ audience, scopes: new Set(['courses:write']) }), aRoute()), {
       refused: 'token_invalid',
-      fault: { reason: 'wrong_audience' },
+      fault: { reason: 'wrong_audience', expected: 'https://api.test', actual: audience },
     })
   })
 
