@@ -67,6 +67,7 @@ export function createAnswerer(options: Pick<PipelineOptions, 'draining' | 'repo
       response.writeHead(500, {
         'content-type': 'application/json',
         connection: 'close',
+        'cache-control': 'no-store',
         'x-scopegate-error': '1',
       })
       response.end(

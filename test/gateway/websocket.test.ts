@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
 import { sumSamples } from '../../bench/product/sum-samples.ts'
@@ -481,4 +484,35 @@ t.test('a session ends when a condition that it began under does not hold any lo
   await until('echo', async () => one.messages.length === 1)
   issuer.store('one', { school: 's2' })
   t.same(await one.closed, { code: 1008, reason: 'no longer allowed' })
+})
+
+/** Grants a handshake that the upstream held back. RFC 6455 section 4.2.2. */
+function grant({ socket, request }: Held): void {
+  const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
+  const accept = createHash('sha1').update(key).digest('base64')
+  socket.on('data', () => socket.end())
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: ${accept}\r\n\r\n`,
+  )
+}
+type Held = { readonly socket: Duplex; readonly request: IncomingMessage }
+
+/** Holds back handshakes from now on. */
+function holdHandshakes({ live }: Under): readonly Held[] {
+  const held: Held[] = []
+  live.onHandshake((socket, request) => held.push({ socket, request }))
+  return held
+}
+
+t.test('T9: a session that opens while the gateway drains is closed with 1001', async (t) => {
+  const under = await start(t)
+  const first = await open(under, '/live/open')
+  const held = holdHandshakes(under)
+  const opening = open(under, '/live/open')
+  const late = await until('the handshake', async () => held[0])
+  const closing = under.gateway.close({ how: 'now' })
+  t.match(await first.closed, { code: 1001 }, 'the gateway drains')
+  grant(late)
+  t.match(await (await opening).closed, { code: 1001, reason: 'going away' })
+  await closing
 })
