@@ -1,5 +1,7 @@
 import { hkdfSync } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import type { ShutdownMode } from '../runtime/drain.ts'
 import { closeGently } from '../runtime/gentle-close.ts'
 import { explainListenError } from '../runtime/listen-error.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -24,16 +26,18 @@ import type { Store } from './store/store.ts'
 
 const SERVICE = 'authorization-server'
 const INTERACTION_SECONDS = 1_800 // half an hour to find a password
-/** Answers that are under way get this long to finish, before their connections are cut. */
-const DRAIN_MS = 20_000
 const SWEEP_EVERY_MS = 60_000
 
 /** A running authorization server. */
 export type RunningAuthorizationServer = {
   readonly url: string
   readonly managementUrl: string
-  /** Finishes what is running, ends the revocation streams, closes the store. */
-  close(): Promise<void>
+  /**
+   * Finishes open requests, ends the revocation streams and closes the store.
+   * @param how `graceful`: accepts requests for `drain.delay`, until load balancers have seen `/readyz`. `immediate` (the
+   * default): stops accepting at once.
+   */
+  close(how?: ShutdownMode): Promise<void>
 }
 
 /**
@@ -46,10 +50,10 @@ export async function startAuthorizationServer(options: {
 }): Promise<RunningAuthorizationServer> {
   const { config, logger } = options
   let draining = false
-  const closing: (() => Promise<void> | void)[] = [] // in the order in which things were opened
-  const close = async (): Promise<void> => {
+  const closing: ((how: ShutdownMode) => Promise<void> | void)[] = [] // in the order in which things were opened
+  const close = async (how: ShutdownMode = 'immediate'): Promise<void> => {
     draining = true
-    for (const end of closing.splice(0).reverse()) await end()
+    for (const end of closing.splice(0).reverse()) await end(how)
   }
   try {
     const secrets = await loadSecrets(config)
@@ -94,11 +98,16 @@ export async function startAuthorizationServer(options: {
     })
     closing.push(() => management.close())
     const connections = closeGently(app.server)
-    closing.push(async () => {
-      await connections.finish({ graceMs: DRAIN_MS })
+    const { delayMs, graceMs } = config.drain
+    closing.push(async (how) => {
+      await connections.finish({ graceMs: how === 'graceful' ? graceMs - delayMs : graceMs })
       await app.close()
     })
-    closing.push(() => revocations.close()) // before connections are waited for: a stream has no end of its own
+    closing.push(() => revocations.close()) // before the wait for connections: a stream does not end by itself
+    closing.push(async (how) => {
+      connections.announce()
+      if (how === 'graceful') await wait(delayMs)
+    })
     const url = await listen(app, config)
     return { url, managementUrl: management.url, close }
   } catch (error) {

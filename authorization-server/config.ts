@@ -5,6 +5,7 @@ import { parseByteSize } from '../runtime/byte-size.ts'
 import { ConfigError } from '../runtime/config-error.ts'
 import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
 import { displayPath } from '../runtime/display-path.ts'
+import { DRAIN_DEFAULTS, type DrainConfig, DrainShape } from '../runtime/drain-shape.ts'
 import { parseDurationMs } from '../runtime/duration.ts'
 import { ListenAddress } from '../runtime/listen-address.ts'
 import { ManagementAddress } from '../runtime/management-address.ts'
@@ -37,6 +38,7 @@ export type AuthorizationServerConfig = {
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
+  readonly drain: DrainConfig
   readonly catalogue: ScopeCatalogue
   /** What tokens may be for (RFC 8707), without a trailing slash: the issuer itself first. */
   readonly resources: readonly string[]
@@ -251,6 +253,7 @@ export const AuthorizationServerFile = Type.Object(
     development: Type.Optional(
       Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
     ),
+    drain: Type.Optional(DrainShape),
     lifetimes: Type.Optional(Lifetimes),
     refreshTokens: Type.Optional(RefreshTokens),
     registration: Type.Optional(Registration),
@@ -301,6 +304,10 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     name: file.name,
     listen: file.listen,
     management: file.management,
+    drain: {
+      delayMs: parseDurationMs(file.drain?.delay ?? DRAIN_DEFAULTS.delay) ?? 0,
+      graceMs: parseDurationMs(file.drain?.grace ?? DRAIN_DEFAULTS.grace) ?? 0,
+    },
     catalogue,
     resources: resourcesOf(file),
     dataDir: file.dataDir,

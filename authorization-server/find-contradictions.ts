@@ -25,6 +25,8 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
       'authorization.pending.total is less than authorization.pending.perAddress',
       'make it at least as large',
     )
+  if (config.drain.delayMs >= config.drain.graceMs)
+    say('drain.delay is not below drain.grace', 'the grace contains the delay: make it longer')
   if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')

@@ -1,5 +1,5 @@
 import { findConfigDir } from '../runtime/config-dir.ts'
-import { onTermination } from '../runtime/drain.ts'
+import { LAST_RESORT_MS, onTermination, shutdownMode } from '../runtime/drain.ts'
 import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
@@ -7,8 +7,6 @@ import { surviveExceptions } from '../runtime/survive-exceptions.ts'
 import { startAuthorizationServer } from './app.ts'
 import { readAuthorizationServerConfig } from './config.ts'
 import { routeConsole } from './route-console.ts'
-
-const GRACE_MS = 25_000 // below the 30 s that Kubernetes waits
 
 try {
   const { config, warnings } = readAuthorizationServerConfig({
@@ -20,7 +18,10 @@ try {
   routeConsole(logger)
   logConfigWarnings(logger, warnings)
   const server = await startAuthorizationServer({ config, logger })
-  onTermination(() => server.close(), { logger, graceMs: GRACE_MS })
+  onTermination((reason) => server.close(shutdownMode(reason)), {
+    logger,
+    graceMs: config.drain.graceMs + LAST_RESORT_MS,
+  })
   logger.info(
     { event: 'listening', url: server.url, management_url: server.managementUrl, issuer: config.issuer },
     'authorization server ready',

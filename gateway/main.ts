@@ -1,19 +1,15 @@
 import cluster from 'node:cluster'
 import { allocateYoung } from '../runtime/allocate-young.ts'
 import { findConfigDir } from '../runtime/config-dir.ts'
-import { type EndReason, onTermination } from '../runtime/drain.ts'
+import { LAST_RESORT_MS, onTermination, shutdownMode } from '../runtime/drain.ts'
 import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
 import { surviveExceptions } from '../runtime/survive-exceptions.ts'
 import { type Gateway, startGateway } from './app.ts'
 import { readGatewayConfig } from './config/read-gateway-config.ts'
-import type { StopOptions } from './stop-serving.ts'
 import { runWorker } from './workers/run-worker.ts'
 import { supervise } from './workers/supervise.ts'
-
-/** Beyond the drain's grace, before a process that does not end is ended. Milliseconds. */
-const LAST_RESORT_MS = 5_000
 
 allocateYoung()
 try {
@@ -43,19 +39,17 @@ try {
 
   function run(gateway: Gateway): void {
     surviveExceptions(logger)
-    onTermination((reason) => gateway.close({ how: howToStop(reason) }), {
-      logger,
-      graceMs: config.drain.graceMs + LAST_RESORT_MS,
-    })
+    onTermination(
+      (reason) => gateway.close({ how: shutdownMode(reason) === 'graceful' ? 'accepting' : 'now' }),
+      {
+        logger,
+        graceMs: config.drain.graceMs + LAST_RESORT_MS,
+      },
+    )
     process.on('SIGHUP', () => void gateway.reload('signal'))
     process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
   }
 } catch (error) {
   process.exitCode = reportBootError(error)
   if (process.connected) process.disconnect()
-}
-
-/** Load balancers have to notice what a service manager ends, not what somebody ends at a terminal. */
-function howToStop(reason: EndReason): StopOptions['how'] {
-  return reason === 'SIGTERM' ? 'accepting' : 'now'
 }

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import type { DrainConfig } from '../runtime/drain-shape.ts'
 import type { GentleClose } from '../runtime/gentle-close.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { DrainConfig } from './config/gateway-config.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** How a gateway, or one of its workers, ends. */

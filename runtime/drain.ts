@@ -3,8 +3,19 @@ import { type Logger, whenWritten } from './logger.ts'
 /** What is still to be logged at the end gets this long. Milliseconds. */
 const LAST_LINES_MS = 250
 
-/** Why a process ends. */
+/** A process that has not ended this long after the drain's grace is ended. Milliseconds. */
+export const LAST_RESORT_MS = 5_000
+
+/** The reason why a process ends. */
 export type EndReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
+
+/** `graceful`: requests are accepted for the drain delay. `immediate`: no load balancer has to notice. */
+export type ShutdownMode = 'graceful' | 'immediate'
+
+/** A service manager sends SIGTERM and has load balancers in front; a person at a terminal has none. */
+export function shutdownMode(reason: EndReason): ShutdownMode {
+  return reason === 'SIGTERM' ? 'graceful' : 'immediate'
+}
 
 /**
  * Calls `stop` once when the process is asked to end: SIGTERM, SIGINT, or the parent that started it going away.

@@ -27,6 +27,7 @@ export async function startAll(options: {
       PORT: '0',
       SCOPEGATE_ISSUER: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s',
       SCOPEGATE_DATA_DIR: dataDir,
       SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: secretFile,
       SCOPEGATE_DEVELOPMENT: 'true',

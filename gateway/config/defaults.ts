@@ -1,3 +1,5 @@
+import { DRAIN_DEFAULTS } from '../../runtime/drain-shape.ts'
+
 /** What holds when the files say nothing, in the units that the files are written in. */
 export const DEFAULTS = {
   introspection: { timeout: '2s', maxConcurrent: 64, maxQueue: 1_024 },
@@ -17,7 +19,7 @@ export const DEFAULTS = {
   idleTimeout: '5m',
   ejection: { failures: 5, for: '30s' },
   tlsMinVersion: 'TLSv1.2',
-  drain: { delay: '5s', grace: '20s' },
+  drain: DRAIN_DEFAULTS,
   tokenCache: {
     maxEntries: 100_000,
     maxBytes: '128MiB',

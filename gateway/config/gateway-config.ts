@@ -1,4 +1,5 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { DrainConfig } from '../../runtime/drain-shape.ts'
 import type { ManagementAddress } from '../../runtime/management-address.ts'
 import type { IssuerConfig } from '../identity/issuer-config.ts'
 import type { CertificateHeader } from '../identity/mtls/read-certificate-header.ts'
@@ -15,14 +16,6 @@ export type TlsConfig = {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   /** Clients are asked for a certificate; `ca` in PEM, undefined: who holds its key is believed. */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
-}
-
-/** How the gateway ends. */
-export type DrainConfig = {
-  /** Not ready any longer, but still accepting: load balancers take that long to notice. */
-  readonly delayMs: number
-  /** From the request to end until whatever is still open is cut; the delay is part of it. */
-  readonly graceMs: number
 }
 
 /** What the gateway runs with: durations and sizes already numbers, paths absolute, secrets read. */

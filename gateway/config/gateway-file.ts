@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { DrainShape } from '../../runtime/drain-shape.ts'
 import { ListenAddress } from '../../runtime/listen-address.ts'
 import { ManagementAddress } from '../../runtime/management-address.ts'
 import {
@@ -8,7 +9,6 @@ import {
   FilePath,
   HttpOrigin,
   SecretText,
-  TimeoutText,
 } from '../../runtime/value-shapes.ts'
 import { IssuerShape } from './issuer-shape.ts'
 import { OverloadFile } from './overload-file.ts'
@@ -79,22 +79,7 @@ export const GatewayFile = Type.Object(
         description: 'processes that serve: a number, or auto for one on each CPU',
       }),
     ),
-    drain: Type.Optional(
-      Type.Object(
-        {
-          delay: Type.Optional(
-            Type.String({
-              description:
-                'how long requests are taken after readiness has turned; 0s when nobody looks at readiness',
-              pattern: '^([0-9]|[1-5][0-9])s$',
-              'x-is': 'a number of seconds from 0s to 59s',
-            }),
-          ),
-          grace: Type.Optional(TimeoutText('when whatever is still open is cut; the delay is part of it')),
-        },
-        { description: 'how the gateway ends' },
-      ),
-    ),
+    drain: Type.Optional(DrainShape),
     policies: FilePath('folder of the policy files; the folders directly in it are read too'),
     policyReload: Type.Optional(
       Type.Enum(['watch', 'manual'], {

@@ -8,6 +8,7 @@ import { findPackageRoot } from '../../runtime/package-root.ts'
 import { send } from '../fixtures/send.ts'
 import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
 
 const MAIN = join(findPackageRoot(), 'authorization-server', 'main.ts')
 
@@ -31,6 +32,7 @@ function run(t: Test, env: Record<string, string>): Run {
       SCOPEGATE_DEVELOPMENT: 'true',
       SCOPEGATE_LISTEN__PORT: '0',
       SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s',
       ...env,
     },
   })
@@ -103,6 +105,36 @@ t.test('SIGTERM ends it with 0 after it said it was ready; so does a parent that
     t.match(ran.output(), /DEVELOPMENT MODE/)
     for (const line of ran.output().trim().split('\n')) t.doesNotThrow(() => JSON.parse(line), line)
   }
+})
+
+t.test(
+  'A8: after SIGTERM it accepts requests for drain.delay, is not ready, and then exits with 0',
+  async (t) => {
+    const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
+    const { url, managementUrl } = await ran.ready
+    const metadata = `${url}${ENDPOINTS.openidConfiguration}`
+    t.match(await send(metadata), { status: 200 })
+    ran.child.kill('SIGTERM')
+    await until(
+      'readiness has turned',
+      async () => (await send(`${managementUrl}/readyz?verbose`)).status === 503,
+    )
+    t.match(await send(`${managementUrl}/readyz?verbose`), { status: 503, text: '[-] accepting' })
+    for (let index = 0; index < 20; index++) {
+      const response = await fetch(metadata)
+      t.equal(response.status, 200)
+      t.equal(response.headers.get('connection'), 'close', 'clients move on')
+      await response.arrayBuffer()
+    }
+    t.equal(await ran.ended, 0, ran.output())
+    await t.rejects(fetch(metadata))
+  },
+)
+
+t.test('a drain without time for open requests is a contradiction', async (t) => {
+  const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '20s', SCOPEGATE_DRAIN__GRACE: '20s' })
+  t.equal(await ran.ended, 3)
+  t.match(ran.output(), /error\[C301\]: drain\.delay is not below drain\.grace/)
 })
 
 t.test('a client that was registered, and the keys, are there after a restart', async (t) => {
