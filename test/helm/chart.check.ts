@@ -8,6 +8,7 @@ import { parseDurationMs } from '../../runtime/duration.ts'
 import type { KubeObject } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
+import { VALUE_ERRORS } from './value-errors.ts'
 
 /** When a drain is given up: its last resort, after `drain.grace`. */
 const LAST_RESORT_SECONDS = 5
@@ -57,115 +58,8 @@ t.test('a value of the wrong kind is refused', async (t) => {
   }
 })
 
-const NO_SERVER = ['authorizationServer.enabled=false']
-const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
-
-const REFUSALS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
-  {
-    set: ['replicaCount=2'],
-    says: 'The authorization server would run with 2 replicas, each with a SQLite store of its own: a token issued by one is unknown to the others. Set redis.url (or redis.existingSecret) so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
-  },
-  {
-    set: ['authorizationServer.replicaCount=3', 'redis.url=redis://redis'],
-    says: "The authorization server would run with 3 replicas, each with signing keys of its own: an ID token signed by one is refused by the others' keys. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.",
-  },
-  {
-    set: NO_SERVER,
-    says: 'authorizationServer.enabled is false, so another issuer must issue the tokens. List at least one in gateway.issuers.',
-  },
-  {
-    set: [...NO_SERVER, OTHER_ISSUER],
-    says: 'gateway.issuers[0] (https://x) does not say how to validate its tokens. Add `jwt: {}`, introspection, or both.',
-  },
-  {
-    set: [
-      OTHER_ISSUER,
-      'gateway.issuers[0].introspection.endpoint=https://x/i',
-      'gateway.issuers[0].introspection.clientId=g',
-    ],
-    says: 'gateway.issuers[0].introspection has no client secret. Put it into a Secret and set gateway.issuers[0].introspection.clientSecret.existingSecret.',
-  },
-  {
-    set: [
-      OTHER_ISSUER,
-      'gateway.issuers[0].introspection.endpoint=https://x/i',
-      'gateway.issuers[0].introspection.clientId=g',
-      'gateway.issuers[0].introspection.clientSecret.existingSecret=own',
-      'gateway.issuers[0].introspection.clientSecretFile=/run/secret',
-    ],
-    says: 'gateway.issuers[0].introspection.clientSecretFile is written by the chart. Set clientSecret.existingSecret instead.',
-  },
-  {
-    set: [...NO_SERVER, OTHER_ISSUER, 'gateway.issuers[0].jwt.type=JWT'],
-    says: 'authorizationServer.enabled is false and there are no policies, so there is nothing to serve. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
-  },
-  {
-    set: ['gateway.issuers[0].issuer=http://127.0.0.1:8080', 'gateway.issuers[0].jwt.type=JWT'],
-    says: 'gateway.issuers[0] is http://127.0.0.1:8080, the bundled authorization server, which the chart adds itself. Remove the entry and move its settings to gateway.bundledIssuer.',
-  },
-  {
-    set: ['gateway.config.issuers[0].issuer=https://x'],
-    says: 'gateway.config.issuers would replace every issuer, the bundled authorization server included. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
-  },
-  {
-    set: ['extraEnv[0].name=A'],
-    says: 'extraEnv was removed, because one list reached both services. Set gateway.extraEnv, authorizationServer.extraEnv, or both.',
-  },
-  {
-    set: ['gateway.issuer=https://x'],
-    says: 'gateway.issuer was removed. Set authorizationServer.issuer for the bundled authorization server, and list other issuers in gateway.issuers.',
-  },
-  {
-    set: ['gateway.introspection.endpoint=https://x/introspect'],
-    says: 'gateway.introspection was removed. Set gateway.issuers[].introspection for other issuers. For the bundled authorization server, set authorizationServer.gatewayClient.id.',
-  },
-  {
-    set: ['gateway.clientSecret.existingSecret=own'],
-    says: 'gateway.clientSecret was removed. Set authorizationServer.gatewayClient for the bundled authorization server, and gateway.issuers[].introspection.clientSecret for other issuers.',
-  },
-  {
-    set: ['gateway.tls.existingSecret=own'],
-    says: 'gateway.tls.existingSecret is set, so clients reach the gateway by https, and gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https address that clients use.',
-  },
-  {
-    set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
-    says: 'redis.url and redis.existingSecret are both set and only one can be used. Remove one of them.',
-  },
-  {
-    set: ['policies.existingClaim=own', 'policies.configMaps={team}'],
-    says: 'policies.existingClaim is set beside policies.inline or policies.configMaps, and only one place can be mounted. Keep the claim, or the other two.',
-  },
-  {
-    set: ['global.gitops=true'],
-    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.gatewayClient.existingSecret.',
-  },
-  {
-    set: ['global.gitops=true', 'authorizationServer.gatewayClient.existingSecret=own'],
-    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.cookieSecret.existingSecret.',
-  },
-  {
-    set: ['resources.limits.memory=lots'],
-    says: 'resources.limits.memory is "lots": write it in Mi or Gi, e.g. 384Mi.',
-  },
-  {
-    set: ['gateway.config.drain.grace=31s'],
-    says: 'A gateway that drains for 31s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 46 seconds, and terminationGracePeriodSeconds is 45. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
-  },
-  {
-    set: [
-      'gateway.config.resources[0].path=/mcp',
-      'authorizationServer.config.protectedResources={/reports}',
-    ],
-    says: 'gateway.config.resources sends the clients of /mcp to the bundled authorization server, and authorizationServer.config.protectedResources leaves it out: they would get no token. Remove protectedResources, which the chart fills by itself, or add the path.',
-  },
-  {
-    set: ['terminationGracePeriodSeconds=34'],
-    says: 'A gateway that drains for 20s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 35 seconds, and terminationGracePeriodSeconds is 34. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
-  },
-]
-
-t.test('what cannot work is refused with its cure', async (t) => {
-  for (const { set, says } of REFUSALS) {
+t.test('values that cannot work fail with a message that names the value to set', async (t) => {
+  for (const { set, says } of VALUE_ERRORS) {
     const stderr = refusalOf(t, ...set)
     t.ok(stderr.includes(`: ${says}\n`), `${set.join(' ')} says why`, { stderr, says })
   }
@@ -282,7 +176,7 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
   }
 }
 
-/** That of the gateway, or its default; the authorization server ends in as much as that. */
+/** The drain of the gateway. The authorization server needs no longer. */
 function graceSecondsOf(objects: readonly KubeObject[]): number {
   const text = objects.map(({ data }) => data?.['gateway.yaml']).find((one) => one !== undefined)
   const set: unknown = text === undefined ? undefined : parse(text).drain?.grace
@@ -323,7 +217,7 @@ t.test(
   },
 )
 
-t.test('what a service reads when it starts replaces its pods when it changed, and no others', async (t) => {
+t.test('a changed start-up setting replaces the pods of its service only', async (t) => {
   const fixed = [
     '--set',
     'authorizationServer.gatewayClient.existingSecret=a',
@@ -339,7 +233,7 @@ t.test('what a service reads when it starts replaces its pods when it changed, a
   const before = podsOf()
   t.strictSame(podsOf(), before, 'nothing changed, nothing replaced')
   const policies = ['--set', 'policies.inline.a\\.policy\\.yaml=x']
-  t.strictSame(podsOf(...policies), before, 'policies: nobody, running pods reload them')
+  t.strictSame(podsOf(...policies), before, 'policies: no pods, because running pods reload them')
   const cold = ['--set', 'policies.reload=restart']
   t.notSame(podsOf(...cold, ...policies)[0], podsOf(...cold)[0], 'policies, if that is wanted: the gateway')
   t.strictSame(podsOf(...cold, ...policies)[1], before[1], 'policies: not the authorization server')
@@ -412,7 +306,7 @@ t.test('revocations reach the gateways in the Redis that the authorization serve
   t.same(addresses[0], addresses[1])
 })
 
-t.test('a password in redis.url stands in a Secret only', async (t) => {
+t.test('only a Secret holds the password of redis.url', async (t) => {
   const { stdout } = helm('template', 'gw', CHART, '--set', 'redis.url=redis://:hunter2@redis:6379')
   t.notMatch(stdout, /hunter2/, 'nowhere in the clear')
   const secret = find(parseObjects(stdout), 'Secret', 'gw-scopegate-redis')

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './render-chart.ts'
 
-/** What the Dockerfile says about the last stage of one target. */
+/** The last stage of one target of the Dockerfile. */
 export type Image = {
   readonly entrypoint: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user: { readonly uid: number; readonly gid: number }
-  /** Paths of this checkout, and where they lie in the image. What a stage built lies in the checkout at the same path. */
+  /** Paths of this checkout and their places in the image. Output of a build stage has the same path in the checkout. */
   readonly copies: readonly { readonly from: string; readonly to: string }[]
 }
 
-/** Reads one target of the Dockerfile, with the stages it is based on. @throws {Error} when it does not say enough to run. */
+/** Reads one target of the Dockerfile, with the stages it is based on. @throws {Error} for a target that cannot run. */
 export function readImage(target: string): Image {
   const text = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
     .replace(/^#.*\n/gm, '')

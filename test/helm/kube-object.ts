@@ -13,8 +13,9 @@ export type KubeObject = {
   readonly automountServiceAccountToken?: boolean
   readonly spec?: {
     readonly replicas?: number
+    readonly revisionHistoryLimit?: number
     readonly type?: string
-    readonly strategy?: { readonly type: string }
+    readonly strategy?: { readonly type: string; readonly rollingUpdate?: object }
     readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> } & Readonly<
       Record<string, unknown>
     >
@@ -31,6 +32,7 @@ export type ServicePort = {
   readonly name: string
   readonly port: number
   readonly targetPort: string | number
+  readonly appProtocol?: string
 }
 
 /** The parts of a pod that the checks look at. */
@@ -42,6 +44,11 @@ export type PodSpec = {
   readonly hostPID?: boolean
   readonly hostIPC?: boolean
   readonly terminationGracePeriodSeconds?: number
+  readonly topologySpreadConstraints?: readonly object[]
+  readonly affinity?: object
+  readonly nodeSelector?: object
+  readonly tolerations?: readonly object[]
+  readonly priorityClassName?: string
   readonly imagePullSecrets?: readonly { readonly name: string }[]
   readonly securityContext?: {
     readonly runAsNonRoot?: boolean
@@ -61,6 +68,7 @@ export type PodSpec = {
 export type Container = {
   readonly name: string
   readonly image: string
+  readonly imagePullPolicy?: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly ports?: readonly {

@@ -8,6 +8,14 @@ export const ROOT = join(import.meta.dirname, '..', '..')
 /** The chart's folder. */
 export const CHART = join(ROOT, 'helm')
 
+/** An environment without the machine's helm configuration and without a cluster. */
+export const HELM_ENVIRONMENT = {
+  PATH: process.env['PATH'],
+  HOME: '/nonexistent',
+  HELM_CACHE_HOME: '/nonexistent',
+  KUBECONFIG: '/nonexistent',
+}
+
 /** Runs the real helm, with nothing of the machine's own configuration and no cluster. */
 export function helm(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
   const command = process.env['SCOPEGATE_HELM']
@@ -15,12 +23,7 @@ export function helm(...args: readonly string[]): { status: number | null; stdou
     throw new Error('SCOPEGATE_HELM names no helm: run the checks with `node scripts/check-chart.js`')
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     encoding: 'utf8',
-    env: {
-      PATH: process.env['PATH'],
-      HOME: '/nonexistent',
-      HELM_CACHE_HOME: '/nonexistent',
-      KUBECONFIG: '/nonexistent',
-    },
+    env: HELM_ENVIRONMENT,
     maxBuffer: 64 * 1024 * 1024,
   })
   if (error !== undefined) throw error
@@ -29,7 +32,12 @@ export function helm(...args: readonly string[]): { status: number | null; stdou
 
 /** Renders the chart as release `gw` in namespace `shop`. @throws {Error} with helm's message when it refuses. */
 export function render(...args: readonly string[]): readonly KubeObject[] {
-  const { status, stdout, stderr } = helm('template', 'gw', CHART, '--namespace', 'shop', ...args)
+  return renderRelease('gw', ...args)
+}
+
+/** The same as another release. */
+export function renderRelease(release: string, ...args: readonly string[]): readonly KubeObject[] {
+  const { status, stdout, stderr } = helm('template', release, CHART, '--namespace', 'shop', ...args)
   if (status !== 0) throw new Error(stderr)
   return parseObjects(stdout)
 }

@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual, promisify } from 'node:util'
+import t from 'tap'
+import type { KubeObject } from './kube-object.ts'
+import { CHART, HELM_ENVIRONMENT, parseObjects } from './render-chart.ts'
+import { startCluster } from './start-cluster.ts'
+import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
+import { VALUE_ERRORS } from './value-errors.ts'
+import { findLostValues, SCENARIOS } from './value-scenarios.ts'
+
+/** Fewer mutants than this that helm renders: the generator misses lines. */
+const LEAST_RENDERED = 60
+/** helm processes at once. */
+const SLOTS = 2
+
+/** A Secret that an earlier release generated. */
+const KEPT: KubeObject = {
+  ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'gw-scopegate-cookie-keys' } },
+  data: { 'cookie-keys': Buffer.from('kept').toString('base64') },
+}
+
+/** Files with the values of the scenarios, and the way to a cluster that holds KEPT. */
+type Setting = { readonly valueFiles: readonly string[]; readonly kubeconfig: string }
+type Outcome = 'survived' | 'does not render' | 'caught by a check'
+
+t.test('D4: a check catches each change of a template', async (t) => {
+  const mutants = [...makeTemplateMutants(CHART)]
+  const folder = t.testdir()
+  const valueFiles = SCENARIOS.map(({ values }, index) => {
+    const file = join(folder, `${index}.json`)
+    writeFileSync(file, JSON.stringify(values))
+    return file
+  })
+  const { kubeconfig } = await startCluster(t, [KEPT])
+  const unchanged = { message: undefined, text: 'scopegate.keptSecret fail' }
+  const baseline = await judge(unchanged, CHART, { valueFiles, kubeconfig })
+  t.equal(baseline, 'survived', 'the chart itself passes every check')
+  const outcomes = new Map<Mutant, Outcome>()
+  const queue = mutants.values()
+  const work = async (slot: number): Promise<void> => {
+    const chart = join(folder, `chart-${slot}`)
+    cpSync(CHART, chart, { recursive: true })
+    for (const mutant of queue) {
+      const path = join(chart, 'templates', mutant.file)
+      const original = readFileSync(path, 'utf8')
+      writeFileSync(path, mutant.text)
+      outcomes.set(mutant, await judge(mutant, chart, { valueFiles, kubeconfig }))
+      writeFileSync(path, original)
+    }
+  }
+  await Promise.all(Array.from({ length: SLOTS }, (_, slot) => work(slot)))
+  const counts = Object.groupBy(outcomes.values(), (one) => one)
+  t.comment(
+    JSON.stringify(Object.fromEntries(Object.entries(counts).map(([name, { length }]) => [name, length]))),
+  )
+  t.ok(
+    (counts['caught by a check']?.length ?? 0) >= LEAST_RENDERED,
+    `at least ${LEAST_RENDERED} mutants render`,
+  )
+  for (const [{ file, line, before, after }, outcome] of outcomes)
+    if (outcome === 'survived') t.fail(`survived: ${file}:${line}: ${before}  ->  ${after ?? '(removed)'}`)
+})
+
+/** Renders the mutant until a check fails; the most promising rendering comes first. */
+async function judge(
+  { message, text }: Pick<Mutant, 'message' | 'text'>,
+  chart: string,
+  { valueFiles, kubeconfig }: Setting,
+): Promise<Outcome> {
+  const hinted = VALUE_ERRORS.filter(({ says }) => message !== undefined && isFormatOf(message, says))
+  if (await losesError(hinted, chart)) return 'caught by a check'
+  for (const [index, scenario] of SCENARIOS.entries()) {
+    const objects = await renderTo(chart, scenario.release, '--values', valueFiles[index] ?? '')
+    if (objects === undefined) return 'does not render'
+    if (findLostValues(scenario, objects).length > 0) return 'caught by a check'
+  }
+  if (text.includes('scopegate.keptSecret')) {
+    const objects = await renderTo(chart, 'gw', '--dry-run=server', '--kubeconfig', kubeconfig)
+    const found = objects?.find(({ metadata }) => metadata.name === KEPT.metadata.name)
+    if (!isDeepStrictEqual(found?.data, KEPT.data)) return 'caught by a check'
+  }
+  if (!/\bfail\b/.test(text)) return 'survived'
+  const others = VALUE_ERRORS.filter((one) => !hinted.includes(one))
+  return (await losesError(others, chart)) ? 'caught by a check' : 'survived'
+}
+
+/** undefined: helm fails, or writes objects that are not YAML. */
+async function renderTo(
+  chart: string,
+  release: string | undefined,
+  ...args: readonly string[]
+): Promise<readonly KubeObject[] | undefined> {
+  const { output, failed } = await template(chart, release, ...args)
+  if (failed !== undefined) return undefined
+  try {
+    return parseObjects(output)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether the message of a `fail`, with its `%s`, made this text. */
+function isFormatOf(message: string, says: string): boolean {
+  return message.split(/%[a-z]/).every((part) => says.includes(part))
+}
+
+async function losesError(errors: typeof VALUE_ERRORS, chart: string): Promise<boolean> {
+  for (const { set, says } of errors) {
+    const { failed } = await template(chart, 'gw', ...set.flatMap((one) => ['--set', one]))
+    if (failed?.includes(`: ${says}\n`) !== true) return true
+  }
+  return false
+}
+
+async function template(
+  chart: string,
+  release = 'gw',
+  ...args: readonly string[]
+): Promise<{ output: string; failed?: string }> {
+  try {
+    const { stdout } = await promisify(execFile)(
+      process.env['SCOPEGATE_HELM'] ?? 'helm',
+      ['template', release, chart, '--namespace', 'shop', ...args],
+      { env: HELM_ENVIRONMENT, maxBuffer: 64 * 1024 * 1024 },
+    )
+    return { output: stdout }
+  } catch (error) {
+    return {
+      output: '',
+      failed: error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error),
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** One change of one line of a template. */
+export type Mutant = {
+  /** Name of the template. */
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  readonly before: string
+  /** undefined: the line is removed. */
+  readonly after: string | undefined
+  /** The whole template with the change. */
+  readonly text: string
+  /** The text of the next `fail`, when the line belongs to one. */
+  readonly message: string | undefined
+}
+
+const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
+const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
+/** Spaces, then an action or a pair of a `dict` that spans several lines. */
+const OUTPUT = /^(?!.*:=).*\{\{|^\s+"\w+" /
+
+/** Makes the mutants of every template that writes objects: lines removed, values replaced, conditions fixed, loops emptied. */
+export function makeTemplateMutants(chart: string): readonly Mutant[] {
+  const files = readdirSync(join(chart, 'templates')).filter((name) => !name.endsWith('.txt'))
+  return files.flatMap((file) => mutate(file, readFileSync(join(chart, 'templates', file), 'utf8')))
+}
+
+function mutate(file: string, template: string): readonly Mutant[] {
+  const lines = template.split('\n')
+  return lines.flatMap((before, index) =>
+    changesOf(before).map((after): Mutant => {
+      const changed = after === undefined ? lines.toSpliced(index, 1) : lines.with(index, after)
+      const fail = lines
+        .slice(index, index + 3)
+        .find((line) => /\bfail\b|^ {2}"\w+" ".* was removed\./.test(line))
+      const message = /"((?:[^"\\]|\\.){12,})"/.exec(fail ?? '')?.[1]
+      return {
+        file,
+        line: index + 1,
+        before: before.trim(),
+        after: after?.trim(),
+        text: changed.join('\n'),
+        message,
+      }
+    }),
+  )
+}
+
+function changesOf(line: string): readonly (string | undefined)[] {
+  if (/^\s*(?:#|\{\{-? ?\/\*)/.test(line)) return []
+  const control = CONTROL.exec(line)?.[1]
+  const changes: (string | undefined)[] = []
+  if (control === 'if' || control === 'else if')
+    for (const constant of ['true', 'false'])
+      changes.push(line.replace(/(\{\{-? *(?:else )?if) .*? *(-?\}\})/, `$1 ${constant} $2`))
+  if (control === 'with') changes.push(line.replace(/(\{\{-? *with) .*? *(-?\}\})/, '$1 "" $2'))
+  if (control === 'range') changes.push(line.replace(/(\{\{-? *range (?:.*:=)?).*? *(-?\}\})/, '$1 list $2'))
+  if (control === undefined && OUTPUT.test(line)) changes.push(undefined)
+  // A condition that is one value has its constants already.
+  const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
+  if (control !== 'range' && !(isPlain && control !== undefined))
+    for (const { 0: value, index } of line.matchAll(VALUE))
+      changes.push(`${line.slice(0, index)}"mutant"${line.slice(index + value.length)}`)
+  return changes.filter((change) => change !== line)
+}

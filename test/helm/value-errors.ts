@@ -1,0 +1,107 @@
+const NO_SERVER = ['authorizationServer.enabled=false']
+const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
+
+/** Values that cannot work, and the message with which the rendering fails. */
+export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
+  {
+    set: ['replicaCount=2'],
+    says: 'The authorization server would run with 2 replicas, each with a SQLite store of its own: a token issued by one is unknown to the others. Set redis.url (or redis.existingSecret) so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
+  },
+  {
+    set: ['authorizationServer.replicaCount=3', 'redis.url=redis://redis'],
+    says: "The authorization server would run with 3 replicas, each with signing keys of its own: an ID token signed by one is refused by the others' keys. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.",
+  },
+  {
+    set: NO_SERVER,
+    says: 'authorizationServer.enabled is false, so another issuer must issue the tokens. List at least one in gateway.issuers.',
+  },
+  {
+    set: [...NO_SERVER, OTHER_ISSUER],
+    says: 'gateway.issuers[0] (https://x) does not say how to validate its tokens. Add `jwt: {}`, introspection, or both.',
+  },
+  {
+    set: [
+      OTHER_ISSUER,
+      'gateway.issuers[0].introspection.endpoint=https://x/i',
+      'gateway.issuers[0].introspection.clientId=g',
+    ],
+    says: 'gateway.issuers[0].introspection has no client secret. Put it into a Secret and set gateway.issuers[0].introspection.clientSecret.existingSecret.',
+  },
+  {
+    set: [
+      OTHER_ISSUER,
+      'gateway.issuers[0].introspection.endpoint=https://x/i',
+      'gateway.issuers[0].introspection.clientId=g',
+      'gateway.issuers[0].introspection.clientSecret.existingSecret=own',
+      'gateway.issuers[0].introspection.clientSecretFile=/run/secret',
+    ],
+    says: 'gateway.issuers[0].introspection.clientSecretFile is written by the chart. Set clientSecret.existingSecret instead.',
+  },
+  {
+    set: [...NO_SERVER, OTHER_ISSUER, 'gateway.issuers[0].jwt.type=JWT'],
+    says: 'authorizationServer.enabled is false and the chart has no policies, so the gateway would serve nothing. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
+  },
+  {
+    set: ['gateway.issuers[0].issuer=http://127.0.0.1:8080', 'gateway.issuers[0].jwt.type=JWT'],
+    says: 'gateway.issuers[0] is http://127.0.0.1:8080, the bundled authorization server, which the chart adds itself. Remove the entry and move its settings to gateway.bundledIssuer.',
+  },
+  {
+    set: ['gateway.config.issuers[0].issuer=https://x'],
+    says: 'gateway.config.issuers would replace every issuer, the bundled authorization server included. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
+  },
+  {
+    set: ['extraEnv[0].name=A'],
+    says: 'extraEnv was removed, because one list reached both services. Set gateway.extraEnv, authorizationServer.extraEnv, or both.',
+  },
+  {
+    set: ['gateway.issuer=https://x'],
+    says: 'gateway.issuer was removed. Set authorizationServer.issuer for the bundled authorization server, and list other issuers in gateway.issuers.',
+  },
+  {
+    set: ['gateway.introspection.endpoint=https://x/introspect'],
+    says: 'gateway.introspection was removed. Set gateway.issuers[].introspection for other issuers. For the bundled authorization server, set authorizationServer.gatewayClient.id.',
+  },
+  {
+    set: ['gateway.clientSecret.existingSecret=own'],
+    says: 'gateway.clientSecret was removed. Set authorizationServer.gatewayClient for the bundled authorization server, and gateway.issuers[].introspection.clientSecret for other issuers.',
+  },
+  {
+    set: ['gateway.tls.existingSecret=own'],
+    says: 'gateway.tls.existingSecret is set, so clients reach the gateway by https, and gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https address that clients use.',
+  },
+  {
+    set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
+    says: 'redis.url and redis.existingSecret are both set and only one can be used. Remove one of them.',
+  },
+  {
+    set: ['policies.existingClaim=own', 'policies.configMaps={team}'],
+    says: 'policies.existingClaim is set beside policies.inline or policies.configMaps, and only one place can be mounted. Keep the claim, or the other two.',
+  },
+  {
+    set: ['global.gitops=true'],
+    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.gatewayClient.existingSecret.',
+  },
+  {
+    set: ['global.gitops=true', 'authorizationServer.gatewayClient.existingSecret=own'],
+    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.cookieSecret.existingSecret.',
+  },
+  {
+    set: ['resources.limits.memory=lots'],
+    says: 'resources.limits.memory is "lots": write it in Mi or Gi, e.g. 384Mi.',
+  },
+  {
+    set: ['gateway.config.drain.grace=31s'],
+    says: 'A gateway that drains for 31s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 46 seconds, and terminationGracePeriodSeconds is 45. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
+  },
+  {
+    set: [
+      'gateway.config.resources[0].path=/mcp',
+      'authorizationServer.config.protectedResources={/reports}',
+    ],
+    says: 'gateway.config.resources sends the clients of /mcp to the bundled authorization server, and authorizationServer.config.protectedResources leaves it out: they would get no token. Remove protectedResources, which the chart fills by itself, or add the path.',
+  },
+  {
+    set: ['terminationGracePeriodSeconds=34'],
+    says: 'A gateway that drains for 20s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 35 seconds, and terminationGracePeriodSeconds is 34. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
+  },
+]

@@ -1,0 +1,817 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { parse } from 'yaml'
+import { type ChartView, type Component, viewChart } from './chart-view.ts'
+import type { KubeObject } from './kube-object.ts'
+import { CHART } from './render-chart.ts'
+
+/** A value of values.yaml, the place where it arrives, and the expected content of that place. */
+export type ValueCheck = readonly [value: string, read: (chart: ChartView) => unknown, expected: unknown]
+
+/** Values that are set together, and a check for each of them. */
+export type Scenario = {
+  readonly name: string
+  /** Name of the release; `gw` unless set. */
+  readonly release?: string
+  readonly values: object
+  readonly checks: readonly ValueCheck[]
+}
+
+const BOTH: readonly Component[] = ['gateway', 'authorization-server']
+/** Reads the same place of both services. */
+const both = (read: (chart: ChartView, component: Component) => unknown) => (chart: ChartView) =>
+  BOTH.map((component) => read(chart, component))
+const twice = (expected: unknown): readonly unknown[] => [expected, expected]
+
+const VERSION: string = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')).version
+const JWT_ISSUER = {
+  issuer: 'https://login.example.org',
+  jwt: { keys: { uri: 'https://login.example.org/keys' } },
+}
+const DIGESTS = { gateway: `sha256:${'a'.repeat(64)}`, server: `sha256:${'b'.repeat(64)}` }
+const POLICY = 'apiVersion: scopegate/v1\nkind: Policy\nname: books\n'
+const SCOPES = [{ name: 'books:read', description: 'See the books', group: 'Books', sensitivity: 'read' }]
+const PRESETS = { ours: { anonymous: 'challenge' } }
+const TOLERATIONS = [{ key: 'edge', operator: 'Exists', effect: 'NoSchedule' }]
+const AFFINITY = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } }
+const SPREAD = [{ maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }]
+const POD_SECURITY = { runAsUser: 7, runAsGroup: 8, fsGroup: 8 }
+const CONTAINER_SECURITY = { runAsUser: 7 }
+const SECCOMP = { type: 'RuntimeDefault' }
+const probe = (periodSeconds: number) => ({
+  httpGet: { path: '/livez', port: 'management' },
+  ...{ periodSeconds, timeoutSeconds: 2, failureThreshold: 3 },
+})
+const MANAGEMENT = { name: 'management', targetPort: 'management', protocol: 'TCP', appProtocol: 'http' }
+
+const names = (service: string, namespace: string): readonly string[] =>
+  ['', `.${namespace}`, `.${namespace}.svc`, `.${namespace}.svc.cluster.local`].map((end) => service + end)
+const decode = (text: string | undefined) => Buffer.from(text ?? '', 'base64').toString()
+const podMeta = (chart: ChartView, component: Component) =>
+  chart.object('Deployment', component).spec?.template?.metadata
+const rules = (chart: ChartView, component: Component) => chart.object('Deployment', component).spec
+const projected = (chart: ChartView, component: Component) =>
+  chart
+    .volume(component, 'secrets')
+    ?.projected?.sources.map(({ secret }) => [secret?.name, ...(secret?.items ?? [])])
+const selector = (component: Component, name: string) => ({
+  'app.kubernetes.io/name': name,
+  'app.kubernetes.io/instance': 'gw',
+  'app.kubernetes.io/component': component,
+})
+
+/** Every value is checked in one of these at least (values.check.ts). */
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'all values at once',
+    values: {
+      global: { imageRegistry: 'mirror.example.org' },
+      nameOverride: 'proxy',
+      fullnameOverride: 'edge',
+      namespaceOverride: 'gateways',
+      commonLabels: { team: 'platform' },
+      commonAnnotations: { contact: 'team@example.org' },
+      image: {
+        registry: 'lost.example.org',
+        repository: 'gate',
+        digest: DIGESTS.gateway,
+        pullPolicy: 'Always',
+      },
+      imagePullSecrets: [{ name: 'registry' }],
+      replicaCount: 3,
+      revisionHistoryLimit: 9,
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 2, maxSurge: 3 } },
+      gateway: {
+        baseUrl: 'https://api.example.org',
+        name: 'Bookshop',
+        logLevel: 'debug',
+        issuers: [
+          {
+            issuer: 'https://login.example.org',
+            introspection: {
+              endpoint: 'https://login.example.org/introspect',
+              clientId: 'api',
+              clientSecret: { existingSecret: 'login-client', existingSecretKey: 'password' },
+            },
+          },
+          { issuer: 'https://jwt.example.org', jwt: {}, caFile: '/etc/scopegate/authorities/a.pem' },
+        ],
+        bundledIssuer: { introspection: { timeout: '1s' } },
+        trustedProxies: ['10.0.0.0/8'],
+        tls: { existingSecret: 'api-tls', minVersion: 'TLSv1.3' },
+        assertion: { existingSecret: 'assertion-keys', existingSecretKey: 'keys.pem' },
+        authorities: { existingConfigMap: 'authorities' },
+        extraEnv: [{ name: 'GATEWAY_VARIABLE', value: 'one' }],
+        config: {
+          resources: [{ path: '/' }, { path: '/mcp' }, { path: '/x', issuers: ['https://x'] }],
+          workers: 2,
+        },
+      },
+      policies: {
+        inline: { 'books.policy.yaml': POLICY },
+        configMaps: ['team-a', 'team-b'],
+        reload: 'restart',
+      },
+      scopes: SCOPES,
+      presets: PRESETS,
+      upstreams: { books: { url: 'http://books' } },
+      authorizationServer: {
+        issuer: 'https://id.example.org',
+        gatewayClient: { id: 'gate-client', existingSecretKey: 'unused' },
+        cookieSecret: { existingSecretKey: 'unused' },
+        replicaCount: 2,
+        image: { repository: 'server', digest: DIGESTS.server },
+        signingKeys: { existingSecret: 'signing', existingSecretKey: 'keys' },
+        extraEnv: [{ name: 'SERVER_VARIABLE', value: 'two' }],
+        config: { lifetimes: { code: '30s' } },
+        resources: { limits: { memory: '1Gi' } },
+      },
+      redis: { url: 'redis://redis:6379', existingSecretKey: 'unused' },
+      service: {
+        type: 'ClusterIP',
+        ports: { http: 443, management: 9999 },
+        annotations: { balancer: 'internal' },
+      },
+      serviceAccount: { create: true, name: 'runner', annotations: { role: 'none' } },
+      resources: { requests: { cpu: '1' }, limits: { memory: '512Mi' } },
+      topologySpreadConstraints: SPREAD,
+      affinity: AFFINITY,
+      nodeSelector: { disk: 'ssd' },
+      tolerations: TOLERATIONS,
+      priorityClassName: 'high',
+      podSecurityContext: POD_SECURITY,
+      containerSecurityContext: CONTAINER_SECURITY,
+      startupProbe: probe(11),
+      livenessProbe: probe(12),
+      readinessProbe: probe(13),
+      lifecycle: { preStop: { sleep: { seconds: 7 } } },
+      terminationGracePeriodSeconds: 77,
+      podAnnotations: { scrape: 'true' },
+      podLabels: { zone: 'outer' },
+    },
+    checks: [
+      [
+        'global.imageRegistry',
+        both((c, one) => c.container(one).image.split('/')[0]),
+        twice('mirror.example.org'),
+      ],
+      [
+        'nameOverride',
+        both((c, one) => rules(c, one)?.selector?.matchLabels),
+        BOTH.map((one) => selector(one, 'proxy')),
+      ],
+      [
+        'nameOverride',
+        both((c, one) => c.object('Service', one).spec?.selector),
+        BOTH.map((one) => selector(one, 'proxy')),
+      ],
+      [
+        'fullnameOverride',
+        (c) => c.objects.map(({ metadata }) => metadata.name).toSorted(),
+        [
+          ...[
+            'edge',
+            'edge',
+            'edge-config',
+            'edge-cookie-keys',
+            'edge-gateway-client',
+            'edge-policies',
+            'edge-redis',
+          ],
+          ...[
+            'edge-authorization-server',
+            'edge-authorization-server',
+            'edge-authorization-server-config',
+            'runner',
+          ],
+        ].toSorted(),
+      ],
+      [
+        'namespaceOverride',
+        (c) => [...new Set(c.objects.map(({ metadata }) => metadata.namespace))],
+        ['gateways'],
+      ],
+      [
+        'namespaceOverride',
+        both((c, one) => (c.config(one)['management'] as { names: unknown }).names),
+        [names('edge', 'gateways'), names('edge-authorization-server', 'gateways')],
+      ],
+      [
+        'commonLabels',
+        (c) => c.objects.map(({ metadata }) => metadata.labels?.['team']),
+        Array(11).fill('platform'),
+      ],
+      ['commonLabels', both((c, one) => podMeta(c, one)?.labels?.['team']), twice('platform')],
+      [
+        'commonAnnotations',
+        (c) => c.objects.map(({ metadata }) => metadata.annotations?.['contact']),
+        Array(11).fill('team@example.org'),
+      ],
+      [
+        'image.digest, authorizationServer.image.digest, image.repository, authorizationServer.image.repository',
+        both((c, one) => c.container(one).image),
+        [`mirror.example.org/gate@${DIGESTS.gateway}`, `mirror.example.org/server@${DIGESTS.server}`],
+      ],
+      ['image.pullPolicy', both((c, one) => c.container(one).imagePullPolicy), twice('Always')],
+      ['imagePullSecrets', both((c, one) => c.pod(one).imagePullSecrets), twice([{ name: 'registry' }])],
+      ['replicaCount, authorizationServer.replicaCount', both((c, one) => rules(c, one)?.replicas), [3, 2]],
+      ['revisionHistoryLimit', both((c, one) => rules(c, one)?.revisionHistoryLimit), twice(9)],
+      [
+        'strategy',
+        both((c, one) => rules(c, one)?.strategy),
+        [
+          { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 2, maxSurge: 3 } },
+          { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        ],
+      ],
+      ['gateway.baseUrl', (c) => c.config('gateway')['baseUrl'], 'https://api.example.org'],
+      ['gateway.name', both((c, one) => c.config(one)['name']), twice('Bookshop')],
+      ['gateway.logLevel', both((c, one) => c.config(one)['log']), twice({ level: 'debug' })],
+      [
+        'gateway.issuers, gateway.bundledIssuer, authorizationServer.issuer, authorizationServer.gatewayClient.id',
+        (c) => c.config('gateway')['issuers'],
+        [
+          {
+            issuer: 'https://id.example.org',
+            introspection: {
+              endpoint: 'http://edge-authorization-server:8081/api/oauth/introspect',
+              clientId: 'gate-client',
+              clientSecretFile: '/etc/scopegate/secrets/gateway-client-secret',
+              timeout: '1s',
+            },
+            revocations: 'http://edge-authorization-server:8081/internal/revocations',
+          },
+          {
+            issuer: 'https://login.example.org',
+            introspection: {
+              endpoint: 'https://login.example.org/introspect',
+              clientId: 'api',
+              clientSecretFile: '/etc/scopegate/secrets/issuer-0-client-secret',
+            },
+          },
+          { issuer: 'https://jwt.example.org', jwt: {}, caFile: '/etc/scopegate/authorities/a.pem' },
+        ],
+      ],
+      [
+        'authorizationServer.issuer',
+        (c) => c.config('authorization-server')['issuer'],
+        'https://id.example.org',
+      ],
+      [
+        'authorizationServer.gatewayClient.id',
+        (c) => c.config('authorization-server')['gatewayClient'],
+        { id: 'gate-client', secretFile: '/etc/scopegate/secrets/gateway-client-secret' },
+      ],
+      ['gateway.trustedProxies', (c) => c.config('gateway')['trustedProxies'], ['10.0.0.0/8']],
+      [
+        'gateway.tls.existingSecret, gateway.tls.minVersion',
+        (c) => c.config('gateway')['tls'],
+        {
+          ...{ certFile: '/etc/scopegate/secrets/tls.crt', keyFile: '/etc/scopegate/secrets/tls.key' },
+          minVersion: 'TLSv1.3',
+        },
+      ],
+      [
+        'gateway.assertion.existingSecret',
+        (c) => c.config('gateway')['assertion'],
+        { keyFile: '/etc/scopegate/secrets/assertion.pem' },
+      ],
+      [
+        'gateway.issuers, gateway.tls.existingSecret, gateway.assertion.existingSecret, gateway.assertion.existingSecretKey, authorizationServer.signingKeys.existingSecret, authorizationServer.signingKeys.existingSecretKey',
+        both(projected),
+        [
+          [
+            ['edge-gateway-client', { key: 'client-secret', path: 'gateway-client-secret' }],
+            ['login-client', { key: 'password', path: 'issuer-0-client-secret' }],
+            ['api-tls', { key: 'tls.crt', path: 'tls.crt' }, { key: 'tls.key', path: 'tls.key' }],
+            ['assertion-keys', { key: 'keys.pem', path: 'assertion.pem' }],
+          ],
+          [
+            ['edge-gateway-client', { key: 'client-secret', path: 'gateway-client-secret' }],
+            ['edge-cookie-keys', { key: 'cookie-keys', path: 'cookie-keys' }],
+            ['signing', { key: 'keys', path: 'signing-keys.json' }],
+          ],
+        ],
+      ],
+      ['gateway.issuers', both((c, one) => c.mount(one, 'secrets')), twice(['/etc/scopegate/secrets', true])],
+      ['gateway.issuers', both((c, one) => c.volume(one, 'secrets')?.projected?.defaultMode), twice(0o440)],
+      [
+        'authorizationServer.signingKeys.existingSecret',
+        (c) => c.config('authorization-server')['signingKeysFile'],
+        '/etc/scopegate/secrets/signing-keys.json',
+      ],
+      [
+        'gateway.authorities.existingConfigMap',
+        (c) => c.volume('gateway', 'authorities'),
+        { configMap: { name: 'authorities' } },
+      ],
+      [
+        'gateway.authorities.existingConfigMap',
+        (c) => c.mount('gateway', 'authorities'),
+        ['/etc/scopegate/authorities', true],
+      ],
+      [
+        'gateway.extraEnv, authorizationServer.extraEnv',
+        both((c, one) => [c.env(one, 'GATEWAY_VARIABLE'), c.env(one, 'SERVER_VARIABLE')]),
+        [
+          ['one', undefined],
+          [undefined, 'two'],
+        ],
+      ],
+      ['gateway.config', (c) => c.config('gateway')['workers'], 2],
+      ['gateway.config', (c) => c.config('authorization-server')['protectedResources'], ['/mcp']],
+      ['authorizationServer.config', (c) => c.config('authorization-server')['lifetimes'], { code: '30s' }],
+      [
+        'policies.inline',
+        (c) => c.object('ConfigMap', 'gateway', '-policies').data,
+        { 'books.policy.yaml': POLICY },
+      ],
+      [
+        'policies.configMaps',
+        (c) =>
+          [0, 1, 2].map((at) => [
+            c.volume('gateway', `policies-${at}`),
+            c.mount('gateway', `policies-${at}`),
+          ]),
+        ['edge-policies', 'team-a', 'team-b'].map((name) => [
+          { configMap: { name } },
+          [`/etc/scopegate/policies/${name}`, true],
+        ]),
+      ],
+      [
+        'policies.existingClaim',
+        (c) => [c.volume('gateway', 'policies'), c.mount('gateway', 'policies')],
+        [undefined, undefined],
+      ],
+      ['policies.reload', (c) => c.config('gateway')['policyReload'], 'manual'],
+      ['policies.reload', (c) => typeof podMeta(c, 'gateway')?.annotations?.['checksum/policies'], 'string'],
+      ['scopes', both((c, one) => c.config(one, 'scopes.yaml')), twice({ scopes: SCOPES })],
+      ['presets', (c) => c.config('gateway', 'presets.yaml'), { presets: PRESETS }],
+      ['presets', (c) => c.config('gateway')['presets'], './presets.yaml'],
+      [
+        'upstreams',
+        (c) => c.config('gateway', 'upstreams.yaml'),
+        {
+          books: { url: 'http://books' },
+          'authorization-server': { url: 'http://edge-authorization-server:8081' },
+        },
+      ],
+      [
+        'authorizationServer.enabled',
+        (c) => c.config('gateway')['authorizationServer'],
+        { upstream: 'authorization-server' },
+      ],
+      [
+        'authorizationServer.database.existingClaim',
+        (c) => c.volume('authorization-server', 'data'),
+        { emptyDir: {} },
+      ],
+      [
+        'redis.url',
+        (c) => decode(c.object('Secret', 'authorization-server', '-redis').data?.['redis-url']),
+        'redis://redis:6379',
+      ],
+      [
+        'redis.url',
+        both((c, one) => c.env(one, 'REDIS_URL')),
+        twice({ secretKeyRef: { name: 'edge-redis', key: 'redis-url' } }),
+      ],
+      ['redis.url', (c) => c.config('authorization-server')['store'], { type: 'redis' }],
+      [
+        'service.type, service.ports.http, service.ports.management',
+        (c) => [c.object('Service', 'gateway').spec?.type, c.object('Service', 'gateway').spec?.ports],
+        [
+          'ClusterIP',
+          [
+            { name: 'http', port: 443, targetPort: 'http', protocol: 'TCP', appProtocol: 'https' },
+            { ...MANAGEMENT, port: 9999 },
+          ],
+        ],
+      ],
+      [
+        'service.annotations',
+        both((c, one) => c.object('Service', one).metadata.annotations?.['balancer']),
+        ['internal', undefined],
+      ],
+      [
+        'serviceAccount.create',
+        (c) => c.object('ServiceAccount', 'gateway').automountServiceAccountToken,
+        false,
+      ],
+      ['serviceAccount.name', (c) => c.object('ServiceAccount', 'gateway').metadata.name, 'runner'],
+      ['serviceAccount.name', both((c, one) => c.pod(one).serviceAccountName), twice('runner')],
+      [
+        'serviceAccount.annotations',
+        (c) => c.object('ServiceAccount', 'gateway').metadata.annotations?.['role'],
+        'none',
+      ],
+      [
+        'resources, authorizationServer.resources',
+        both((c, one) => c.container(one).resources),
+        [
+          { requests: { cpu: '1', memory: '192Mi' }, limits: { memory: '512Mi' } },
+          { limits: { memory: '1Gi' } },
+        ],
+      ],
+      [
+        'resources, authorizationServer.resources',
+        both((c, one) => c.env(one, 'NODE_OPTIONS')),
+        ['--max-old-space-size=384', '--max-old-space-size=768'],
+      ],
+      ['topologySpreadConstraints', both((c, one) => c.pod(one).topologySpreadConstraints), twice(SPREAD)],
+      ['affinity', both((c, one) => c.pod(one).affinity), twice(AFFINITY)],
+      ['nodeSelector', both((c, one) => c.pod(one).nodeSelector), twice({ disk: 'ssd' })],
+      ['tolerations', both((c, one) => c.pod(one).tolerations), twice(TOLERATIONS)],
+      ['priorityClassName', both((c, one) => c.pod(one).priorityClassName), twice('high')],
+      [
+        'podSecurityContext',
+        both((c, one) => c.pod(one).securityContext),
+        twice({
+          runAsNonRoot: true,
+          ...POD_SECURITY,
+          fsGroupChangePolicy: 'OnRootMismatch',
+          seccompProfile: SECCOMP,
+        }),
+      ],
+      [
+        'containerSecurityContext',
+        both((c, one) => c.container(one).securityContext),
+        twice({
+          ...{
+            allowPrivilegeEscalation: false,
+            privileged: false,
+            readOnlyRootFilesystem: true,
+            runAsNonRoot: true,
+          },
+          ...{ capabilities: { drop: ['ALL'] }, seccompProfile: SECCOMP, ...CONTAINER_SECURITY },
+        }),
+      ],
+      ['startupProbe', both((c, one) => c.container(one).startupProbe?.periodSeconds), twice(11)],
+      ['livenessProbe', both((c, one) => c.container(one).livenessProbe?.periodSeconds), twice(12)],
+      ['readinessProbe', both((c, one) => c.container(one).readinessProbe?.periodSeconds), twice(13)],
+      [
+        'lifecycle',
+        both((c, one) => c.container(one).lifecycle),
+        twice({ preStop: { sleep: { seconds: 7 } } }),
+      ],
+      [
+        'terminationGracePeriodSeconds',
+        both((c, one) => c.pod(one).terminationGracePeriodSeconds),
+        twice(77),
+      ],
+      ['podAnnotations', both((c, one) => podMeta(c, one)?.annotations?.['scrape']), twice('true')],
+      ['podLabels', both((c, one) => podMeta(c, one)?.labels?.['zone']), twice('outer')],
+    ],
+  },
+  {
+    name: 'everything secret or lasting exists already',
+    values: {
+      image: { registry: 'registry.example.org', tag: '9.9.9' },
+      gateway: {
+        config: { drain: { grace: '10m' } },
+        existingConfigMap: 'own-gateway',
+        issuers: [
+          {
+            issuer: 'https://login.example.org',
+            introspection: {
+              endpoint: 'https://login.example.org/introspect',
+              clientId: 'api',
+              clientSecret: { existingSecret: 'login-client' },
+            },
+          },
+        ],
+      },
+      policies: { existingClaim: 'own-policies' },
+      authorizationServer: {
+        gatewayClient: { existingSecret: 'own-client', existingSecretKey: 'password' },
+        cookieSecret: { existingSecret: 'own-cookies', existingSecretKey: 'lines' },
+        database: { existingClaim: 'own-data' },
+        existingConfigMap: 'own-server',
+      },
+      redis: { existingSecret: 'own-redis', existingSecretKey: 'address' },
+      service: { type: 'LoadBalancer' },
+      serviceAccount: { create: false, name: 'given' },
+    },
+    checks: [
+      [
+        'image.registry, image.tag',
+        both((c, one) => c.container(one).image),
+        ['registry.example.org/scopegate:9.9.9', 'registry.example.org/scopegate-authorization-server:9.9.9'],
+      ],
+      [
+        'gateway.existingConfigMap, authorizationServer.existingConfigMap',
+        both((c, one) => c.volume(one, 'config')),
+        [{ configMap: { name: 'own-gateway' } }, { configMap: { name: 'own-server' } }],
+      ],
+      [
+        'gateway.existingConfigMap, authorizationServer.existingConfigMap, policies.existingClaim, authorizationServer.gatewayClient.existingSecret, authorizationServer.cookieSecret.existingSecret, redis.existingSecret, serviceAccount.create',
+        (c) => [...new Set(c.objects.map(({ kind }) => kind))].toSorted(),
+        ['Deployment', 'Service'],
+      ],
+      [
+        'policies.existingClaim',
+        (c) => [
+          c.volume('gateway', 'policies'),
+          c.mount('gateway', 'policies'),
+          c.volume('gateway', 'policies-0'),
+        ],
+        [
+          { persistentVolumeClaim: { claimName: 'own-policies', readOnly: true } },
+          ['/etc/scopegate/policies', true],
+          undefined,
+        ],
+      ],
+      [
+        'authorizationServer.gatewayClient.existingSecret, authorizationServer.gatewayClient.existingSecretKey, authorizationServer.cookieSecret.existingSecret, authorizationServer.cookieSecret.existingSecretKey',
+        both(projected),
+        [
+          [
+            ['own-client', { key: 'password', path: 'gateway-client-secret' }],
+            ['login-client', { key: 'client-secret', path: 'issuer-0-client-secret' }],
+          ],
+          [
+            ['own-client', { key: 'password', path: 'gateway-client-secret' }],
+            ['own-cookies', { key: 'lines', path: 'cookie-keys' }],
+          ],
+        ],
+      ],
+      [
+        'authorizationServer.database.existingClaim',
+        (c) => [c.volume('authorization-server', 'data'), c.mount('authorization-server', 'data')],
+        [{ persistentVolumeClaim: { claimName: 'own-data' } }, ['/var/lib/scopegate', false]],
+      ],
+      [
+        'redis.existingSecret, redis.existingSecretKey',
+        both((c, one) => c.env(one, 'REDIS_URL')),
+        twice({ secretKeyRef: { name: 'own-redis', key: 'address' } }),
+      ],
+      ['service.type', (c) => c.object('Service', 'gateway').spec?.type, 'LoadBalancer'],
+      [
+        'service.type',
+        (c) => c.object('Service', 'gateway').spec?.ports,
+        [{ name: 'http', port: 8080, targetPort: 'http', protocol: 'TCP', appProtocol: 'http' }],
+      ],
+      ['serviceAccount.name', both((c, one) => c.pod(one).serviceAccountName), twice('given')],
+    ],
+  },
+  {
+    name: 'the defaults',
+    values: {},
+    checks: [
+      [
+        'fullnameOverride, nameOverride',
+        (c) => c.objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted(),
+        [
+          'ConfigMap gw-scopegate-authorization-server-config',
+          'ConfigMap gw-scopegate-config',
+          'ConfigMap gw-scopegate-policies',
+          'Deployment gw-scopegate',
+          'Deployment gw-scopegate-authorization-server',
+          'Secret gw-scopegate-cookie-keys',
+          'Secret gw-scopegate-gateway-client',
+          'Service gw-scopegate',
+          'Service gw-scopegate-authorization-server',
+          'ServiceAccount gw-scopegate',
+        ],
+      ],
+      [
+        'namespaceOverride',
+        (c) => [...new Set(c.objects.map(({ metadata }) => metadata.namespace))],
+        ['shop'],
+      ],
+      [
+        'commonAnnotations, serviceAccount.annotations, service.annotations',
+        (c) => c.objects.filter(({ metadata }) => metadata.annotations !== undefined).map(({ kind }) => kind),
+        ['Secret', 'Secret'],
+      ],
+      [
+        'image.registry, image.tag, image.digest, global.imageRegistry',
+        both((c, one) => c.container(one).image),
+        [`scopegate:${VERSION}`, `scopegate-authorization-server:${VERSION}`],
+      ],
+      [
+        'nameOverride',
+        both((c, one) => rules(c, one)?.selector?.matchLabels),
+        BOTH.map((one) => selector(one, 'scopegate')),
+      ],
+      [
+        'topologySpreadConstraints',
+        both((c, one) => c.pod(one).topologySpreadConstraints),
+        BOTH.map((one) =>
+          ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map((topologyKey) => ({
+            ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
+            labelSelector: { matchLabels: selector(one, 'scopegate') },
+            matchLabelKeys: ['pod-template-hash'],
+          })),
+        ),
+      ],
+      [
+        'imagePullSecrets, priorityClassName, nodeSelector, affinity, tolerations',
+        both(({ pod }, one) => {
+          const { imagePullSecrets, priorityClassName, nodeSelector, affinity, tolerations } = pod(one)
+          return [imagePullSecrets, priorityClassName, nodeSelector, affinity, tolerations]
+        }),
+        twice(Array(5).fill(undefined)),
+      ],
+      ['replicaCount, authorizationServer.replicaCount', both((c, one) => rules(c, one)?.replicas), twice(1)],
+      [
+        'redis.url',
+        both((c, one) => [rules(c, one)?.strategy?.type, c.env(one, 'REDIS_URL')]),
+        [
+          ['RollingUpdate', undefined],
+          ['Recreate', undefined],
+        ],
+      ],
+      [
+        'gateway.config',
+        (c) => c.config('gateway'),
+        {
+          authorizationServer: { upstream: 'authorization-server' },
+          baseUrl: 'http://127.0.0.1:8080',
+          issuers: [
+            {
+              issuer: 'http://127.0.0.1:8080',
+              introspection: {
+                endpoint: 'http://gw-scopegate-authorization-server:8081/api/oauth/introspect',
+                clientId: 'gateway',
+                clientSecretFile: '/etc/scopegate/secrets/gateway-client-secret',
+              },
+              revocations: 'http://gw-scopegate-authorization-server:8081/internal/revocations',
+            },
+          ],
+          listen: { host: '0.0.0.0', port: 8080 },
+          log: { level: 'info' },
+          management: { host: '0.0.0.0', port: 9090, names: names('gw-scopegate', 'shop') },
+          name: 'Scopegate',
+          policies: '/etc/scopegate/policies',
+          scopes: './scopes.yaml',
+          upstreams: './upstreams.yaml',
+        },
+      ],
+      [
+        'authorizationServer.config',
+        (c) => c.config('authorization-server'),
+        {
+          cookieKeysFile: '/etc/scopegate/secrets/cookie-keys',
+          dataDir: '/var/lib/scopegate',
+          gatewayClient: { id: 'gateway', secretFile: '/etc/scopegate/secrets/gateway-client-secret' },
+          issuer: 'http://127.0.0.1:8080',
+          listen: { host: '0.0.0.0', port: 8081 },
+          log: { level: 'info' },
+          management: {
+            host: '0.0.0.0',
+            port: 9091,
+            names: names('gw-scopegate-authorization-server', 'shop'),
+          },
+          name: 'Scopegate',
+          scopes: './scopes.yaml',
+          store: { type: 'sqlite' },
+        },
+      ],
+      [
+        'policies.inline, scopes',
+        (c) =>
+          /all: \["openid"\]/.test(
+            c.object('ConfigMap', 'gateway', '-policies').data?.['none-yet.policy.yaml'] ?? '',
+          ),
+        true,
+      ],
+      ['presets', (c) => c.object('ConfigMap', 'gateway', '-config').data?.['presets.yaml'], undefined],
+      ['policies.reload', (c) => podMeta(c, 'gateway')?.annotations?.['checksum/policies'], undefined],
+      [
+        'podAnnotations, podLabels',
+        both((c, one) => Object.keys(podMeta(c, one)?.annotations ?? {})),
+        twice(['checksum/config', 'checksum/secrets']),
+      ],
+      [
+        'gateway.authorities.existingConfigMap',
+        (c) => [c.volume('gateway', 'authorities'), c.mount('gateway', 'authorities')],
+        [undefined, undefined],
+      ],
+      [
+        'nameOverride, commonLabels',
+        (c) => [...new Set(c.objects.map(({ metadata }) => JSON.stringify(metadata.labels)))].toSorted(),
+        BOTH.map((one) =>
+          JSON.stringify({
+            'helm.sh/chart': `scopegate-${VERSION}`,
+            ...selector(one, 'scopegate'),
+            'app.kubernetes.io/part-of': 'scopegate',
+            'app.kubernetes.io/version': VERSION,
+            'app.kubernetes.io/managed-by': 'Helm',
+          }),
+        ).toSorted(),
+      ],
+      [
+        'authorizationServer.gatewayClient.existingSecret, authorizationServer.cookieSecret.existingSecret',
+        (c) =>
+          c.objects.flatMap(({ kind, data = {} }) =>
+            kind === 'Secret' ? Object.entries(data).map(([key, text]) => [key, decode(text).length]) : [],
+          ),
+        [
+          ['client-secret', 48],
+          ['cookie-keys', 48],
+        ],
+      ],
+      [
+        'authorizationServer.gatewayClient.existingSecret, authorizationServer.cookieSecret.existingSecret',
+        (c) => new Set(BOTH.map((one) => podMeta(c, one)?.annotations?.['checksum/secrets'])).size,
+        1,
+      ],
+      ['serviceAccount.name', both((c, one) => c.pod(one).serviceAccountName), twice('gw-scopegate')],
+      [
+        'gateway.tls.existingSecret',
+        (c) => c.object('Service', 'gateway').spec?.ports?.map(({ appProtocol }) => appProtocol),
+        ['http', 'http'],
+      ],
+      [
+        'lifecycle, terminationGracePeriodSeconds',
+        both((c, one) => [c.container(one).lifecycle, c.pod(one).terminationGracePeriodSeconds]),
+        twice([{ preStop: { sleep: { seconds: 10 } } }, 45]),
+      ],
+      [
+        'authorizationServer.resources',
+        both((c, one) => c.container(one).resources),
+        twice({ requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '384Mi' } }),
+      ],
+    ],
+  },
+  {
+    name: 'another issuer, and policies from ConfigMaps alone',
+    release: 'my-scopegate',
+    values: {
+      global: { gitops: true },
+      gateway: { baseUrl: 'https://login.example.org', issuers: [JWT_ISSUER] },
+      authorizationServer: { enabled: false },
+      policies: { configMaps: ['team-a'] },
+      upstreams: { books: { url: 'http://books' } },
+      serviceAccount: { create: false },
+      lifecycle: null,
+      resources: { limits: { memory: null } },
+    },
+    checks: [
+      [
+        'authorizationServer.enabled',
+        (c) => c.objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted(),
+        [
+          'ConfigMap my-scopegate-config',
+          'ConfigMap my-scopegate-policies',
+          'Deployment my-scopegate',
+          'Service my-scopegate',
+        ],
+      ],
+      ['gateway.issuers', (c) => c.config('gateway')['issuers'], [JWT_ISSUER]],
+      ['authorizationServer.enabled', (c) => c.config('gateway')['authorizationServer'], undefined],
+      ['upstreams', (c) => c.config('gateway', 'upstreams.yaml'), { books: { url: 'http://books' } }],
+      [
+        'gateway.issuers',
+        (c) => [c.volume('gateway', 'secrets'), c.mount('gateway', 'secrets')],
+        [undefined, undefined],
+      ],
+      ['policies.inline', (c) => c.object('ConfigMap', 'gateway', '-policies').data, {}],
+      ['serviceAccount.name', (c) => c.pod('gateway').serviceAccountName, 'default'],
+      ['lifecycle', (c) => c.container('gateway').lifecycle, undefined],
+      ['resources', (c) => c.env('gateway', 'NODE_OPTIONS'), undefined],
+    ],
+  },
+  {
+    name: 'an own list of protected resources',
+    values: {
+      gateway: { config: { resources: [{ path: '/mcp' }] } },
+      authorizationServer: { config: { protectedResources: ['/more', '/mcp'] } },
+    },
+    checks: [
+      [
+        'authorizationServer.config',
+        (c) => c.config('authorization-server')['protectedResources'],
+        ['/more', '/mcp'],
+      ],
+    ],
+  },
+  {
+    name: 'an own ConfigMap of the gateway',
+    values: { gateway: { existingConfigMap: 'own', config: { resources: [{ path: '/mcp' }] } } },
+    checks: [
+      ['gateway.existingConfigMap', (c) => c.config('authorization-server')['protectedResources'], undefined],
+    ],
+  },
+]
+
+/** @returns one line for each check of a scenario that fails on the rendered objects. */
+export function findLostValues(scenario: Scenario, objects: readonly KubeObject[]): readonly string[] {
+  const chart = viewChart(objects)
+  return scenario.checks.flatMap(([value, read, expected]) => {
+    const found = readOrExplain(() => read(chart))
+    return isDeepStrictEqual(found, expected)
+      ? []
+      : [`${scenario.name}: ${value}: expected ${JSON.stringify(expected)}, found ${JSON.stringify(found)}`]
+  })
+}
+
+function readOrExplain(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch (error) {
+    return `error: ${error instanceof Error ? error.message : String(error)}`
+  }
+}

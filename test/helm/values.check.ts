@@ -1,0 +1,44 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { CHART, renderRelease } from './render-chart.ts'
+import { findLostValues, SCENARIOS } from './value-scenarios.ts'
+
+/** A rendering that fails checks these (chart.check.ts). */
+const ONLY_FAILS = ['global.gitops']
+
+t.test('D4: each value reaches the objects that use it', async (t) => {
+  const folder = t.testdir()
+  for (const [index, scenario] of SCENARIOS.entries()) {
+    const file = join(folder, `${index}.json`)
+    writeFileSync(file, JSON.stringify(scenario.values))
+    for (const line of findLostValues(scenario, renderRelease(scenario.release ?? 'gw', '--values', file)))
+      t.fail(line)
+    t.ok(scenario.checks.length > 0, scenario.name)
+  }
+})
+
+t.test('D4: every value of values.yaml is checked', async (t) => {
+  const checked = SCENARIOS.flatMap(({ checks }) => checks.flatMap(([value]) => value.split(', ')))
+  const all = new Set([...checked, ...ONLY_FAILS])
+  const values: unknown = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'))
+  t.strictSame(findUnchecked(values, '', all), [])
+  for (const path of all) t.ok(isPath(values, path.split('.')), `${path} is a value`)
+})
+
+/** A check of a map covers the values in it. */
+function findUnchecked(value: unknown, path: string, checked: ReadonlySet<string>): readonly string[] {
+  if (checked.has(path)) return []
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0)
+    return [path]
+  return Object.entries(value).flatMap(([key, child]) =>
+    findUnchecked(child, path === '' ? key : `${path}.${key}`, checked),
+  )
+}
+
+function isPath(value: unknown, [key, ...rest]: readonly string[]): boolean {
+  if (key === undefined) return true
+  if (typeof value !== 'object' || value === null || !(key in value)) return false
+  return isPath((value as Record<string, unknown>)[key], rest)
+}
