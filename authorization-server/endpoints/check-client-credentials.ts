@@ -1,4 +1,3 @@
-import { clientChallenge } from '../engine/client-challenge.ts'
 import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
 
 /**
@@ -21,14 +20,16 @@ export function checkAuthorizationHeader(
   }
 }
 
-/** RFC 7662 section 2.1: whoever introspects proves who it is; a client_id alone proves nothing. */
-export function checkIntrospectionCaller(form: URLSearchParams, issuer: string): OAuthRefusal | undefined {
+/**
+ * Rejects introspection without a client secret (RFC 7662 section 2.1). A request without `Authorization` gets no challenge
+ * (RFC 6749 section 5.2): the method has no registered scheme.
+ */
+export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | undefined {
   if ((form.get('client_secret') ?? '') !== '') return undefined
   return {
     status: 401,
     error: 'invalid_client',
     description:
       'Introspection needs client authentication: send client_id and client_secret in the form body.',
-    challenge: clientChallenge(issuer),
   }
 }

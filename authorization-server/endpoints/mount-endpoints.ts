@@ -148,7 +148,7 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
   const grantType = form.get('grant_type') ?? '-'
   const refused =
     checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
-    (endpoint.name === 'introspection' ? checkIntrospectionCaller(form, options.issuer) : undefined)
+    (endpoint.name === 'introspection' ? checkIntrospectionCaller(form) : undefined)
   if (refused !== undefined) return { refused, grantType }
   if (endpoint.name === 'pushed_authorization_request') {
     const tooMuch = refuseAuthorization(form, request, options)

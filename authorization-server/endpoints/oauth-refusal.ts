@@ -5,7 +5,7 @@ export type OAuthRefusal = {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 431 | 500 | 503
   readonly error: string
   readonly description: string
-  /** Value of `WWW-Authenticate`; seed-interface section 7.2 wants one with every 401 and 403. */
+  /** Value of `WWW-Authenticate`, for requests with a token or with `Authorization`. RFC 6749 section 5.2. */
   readonly challenge?: string
   readonly headers?: Readonly<Record<string, string>>
 }

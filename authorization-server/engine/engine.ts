@@ -4,7 +4,6 @@ import { type KoaContextWithOIDC, Provider, type TokenEndpointGrantContext } fro
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { Store } from '../store/store.ts'
 import { StoreError } from '../store/store-error.ts'
-import { clientChallenge } from './client-challenge.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import { reportInactive } from './inactive-token.ts'
@@ -161,7 +160,6 @@ export function createEngine(options: EngineOptions): Engine {
     reportInactive(ctx as KoaContextWithOIDC)
     describeError(ctx as KoaContextWithOIDC)
     shapeDocument(ctx as KoaContextWithOIDC)
-    challengeClient(ctx as KoaContextWithOIDC, options.issuer)
     shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
   })
   const troubles = reportProviderEvents(provider, {
@@ -283,12 +281,6 @@ function describeError(ctx: KoaContextWithOIDC): void {
   const body: unknown = ctx.body
   if (typeof body !== 'object' || body === null || !('error' in body) || 'error_description' in body) return
   ctx.body = { ...body, error_description: `${String(body.error).replaceAll('_', ' ')} at this endpoint` }
-}
-
-/** Seed section 7.2: a 401 carries WWW-Authenticate, also where a client failed to authenticate in the form body. */
-function challengeClient(ctx: KoaContextWithOIDC, issuer: string): void {
-  if (ctx.status === 401 && !ctx.res.hasHeader('WWW-Authenticate'))
-    ctx.set('WWW-Authenticate', clientChallenge(issuer))
 }
 
 /** RFC 9110 section 13.1.2: weak comparison, also when the request says no-cache: it asks for exactly this check. */
