@@ -9,9 +9,14 @@ const SILENCE_MS = 2_000 // a connection that gives no answer at all is given up
 const RECONNECT_MIN_MS = 2_000 // a gateway has two connections: together one attempt per second
 const RECONNECT_MAX_MS = 10_000
 
+/** A server that became a replica is left at once, and at most once in this time. */
+const LEAVE_REPLICA_EVERY_MS = 2_000
+const LEAVE_REPLICA_MS = 50
+
 /**
  * Connects to one Redis. While the connection is away commands fail at once instead of queueing, and it comes back
- * by itself; commands that were under way are not sent twice.
+ * by itself; commands that were under way are not sent twice. A server that has become a replica (`READONLY`) is left, and the
+ * address is connected to again: after a switch-over it leads to the new primary.
  * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED, and ERR_REDIS_UNREACHABLE unless it may be away; none holds the
  * password.
  */
@@ -27,6 +32,7 @@ export async function connectRedis(options: {
   const mayBeAway = options.mayBeAway ?? false
   // Whoever has no Redis need not load its client.
   const { Redis: Client } = await import('ioredis')
+  const replica = createReplicaExit(() => performance.now())
   const redis = new Client(options.url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -36,6 +42,7 @@ export async function connectRedis(options: {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: mayBeAway ? reconnectDelayMs : () => null,
+    reconnectOnError: (error) => replica.mustLeave(error),
   })
   let lastError: unknown
   redis.on('error', (error: unknown) => {
@@ -53,7 +60,7 @@ export async function connectRedis(options: {
     options.logger?.warn({ event: 'redis_unreachable', redis: where, code: failure.code }, failure.message)
   }
   useTimeout(redis, options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS)
-  reconnectFromNowOn(redis, where, options.logger)
+  reconnectFromNowOn(redis, { where, logger: options.logger, replica })
   return redis
 }
 
@@ -87,20 +94,66 @@ function useTimeout(redis: Redis, commandTimeoutMs: number): void {
 /** The first connection is made or refused at once; later ones are retried for as long as the process lives. */
 function reconnectFromNowOn(
   redis: Redis,
-  where: string,
-  logger: Pick<Logger, 'warn' | 'info'> | undefined,
+  {
+    where,
+    logger,
+    replica,
+  }: {
+    readonly where: string
+    readonly logger: Pick<Logger, 'warn' | 'info'> | undefined
+    readonly replica: ReplicaExit
+  },
 ): void {
-  redis.options.retryStrategy = reconnectDelayMs
+  redis.options.retryStrategy = (attempt) =>
+    attempt === 1 && replica.isLeaving() ? LEAVE_REPLICA_MS : reconnectDelayMs(attempt)
   let away = redis.status !== 'ready'
   redis.on('close', () => {
-    if (away) return
+    if (replica.onClose() || away) return
     away = true
     logger?.warn({ event: 'redis_lost', redis: where }, 'redis connection lost')
   })
   redis.on('ready', () => {
+    if (replica.onReady()) return
     away = false
     logger?.info({ event: 'redis_back', redis: where }, 'redis connection is back')
   })
+}
+
+/** Leaves a server that has become a replica. */
+type ReplicaExit = {
+  /** Whether the connection has to be replaced because of the error. */
+  mustLeave(error: Error): boolean
+  /** Whether the next attempt to connect replaces the connection to a replica. */
+  isLeaving(): boolean
+  /** Whether a closed connection is one that was left. A second one in a row is an outage. */
+  onClose(): boolean
+  /** Whether a new connection replaces one that was left. */
+  onReady(): boolean
+}
+
+function createReplicaExit(nowMs: () => number): ReplicaExit {
+  let lastMs = Number.NEGATIVE_INFINITY
+  let state: 'stay' | 'close' | 'connect' = 'stay'
+  return {
+    mustLeave(error) {
+      // Redis 6 wraps the code of an error in a script.
+      if (!error.message.includes('READONLY') || nowMs() - lastMs < LEAVE_REPLICA_EVERY_MS) return false
+      lastMs = nowMs()
+      state = 'close'
+      return true
+    },
+    isLeaving: () => state !== 'stay',
+    onClose() {
+      const isLeft = state === 'close'
+      state = isLeft ? 'connect' : 'stay'
+      return isLeft
+    },
+    onReady() {
+      const isLeft = state === 'connect'
+      state = 'stay'
+      return isLeft
+    },
+  }
 }
 
 function reconnectDelayMs(attempt: number): number {
