@@ -21,6 +21,7 @@ import { auditAccount } from './observe/audit-account.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { observeEngine } from './observe/observe-engine.ts'
 import { observeStreams } from './observe/observe-streams.ts'
+import { watchStore } from './observe/watch-store.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
@@ -57,15 +58,18 @@ export async function startAuthorizationServer(options: {
   }
   try {
     const secrets = await loadSecrets(config)
-    const store = await openStore(config, { nowSeconds, logger })
-    closing.push(() => store.close())
-    await announceAccounts(config, store, logger)
+    const opened = await openStore(config, { nowSeconds, logger })
+    closing.push(() => opened.close())
 
     const metrics = createMetrics({
       version: readPackageVersion(),
       listeners: () => revocations.listeners(),
       logger,
     })
+    const health = await watchStore({ store: opened, logger, metrics })
+    closing.push(() => health.close())
+    const { store } = health
+    await announceAccounts(config, store, logger)
     const revocations = await openRevocationStream({
       clientId: config.gatewayClient.id,
       clientSecret: secrets.gatewaySecret,
@@ -93,7 +97,7 @@ export async function startAuthorizationServer(options: {
       service: SERVICE,
       version: readPackageVersion(),
       registry: metrics.registry,
-      checks: async () => [{ name: 'accepting', ok: !draining }, await checkStore(store)],
+      checks: () => [{ name: 'accepting', ok: !draining }, ...health.checks()],
       logger,
     })
     closing.push(() => management.close())
@@ -200,15 +204,6 @@ function sweepRegularly(store: Store, logger: Logger): () => void {
   }, SWEEP_EVERY_MS)
   timer.unref()
   return () => clearInterval(timer)
-}
-
-async function checkStore(store: Store): Promise<{ name: string; ok: boolean; detail?: string }> {
-  try {
-    await store.check()
-    return { name: 'store', ok: true }
-  } catch {
-    return { name: 'store', ok: false, detail: 'the store does not answer' }
-  }
 }
 
 function nowSeconds(): number {

@@ -10,16 +10,17 @@ const LEAST_SECONDS = 86_400
 const MARGIN_SECONDS = 300
 
 /**
- * Lua: writes a revocation into the stream and marks what was revoked for `seconds`; drops entries by age, and beyond a
- * number. Redis' own clock, so that replicas need not agree on the time.
+ * Lua: writes a revocation into the stream and marks the revoked name for `seconds`; drops entries by age, and beyond a
+ * number. The clock is that of Redis, because the clocks of replicas may differ. `at` is the second of the revocation, if
+ * that is not the present one.
  */
 export const PUBLISH = `
-local function publish(stream, mark, entry, seconds)
+local function publish(stream, mark, entry, seconds, at)
   local now = tonumber(redis.call('TIME')[1])
   local oldest = now - math.max(tonumber(seconds), ${LEAST_SECONDS})
   redis.call('XADD', stream, 'MAXLEN', '~', ${MOST_ENTRIES}, '*', '${REVOCATION_FIELD}', entry)
   redis.call('XTRIM', stream, 'MINID', '~', string.format('%d', oldest * 1000))
-  redis.call('SET', mark, now, 'EX', seconds)
+  redis.call('SET', mark, at or now, 'EX', seconds)
 end
 `
 

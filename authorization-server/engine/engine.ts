@@ -119,6 +119,7 @@ export function createEngine(options: EngineOptions): Engine {
           if (Provider.ctx !== undefined) provider.emit('grant.revoked', Provider.ctx, grantId)
         },
         rotation: rotation.current,
+        isRevocation: () => Provider.ctx?.oidc.route === 'revocation',
       }),
       findAccount: async (_ctx, accountId) => {
         const account = await options.findAccount(accountId)

@@ -17,6 +17,8 @@ export type ProviderAdapterOptions = {
   readonly onCodeReused: (grantId: string) => void
   /** The refresh that the current request performs: its operations are collected, not done. */
   readonly rotation: () => Rotation | undefined
+  /** Whether the engine handles a revocation now. */
+  readonly isRevocation: () => boolean
 }
 
 /** The engine stores these for requests of clients that it does not authenticate. */
@@ -62,9 +64,11 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
           })
     },
     find: async (id) => {
-      const stored = await artifacts.find(id)
+      const isRevocation = options.isRevocation()
+      const stored = await artifacts.find(id, { expired: isRevocation })
       const running = rotation()
-      return found(running === undefined ? stored : running.present(stored))
+      if (running !== undefined) return found(running.present(stored))
+      return found(isRevocation ? withoutExpiry(stored) : stored)
     },
     findByUid: async (uid) => found(await artifacts.findByUid(uid)),
     findByUserCode: async (userCode) => found(await artifacts.findByUserCode(userCode)),
@@ -87,13 +91,21 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
     destroy: async (id) => {
       // All in one step: were the token gone and its grant not, asking again would find nothing that is left to revoke.
       if (ENDS_WITH_GRANT.includes(model)) {
-        const grantId = model === 'Grant' ? id : grantOf(await artifacts.find(id))
+        const grantId = model === 'Grant' ? id : grantOf(await artifacts.find(id, { expired: true }))
         if (grantId !== undefined) await artifacts.revokeByGrantId(grantId)
       }
       await artifacts.destroy(id)
     },
     revokeByGrantId: (grantId) => artifacts.revokeByGrantId(grantId),
   }
+}
+
+/**
+ * Lets the engine revoke each token that the store still has: by the clock of this server it may have expired, by another one
+ * it has not. RFC 7009 section 2.1.
+ */
+function withoutExpiry(stored: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  return stored?.['exp'] === undefined ? stored : { ...stored, exp: Number.MAX_SAFE_INTEGER }
 }
 
 function grantOf(stored: Record<string, unknown> | undefined): string | undefined {

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../runtime/logger.ts'
 import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { StoreErrorReason } from '../store/store-error.ts'
 
 /** Everything the authorization server counts. No label holds anything that a caller chose. */
 export type Metrics = {
@@ -11,6 +12,10 @@ export type Metrics = {
   countConsent(outcome: 'given' | 'denied'): void
   countRefreshReuse(): void
   countRefreshRepeat(): void
+  countStoreError(reason: StoreErrorReason): void
+  setStoreWritable(isWritable: boolean): void
+  /** @param aheadSeconds by which this process is ahead of the store. */
+  setClockDifference(aheadSeconds: number): void
 }
 
 const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
@@ -66,6 +71,18 @@ export function createMetrics(options: {
     help: 'Repeated refreshes within the repeat window; each got the response of the first one.',
     registers,
   })
+  const storeErrors = new Counter({
+    name: 'scopegate_oauth_store_errors_total',
+    help: 'Failed operations of the store in requests, by reason.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const storeWritable = new Gauge({
+    name: 'scopegate_oauth_store_writable',
+    help: 'Whether the last write probe of the store succeeded: 1 or 0.',
+    registers,
+  })
+  let clockDifference: Gauge | undefined
   return {
     registry,
     countRequest: (endpoint, grantType, result) =>
@@ -74,5 +91,16 @@ export function createMetrics(options: {
     countConsent: (outcome) => consents.inc({ outcome }),
     countRefreshReuse: () => reuse.inc(),
     countRefreshRepeat: () => repeats.inc(),
+    countStoreError: (reason) => storeErrors.inc({ reason }),
+    setStoreWritable: (isWritable) => storeWritable.set(isWritable ? 1 : 0),
+    setClockDifference: (aheadSeconds) => {
+      // SQLite has no clock of its own, and then the series does not exist.
+      clockDifference ??= new Gauge({
+        name: 'scopegate_oauth_store_clock_difference_seconds',
+        help: 'Seconds by which the clock of this server is ahead of that of the store; negative: behind.',
+        registers,
+      })
+      clockDifference.set(aheadSeconds)
+    },
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from '../../runtime/logger.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
+import { StoreError } from '../store/store-error.ts'
 import type { Metrics } from './metrics.ts'
 
 /**
@@ -76,12 +77,17 @@ export function observeEngine(options: {
         )
       case 'failed': {
         const fields = { event: 'failed', ...origin, endpoint: event.endpoint, err: event.cause }
-        return isClientGone(event.cause)
-          ? logger.debug(fields, 'the client went away')
-          : logger.error(fields, 'request failed')
+        if (isClientGone(event.cause)) return logger.debug(fields, 'the client went away')
+        // The state of the store has a line of its own, and the failures are counted.
+        if (isOutage(event.cause)) return logger.debug(fields, 'the store failed')
+        return logger.error(fields, 'request failed')
       }
     }
   }
+}
+
+function isOutage(cause: Error): boolean {
+  return cause instanceof StoreError && cause.code === 'ERR_STORE_UNAVAILABLE'
 }
 
 const GONE: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNABORTED']

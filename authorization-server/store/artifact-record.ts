@@ -12,7 +12,6 @@ export type ArtifactRecord = {
   readonly userCodeHash: string | undefined
   readonly accountId: string | undefined
   readonly consumedAtSeconds: number | undefined
-  readonly expiresAtSeconds: number | undefined
 }
 
 /**
@@ -24,8 +23,6 @@ export function toArtifactRecord(options: {
   readonly model: string
   readonly id: string
   readonly payload: object
-  readonly expiresInSeconds: number | undefined
-  readonly nowSeconds: number
 }): ArtifactRecord {
   const { jti, consumed, ...rest } = options.payload as StoredArtifact
   const kept: StoredArtifact = jti === undefined ? rest : { ...rest, jti: null }
@@ -42,8 +39,6 @@ export function toArtifactRecord(options: {
     userCodeHash: hashOrUndefined(text(kept['userCode'])),
     accountId: text(kept['accountId']),
     consumedAtSeconds: typeof consumed === 'number' ? consumed : undefined,
-    expiresAtSeconds:
-      options.expiresInSeconds === undefined ? undefined : options.nowSeconds + options.expiresInSeconds,
   }
 }
 

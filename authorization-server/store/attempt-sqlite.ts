@@ -1,13 +1,30 @@
-import { StoreError } from './store-error.ts'
+import { StoreError, type StoreErrorReason } from './store-error.ts'
 
 /**
- * Runs one piece of SQLite work and names its failure.
- * @throws {StoreError} ERR_STORE_UNAVAILABLE: locked for too long, disk full, closed.
+ * Runs one operation on SQLite and names its failure.
+ * @throws {StoreError} ERR_STORE_UNAVAILABLE: locked for too long, disk full, closed. ERR_STORE_DAMAGED.
  */
 export function attemptSqlite<T>(work: () => T): T {
   try {
     return work()
   } catch (cause) {
-    throw new StoreError('ERR_STORE_UNAVAILABLE', 'The SQLite store failed.', { cause })
+    const reason = reasonOf(cause)
+    const code = reason === 'damaged' ? 'ERR_STORE_DAMAGED' : 'ERR_STORE_UNAVAILABLE'
+    throw new StoreError(code, 'The SQLite store failed.', { cause, reason })
   }
+}
+
+/** Source: https://sqlite.org/rescode.html; the low byte of an extended result code is the primary one. */
+const REASONS: Readonly<Record<number, StoreErrorReason>> = {
+  5: 'locked', // SQLITE_BUSY
+  6: 'locked', // SQLITE_LOCKED
+  8: 'read_only', // SQLITE_READONLY
+  11: 'damaged', // SQLITE_CORRUPT
+  13: 'full', // SQLITE_FULL
+  26: 'damaged', // SQLITE_NOTADB
+}
+
+function reasonOf(cause: unknown): StoreErrorReason {
+  const { errcode = 0 } = cause as { readonly errcode?: number }
+  return REASONS[errcode & 0xff] ?? 'failed'
 }

@@ -1,17 +1,21 @@
 import type { Redis } from 'ioredis'
 import { REVOCATION_STREAM, revokedKey } from '../../runtime/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
+import { readRedisClock } from './redis-clock.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { INSERT_ACCOUNT, REMOVE_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
-import { accountName, accountRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
+import {
+  accountName,
+  accountRevocation,
+  keepSeconds,
+  REMOVED_ACCOUNT_AT_SECONDS,
+  type RevocationContext,
+} from './revocation-records.ts'
 import { runScript } from './run-script.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
 /** Accounts in Redis: a hash for each, a pointer from the username, a set for each origin. */
-export function redisAccounts(
-  redis: Redis,
-  context: RevocationContext & { readonly nowSeconds: () => number },
-): AccountStore {
+export function redisAccounts(redis: Redis, context: RevocationContext): AccountStore {
   const findById = async (id: string): Promise<StoredAccount | undefined> => {
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))
     return fields['username'] === undefined ? undefined : toAccount(id, fields)
@@ -56,8 +60,13 @@ export function redisAccounts(
         REVOCATION_STREAM,
         revokedKey('subject', accountName(id, context)),
       ]
-      const entry = accountRevocation(id, context, context.nowSeconds())
-      await runScript(redis, REMOVE_ACCOUNT, keys, [id, entry, keepSeconds(context)])
+      const entry = accountRevocation(id, context, await readRedisClock(redis))
+      await runScript(redis, REMOVE_ACCOUNT, keys, [
+        id,
+        entry,
+        keepSeconds(context),
+        REMOVED_ACCOUNT_AT_SECONDS,
+      ])
     },
   }
 }

@@ -7,6 +7,7 @@ const PREFIX = '{scopegate}'
 /** Where each thing stands in Redis. Arguments that come from ids are hashes already. */
 export const REDIS_KEYS = {
   schema: `${PREFIX}:schema`,
+  probe: `${PREFIX}:write-probe`,
   artifact: (model: string, idHash: string) => `${PREFIX}:artifact:${model}:${idHash}`,
   uid: (model: string, uidHash: string) => `${PREFIX}:uid:${model}:${uidHash}`,
   userCode: (model: string, userCodeHash: string) => `${PREFIX}:user-code:${model}:${userCodeHash}`,

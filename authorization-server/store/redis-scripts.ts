@@ -1,31 +1,32 @@
 import { PUBLISH } from '../../runtime/publish-revocation.ts'
 
 /**
- * Lua: writes an artifact, its pointers and its place in the sets of its grant and account.
- * `keys`: artifact, then `args[5]` sets, then pointers (uid, user code).
- * `args`: payload, consumed or '', expires or '', now, number of sets, id hash.
+ * Lua: writes an artifact, its pointers and its place in the sets of its grant and account. Expiry follows the clock of Redis:
+ * the clocks of the servers may differ.
+ * `keys`: artifact, then `args[4]` sets, then pointers (uid, user code).
+ * `args`: payload, consumed or '', seconds to live or '', number of sets, id hash.
  * A set lives as long as its longest artifact: its expiry only grows. The write removes expired members from the set.
+ * The first command needs memory: a full Redis rejects it, and with it the script. After a write it would reject nothing.
  */
 const WRITE = `
 local function write(keys, args)
-  local consumed = redis.call('HGET', keys[1], 'c') or args[2]
-  local expires = tonumber(args[3])
-  local now = tonumber(args[4])
-  local sets = tonumber(args[5])
-  local ttl = expires and math.max(1, expires - now)
-  redis.call('DEL', keys[1])
+  local ttl = tonumber(args[3])
+  local sets = tonumber(args[4])
+  local now = tonumber(redis.call('TIME')[1])
   redis.call('HSET', keys[1], 'p', args[1])
-  if consumed ~= '' then redis.call('HSET', keys[1], 'c', consumed) end
-  if expires then
-    redis.call('HSET', keys[1], 'e', args[3])
+  if args[2] ~= '' then redis.call('HSETNX', keys[1], 'c', args[2]) end
+  if ttl then
+    ttl = math.max(1, ttl)
     redis.call('EXPIRE', keys[1], ttl)
+  else
+    redis.call('PERSIST', keys[1])
   end
   for i = 2, 1 + sets do
     local existed = redis.call('EXISTS', keys[i]) == 1
     local left = redis.call('TTL', keys[i])
-    redis.call('ZREMRANGEBYSCORE', keys[i], '-inf', now)
-    redis.call('ZADD', keys[i], expires or '+inf', keys[1])
-    if not expires then
+    redis.call('ZREMRANGEBYSCORE', keys[i], '-inf', now - 1)
+    redis.call('ZADD', keys[i], ttl and now + ttl or '+inf', keys[1])
+    if not ttl then
       redis.call('PERSIST', keys[i])
     elseif not existed then
       redis.call('EXPIRE', keys[i], ttl)
@@ -34,19 +35,17 @@ local function write(keys, args)
     end
   end
   for i = 2 + sets, #keys do
-    redis.call('SET', keys[i], args[6])
-    if expires then redis.call('EXPIRE', keys[i], ttl) end
+    redis.call('SET', keys[i], args[5])
+    if ttl then redis.call('EXPIRE', keys[i], ttl) end
   end
 end
 `
 
 /** Lua: compare-and-set; gives 1 to the one caller that consumed the artifact. */
 const USE = `
-local function use(key, now)
+local function use(key)
   if redis.call('EXISTS', key) == 0 then return 0 end
-  local expires = redis.call('HGET', key, 'e')
-  if expires and tonumber(expires) <= tonumber(now) then return 0 end
-  return redis.call('HSETNX', key, 'c', now)
+  return redis.call('HSETNX', key, 'c', redis.call('TIME')[1])
 end
 `
 
@@ -75,24 +74,26 @@ end
 /**
  * Records a new artifact of a source, and evicts as `upsertBounded` of the store contract says. When each source has one
  * artifact only, the oldest of all goes. Each turn of a loop removes an entry, so the loops end whatever the keys hold.
- * KEYS: as LEAVE_SOURCE. ARGV: as LEAVE_SOURCE, hash of the source, now, expires, most of a source, most in all.
+ * KEYS: as LEAVE_SOURCE. ARGV: as LEAVE_SOURCE, hash of the source, seconds to live, most of a source, most in all.
  */
 export const ADMIT = `${LEAVE_SOURCE}
 local list = ARGV[1] .. ARGV[2]
-local ttl = math.max(1, tonumber(ARGV[4]) - tonumber(ARGV[3]))
-for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[3], 'LIMIT', 0, 100)) do leave(key) end
+local ttl = math.max(1, tonumber(ARGV[3]))
+local time = redis.call('TIME')
+local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 100)) do leave(key) end
 if redis.call('HEXISTS', KEYS[3], KEYS[1]) == 1 then return 0 end
-redis.call('ZADD', KEYS[2], ARGV[4], KEYS[1])
+redis.call('ZADD', KEYS[2], now + ttl, KEYS[1])
 redis.call('HSET', KEYS[3], KEYS[1], ARGV[2])
 redis.call('ZINCRBY', KEYS[4], 1, ARGV[2])
 redis.call('RPUSH', list, KEYS[1])
-while redis.call('LLEN', list) > tonumber(ARGV[5]) do
+while redis.call('LLEN', list) > tonumber(ARGV[4]) do
   local key = redis.call('LINDEX', list, 0)
   leave(key)
   redis.call('LREM', list, 1, key)
   redis.call('DEL', key)
 end
-while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[6]) do
+while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[5]) do
   local largest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
   local key
   if largest[1] and tonumber(largest[2]) > 1 then
@@ -116,39 +117,38 @@ leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
 `
 
-/** Consumes an artifact. KEYS: artifact. ARGV: now. @returns 1 for the one caller that consumed it. */
+/** Consumes an artifact. KEYS: artifact. @returns 1 for the one caller that consumed it. */
 export const CONSUME = `${USE}
-return use(KEYS[1], ARGV[1])
+return use(KEYS[1])
 `
 
 /**
  * Consumes an artifact and writes others.
- * KEYS: the artifact to consume, then those of each write. ARGV: now, then for each write the number of its keys and its
- * arguments, as of {@link WRITE}.
+ * KEYS: the artifact to consume, then those of each write. ARGV: for each write the number of its keys and its arguments, as of
+ * {@link WRITE}.
  * @returns 1 for the one caller that consumed it; 0: nothing was written.
  */
 export const EXCHANGE = `${USE}${WRITE}
-if use(KEYS[1], ARGV[1]) == 0 then return 0 end
-local key, arg = 2, 2
+if use(KEYS[1]) == 0 then return 0 end
+local key, arg = 2, 1
 while arg <= #ARGV do
   local keys, args = {}, {}
   for i = 1, tonumber(ARGV[arg]) do keys[i] = KEYS[key + i - 1] end
-  for i = 1, 6 do args[i] = ARGV[arg + i] end
+  for i = 1, 5 do args[i] = ARGV[arg + i] end
   write(keys, args)
-  key, arg = key + #keys, arg + 7
+  key, arg = key + #keys, arg + 6
 end
 return 1
 `
 
 /**
- * Takes an id unless it is taken. KEYS: artifact. ARGV: now, expires, seconds until Redis forgets it.
+ * Takes an id unless it is taken. KEYS: artifact. ARGV: seconds until the id is free again.
  * @returns 1 for the one caller that got it.
  */
 export const CLAIM = `
-local expires = redis.call('HGET', KEYS[1], 'e')
-if expires and tonumber(expires) > tonumber(ARGV[1]) then return 0 end
-redis.call('HSET', KEYS[1], 'p', '{}', 'e', ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('HSET', KEYS[1], 'p', '{}')
+redis.call('EXPIRE', KEYS[1], ARGV[1])
 return 1
 `
 
@@ -184,12 +184,13 @@ return 1
 
 /**
  * Removes an account and every artifact of it, and publishes that.
- * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to mark it.
+ * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to mark it, second up to
+ * which its tokens are revoked.
  */
 export const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
 redis.call('SREM', KEYS[4], ARGV[1])
 local removed = redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
-if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3]) end
+if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3], ARGV[4]) end
 return removed
 `

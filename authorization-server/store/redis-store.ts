@@ -7,6 +7,7 @@ import { type ArtifactRecord, fromArtifactRecord, toArtifactRecord } from './art
 import { attemptRedis } from './attempt-redis.ts'
 import { hashId } from './hash-id.ts'
 import { redisAccounts } from './redis-accounts.ts'
+import { readClockDifference, readRedisClock } from './redis-clock.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { ADMIT, CLAIM, CONSUME, DESTROY, EXCHANGE, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
@@ -16,6 +17,8 @@ import { runScript } from './run-script.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1
+/** The key of the write probe lives for this long. */
+const PROBE_SECONDS = 60
 
 /** The clock, whose tokens are in the store, and who is told about its connection. */
 export type RedisStoreOptions = RevocationContext & {
@@ -50,15 +53,17 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
   return {
     artifacts: (model) => artifacts(model, redis, { ...options, ended }),
     exchange: async (used, writes) => {
-      const now = options.nowSeconds()
-      const all = writes.map((write) => writeArguments(write, now))
+      const all = writes.map(writeArguments)
       const keys = [REDIS_KEYS.artifact(used.model, hashId(used.id)), ...all.flatMap((one) => one.keys)]
-      const args = [now, ...all.flatMap((one) => [one.keys.length, ...one.args])]
+      const args = all.flatMap((one) => [one.keys.length, ...one.args])
       return (await runScript(redis, EXCHANGE, keys, args)) === 1
     },
     accounts: redisAccounts(redis, options),
     revocations,
-    check: () => attemptRedis(async () => void (await redis.ping())),
+    probe: async () => {
+      await attemptRedis(() => redis.set(REDIS_KEYS.probe, '1', 'EX', PROBE_SECONDS))
+      return readClockDifference(redis)
+    },
     sweep: async () => 0,
     close: async () => {
       await revocations.close()
@@ -72,12 +77,10 @@ function artifacts(
   redis: Redis,
   options: RedisStoreOptions & { readonly ended: RememberedGrants },
 ): ArtifactStore {
-  const { nowSeconds } = options
   const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
-    const fields = await attemptRedis(() => redis.hmget(REDIS_KEYS.artifact(model, idHash), 'p', 'c', 'e'))
-    const [payload, consumed, expires] = fields
+    const fields = await attemptRedis(() => redis.hmget(REDIS_KEYS.artifact(model, idHash), 'p', 'c'))
+    const [payload, consumed] = fields
     if (payload === null || payload === undefined) return undefined
-    if (typeof expires === 'string' && Number(expires) <= nowSeconds()) return undefined
     const consumedAtSeconds = typeof consumed === 'string' ? Number(consumed) : undefined
     return fromArtifactRecord({ payload, consumedAtSeconds }, id)
   }
@@ -92,7 +95,7 @@ function artifacts(
     REDIS_KEYS.sources(model),
   ]
   const upsert: ArtifactStore['upsert'] = async (id, payload, expiresInSeconds) => {
-    const { keys, args } = writeArguments({ model, id, payload, expiresInSeconds }, nowSeconds())
+    const { keys, args } = writeArguments({ model, id, payload, expiresInSeconds })
     await runScript(redis, UPSERT, keys, args)
   }
   return {
@@ -100,12 +103,10 @@ function artifacts(
     upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
       // Written first: an eviction by another request between the two scripts must find the artifact.
       await upsert(id, payload, expiresInSeconds)
-      const now = nowSeconds()
       await runScript(redis, ADMIT, boundedKeys(id), [
         REDIS_KEYS.ofSource(model),
         hashId(source),
-        now,
-        now + expiresInSeconds,
+        expiresInSeconds,
         bound.perSource,
         bound.total,
       ])
@@ -114,12 +115,9 @@ function artifacts(
     findByUid: (uid) => findThrough(REDIS_KEYS.uid(model, hashId(uid))),
     findByUserCode: (userCode) => findThrough(REDIS_KEYS.userCode(model, hashId(userCode))),
     consume: async (id) =>
-      (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [nowSeconds()])) === 1,
-    claim: async (id, expiresInSeconds) => {
-      const now = nowSeconds()
-      const times = [now, now + expiresInSeconds, expiresInSeconds]
-      return (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], times)) === 1
-    },
+      (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [])) === 1,
+    claim: async (id, expiresInSeconds) =>
+      (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], [expiresInSeconds])) === 1,
     // Pointers and set members to it lead nowhere then, and go when they expire.
     destroy: async (id) =>
       void (await runScript(redis, DESTROY, boundedKeys(id), [REDIS_KEYS.ofSource(model)])),
@@ -133,7 +131,7 @@ function artifacts(
 /** @returns how many artifacts went. */
 async function endGrant(grant: string, redis: Redis, options: RedisStoreOptions): Promise<number> {
   const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
-  const entry = grantRevocation(grant, options, options.nowSeconds())
+  const entry = grantRevocation(grant, options, await readRedisClock(redis))
   return Number(await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options)]))
 }
 
@@ -155,17 +153,17 @@ async function endAgain(ended: RememberedGrants, redis: Redis, options: RedisSto
     )
 }
 
-/** What the scripts need to write an artifact. */
-function writeArguments(
-  write: ArtifactWrite,
-  nowSeconds: number,
-): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
-  const record = toArtifactRecord({ ...write, nowSeconds })
-  const { payload, idHash, consumedAtSeconds, expiresAtSeconds } = record
+/** Keys and arguments of the scripts for one artifact. */
+function writeArguments(write: ArtifactWrite): {
+  readonly keys: readonly string[]
+  readonly args: readonly (string | number)[]
+} {
+  const record = toArtifactRecord(write)
+  const { payload, idHash, consumedAtSeconds } = record
   const sets = setsOf(record)
   return {
     keys: [REDIS_KEYS.artifact(write.model, idHash), ...sets, ...pointersOf(write.model, record)],
-    args: [payload, consumedAtSeconds ?? '', expiresAtSeconds ?? '', nowSeconds, sets.length, idHash],
+    args: [payload, consumedAtSeconds ?? '', write.expiresInSeconds ?? '', sets.length, idHash],
   }
 }
 

@@ -22,14 +22,17 @@ export function grantRevocation(grant: string, context: RevocationContext, nowSe
 }
 
 /**
- * What is written when an account goes with everything it holds. Its id never comes back, and another process, whose clock is
- * ahead, may have dated a token of it later.
+ * The second up to which the tokens of a removed account are revoked: the last one of the year 9999. An account id is never
+ * used again, and a token's `iat` depends on the clock of the server that issued it.
  */
+export const REMOVED_ACCOUNT_AT_SECONDS = 253_402_300_799
+
+/** The log entry of an account that was removed with its sessions, grants and tokens. */
 export function accountRevocation(accountId: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({
     ...withoutNames(context, nowSeconds),
     subject: accountName(accountId, context),
-    atSeconds: nowSeconds + MARGIN_SECONDS,
+    atSeconds: REMOVED_ACCOUNT_AT_SECONDS,
   })
 }
 

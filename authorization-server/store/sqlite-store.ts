@@ -9,6 +9,9 @@ import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
+/** A row of the write probe lives for this long. */
+const PROBE_SECONDS = 60
+
 type Row = Record<string, SQLOutputValue>
 
 /** The clock, and whose tokens are in the store. */
@@ -23,7 +26,7 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
   const database = openSqliteFile(file)
   const statements = prepareStatements(database)
   const revocations = sqliteRevocations(database, options)
-  const parts = { database, statements, revocations, ...options }
+  const parts: ArtifactParts = { database, statements, revocations, ...options }
   return {
     artifacts: (model) => artifacts(model, parts),
     exchange: async (used, writes) => {
@@ -37,7 +40,11 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
     },
     accounts: sqliteAccounts(parts),
     revocations,
-    check: async () => attemptSqlite(() => void statements.check.get()),
+    probe: async () => {
+      const write = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: PROBE_SECONDS }
+      attemptSqlite(() => upsert(write, null, parts))
+      return undefined
+    },
     sweep: async (nowSeconds) =>
       attemptSqlite(() => {
         revocations.trim(nowSeconds)
@@ -77,9 +84,13 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
         for (; surplus > 0; surplus--) evictFromLargestSource()
       })
     },
-    find: async (id) =>
+    find: async (id, { expired } = { expired: false }) =>
       read(
-        attemptSqlite(() => statements.find.get(model, hashId(id), nowSeconds())),
+        attemptSqlite(() =>
+          expired
+            ? statements.findExpired.get(model, hashId(id))
+            : statements.find.get(model, hashId(id), nowSeconds()),
+        ),
         id,
       ),
     findByUid: async (uid) =>
@@ -120,7 +131,7 @@ function upsert(
   source: string | null,
   { statements, nowSeconds }: ArtifactParts,
 ): void {
-  const record = toArtifactRecord({ ...write, nowSeconds: nowSeconds() })
+  const record = toArtifactRecord(write)
   statements.upsert.run(
     write.model,
     record.idHash,
@@ -130,7 +141,7 @@ function upsert(
     record.userCodeHash ?? null,
     record.accountId ?? null,
     record.consumedAtSeconds ?? null,
-    record.expiresAtSeconds ?? null,
+    write.expiresInSeconds === undefined ? null : nowSeconds() + write.expiresInSeconds,
     source,
   )
 }
@@ -159,6 +170,7 @@ const SQL = {
   evictOldest: `delete from artifacts where rowid =
     (select rowid from artifacts where model = ? and source is not null order by expires_at, rowid limit 1)`,
   find: `${SELECT} and id = ? and ${LIVE}`,
+  findExpired: `${SELECT} and id = ?`,
   findByUid: `${SELECT} and uid = ? and ${LIVE} order by rowid desc limit 1`,
   findByUserCode: `${SELECT} and user_code = ? and ${LIVE} order by rowid desc limit 1`,
   consume: `update artifacts set consumed_at = ? where model = ? and id = ? and consumed_at is null and ${LIVE}`,
@@ -167,7 +179,6 @@ const SQL = {
   destroy: 'delete from artifacts where model = ? and id = ?',
   revokeByGrant: 'delete from artifacts where grant_id = ?',
   sweep: 'delete from artifacts where expires_at <= ?',
-  check: 'select 1 from artifacts limit 1',
 } as const
 
 function prepareStatements(database: DatabaseSync): Statements {

@@ -25,8 +25,11 @@ export type ArtifactStore = {
     expiresInSeconds: number,
     options: { readonly source: string; readonly bound: ArtifactBound },
   ): Promise<void>
-  /** @returns the artifact, or undefined when there is none or it has expired. */
-  find(id: string): Promise<StoredArtifact | undefined>
+  /**
+   * Finds an artifact that has not expired. With `expired`, an artifact counts as long as the store still has it: the clock of
+   * this process may be ahead.
+   */
+  find(id: string, options?: { readonly expired: boolean }): Promise<StoredArtifact | undefined>
   /** Finds by the payload's `uid`. The id is not known to the store, so the result has no `jti`. */
   findByUid(uid: string): Promise<StoredArtifact | undefined>
   /** Finds by the payload's `userCode`. The result has no `jti`. */
@@ -116,8 +119,12 @@ export type Store = {
   ): Promise<boolean>
   readonly accounts: AccountStore
   readonly revocations: RevocationLog
-  /** @throws {StoreError} ERR_STORE_UNAVAILABLE when the store cannot answer now. */
-  check(): Promise<void>
+  /**
+   * Writes to the store as requests do, and compares clocks.
+   * @returns how far the clock of this process is ahead of the store's, in seconds; undefined for a store without a clock.
+   * @throws {StoreError} ERR_STORE_UNAVAILABLE when the store takes no writes now.
+   */
+  probe(): Promise<number | undefined>
   /** Deletes what has expired. @returns how many artifacts went. */
   sweep(nowSeconds: number): Promise<number>
   close(): Promise<void>

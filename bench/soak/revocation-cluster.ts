@@ -22,12 +22,12 @@ export type ClusterService = {
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
   /** Resolves when it says that it is ready: a store that was away is there again. */
   ready(): Promise<void>
+  /** The value of a series with one label set, or none. */
+  metric(name: string): Promise<number>
 }
 
 /** A gateway of a cluster. */
 export type ClusterGateway = ClusterService & {
-  /** The value of a series with one label set, or none. */
-  metric(name: string): Promise<number>
   /** What it answers to the token: 201 of the upstream, 401 for one that is revoked, 503 when nobody can say. */
   statusOf(token: string): Promise<number>
 }
@@ -107,7 +107,6 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
       })
       return Object.assign(service, {
         statusOf: (token: string) => statusOf(service.url, token),
-        metric: (name: string) => readMetric(service.managementUrl, name),
       })
     }),
   )
@@ -242,8 +241,12 @@ async function startService(
       await running.process.stop()
       running = await start()
     },
+    metric: (name) => readMetric(running.managementUrl, name),
     ready: () =>
-      awaitState(`${name} is ready`, async () => (await fetch(`${running.managementUrl}/readyz`)).ok),
+      awaitState(`${name} is ready`, async () => {
+        const response = await fetch(`${running.managementUrl}/readyz?verbose`)
+        return (await response.text()).includes('[+] store')
+      }),
   }
 }
 

@@ -136,7 +136,7 @@ t.test('a token of one server is revoked at the other', async (t) => {
 })
 
 t.test(
-  'without its store the server says 503 and is not ready; nothing is claimed to be revoked',
+  'A11: without its store the server sends 503, stays ready, and serves metadata and keys',
   async (t) => {
     const { accessToken, refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
     isRunning = false
@@ -155,7 +155,21 @@ t.test(
     }
     const page = await browser.visit(client.authorizeUrl('openid', 'x'.repeat(43)))
     t.match(page, { left: false, status: 503, html: /does not work right now/ })
-    t.equal((await send(`${one.managementUrl}/readyz`)).status, 503)
+    t.ok(page.left === false && page.headers.has('retry-after'))
+    for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks])
+      t.equal((await send(`${one.baseUrl}${path}`)).status, 200, path)
+    const ready = await until('the outage is shown', async () => {
+      const answer = await send(`${one.managementUrl}/readyz?verbose`)
+      return answer.text.includes('[!] store: away') && answer
+    })
+    t.equal(ready.status, 200)
+    t.match(ready.text, /^\[\+\] accepting\n\[!\] store: away: .*\nok \(degraded\)\n$/)
     t.equal((await send(`${one.managementUrl}/livez`)).status, 200)
+    const { text } = await send(`${one.managementUrl}/metrics`)
+    t.match(text, /^scopegate_oauth_store_writable 0$/m)
+    t.match(text, /^scopegate_oauth_store_errors_total\{reason="away"\} [1-9]/m)
+    const degraded = one.log().filter(({ event }) => event === 'store_degraded')
+    t.match(degraded, [{ reason: 'away', level: 'warn' }])
+    t.equal(degraded.length, 1)
   },
 )

@@ -29,6 +29,7 @@ t.test('a token whose grant could not be ended is still there for the next try',
     clientAddress: () => undefined,
     onCodeReused: () => undefined,
     rotation: () => undefined,
+    isRevocation: () => false,
   })
   const payload = { grantId: 'g' }
   for (const model of ['AccessToken', 'RefreshToken'])

@@ -160,7 +160,9 @@ t.test('a process that does not hear what others revoke does not go on as if it 
   const elsewhere = knownClient({ baseUrl: `http://127.0.0.1:${other.port}`, secret: other.secret }, client)
   t.equal((await elsewhere.revoke(tokens.accessToken)).status, 200)
   await way.up()
-  await until('it answers again', async () => (await send(`${deaf.managementUrl}/readyz`)).status === 200)
+  await until('it answers again', async () =>
+    (await send(`${deaf.managementUrl}/readyz?verbose`)).text.includes('[+] store'),
+  )
   // Whoever follows waits at Redis for what comes: a server that does not hear the others yet ends its streams again.
   const admin = new Redis(redis.url)
   t.teardown(() => admin.disconnect())

@@ -15,6 +15,7 @@ t.test('T3: the second consumer of a code gets invalid_grant and ends the grant'
     clientAddress: () => undefined,
     onCodeReused: (grantId) => reported.push(grantId),
     rotation: () => undefined,
+    isRevocation: () => false,
   })
   for (const grantId of ['raced', 'other']) {
     await adapter('Grant').upsert(grantId, { jti: grantId }, 60)

@@ -105,17 +105,17 @@ t.test('when Redis goes away, calls fail at once; when it is back, they work', a
     },
   })
   t.teardown(() => store.close())
-  await store.check()
+  await store.probe()
   await first.stop()
   await lost.promise
-  await t.rejects(store.check(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.probe(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.artifacts('AuthorizationCode').consume('x'), { code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.artifacts('AccessToken').revokeByGrantId('x'), { code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.accounts.findByUsername('x'), { code: 'ERR_STORE_UNAVAILABLE' })
   const second = await startRedis({ folder, port: first.port })
   t.teardown(() => second.stop())
   await back.promise
-  await store.check()
+  await store.probe()
   await store.artifacts('AccessToken').upsert('again', { jti: 'again' }, 60)
   t.match(await store.artifacts('AccessToken').find('again'), { jti: 'again' })
   t.strictSame(log, ['redis connection lost', 'redis connection is back'])

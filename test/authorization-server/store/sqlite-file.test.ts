@@ -103,7 +103,7 @@ t.test('openSqliteFile() keeps what is answered through a power cut: WAL, synchr
 t.test('a store that is closed answers ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   await store.close()
-  await t.rejects(store.check(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
+  await t.rejects(store.probe(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.artifacts('AccessToken').find('x'), { code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.accounts.findById('x'), { code: 'ERR_STORE_UNAVAILABLE' })
 })

@@ -1,0 +1,122 @@
+import type { Logger } from '../../runtime/logger.ts'
+import type { ReadinessCheck } from '../../runtime/ops-server.ts'
+import { observeStore } from '../store/observe-store.ts'
+import type { Store } from '../store/store.ts'
+import { StoreError, type StoreErrorReason } from '../store/store-error.ts'
+import type { Metrics } from './metrics.ts'
+
+/** A store whose health is known. */
+export type WatchedStore = {
+  /** The same store; a failure of it is counted and starts a write probe. */
+  readonly store: Store
+  /** The store never makes the process unready: metadata and keys do not need it. */
+  checks(): readonly ReadinessCheck[]
+  close(): void
+}
+
+const PROBE_EVERY_MS = 5_000
+/** A difference of the clocks that is reported. Seconds. */
+const CLOCK_TOLERANCE_SECONDS = 5
+
+const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
+  away: 'the store does not answer',
+  read_only: 'the store is read-only',
+  full: 'the store is full',
+  locked: 'another process holds the lock of the store',
+  damaged: 'the store is damaged',
+  failed: 'the store takes no writes',
+}
+
+/**
+ * Writes to the store at the start, every 5 s, and when a request failed on it. A change is one line in the log; the state is in
+ * the metrics and in the readiness checks.
+ */
+export async function watchStore(options: {
+  readonly store: Store
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly metrics: Pick<Metrics, 'countStoreError' | 'setStoreWritable' | 'setClockDifference'>
+}): Promise<WatchedStore> {
+  const { logger, metrics } = options
+  let failure: StoreErrorReason | undefined
+  let clockAheadSeconds: number | undefined
+  let isProbing = false
+  let isClosed = false
+
+  function report(next: StoreErrorReason | undefined, error?: unknown): void {
+    metrics.setStoreWritable(next === undefined)
+    if (next === failure) return
+    failure = next
+    if (next === undefined) logger.info({ event: 'store_recovered' }, 'the store takes writes again')
+    else
+      logger.warn(
+        { event: 'store_degraded', reason: next, cause: messageOf(error) },
+        `${DETAILS[next]}: requests that need it get 503`,
+      )
+  }
+
+  function compareClocks(aheadSeconds: number | undefined): void {
+    if (aheadSeconds === undefined) return
+    metrics.setClockDifference(aheadSeconds)
+    const [differed, differs] = [isFar(clockAheadSeconds), isFar(aheadSeconds)]
+    clockAheadSeconds = aheadSeconds
+    if (differs === differed) return
+    const fields = { ahead_seconds: Math.round(aheadSeconds) }
+    if (differs) logger.warn({ event: 'clock_differs', ...fields }, CLOCK_DIFFERS)
+    else logger.info({ event: 'clock_agrees', ...fields }, 'the clock agrees with that of the store')
+  }
+
+  async function probe(): Promise<void> {
+    if (isProbing || isClosed) return
+    isProbing = true
+    try {
+      const aheadSeconds = await options.store.probe()
+      if (isClosed) return
+      compareClocks(aheadSeconds)
+      report(undefined)
+    } catch (error) {
+      if (!isClosed) report(error instanceof StoreError ? error.reason : 'failed', error)
+    } finally {
+      isProbing = false
+    }
+  }
+
+  await probe()
+  const timer = setInterval(() => void probe(), PROBE_EVERY_MS).unref()
+  return {
+    store: observeStore(options.store, (error) => {
+      metrics.countStoreError(error.reason)
+      if (failure !== undefined) return
+      // One late response is no outage: the probe decides.
+      if (error.reason === 'read_only' || error.reason === 'full') report(error.reason, error)
+      else void probe()
+    }),
+    checks: () => [
+      failure === undefined
+        ? { name: 'store', ok: true }
+        : { name: 'store', ok: true, degraded: true, detail: `${failure}: ${DETAILS[failure]}` },
+      ...(isFar(clockAheadSeconds) ? [clockCheck(clockAheadSeconds ?? 0)] : []),
+    ],
+    close: () => {
+      isClosed = true
+      clearInterval(timer)
+    },
+  }
+}
+
+const CLOCK_DIFFERS =
+  'the clock of this server differs from that of the store: it issues and expires tokens at the wrong time; set the clock'
+
+function clockCheck(aheadSeconds: number): ReadinessCheck {
+  const direction = aheadSeconds > 0 ? 'ahead of' : 'behind'
+  const detail = `${Math.abs(Math.round(aheadSeconds))} s ${direction} the clock of the store`
+  return { name: 'clock', ok: true, degraded: true, detail }
+}
+
+function isFar(aheadSeconds: number | undefined): boolean {
+  return Math.abs(aheadSeconds ?? 0) > CLOCK_TOLERANCE_SECONDS
+}
+
+function messageOf(error: unknown): string | undefined {
+  const cause = error instanceof StoreError ? error.cause : error
+  return cause instanceof Error ? cause.message : undefined
+}

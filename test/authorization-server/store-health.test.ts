@@ -1,0 +1,136 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { attemptSqlite } from '../../authorization-server/store/attempt-sqlite.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { send } from '../fixtures/send.ts'
+import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
+import { until } from '../fixtures/until.ts'
+
+const register = async (server: AuthorizationServer): Promise<number> => {
+  const { status } = await send(`${server.baseUrl}${ENDPOINTS.registration}`, {
+    json: { redirect_uris: ['http://127.0.0.1:49152/callback'] },
+  })
+  return status
+}
+const readiness = (server: AuthorizationServer) => send(`${server.managementUrl}/readyz?verbose`)
+const metric = async (server: AuthorizationServer, series: string): Promise<number> => {
+  const { text } = await send(`${server.managementUrl}/metrics`)
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+  return Number(line?.slice(series.length + 1))
+}
+const events = (server: AuthorizationServer, event: string) =>
+  server.log().filter((line) => line['event'] === event)
+
+/** Waits until the readiness of the store is shown as expected; ready either way. */
+async function shownAs(t: Test, server: AuthorizationServer, expected: string): Promise<void> {
+  const answer = await until(expected, async () => {
+    const shown = await readiness(server)
+    return shown.text.includes(expected) && shown
+  })
+  t.equal(answer.status, 200)
+}
+
+t.test('A5: after FAILOVER the server connects to the new primary and writes again', async (t) => {
+  const folder = t.testdir({ one: {}, other: {} })
+  const primary = await startRedis({ folder: join(folder, 'one') })
+  const replica = await startRedis({ folder: join(folder, 'other') })
+  const way = await startFaultProxy(primary.port)
+  const admin = new Redis(primary.url)
+  const adminOfReplica = new Redis(replica.url)
+  t.teardown(async () => {
+    admin.disconnect()
+    adminOfReplica.disconnect()
+    await way.close()
+    await primary.stop()
+    await replica.stop()
+  })
+  await adminOfReplica.replicaof('127.0.0.1', primary.port)
+  await until('the replica is online', async () => /state=online/.test(await admin.info('replication')))
+  const redis = { url: `redis://127.0.0.1:${way.port}` }
+  const server = await startServer(t, { store: { type: 'redis' }, redis })
+  t.equal(await register(server), 201)
+
+  await admin.call('FAILOVER', 'TO', '127.0.0.1', String(replica.port))
+  await until('the replica is primary', async () =>
+    /role:master/.test(await adminOfReplica.info('replication')),
+  )
+  await until('the old primary is a replica', async () => /role:slave/.test(await admin.info('replication')))
+  t.equal(await register(server), 503, 'the address still leads to the old primary')
+  await shownAs(t, server, '[!] store: read_only: the store is read-only')
+  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+  t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="read_only"}')) > 0)
+
+  way.retarget(replica.port) // the address moves; the open connection stays with the old primary
+  await until('the server writes again', async () => (await register(server)) === 201)
+  await shownAs(t, server, '[+] store')
+  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
+  t.equal(events(server, 'store_recovered').length, 1)
+  const degraded = events(server, 'store_degraded').map(({ reason }) => reason)
+  t.equal(degraded[0], 'read_only')
+  t.ok(degraded.length <= 2, 'one line for each change')
+})
+
+t.test('A5: a full Redis is shown as degraded, counted, and logged in one line', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  const admin = new Redis(redis.url)
+  t.teardown(async () => {
+    admin.disconnect()
+    await redis.stop()
+  })
+  const server = await startServer(t, { store: { type: 'redis' }, redis: { url: redis.url } })
+  await shownAs(t, server, '[+] store')
+  await admin.config('SET', 'maxmemory', '1')
+  t.equal(await register(server), 503)
+  t.equal(await register(server), 503)
+  await shownAs(t, server, '[!] store: full: the store is full')
+  t.equal(await metric(server, 'scopegate_oauth_store_errors_total{reason="full"}'), 2)
+  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+  await admin.config('SET', 'maxmemory', '0')
+  await shownAs(t, server, '[+] store')
+  t.equal(await register(server), 201)
+  t.match(events(server, 'store_degraded'), [{ reason: 'full', cause: /^OOM/ }])
+  t.equal(events(server, 'store_degraded').length, 1)
+  t.equal(events(server, 'store_recovered').length, 1)
+  t.equal(
+    events(server, 'failed').filter(({ level }) => level === 'error').length,
+    0,
+    'no stack for each request',
+  )
+})
+
+t.test('A5: without any request, the write probe notices that SQLite takes no writes', async (t) => {
+  const server = await startServer(t)
+  await shownAs(t, server, '[+] store')
+  const file = join(server.dataDir, 'authorization-server.sqlite')
+  const database = new DatabaseSync(file)
+  t.teardown(() => database.close())
+  database.exec(
+    "create trigger refuse before insert on artifacts begin select raise(abort, 'no writes'); end",
+  )
+  await shownAs(t, server, '[!] store: failed: the store takes no writes')
+  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+  t.equal(Number.isNaN(await metric(server, 'scopegate_oauth_store_clock_difference_seconds')), true)
+  database.exec('drop trigger refuse')
+  await shownAs(t, server, '[+] store')
+  t.equal(events(server, 'store_degraded').length, 1)
+  t.equal(events(server, 'store_recovered').length, 1)
+})
+
+t.test('A5: attemptSqlite() names a full disk, a read-only file and a lock', async (t) => {
+  const file = join(t.testdir(), 'x.sqlite')
+  const database = new DatabaseSync(file, { timeout: 1 })
+  database.exec('create table x (y text); pragma max_page_count = 2')
+  const insert = (on: DatabaseSync) =>
+    attemptSqlite(() => on.prepare('insert into x values (?)').run('y'.repeat(9_000)))
+  t.throws(() => insert(database), { code: 'ERR_STORE_UNAVAILABLE', reason: 'full' })
+  const readOnly = new DatabaseSync(file, { readOnly: true })
+  t.throws(() => insert(readOnly), { code: 'ERR_STORE_UNAVAILABLE', reason: 'read_only' })
+  const other = new DatabaseSync(file, { timeout: 1 })
+  other.exec('begin immediate')
+  t.throws(() => insert(database), { code: 'ERR_STORE_UNAVAILABLE', reason: 'locked' })
+  for (const one of [database, readOnly, other]) one.close()
+})
