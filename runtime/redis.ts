@@ -30,7 +30,7 @@ export async function connectRedis(options: {
 }): Promise<Redis> {
   const where = describeRedisUrl(options.url)
   const mayBeAway = options.mayBeAway ?? false
-  // Whoever has no Redis need not load its client.
+  // A process without Redis does not load the client.
   const { Redis: Client } = await import('ioredis')
   const replica = createReplicaExit(() => performance.now())
   const redis = new Client(options.url, {

@@ -62,7 +62,7 @@ export async function watchStore(options: {
     if (differs === differed) return
     const fields = { ahead_seconds: Math.round(aheadSeconds) }
     if (differs) logger.warn({ event: 'clock_differs', ...fields }, CLOCK_DIFFERS)
-    else logger.info({ event: 'clock_agrees', ...fields }, 'the clock agrees with that of the store')
+    else logger.info({ event: 'clock_agrees', ...fields }, 'the clock agrees with the clock of the store')
   }
 
   async function probe(): Promise<void> {
@@ -86,7 +86,7 @@ export async function watchStore(options: {
     store: observeStore(options.store, (error) => {
       metrics.countStoreError(error.reason)
       if (failure !== undefined) return
-      // One late response is no outage: the probe decides.
+      // A late response alone is not an outage: the probe decides.
       if (error.reason === 'read_only' || error.reason === 'full') report(error.reason, error)
       else void probe()
     }),
@@ -104,7 +104,7 @@ export async function watchStore(options: {
 }
 
 const CLOCK_DIFFERS =
-  'the clock of this server differs from that of the store: it issues and expires tokens at the wrong time; set the clock'
+  'the clock of this server differs from the clock of the store: it issues and expires tokens at the wrong time; set the clock'
 
 function clockCheck(aheadSeconds: number): ReadinessCheck {
   const direction = aheadSeconds > 0 ? 'ahead of' : 'behind'

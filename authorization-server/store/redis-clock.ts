@@ -10,7 +10,7 @@ export async function readRedisClock(redis: Redis): Promise<number> {
 }
 
 /**
- * Compares the clock of this process with that of Redis, to the length of a round trip.
+ * Compares the clock of this process with the clock of Redis, to the length of a round trip.
  * @returns the seconds by which this process is ahead; negative when it is behind.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */

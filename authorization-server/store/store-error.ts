@@ -1,4 +1,4 @@
-/** Why the store failed: it could not be reached or written, or what it holds cannot be read. */
+/** Why the store failed: it could not be reached or written, or its content cannot be read. */
 export type StoreErrorCode = 'ERR_STORE_UNAVAILABLE' | 'ERR_STORE_DAMAGED'
 
 /** The cause, as metrics and readiness show it. A metric label, so a closed list. */

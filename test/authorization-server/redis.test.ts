@@ -109,6 +109,23 @@ t.test('A1: the stored response is sealed, expires with the window and goes with
   t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
 })
 
+t.test('A1: without a window every second use ends the grant, on Redis too', async (t) => {
+  const strictPort = await quietPort()
+  await startServer(t, {
+    ...store,
+    issuer: one.baseUrl,
+    listen: { host: '127.0.0.1', port: strictPort },
+    dataDir: keys,
+    refreshTokens: { repeatWindowSeconds: 0 },
+  })
+  const atStrict = knownClient({ ...other, baseUrl: `http://127.0.0.1:${strictPort}` }, client)
+  const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
+  const successor = client.readTokens(await atStrict.refresh(refreshToken))
+  const refused = { status: 400, json: { error: 'invalid_grant' } }
+  t.match(await atStrict.refresh(refreshToken), refused)
+  t.match(await atStrict.refresh(successor.refreshToken), refused)
+})
+
 t.test('A1: a refresh whose store answer is lost gets 503, and its repeat the one response', async (t) => {
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   way.toClient({ blackHole: true })

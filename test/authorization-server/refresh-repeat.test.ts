@@ -30,11 +30,11 @@ function passTime(t: Test, seconds: number): void {
   t.intercept(Date, 'now', { value: () => nowMs })
 }
 
-/** The stored responses, as the database holds them. */
-function storedResponses(): readonly Record<string, unknown>[] {
+/** The stored artifacts of a model, as the database holds them. */
+function stored(model: string): readonly Record<string, unknown>[] {
   const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME), { readOnly: true })
   try {
-    return database.prepare("select * from artifacts where model = 'RefreshResponse'").all()
+    return database.prepare('select * from artifacts where model = ?').all(model)
   } finally {
     database.close()
   }
@@ -68,9 +68,15 @@ t.test('A1: a repeated refresh token gets the same response, and no second succe
 
 t.test('A1: 200 parallel uses of a refresh token get one response', async (t) => {
   const { refreshToken } = await obtain()
+  const before = [stored('RefreshToken').length, stored('AccessToken').length]
   const answers = await Promise.all(Array.from({ length: 200 }, () => client.refresh(refreshToken)))
   t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
   t.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  t.same(
+    [stored('RefreshToken').length, stored('AccessToken').length],
+    before.map((count) => count + 1),
+    'one successor and one access token are stored',
+  )
   const successor = client.readTokens(answers[0] as Answer)
   t.ok(await isActive(successor.accessToken))
   const next = await client.refresh(successor.refreshToken)
@@ -147,11 +153,11 @@ t.test('A1: a repeat after the successor was used is denied and leaves the grant
 t.test('A1: revocation removes the stored response', async (t) => {
   for (const name of ['accessToken', 'refreshToken'] as const) {
     const first = await obtain()
-    const before = storedResponses().length
+    const before = stored('RefreshResponse').length
     const successor = client.readTokens(await client.refresh(first.refreshToken))
-    t.equal(storedResponses().length, before + 1)
+    t.equal(stored('RefreshResponse').length, before + 1)
     t.equal((await client.revoke(successor[name])).status, 200)
-    t.equal(storedResponses().length, before, `the ${name} was revoked`)
+    t.equal(stored('RefreshResponse').length, before, `the ${name} was revoked`)
     t.match(await client.refresh(first.refreshToken), REFUSED)
     t.notOk(await isActive(successor.accessToken))
   }
@@ -160,7 +166,7 @@ t.test('A1: revocation removes the stored response', async (t) => {
 t.test('A1: the stored response holds no token in the clear and expires with the window', async (t) => {
   const first = await obtain()
   const successor = client.readTokens(await client.refresh(first.refreshToken))
-  const rows = storedResponses()
+  const rows = stored('RefreshResponse')
   t.ok(rows.length > 0)
   const text = JSON.stringify(rows)
   for (const secret of [first.refreshToken, ...Object.values(successor)])
