@@ -183,6 +183,7 @@ t.test('RFC 8935 §2.4: what is no event of a listed issuer for this gateway cha
     t.match(answer, { status: 400, json: { err } }, name)
     t.same(Object.keys(answer.json), ['err', 'description'], name)
     t.equal(answer.headers.get('content-language'), 'en', name)
+    t.equal(answer.headers.get('cache-control'), 'no-store', `T5: ${name}`)
     t.equal(answer.headers.get('www-authenticate'), null, name)
   }
   for (const type of ['application/json', 'application/jwt', 'text/plain', 'application/secevent+jwt2', ''])
@@ -194,7 +195,9 @@ t.test('RFC 8935 §2.4: what is no event of a listed issuer for this gateway cha
   t.equal(await statusOf(token), 200, 'nothing was taken back')
   t.notOk(logText().includes(signature), 'no event is logged')
 
-  t.equal((await post(good)).status, 202)
+  const accepted = await post(good)
+  t.equal(accepted.status, 202)
+  t.equal(accepted.headers.get('cache-control'), 'no-store', 'T5: an accepted event')
   t.equal(await statusOf(token), 401)
   t.equal(await statusOf(good), 401, 'an event is no access token')
   t.equal(upstream.requests.length, 1, 'and none was forwarded')

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer as createNetServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Refusal } from '../../../gateway/refusal.ts'
+import { Exchange } from '../../../gateway/upstreams/exchange.ts'
 import { forward } from '../../../gateway/upstreams/forward.ts'
 import type { ForwardRequest } from '../../../gateway/upstreams/forward-request.ts'
 import type { ResolveName } from '../../../gateway/upstreams/name-addresses.ts'
@@ -16,7 +17,11 @@ const FAILURES = 3
 const loopback: ResolveName = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /** A server that forwards with `change`d requests to an upstream whose circuit opens after a few failures. */
-async function startForwarder(t: Test, resolve: ResolveName = loopback) {
+async function startForwarder(
+  t: Test,
+  resolve: ResolveName = loopback,
+  start: (request: ForwardRequest) => unknown = forward,
+) {
   const recording = await startRecordingUpstream()
   recording.reply(OK_REPLY)
   const upstream = createUpstream(
@@ -34,7 +39,7 @@ async function startForwarder(t: Test, resolve: ResolveName = loopback) {
   const refusals: Refusal[] = []
   let change: Partial<ForwardRequest> = {}
   const server = createServer((request, response) => {
-    forward({
+    start({
       upstream,
       method: request.method ?? '',
       target: request.url ?? '',
@@ -67,6 +72,7 @@ async function startForwarder(t: Test, resolve: ResolveName = loopback) {
     await recording.close()
   })
   return {
+    recording,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/x`,
     upstream,
     refusals,
@@ -111,4 +117,30 @@ t.test('T10: a lack of descriptors is no failure of the target, a missing addres
   for (let i = 0; i < FAILURES; i++) await send(url)
   t.equal(refusals.at(-1)?.refused, 'upstream_unreachable')
   t.equal(upstream.targets.state, 'open')
+})
+
+t.test('T8: an upgrade that arrives after the client left does not keep its socket', async (t) => {
+  const started = Promise.withResolvers<{ exchange: Exchange; left: Promise<unknown> }>()
+  let upgrades = 0
+  const { url, recording } = await startForwarder(t, loopback, (request) => {
+    const exchange = new Exchange({ ...request, onUpgrade: () => (upgrades += 1) })
+    exchange.start()
+    started.resolve({ exchange, left: once(request.response, 'close') })
+  })
+  recording.reply(() => undefined)
+  const client = connect(Number(new URL(url).port), '127.0.0.1')
+  client.write('GET /x HTTP/1.1\r\nhost: a\r\n\r\n')
+  const { exchange, left } = await started.promise
+  client.destroy()
+  await left
+
+  const other = createNetServer()
+  await once(other.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => other.close())
+  const socket = connect((other.address() as AddressInfo).port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  exchange.onRequestUpgrade({ pause() {}, resume() {}, abort() {} }, 101, {}, socket)
+  t.equal(socket.destroyed, true)
+  t.equal(upgrades, 0)
 })
