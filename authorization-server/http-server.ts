@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
+import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
@@ -13,7 +13,7 @@ import {
 import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
-import { userinfoHandler } from './endpoints/userinfo.ts'
+import { mountUserinfo } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
 import type { Metrics } from './observe/metrics.ts'
@@ -55,6 +55,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       engine,
       issuer: config.issuer,
       resources: config.resources,
+      catalogue: config.catalogue,
       registration: config.registration,
       serviceName: config.name,
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
@@ -63,9 +64,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       logger,
     }),
   )
-  app.get(
-    ENDPOINTS.userinfo,
-    userinfoHandler({
+  app.register(async (scope) =>
+    mountUserinfo(scope, {
       issuer: config.issuer,
       findTokenOwner: engine.findTokenOwner,
       verifyProof: engine.verifyProof,

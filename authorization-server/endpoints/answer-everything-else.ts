@@ -75,7 +75,8 @@ export function answerEverythingElse(app: FastifyInstance, options: { readonly l
 
 function allowed(endpoint: Endpoint): readonly string[] {
   if (!endpoint.cors) return [endpoint.method]
-  return endpoint.method === 'GET' ? ['GET', 'HEAD', 'OPTIONS'] : ['POST', 'OPTIONS']
+  if (endpoint.method === 'POST') return ['POST', 'OPTIONS']
+  return ['GET', 'HEAD', ...(endpoint.alsoPost === true ? ['POST'] : []), 'OPTIONS']
 }
 
 function explain(error: FastifyError | Error): OAuthRefusal {

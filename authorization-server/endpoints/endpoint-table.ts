@@ -5,6 +5,8 @@ export type Endpoint = {
   /** The metrics' name for it. */
   readonly name: string
   readonly method: 'GET' | 'POST'
+  /** True where GET and POST get the same response. */
+  readonly alsoPost?: true
   readonly path: string
   /** How its body is read before the engine sees it. */
   readonly body: 'none' | 'form' | 'json'
@@ -42,6 +44,7 @@ export const ENGINE_ENDPOINTS: readonly Endpoint[] = [
 export const USERINFO_ENDPOINT: Endpoint = {
   name: 'userinfo',
   method: 'GET',
+  alsoPost: true, // OpenID Connect Core 1.0 section 5.3.1
   path: ENDPOINTS.userinfo,
   body: 'none',
   cors: true,

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
@@ -18,6 +19,7 @@ export type MountEndpointsOptions = {
   readonly issuer: string
   /** What tokens may be for, the issuer itself first. */
   readonly resources: readonly string[]
+  readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
   /** The service's name on the pages. */
   readonly serviceName: string
@@ -128,6 +130,7 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
   if ('refused' in read) return read
   const parsed = parseRegistration(read.object, {
     loopbackHosts: options.registration.loopbackHosts,
+    catalogue: options.catalogue,
   })
   if ('refused' in parsed) return { refused: { status: 400, ...parsed.refused } }
   const wait = options.registrationLimit.take(request.ip)

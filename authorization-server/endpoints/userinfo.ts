@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatChallenge } from '../../oauth/challenge.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Account } from '../accounts/accounts.ts'
 import type { Engine, TokenOwner } from '../engine/engine.ts'
+import { USERINFO_ENDPOINT } from './endpoint-table.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
 /**
@@ -20,12 +21,27 @@ export type UserinfoOptions = {
   readonly count: (result: string) => void
 }
 
+/** The body of a POST is not read: a token in it is no credential (RFC 6750 section 2.2 leaves that to the server). */
+const BODY_LIMIT_BYTES = 16_384
+
+/** Mounts userinfo for GET and POST. */
+export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): void {
+  const { path } = USERINFO_ENDPOINT
+  const handler = userinfoHandler(options)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_LIMIT_BYTES }, (_request, _body, done) =>
+    done(null),
+  )
+  app.get(path, handler)
+  app.post(path, handler)
+}
+
 /**
- * Answers `GET /api/oauth/userinfo` with the claims that the token's scopes allow.
+ * Answers `/api/oauth/userinfo` with the claims that the token's scopes allow.
  * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, seed-interface section 4.
  * Ours because the engine's own refuses every token that has an audience, and ours always have one.
  */
-export function userinfoHandler(options: UserinfoOptions) {
+function userinfoHandler(options: UserinfoOptions) {
   const told = { resourceMetadata: protectedResourceMetadataUrl(options.issuer) }
   const refuse = (reply: FastifyReply, refusal: OAuthRefusal) => {
     options.count(refusal.error)

@@ -160,6 +160,8 @@ export function createEngine(options: EngineOptions): Engine {
     await next()
     reportInactive(ctx as KoaContextWithOIDC)
     describeError(ctx as KoaContextWithOIDC)
+    shapeRegistration(ctx as KoaContextWithOIDC)
+    shapeRevocation(ctx as KoaContextWithOIDC)
     shapeDocument(ctx as KoaContextWithOIDC)
     shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
   })
@@ -282,6 +284,21 @@ function describeError(ctx: KoaContextWithOIDC): void {
   const body: unknown = ctx.body
   if (typeof body !== 'object' || body === null || !('error' in body) || 'error_description' in body) return
   ctx.body = { ...body, error_description: `${String(body.error).replaceAll('_', ' ')} at this endpoint` }
+}
+
+/** RFC 7591 section 3.2.1: the response has the metadata that the server keeps, under its registered name. */
+function shapeRegistration(ctx: KoaContextWithOIDC): void {
+  if (ctx.path !== ENDPOINTS.registration || ctx.status !== 201) return
+  const { registered_scope: scope, ...metadata } = ctx.body as Readonly<Record<string, unknown>>
+  ctx.body = { ...metadata, ...(scope === undefined ? {} : { scope }) }
+  ctx.status = 201
+}
+
+/** RFC 7009 section 2.2: the status is the whole response. An empty body has no media type. */
+function shapeRevocation(ctx: KoaContextWithOIDC): void {
+  if (ctx.path !== ENDPOINTS.revocation || ctx.status !== 200) return
+  ctx.body = null
+  ctx.status = 200
 }
 
 /** RFC 9110 section 13.1.2: weak comparison, also when the request says no-cache: it asks for exactly this check. */

@@ -72,6 +72,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
     pkce: { required: () => true },
     extraParams: requestRules(catalogue),
+    extraClientMetadata: { properties: ['registered_scope'] },
     allowOmittingSingleRegisteredRedirectUri: false,
     findAccount: options.findAccount,
     routes: {

@@ -1,14 +1,18 @@
+import { parseScope } from '../../oauth/scope.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { isLoopbackRedirect } from './loopback-redirect.ts'
 
 /** What a client may become. Source: RFC 7591 section 2, as far as this server keeps it. */
 export type ClientRegistration = {
   readonly client_name?: string
-  readonly application_type: 'native'
+  readonly application_type: 'native' | 'web'
   readonly redirect_uris: readonly string[]
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
   readonly grant_types: readonly ['authorization_code', 'refresh_token']
   readonly response_types: readonly ['code']
   readonly client_uri?: string
+  /** The known scopes of `scope`. The engine would deny all others to a client with `scope`. */
+  readonly registered_scope?: string
   /** All its tokens are bound to keys. RFC 9449 section 5.2. */
   readonly dpop_bound_access_tokens?: true
 }
@@ -23,6 +27,7 @@ export type RegistrationRefusal = {
 export type RegistrationRules = {
   /** Hosts of the redirect URIs that anybody may register. */
   readonly loopbackHosts: readonly string[]
+  readonly catalogue: ScopeCatalogue
 }
 
 const MOST_REDIRECT_URIS = 10
@@ -33,8 +38,8 @@ const LONGEST_URI = 1024
 /**
  * Reads a registration request. What this server does not know is left out and what it cannot do is replaced, as
  * RFC 7591 section 3.2.1 allows: the response tells the client what it got. Clients ask for grants that they could use
- * elsewhere, and are not refused for that. `scope` limits nobody: agents register with the scope of the first challenge that
- * they met and later need another; what they get, a person decides each time.
+ * elsewhere, and are not refused for that. `scope` is kept and returned without the unknown ones. It limits no request: agents
+ * register with the scope of the first challenge and need another one later. A person decides each time.
  */
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
@@ -46,10 +51,11 @@ export function parseRegistration(
   const problem = findMetadataProblem(body)
   if (problem !== undefined) return { refused: { error: 'invalid_client_metadata', description: problem } }
 
+  const scope = knownScopes(body['scope'], rules.catalogue)
   return {
     registration: {
       ...(typeof body['client_name'] === 'string' ? { client_name: body['client_name'] } : {}),
-      application_type: 'native',
+      application_type: body['application_type'] === 'web' ? 'web' : 'native',
       redirect_uris: body['redirect_uris'] as readonly string[],
       token_endpoint_auth_method:
         body['token_endpoint_auth_method'] === 'client_secret_post' ? 'client_secret_post' : 'none',
@@ -57,6 +63,7 @@ export function parseRegistration(
       response_types: ['code'],
       ...(body['dpop_bound_access_tokens'] === true ? { dpop_bound_access_tokens: true } : {}),
       ...(typeof body['client_uri'] === 'string' ? { client_uri: body['client_uri'] } : {}),
+      ...(scope === '' ? {} : { registered_scope: scope }),
     },
   }
 }
@@ -82,7 +89,7 @@ function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | 
     return `client_name must be a text of 1 to ${LONGEST_NAME} characters`
   const type = body['application_type']
   if (type !== undefined && type !== 'native' && type !== 'web')
-    return 'application_type must be native: every client that registers itself is one'
+    return 'application_type must be native or web'
   const method = body['token_endpoint_auth_method']
   if (method !== undefined && method !== 'none' && method !== 'client_secret_post')
     return 'token_endpoint_auth_method must be none (public client) or client_secret_post (confidential client)'
@@ -90,11 +97,18 @@ function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | 
     return 'grant_types must be a list that contains authorization_code, the only flow of this server'
   if (!listIncludes(body['response_types'], 'code'))
     return 'response_types must be a list that contains code, the only one of this server'
-  if (body['scope'] !== undefined && typeof body['scope'] !== 'string')
-    return 'scope must be a text: scopes separated by spaces'
+  const scope = body['scope']
+  if (scope !== undefined && (typeof scope !== 'string' || parseScope(scope) === undefined))
+    return 'scope must be a string of scopes with spaces between them'
   const uri = body['client_uri']
   if (uri !== undefined && !isWebAddress(uri)) return 'client_uri must be an http or https address'
   return undefined
+}
+
+/** The scopes that a client can ask for, each once, with a space between them. RFC 7591 section 2. */
+function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string {
+  const scopes = typeof scope === 'string' ? (parseScope(scope) ?? []) : []
+  return scopes.filter((name) => name === 'offline_access' || catalogue.has(name)).join(' ')
 }
 
 /** Absent is fine: the default holds it. */

@@ -97,6 +97,8 @@ t.test('§4 POST /api/oauth/token takes a form and returns a JSON token response
 
 t.test('§4 GET /api/oauth/userinfo returns JSON user information for a bearer token', async (t) => {
   const answer = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken })
+  const posted = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken, form: {} })
+  t.same([posted.status, posted.json], [200, answer.json], 'A10: also with POST')
   t.match(answer, { status: 200, json: { sub: String, name: String, email: /@/ } })
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })

@@ -41,7 +41,7 @@ t.test('another method gets 405 in JSON with Allow', async (t) => {
   const cases: readonly [string, string, string][] = [
     ['GET', ENDPOINTS.token, 'POST, OPTIONS'],
     ['PUT', ENDPOINTS.registration, 'POST, OPTIONS'],
-    ['DELETE', ENDPOINTS.userinfo, 'GET, HEAD, OPTIONS'],
+    ['DELETE', ENDPOINTS.userinfo, 'GET, HEAD, POST, OPTIONS'],
     ['POST', ENDPOINTS.authorization, 'GET'],
     ['HEAD', ENDPOINTS.authorization, 'GET'],
     ['OPTIONS', ENDPOINTS.authorization, 'GET'],

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { parseRegistration } from '../../../authorization-server/register/client-registration.ts'
+import { aCatalogue } from '../../fixtures/start-pages.ts'
 
-const rules = { loopbackHosts: ['127.0.0.1'] }
+const rules = { loopbackHosts: ['127.0.0.1'], catalogue: aCatalogue() }
 const redirect_uris = ['http://127.0.0.1:4000/callback']
 
 const refusalOf = (body: Record<string, unknown>) => {
@@ -64,6 +65,7 @@ t.test('parseRegistration() refuses metadata that is wrong or asks for what cann
     { response_types: ['token'] },
     { response_types: 'code' },
     { scope: ['courses:read'] },
+    { scope: 'courses:read "quoted"' },
     { client_uri: 'javascript:alert(1)' },
     { client_uri: 'not an address' },
   ]
@@ -107,11 +109,12 @@ t.test(
       __proto__: { polluted: true },
     })
     t.same(registration, {
-      application_type: 'native',
+      application_type: 'web',
       redirect_uris,
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
+      registered_scope: 'courses:read offline_access',
     })
   },
 )
