@@ -14,41 +14,41 @@ import type { Resources } from '../../gateway/routes/resources.ts'
 import { http } from '../../runtime/http.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
-/** A request that nobody sends. */
+/** A request that is decided without being sent. */
 export type TrialRequest = {
   readonly method: string
   /** The request target: a path, with a query if there is one. */
   readonly target: string
   /** Name and value; `Authorization` is not one. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** What the token says; undefined: none is sent. */
+  /** The claims of the token; undefined: no token is sent. */
   readonly claims: Claims | undefined
-  /** Whether claims that a token needs are made up where they are missing. */
+  /** Whether missing claims that a token needs get default values. */
   readonly isCompleted: boolean
 }
 
-/** What would become of it. */
+/** The decision on a request, and the response. */
 export type Trial = {
   readonly decision: Decision
-  /** What the client would hear; undefined when the request goes on. */
+  /** The response to the client; undefined when the request is forwarded. */
   readonly answer: Wire | undefined
-  /** What it would hear if the policy were enforced; undefined unless that is another answer. */
+  /** The response if the policy were enforced; undefined when that is the same. */
   readonly would: Wire | undefined
-  /** What its token would have to be for. */
+  /** The resource that the token must name as its audience. */
   readonly resource: Resource
-  /** With what was made up. */
+  /** With the default values. */
   readonly claims: Claims | undefined
   readonly caller: Caller | undefined
-  /** Why the token is of no use at all. */
+  /** Why the token is not valid for any route. */
   readonly fault: TokenFault | undefined
-  /** What was decided on; undefined when the request is not one. */
+  /** The canonical request; undefined when it is malformed. */
   readonly request: DecisionRequest | undefined
 }
 
 /** The limits that a decision depends on. */
 export type TrialLimits = Pick<GatewayConfig['limits'], 'targetBytes' | 'tokenBytes'>
 
-/** What a request is tried against. */
+/** The policies and settings that decide on a request. */
 export type TrialPolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
@@ -59,7 +59,7 @@ export type TrialPolicies = {
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
-/** A path of Scopegate itself: no policy is asked. */
+/** The decision for a path of Scopegate itself, which no policy decides. */
 const OWN: Decision = Object.freeze({
   outcome: 'allow',
   as: 'gateway',
@@ -70,7 +70,7 @@ const OWN: Decision = Object.freeze({
 })
 /** Node's parser rejects all other methods. The server rejects CONNECT. */
 const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
-/** Stands where a token would: its claims are known, so that nobody looks at it. */
+/** A placeholder: the claims are known, so the token itself is not validated. */
 const SOME_TOKEN = 'Bearer token'
 
 /**

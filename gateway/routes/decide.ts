@@ -20,22 +20,22 @@ export type DecisionRequest = HeaderSource & {
   readonly nowSeconds: number
   /** The longest path that a rewrite may produce: `limits.target`. Bytes. */
   readonly targetLimitBytes: number
-  /** What else the request shows; undefined: a Bearer token, and no certificate. */
+  /** The proof of possession; undefined: a Bearer token without a certificate. */
   readonly proven?: Proven | undefined
 }
 
-/** What becomes of a request, as far as policies say so: limits and upstreams have their own word. */
+/** The decision of the policies on a request. Limits and upstreams may still reject it. */
 export type Decision = {
   /** `challenge` is a 401 that says how to get a token; every other refusal is a `deny`. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
-  /** As whom an allowed request goes on; `gateway`: nobody is asked, an OPTIONS is answered here. */
+  /** The identity of an allowed request; `gateway`: the gateway answers OPTIONS itself. */
   readonly as: 'token' | 'anonymous' | 'gateway' | undefined
-  /** The route that the request meets, allowed or not. */
+  /** The matched route, whether or not access is allowed. */
   readonly route: CompiledRoute | undefined
-  /** What the parameters of its path met. */
+  /** The values of the path parameters. */
   readonly params: Readonly<Record<string, string>>
   readonly refusal: Refusal | undefined
-  /** What an allowed request would have been refused with, if the policy were enforced. */
+  /** The refusal of an allowed request, if the policy were enforced. */
   readonly reported?: Refusal | undefined
   /** The path that the upstream is asked for, without its base path; undefined when it is not asked. */
   readonly upstreamPath: string | undefined
@@ -88,7 +88,7 @@ function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): D
   return { outcome, as: undefined, route, params, refusal, reported: undefined, upstreamPath: undefined }
 }
 
-/** What conditions may compare claims with. */
+/** Returns the values that conditions compare claims with. */
 export function requestValuesOf(
   request: DecisionRequest,
   params: Readonly<Record<string, string>>,
