@@ -102,6 +102,7 @@ export function createRefreshRotation(options: {
 
   async function endGrant(ctx: TokenEndpointGrantContext, token: StoredArtifact): Promise<void> {
     const grantId = String(token['grantId'])
+    ctx.oidc.entity('RefreshToken', token) // for the audit line: the engine has not set it for another client
     await store.artifacts('Grant').revokeByGrantId(grantId)
     ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
   }

@@ -117,6 +117,7 @@ t.test('A1: a repeat by another client within the window ends the grant', async 
   t.notOk(await isActive(successor.accessToken))
   t.match(await client.refresh(successor.refreshToken), REFUSED)
   t.equal(audits('refresh_token_reused').length, before + 1)
+  t.match(audits('refresh_token_reused').at(-1), { client_id: other.clientId, subject: /./, grant: /./ })
 })
 
 t.test('A1: a repeat with another scope or resource is denied and leaves the grant', async (t) => {
