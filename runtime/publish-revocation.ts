@@ -2,17 +2,17 @@ import type { Redis } from 'ioredis'
 import { type Revocation, writeRevocation } from '../oauth/revocation.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './revocation-keys.ts'
 
-/** Beyond these the oldest entries go: who has not read them yet starts anew. */
+/** Above this number the oldest entries are deleted: a slow reader starts again. */
 const MOST_ENTRIES = 100_000
-/** Entries stay at least so long, whoever wrote them: JWTs are good for less. Seconds. */
+/** Entries stay at least so long: JWTs live shorter. Seconds. */
 const LEAST_SECONDS = 86_400
 /** Clocks differ, and a verdict that was asked for just before is used for a while. Seconds. */
 const MARGIN_SECONDS = 300
 
 /**
  * Lua: writes a revocation into the stream and marks the revoked name for `seconds`; drops entries by age, and beyond a
- * number. The clock is that of Redis, because the clocks of replicas may differ. `at` is the second of the revocation, if
- * that is not the present one.
+ * number. The clock of Redis counts, because the clocks of replicas may differ. `at` is the second of the revocation, if it
+ * is not the present one.
  */
 export const PUBLISH = `
 local function publish(stream, mark, entry, seconds, at)
@@ -25,10 +25,9 @@ end
 `
 
 /**
- * KEYS: stream, mark, what the issuer took back of it. ARGV: entry, seconds, second of the revocation. What this issuer said
- * before, or a later one of its own, was published: another one's mark of the same name says nothing of it. Marks are never
- * made earlier, nor their lives shorter; they hold that second and not the present one, for a later revocation of the same
- * subject may be on its way.
+ * KEYS: stream, mark, second of the issuer's last relayed revocation. ARGV: entry, seconds, second of the revocation. The third
+ * key exists because another issuer may have set the mark of the same name. Neither the second nor the expiry of a mark gets
+ * smaller. A mark holds the second of the revocation, because a later revocation of the same subject may follow.
  */
 const RELAY = `${PUBLISH}
 local told = redis.call('GET', KEYS[3])
@@ -44,8 +43,8 @@ return 1
 `
 
 /**
- * Writes a revocation that came on another way into Redis, unless somebody did so before, for the same issuer.
- * Cost: one round trip for each thing that it names.
+ * Writes a revocation of another channel to Redis, unless another gateway has written it for the same issuer.
+ * Cost: one round trip for each name in it.
  */
 export async function relayRevocation(
   redis: Redis,

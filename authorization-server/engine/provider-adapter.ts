@@ -4,10 +4,10 @@ import type { Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 import type { Rotation } from './refresh-rotation.ts'
 
-/** Where the engine keeps what it knows. */
+/** The storage of the engine. */
 export type ProviderAdapterOptions = {
   readonly store: Store
-  /** Registered clients that nobody used go after this long. */
+  /** Registered clients that never got a grant expire after this time. */
   readonly unusedClientSeconds: number
   /** Bound of unfinished authorization requests, and separately of pushed ones. */
   readonly pending: { readonly perAddress: number; readonly total: number }
@@ -32,7 +32,7 @@ const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToke
 
 /**
  * Gives the engine its storage: one adapter per model over the store.
- * What it adds: a code, refresh token or pushed request is consumed exactly once (compare-and-set), client secrets
+ * It adds: a code, refresh token or pushed request is consumed exactly once (compare-and-set), client secrets
  * are stored as hashes, and clients without a grant expire.
  */
 export function providerAdapter(options: ProviderAdapterOptions): (model: string) => Adapter {
@@ -78,7 +78,7 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
       if (await artifacts.consume(id)) return
       if (model === 'PushedAuthorizationRequest')
         throw new errors.InvalidRequestUri('request_uri was used already')
-      // RFC 6749 §4.1.2: a code used twice ends what was issued for it, also when both uses came at once.
+      // RFC 6749 §4.1.2: a second use of a code revokes its tokens, also when both uses are parallel.
       if (model === 'AuthorizationCode') {
         const grantId = grantOf(await artifacts.find(id))
         if (grantId !== undefined) {

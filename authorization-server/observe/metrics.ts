@@ -6,7 +6,7 @@ import type { StoreErrorReason } from '../store/store-error.ts'
 /** Everything the authorization server counts. No label holds anything that a caller chose. */
 export type Metrics = {
   readonly registry: Registry
-  /** @param grantType `-` where there is none. */
+  /** @param grantType `-` for an endpoint without grant types. */
   countRequest(endpoint: string, grantType: string, result: string): void
   countClientRegistered(): void
   countConsent(outcome: 'given' | 'denied'): void
@@ -97,7 +97,7 @@ export function createMetrics(options: {
       // SQLite has no clock of its own, and then the series does not exist.
       clockDifference ??= new Gauge({
         name: 'scopegate_oauth_store_clock_difference_seconds',
-        help: 'Seconds by which the clock of this server is ahead of that of the store; negative: behind.',
+        help: 'Seconds by which the clock of this server is ahead of the clock of the store; negative: behind.',
         registers,
       })
       clockDifference.set(aheadSeconds)

@@ -4,7 +4,7 @@
  */
 const PREFIX = '{scopegate}'
 
-/** Where each thing stands in Redis. Arguments that come from ids are hashes already. */
+/** The keys in Redis. Arguments that come from ids are hashes already. */
 export const REDIS_KEYS = {
   schema: `${PREFIX}:schema`,
   probe: `${PREFIX}:write-probe`,

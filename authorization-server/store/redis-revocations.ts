@@ -15,26 +15,26 @@ import type { LoggedRevocation, RevocationListener, RevocationLog } from './stor
 /** The log that is the stream in Redis. */
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }
 
-/** How long it is believed that revocations are published, without another word. */
+/** Gateways rely on published revocations for this long after the last confirmation. */
 const PUBLISHES_SECONDS = 60
 const SAY_EVERY_MS = 15_000
 
 /**
- * The log of revocations in Redis. An id is that of the server process (which may have lost what an earlier one
- * acknowledged) and that of the entry. While somebody follows, which is while the service runs, Redis says that the issuer
- * publishes there.
+ * Opens the log of revocations in Redis. An id consists of the id of the Redis process and the id of the entry: another Redis
+ * process may have lost acknowledged entries. While the service runs, a key in Redis tells gateways that the issuer publishes
+ * there.
  */
 export function openRedisRevocations(options: {
   readonly redis: Redis
   readonly url: string
   readonly issuer: string
-  /** Told of each revocation that is heard, and when Redis may have lost some. */
+  /** Receives each revocation; `onMissed` runs when Redis may have lost some. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onMissed: () => void
 }): RedisRevocations {
   const { redis } = options
   const listeners = new Set<RevocationListener>()
-  // Gateways put there what other issuers tell them, for each other.
+  // Gateways write revocations of other issuers to the same stream, for each other.
   const isOwn = ({ revocation }: RevocationEntry): boolean =>
     revocation === undefined || revocation.issuer === options.issuer
   let following: Promise<{ close(): Promise<void> }> | undefined
@@ -113,7 +113,7 @@ function toLogged(
   )
 }
 
-/** Without the name of the server process nobody can go on from an id: it is not known when it comes back. */
+/** An id without the id of the Redis process does not resume: `readAfter` rejects it. */
 function toId(runId: string | undefined, entryId: string): string {
   return `${runId ?? '-'}.${entryId}`
 }

@@ -124,7 +124,7 @@ return use(KEYS[1])
 
 /**
  * Consumes an artifact and writes others.
- * KEYS: the artifact to consume, then those of each write. ARGV: for each write the number of its keys and its arguments, as of
+ * KEYS: the artifact to consume, then the keys of each write. ARGV: for each write the number of its keys and its arguments, as of
  * {@link WRITE}.
  * @returns 1 for the one caller that consumed it; 0: nothing was written.
  */
@@ -153,7 +153,7 @@ return 1
 `
 
 /**
- * Removes every artifact of a grant, and its set; what it removed it publishes.
+ * Removes every artifact of a grant, and its set, and publishes the revocation.
  * KEYS: set, stream, mark. ARGV: entry, seconds to mark it.
  */
 export const REVOKE_GRANT = `${PUBLISH}

@@ -20,7 +20,7 @@ const SCHEMA_VERSION = 1
 /** The key of the write probe lives for this long. */
 const PROBE_SECONDS = 60
 
-/** The clock, whose tokens are in the store, and who is told about its connection. */
+/** The clock, the issuer of the tokens, and the logger of the connection. */
 export type RedisStoreOptions = RevocationContext & {
   readonly nowSeconds: () => number
   readonly logger?: Pick<Logger, 'warn' | 'info'>
@@ -136,8 +136,8 @@ async function endGrant(grant: string, redis: Redis, options: RedisStoreOptions)
 }
 
 /**
- * A Redis that was restarted may come back as it was before a revocation that it had acknowledged: grants that this process
- * knows to have ended are ended again, and everybody is told again.
+ * A restarted Redis may have lost a revocation that it had acknowledged. Revokes the grants again that this process knows as
+ * revoked, and publishes them again.
  */
 async function endAgain(ended: RememberedGrants, redis: Redis, options: RedisStoreOptions): Promise<void> {
   let again = 0

@@ -4,7 +4,7 @@ import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
 /** Whose tokens they are, and how long they are good. */
 export type RevocationContext = {
   readonly issuer: string
-  /** An access token is good for so long: after that a revocation matters to nobody. Seconds. */
+  /** Lifetime of access tokens: after it a revocation has no effect. Seconds. */
   readonly accessTokenSeconds: number
 }
 
@@ -16,7 +16,7 @@ export function keepSeconds({ accessTokenSeconds }: RevocationContext): number {
   return accessTokenSeconds + MARGIN_SECONDS
 }
 
-/** What is written when a grant ends. `grant` is the hash of its id. */
+/** The log entry of a grant that ended. `grant` is the hash of its id. */
 export function grantRevocation(grant: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({ ...withoutNames(context, nowSeconds), grant })
 }

@@ -11,7 +11,7 @@ const OWNER_ONLY_FILE = 0o600
 
 /**
  * Opens the database file, creating folder (0700) and file (0600) when they are missing, and migrates it.
- * WAL with synchronous=FULL: what was answered is on the disk, also after a power cut.
+ * WAL with synchronous=FULL: an acknowledged write survives a power cut.
  * @throws {BootError} ERR_DATA_DIR_UNUSABLE, ERR_STORE_DAMAGED, ERR_STORE_TOO_NEW, ERR_STORE_LOCKED, ERR_STORE_UNUSABLE.
  */
 export function openSqliteFile(file: string): DatabaseSync {
@@ -51,7 +51,7 @@ function tryToNarrow(file: string): void {
   try {
     chmodSync(file, OWNER_ONLY_FILE)
   } catch {
-    // A volume that belongs to somebody else, e.g. one mounted with a group: its owner decides.
+    // A volume of another owner, e.g. one mounted with a group: the owner decides.
   }
 }
 

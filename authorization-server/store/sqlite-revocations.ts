@@ -7,27 +7,26 @@ import type { LoggedRevocation, RevocationListener, RevocationLog } from './stor
 
 /** The log in the store's SQLite file. */
 export type SqliteRevocations = RevocationLog & {
-  /** Writes down what a transaction takes back; called inside of it. */
+  /** Logs a revocation; called inside its transaction. */
   append(text: string, nowSeconds: number): void
   /** Tells those who follow; called when the transaction is on the disk. */
   tell(): void
-  /** Drops what is older than tokens get. */
+  /** Deletes entries that are older than any token. */
   trim(nowSeconds: number): void
   close(): void
 }
 
 /** Other processes on the file are noticed within this. Milliseconds. */
 const LOOK_EVERY_MS = 100
-/** After so many in a row nobody is told any more that nothing was revoked. */
+/** After so many failures in a row the listeners learn that revocations are lost. */
 const MOST_FAILURES = 20
 const MOST_AT_ONCE = 1_000
-/** Beyond these the oldest go: who has not read them yet starts anew. */
+/** Above this number the oldest entries are deleted: a slow reader starts again. */
 const MOST_REVOCATIONS = 100_000
 
 /**
- * The log of revocations in SQLite. An id is the file's epoch, a number that never comes twice, and a mark of what stands there,
- * so that an id of another file, or of a time that this file knows nothing of since a backup took its place, is not taken for
- * one of its own.
+ * Opens the log of revocations in SQLite. An id consists of the file's epoch, a number that is used once, and a hash of the
+ * entry. An id of another file, or of a time before a backup was restored, is therefore unknown.
  */
 export function sqliteRevocations(database: DatabaseSync, context: RevocationContext): SqliteRevocations {
   const insert = database.prepare('insert into revocations (revoked_at, payload) values (?, ?)')
@@ -109,7 +108,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
     },
     append: (text, nowSeconds) => void insert.run(nowSeconds, text),
     tell() {
-      seenVersion = undefined // what this process wrote is no new version to it
+      seenVersion = undefined // `data_version` does not count writes of this process
       look()
     },
     trim: (nowSeconds) => void old.run(nowSeconds - keepSeconds(context), newestId() - MOST_REVOCATIONS),

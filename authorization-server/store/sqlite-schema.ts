@@ -69,7 +69,7 @@ const MIGRATIONS: readonly string[] = [
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**
- * Brings the file up to {@link SCHEMA_VERSION}, all versions in one transaction, whoever else starts at the same time.
+ * Brings the file up to {@link SCHEMA_VERSION}, all versions in one transaction, also when several processes start at once.
  * @returns the version found before; when it is newer than this program's, nothing was changed.
  */
 export function migrate(database: DatabaseSync): number {

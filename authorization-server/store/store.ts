@@ -1,6 +1,6 @@
 import type { Revocation } from '../../oauth/revocation.ts'
 
-/** What an artifact looks like when it comes back: its payload, with `jti` and `consumed` put back. */
+/** A stored artifact: its payload with `jti` and `consumed`. */
 export type StoredArtifact = Record<string, unknown>
 
 /** Largest number of artifacts of one model that the store keeps at once. */
@@ -60,7 +60,7 @@ export type ArtifactWrite = {
 /** An account as the store keeps it. */
 export type StoredAccount = {
   readonly id: string
-  /** Normalised by whoever calls: the store compares bytes. */
+  /** Normalised by the caller: the store compares bytes. */
   readonly username: string
   readonly name: string
   readonly email: string | undefined
@@ -83,22 +83,22 @@ export type AccountStore = {
   remove(id: string): Promise<void>
 }
 
-/** One line of the log of revocations. Ids grow; they are opaque to everybody but the store. */
+/** One entry of the log of revocations. Ids grow; they are opaque outside the store. */
 export type LoggedRevocation = { readonly id: string; readonly revocation: Revocation }
 
-/** Who is told about revocations. */
+/** Receives revocations. */
 export type RevocationListener = {
-  /** Oldest first; one that was told before may be told again. */
+  /** Oldest first; a revocation may arrive again. */
   revoked(logged: readonly LoggedRevocation[]): void
-  /** Some may be missing from what was told. */
+  /** Some revocations may be missing. */
   missed(): void
-  /** Nothing is heard for now: what others revoke meanwhile is told later. */
+  /** Revocations of other processes do not arrive for now; they arrive later. */
   lost(): void
 }
 
-/** What was revoked lately, by every process on the store. It is as old as tokens get, and bounded in length. */
+/** The recent revocations of every process on the store. Entries live as long as tokens; their number is bounded. */
 export type RevocationLog = {
-  /** Where somebody begins who has nothing to forget. */
+  /** The position of a new reader. */
   lastId(): Promise<string>
   /** @returns those after `id`, oldest first; undefined when that is not known, or they are more than `limit`. */
   readAfter(id: string, limit: number): Promise<readonly LoggedRevocation[] | undefined>
@@ -106,7 +106,7 @@ export type RevocationLog = {
   follow(listener: RevocationListener): Promise<() => void>
 }
 
-/** Everything the authorization server remembers. One contract; SQLite and Redis meet it. */
+/** The state of the authorization server. SQLite and Redis implement it. */
 export type Store = {
   artifacts(model: string): ArtifactStore
   /**
@@ -125,7 +125,7 @@ export type Store = {
    * @throws {StoreError} ERR_STORE_UNAVAILABLE when the store takes no writes now.
    */
   probe(): Promise<number | undefined>
-  /** Deletes what has expired. @returns how many artifacts went. */
+  /** Deletes expired artifacts. @returns their number. */
   sweep(nowSeconds: number): Promise<number>
   close(): Promise<void>
 }

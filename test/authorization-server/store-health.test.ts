@@ -5,6 +5,9 @@ import t, { type Test } from 'tap'
 import { attemptSqlite } from '../../authorization-server/store/attempt-sqlite.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { introspect } from '../fixtures/introspect.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
@@ -82,6 +85,8 @@ t.test('A5: a full Redis is shown as degraded, counted, and logged in one line',
     await redis.stop()
   })
   const server = await startServer(t, { store: { type: 'redis' }, redis: { url: redis.url } })
+  const client = await registerClient(server)
+  const tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
   await shownAs(t, server, '[+] store')
   await admin.config('SET', 'maxmemory', '1')
   t.equal(await register(server), 503)
@@ -89,6 +94,8 @@ t.test('A5: a full Redis is shown as degraded, counted, and logged in one line',
   await shownAs(t, server, '[!] store: full: the store is full')
   t.equal(await metric(server, 'scopegate_oauth_store_errors_total{reason="full"}'), 2)
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+  t.equal((await client.revoke(tokens.accessToken)).status, 200, 'a revocation needs no memory')
+  t.equal((await introspect(server, tokens.accessToken))['active'], false)
   await admin.config('SET', 'maxmemory', '0')
   await shownAs(t, server, '[+] store')
   t.equal(await register(server), 201)

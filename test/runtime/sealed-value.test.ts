@@ -3,7 +3,7 @@ import { createSeals } from '../../runtime/sealed-value.ts'
 
 const seals = createSeals({ purpose: 'verdict', id: 'issuer', secret: 'a secret' })
 
-t.test('open() gives what was closed, and every closing looks different', async (t) => {
+t.test('open() returns the closed text, and each closing is different', async (t) => {
   const one = seals('token').close('claims')
   const two = seals('token').close('claims')
   t.notSame(one, two)
@@ -12,7 +12,7 @@ t.test('open() gives what was closed, and every closing looks different', async 
   t.notMatch(one.toString('latin1'), 'claims')
 })
 
-t.test('open() gives nothing for what was changed, cut or closed by anybody else', async (t) => {
+t.test('open() returns undefined for changed, cut or foreign values', async (t) => {
   const seal = seals('token')
   const sealed = seal.close('{"active":true}')
   for (let at = 0; at < sealed.length; at++) {

@@ -59,26 +59,29 @@ t.test('two replicas on Redis: what one issues, the other refreshes and revokes'
   t.match(userinfo.headers.get('www-authenticate'), 'error="invalid_token"')
 })
 
-t.test('two replicas on Redis: each tells of what the other one revokes, and knows its ids', async (t) => {
-  const at = (replica: typeof one) => ({ url: urlOf(replica), secret: one.gatewaySecret })
-  const client = await registerClient(one)
-  const revokeOne = async () => {
-    const { accessToken } = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
-    const { grant } = await introspect(one, accessToken)
-    t.equal((await client.revoke(accessToken)).status, 200)
-    return String(grant)
-  }
-  const events = await listenForRevocations(t, at(two))
-  t.match(await events.next(), { event: 'ready', data: { resumed: false } })
-  const grant = await revokeOne()
-  const told = await events.next()
-  t.match(told, { event: 'revoked', data: { iss: one.baseUrl, grant } })
-  events.stop()
-  const missed = await revokeOne()
-  const resumed = await listenForRevocations(t, { ...at(one), lastEventId: told?.id ?? '' })
-  t.match(await resumed.next(), { event: 'ready', data: { resumed: true } })
-  t.match(await resumed.next(), { event: 'revoked', data: { grant: missed } })
-})
+t.test(
+  'two replicas on Redis: each publishes the revocations of the other, and accepts its ids',
+  async (t) => {
+    const at = (replica: typeof one) => ({ url: urlOf(replica), secret: one.gatewaySecret })
+    const client = await registerClient(one)
+    const revokeOne = async () => {
+      const { accessToken } = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
+      const { grant } = await introspect(one, accessToken)
+      t.equal((await client.revoke(accessToken)).status, 200)
+      return String(grant)
+    }
+    const events = await listenForRevocations(t, at(two))
+    t.match(await events.next(), { event: 'ready', data: { resumed: false } })
+    const grant = await revokeOne()
+    const told = await events.next()
+    t.match(told, { event: 'revoked', data: { iss: one.baseUrl, grant } })
+    events.stop()
+    const missed = await revokeOne()
+    const resumed = await listenForRevocations(t, { ...at(one), lastEventId: told?.id ?? '' })
+    t.match(await resumed.next(), { event: 'ready', data: { resumed: true } })
+    t.match(await resumed.next(), { event: 'revoked', data: { grant: missed } })
+  },
+)
 
 t.test('Redis away: nothing is granted, and it is called an outage', async (t) => {
   const client = await registerClient(one)

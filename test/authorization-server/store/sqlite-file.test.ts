@@ -9,7 +9,7 @@ import { BootError } from '../../../runtime/boot-error.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
-t.test('openSqliteFile() refuses a file that is no database, and leaves it alone', async (t) => {
+t.test('openSqliteFile() rejects a file that is not a database, and does not change it', async (t) => {
   const file = join(t.testdir(), 'notes.sqlite')
   const content = 'These are my notes. '.repeat(500)
   writeFileSync(file, content)
@@ -42,7 +42,7 @@ t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t
   again.close()
 })
 
-t.test('openSqliteFile() brings a file of version 1 up to date, and keeps what is in it', async (t) => {
+t.test('openSqliteFile() migrates a file of version 1 and its content', async (t) => {
   const file = join(t.testdir(), 'older.sqlite')
   const first = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   await first.artifacts('Grant').upsert('g', { jti: 'g' }, 60)
@@ -93,7 +93,7 @@ t.test('openSqliteFile() makes folder and files for the owner only, and narrows 
   t.equal(mode(file), 0o600)
 })
 
-t.test('openSqliteFile() keeps what is answered through a power cut: WAL, synchronous=FULL', async (t) => {
+t.test('openSqliteFile() keeps acknowledged writes through a power cut: WAL, synchronous=FULL', async (t) => {
   const database = openSqliteFile(join(t.testdir(), 'x.sqlite'))
   t.teardown(() => database.close())
   t.equal(database.prepare('pragma journal_mode').get()?.['journal_mode'], 'wal')

@@ -22,7 +22,7 @@ type Open = (clock: Clock) => Promise<Store>
 
 const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
 
-t.test('SQLite meets the store contract', async (t) => {
+t.test('SQLite implements the store contract', async (t) => {
   const dataDir = t.testdir()
   const open: Open = (clock) =>
     openStore(
@@ -40,7 +40,7 @@ t.test('SQLite meets the store contract', async (t) => {
   })
 })
 
-t.test('Redis meets the store contract', async (t) => {
+t.test('Redis implements the store contract', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const redis = { url: server.url }
@@ -62,7 +62,7 @@ async function contract(
     passTime,
     rawContent,
   }: {
-    /** Lets time pass by the clock that the store uses: that of its processes, or that of Redis. */
+    /** Lets time pass by the clock of the store: of its processes, or of Redis. */
     readonly passTime: (clock: Clock, seconds: number) => Promise<void>
     readonly rawContent: () => string | Promise<string>
   },
@@ -251,10 +251,10 @@ async function contract(
     await passTime(clock, 100)
     t.equal(await tokens.find('short'), undefined)
     await passTime(clock, 9_000_000)
-    t.strictSame(await tokens.find('for-ever'), { client_id: 'for-ever' }, 'and no jti where there was none')
+    t.strictSame(await tokens.find('for-ever'), { client_id: 'for-ever' }, 'without a jti, as written')
   })
 
-  t.test('find() gives a copy each time, equal to what was written', async (t) => {
+  t.test('find() gives a copy each time, equal to the written payload', async (t) => {
     const tokens = (await open(t)).artifacts('AccessToken')
     const payload = { jti: 'copy', list: [1, 'two', null], text: '\u0000"\\ü𝄞\u2028', nested: { a: true } }
     await tokens.upsert('copy', payload, 60)
@@ -350,7 +350,7 @@ async function contract(
       t.equal(await store.revocations.readAfter(id, 10), undefined, id.slice(0, 20))
   })
 
-  t.test('no token, code, cookie or grant id stands in the clear at rest', async (t) => {
+  t.test('the store holds no token, code, cookie or grant id in the clear', async (t) => {
     const store = await open(t)
     const { length } = await rawContent()
     await store.artifacts('AccessToken').upsert(`at-${SECRET}`, { jti: `at-${SECRET}`, scope: 'seen' }, 60)
@@ -365,7 +365,7 @@ async function contract(
     t.match(await store.artifacts('AccessToken').find(`at-${SECRET}`), { jti: `at-${SECRET}` })
   })
 
-  t.test('what was written is there for the next process', async (t) => {
+  t.test('a written artifact is there for the next process', async (t) => {
     const first = await openWith({ now: 1_000 })
     await first.artifacts('Client').upsert('client-1', { client_id: 'client-1' }, undefined)
     await first.close()
@@ -456,7 +456,7 @@ t.test('SQLite: find(), consume() and claim() expire to the second', async (t) =
   t.equal(await tokens.claim('claimed', 60), true)
 })
 
-t.test('A9: Redis: expiry and revocation follow its clock, not that of a server', async (t) => {
+t.test('A9: Redis: expiry and revocation follow its clock, not the clock of a server', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const now = Math.floor(Date.now() / 1_000)
@@ -523,7 +523,7 @@ t.test('SQLite: 4 processes on one file consume each of 50 codes once in all', a
   t.strictSame(won.sort(), [...ids].sort())
 })
 
-t.test('SQLite: sweep() deletes what has expired and counts it', async (t) => {
+t.test('SQLite: sweep() deletes and counts expired artifacts', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   for (const id of ['a', 'b']) await store.artifacts('AccessToken').upsert(id, { jti: id }, 60)
@@ -549,7 +549,7 @@ t.test('SQLite: sweep() forgets revocations that no token can outlive, and knows
 })
 
 t.test(
-  'SQLite: a line that nobody can read, a log that got shorter, one that cannot be read: told of',
+  'SQLite: reports an entry that is not readable, a log that got shorter, and a log that fails',
   async (t) => {
     const file = join(t.testdir(), 'broken.sqlite')
     const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
@@ -578,7 +578,7 @@ t.test(
   },
 )
 
-t.test('SQLite: who heard what a restored backup knows nothing of is not told to go on', async (t) => {
+t.test('SQLite: a reader that is ahead of a restored backup cannot resume', async (t) => {
   const [file, backup] = ['lived.sqlite', 'backup.sqlite'].map((name) => join(t.testdir(), name)) as [
     string,
     string,
@@ -603,31 +603,28 @@ t.test('SQLite: who heard what a restored backup knows nothing of is not told to
   t.equal((await restored.revocations.readAfter(common, 10))?.length, 2)
 })
 
-t.test(
-  'Redis: what expires has an expiry there too, and the set of a grant outlives its members',
-  async (t) => {
-    const server = await startRedis({ folder: t.testdir() })
-    t.teardown(() => server.stop())
-    const store = await openStore(
-      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
-      { nowSeconds: () => 1_000 },
-    )
-    const redis = new Redis(server.url)
-    t.teardown(async () => {
-      await store.close()
-      redis.disconnect()
-    })
-    await store.artifacts('RefreshToken').upsert('r', { jti: 'r', grantId: 'g' }, 5_000)
-    await store.artifacts('AccessToken').upsert('a', { jti: 'a', grantId: 'g' }, 50)
-    const [set] = await redis.keys('*of-grant*')
-    t.ok((await redis.ttl(set ?? '')) > 4_000)
-    for (const key of await redis.keys('*:artifact:*')) t.ok((await redis.ttl(key)) > 0, key)
-    await store.artifacts('Grant').upsert('g', { jti: 'g' }, undefined)
-    t.equal(await redis.ttl(set ?? ''), -1, 'a member without expiry keeps the set')
-    await store.artifacts('AccessToken').upsert('a2', { jti: 'a2', grantId: 'g' }, 50)
-    t.equal(await redis.ttl(set ?? ''), -1)
-  },
-)
+t.test('Redis: expiring artifacts have an expiry, and the set of a grant outlives its members', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  t.teardown(() => server.stop())
+  const store = await openStore(
+    { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+    { nowSeconds: () => 1_000 },
+  )
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    redis.disconnect()
+  })
+  await store.artifacts('RefreshToken').upsert('r', { jti: 'r', grantId: 'g' }, 5_000)
+  await store.artifacts('AccessToken').upsert('a', { jti: 'a', grantId: 'g' }, 50)
+  const [set] = await redis.keys('*of-grant*')
+  t.ok((await redis.ttl(set ?? '')) > 4_000)
+  for (const key of await redis.keys('*:artifact:*')) t.ok((await redis.ttl(key)) > 0, key)
+  await store.artifacts('Grant').upsert('g', { jti: 'g' }, undefined)
+  t.equal(await redis.ttl(set ?? ''), -1, 'a member without expiry keeps the set')
+  await store.artifacts('AccessToken').upsert('a2', { jti: 'a2', grantId: 'g' }, 50)
+  t.equal(await redis.ttl(set ?? ''), -1)
+})
 
 /** Passes time in Redis: every key expires so much earlier. */
 async function shortenLives(url: string, seconds: number): Promise<void> {
@@ -655,7 +652,7 @@ async function everythingIn(url: string): Promise<string> {
   return lines.join('\n')
 }
 
-/** What a store tells, one at a time. */
+/** The events of a store, one at a time. */
 async function heard(t: Test, store: Store) {
   const told: LoggedRevocation[] = []
   const stop = await store.revocations.follow({
