@@ -1,15 +1,26 @@
 import { basename } from 'node:path'
+import { checkReferences } from '../gateway/routes/check-references.ts'
 import { findConflicts } from '../gateway/routes/conflicts.ts'
 import { checkDocument } from '../gateway/routes/load-policies.ts'
 import type { PolicyFile } from '../gateway/routes/policy-file.ts'
 import { POLICY_SUFFIX } from '../gateway/routes/policy-sources.ts'
 import { NO_PRESETS, type Presets } from '../gateway/routes/presets.ts'
+import type { ScopeCatalogue, ScopeDescription } from '../oauth/scope-catalogue.ts'
 import { type Diagnostic, diagnostic, hasErrors, sortDiagnostics, wholeFile } from '../runtime/diagnostic.ts'
+import { limitKinds } from '../runtime/limit-kinds.ts'
 import { MAX_TEXT_BYTES } from '../runtime/text-source.ts'
 import type { YamlDocument } from '../runtime/yaml-document.ts'
+import { catalogueEntries } from './openapi/catalogue-entries.ts'
 import { toContractPolicy } from './openapi/contract-policy.ts'
+import { dropUnsupported } from './openapi/drop-unsupported.ts'
+import { onePerCause } from './openapi/one-per-cause.ts'
 import { own, type PlainMap, valueAt } from './openapi/plain-data.ts'
-import { type ContractChoices, EXTENSION, readOperations } from './openapi/read-operations.ts'
+import {
+  type ContractChoices,
+  EXTENSION,
+  readOperations,
+  type SkippedOperation,
+} from './openapi/read-operations.ts'
 import { writePolicy } from './openapi/write-policy.ts'
 import type { PolicyReferences } from './read-references.ts'
 
@@ -20,6 +31,9 @@ export type Imported = {
   readonly routes: number
   /** The names of routes that are open to anonymous callers. */
   readonly open: readonly string[]
+  readonly skipped: readonly SkippedOperation[]
+  /** Entries for the scopes that the catalogue lacks, when they are wanted. */
+  readonly entries: readonly ScopeDescription[]
   readonly problems: readonly Diagnostic[]
 }
 
@@ -33,25 +47,56 @@ export function importContract(
   references: Omit<PolicyReferences, 'problems'>,
   choices: ContractChoices = {},
 ): Imported {
-  const nothing = { text: undefined, routes: 0, open: [] }
+  const nothing = { text: undefined, routes: 0, open: [], skipped: [], entries: [] }
   if (hasErrors(document.diagnostics)) return { ...nothing, problems: document.diagnostics }
-  const { operations, diagnostics } = readOperations(document, choices)
-  const head = headOf(document, names)
+  const read = readOperations(document, choices)
+  const head = { ...headOf(document, names), mount: choices.mount }
+  const dropped =
+    choices.skipUnsupported === true
+      ? dropUnsupported(document, read.operations, head, references)
+      : { kept: read.operations, skipped: [] }
+  const operations = dropped.kept
+  const skipped = [...read.skipped, ...dropped.skipped]
   const policy = toContractPolicy(document, operations, head)
-  const found = [...document.diagnostics, ...diagnostics]
+  const found = [...document.diagnostics, ...read.diagnostics]
+  const { catalogue } = references
+  const entries =
+    choices.withEntries === true && catalogue !== undefined
+      ? catalogueEntries(
+          document.value,
+          operations,
+          catalogue,
+          (scope) => choices.renames?.get(scope) ?? scope,
+        )
+      : []
   if (operations.length > 0) {
-    const checked = checkDocument(policy, references)
+    const checked = checkDocument(policy, { ...references, catalogue: undefined })
     found.push(...checked.diagnostics, ...findConflicts(checked.claims))
-  }
-  const problems = sortDiagnostics(found)
-  if (hasErrors(problems)) return { ...nothing, problems }
+    found.push(...unknownScopes(policy, catalogue, entries))
+  } else if (skipped.length > 0)
+    found.push(
+      diagnostic(
+        'O005',
+        'no operation is left that a policy can express',
+        document.placeOf(['paths'], 'key'),
+      ),
+    )
+  const problems = limitKinds(sortDiagnostics(onePerCause(found)))
+  if (hasErrors(problems)) return { ...nothing, skipped, problems }
   const text = writePolicy(
     policy.value as PlainMap,
     `Made from ${basename(document.file)} by scopegate import; scopegate import --check tells when they disagree.`,
   )
   const bytes = Buffer.byteLength(text)
   if (bytes <= MAX_TEXT_BYTES)
-    return { text, routes: operations.length, open: openRoutes(policy.value, references.presets), problems }
+    return {
+      text,
+      routes: operations.length,
+      open: openRoutes(policy.value, references.presets),
+      skipped,
+      entries,
+      problems,
+    }
   const tooLarge = diagnostic(
     'O106',
     `a policy of ${operations.length} routes has ${bytes} bytes, and a file may have ${MAX_TEXT_BYTES}`,
@@ -59,6 +104,23 @@ export function importContract(
     { hint: 'split the contract, e.g. by tags' },
   )
   return { ...nothing, problems: [...problems, tooLarge] }
+}
+
+/** P201, without a limit: each scope is one cause, wherever it is used. */
+function unknownScopes(
+  policy: YamlDocument,
+  catalogue: ScopeCatalogue | undefined,
+  entries: readonly ScopeDescription[],
+): readonly Diagnostic[] {
+  if (catalogue === undefined) return []
+  const known = new Map([...catalogue, ...entries.map((entry) => [entry.name, entry] as const)])
+  const found = checkReferences(policy, { catalogue: known, upstreams: undefined, presets: NO_PRESETS })
+  return found
+    .filter(({ code }) => code === 'P201')
+    .map((one) => ({
+      ...one,
+      hint: `${one.hint}; --catalogue FILE writes its entry, --scope-map renames it`,
+    }))
 }
 
 /** The names of routes that serve requests without a token. */

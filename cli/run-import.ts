@@ -1,19 +1,18 @@
-import { writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, writeFileSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
 import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
 import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
-import { suggest } from '../runtime/suggest.ts'
 import { errorCode } from '../runtime/text-source.ts'
-import type { YamlDocument } from '../runtime/yaml-document.ts'
+import { visibleText } from '../runtime/visible-text.ts'
 import { problemToJson } from './check/render-json.ts'
 import { inWords } from './check/report.ts'
 import { checkDrift } from './check-drift.ts'
 import { findFolders } from './find-folders.ts'
 import { foldNotes } from './fold-notes.ts'
 import { importContract, nameFromFile } from './import.ts'
-import { valueAt } from './openapi/plain-data.ts'
+import { writeCatalogue } from './openapi/catalogue-entries.ts'
+import { readChoices } from './openapi/read-choices.ts'
 import { readContract } from './openapi/read-contract.ts'
-import type { ContractChoices } from './openapi/read-operations.ts'
 import type { Given } from './read-arguments.ts'
 import { readReferences } from './read-references.ts'
 import type { Terminal } from './terminal.ts'
@@ -28,7 +27,18 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   const { out, err, folder, colour, env } = terminal
   const document = readContract(resolve(folder, given.words[0] ?? ''))
   const { configDir } = findFolders(given, terminal)
-  const choices = readChoices(given, document)
+  const choices = readChoices(
+    {
+      scheme: given.text('scheme'),
+      server: given.text('server'),
+      prefix: given.text('prefix'),
+      scopeMap: given.texts('scope-map'),
+      skipUnsupported: given.has('skip-unsupported'),
+      withEntries: given.has('catalogue'),
+    },
+    hasErrors(document.diagnostics) ? undefined : document.value,
+    (file) => resolve(folder, file),
+  )
   if ('wrong' in choices) {
     err.write(`scopegate: ${choices.wrong}. See: scopegate import --help\n`)
     return EXIT_USAGE
@@ -48,7 +58,7 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
     )
   const output = given.text('output')
   const { problems: broken, ...references } = readReferences(configDir, env)
-  const { text, routes, open, problems } = importContract(
+  const { text, routes, open, skipped, entries, problems } = importContract(
     document,
     { name: given.text('name') ?? nameFromFile(output), upstream: given.text('upstream') },
     references,
@@ -56,16 +66,24 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   )
   const all: readonly Diagnostic[] = [...broken.filter((one) => one.severity === 'error'), ...problems]
   const isValid = text !== undefined && !hasErrors(all)
-  if (isValid && output !== undefined) {
-    const failed = writeNew(resolve(folder, output), text, given.has('force'))
+  const catalogueFile = entries.length === 0 ? undefined : given.text('catalogue')
+  if (isValid) {
+    const files = [
+      [catalogueFile, writeCatalogue(entries, basename(document.file))],
+      [output, text],
+    ] as const
+    const failed = writeAll(
+      files.flatMap(([file, content]) => (file === undefined ? [] : [[file, content] as const])),
+      { folder, force: given.has('force') },
+    )
     if (failed !== undefined) {
-      err.write(`scopegate: ${output} was not written: ${failed}\n`)
+      err.write(`scopegate: ${failed}\n`)
       return EXIT_FAILED
     }
   }
   if (given.has('json')) {
     out.write(
-      `${JSON.stringify({ ok: isValid, routes, open, policy: isValid ? text : null, problems: all.map(problemToJson) }, undefined, 2)}\n`,
+      `${JSON.stringify({ ok: isValid, routes, open, skipped, scopes: entries, policy: isValid ? text : null, problems: all.map(problemToJson) }, undefined, 2)}\n`,
     )
     return isValid ? EXIT_OK : EXIT_INVALID
   }
@@ -86,6 +104,16 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   }
   if (output === undefined) out.write(text)
   else err.write(`wrote ${output}: ${inWords(routes, 'route')}. Now: scopegate check --strict\n`)
+  if (catalogueFile !== undefined)
+    err.write(
+      `wrote ${catalogueFile}: ${inWords(entries.length, 'scope')}. Now: add them to config/scopes.yaml\n`,
+    )
+  if (skipped.length > 0) {
+    const list = skipped.map(({ operation, code }) => `\n  ${visibleText(operation)} (${code})`).join('')
+    err.write(
+      `${inWords(skipped.length, 'operation')} ${skipped.length === 1 ? 'is' : 'are'} skipped:${list}\n`,
+    )
+  }
   const names = open.length === 0 ? '' : `: ${open.join(', ')}`
   err.write(
     `${inWords(open.length, 'route')} ${open.length === 1 ? 'is' : 'are'} open to anonymous callers${names}\n`,
@@ -93,16 +121,18 @@ export async function runImport(given: Given, terminal: Terminal): Promise<numbe
   return EXIT_OK
 }
 
-/** Reads the options that decide where the contract leaves a choice. */
-function readChoices(given: Given, document: YamlDocument): ContractChoices | { readonly wrong: string } {
-  const scheme = given.text('scheme')
-  const schemes = Object.keys(valueAt(document.value, ['components', 'securitySchemes']) ?? {})
-  if (scheme !== undefined && !hasErrors(document.diagnostics) && !schemes.includes(scheme)) {
-    const near = suggest(scheme, schemes)
-    const hint = near === undefined ? `known: ${schemes.join(', ') || 'none'}` : `did you mean ${near}?`
-    return { wrong: `--scheme: the contract has no security scheme ${JSON.stringify(scheme)}; ${hint}` }
+/** Writes all files, or none of them when one of them must not be written. @returns why not. */
+function writeAll(
+  files: readonly (readonly [file: string, text: string])[],
+  { folder, force }: { readonly folder: string; readonly force: boolean },
+): string | undefined {
+  const taken = force ? undefined : files.find(([file]) => existsSync(resolve(folder, file)))
+  const wanted = taken === undefined ? files : [taken]
+  for (const [file, text] of wanted) {
+    const failed = writeNew(resolve(folder, file), text, force)
+    if (failed !== undefined) return `${file} was not written: ${failed}`
   }
-  return { scheme }
+  return undefined
 }
 
 /** @returns why the file could not be written. */

@@ -5,7 +5,12 @@ import { EXTENSION, type Operation } from './read-operations.ts'
 import { nameRoutes } from './route-names.ts'
 
 /** What a policy says about itself, before its routes. */
-export type PolicyHead = { readonly name: string; readonly upstream: string }
+export type PolicyHead = {
+  readonly name: string
+  readonly upstream: string
+  /** In place of the mount in the defaults of the contract. */
+  readonly mount?: string | undefined
+}
 
 /**
  * Turns operations into a policy.
@@ -15,7 +20,7 @@ export type PolicyHead = { readonly name: string; readonly upstream: string }
 export function toContractPolicy(
   document: YamlDocument,
   operations: readonly Operation[],
-  head: PolicyHead,
+  { mount, ...head }: PolicyHead,
 ): YamlDocument {
   const rootExtension = own(document.value, EXTENSION)
   const names = nameRoutes(operations, head.name)
@@ -28,7 +33,11 @@ export function toContractPolicy(
     kind: 'Policy',
     ...more,
     ...head,
-    defaults: { anonymous: 'challenge', ...(isMap(defaults) ? defaults : {}) },
+    defaults: {
+      anonymous: 'challenge',
+      ...(isMap(defaults) ? defaults : {}),
+      ...(mount === undefined ? {} : { mount }),
+    },
     routes,
   }
   return {

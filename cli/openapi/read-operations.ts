@@ -32,7 +32,20 @@ export type Operation = {
 export type ContractChoices = {
   /** The security scheme whose alternatives are taken. */
   readonly scheme?: string | undefined
+  /** The path that stands before all paths, in place of the servers at the top. */
+  readonly serverPath?: string | undefined
+  /** The mount of the policy, in place of the one in `x-scopegate` at the top. */
+  readonly mount?: string | undefined
+  /** Scopes of the contract with their names in the catalogue. */
+  readonly renames?: ReadonlyMap<string, string>
+  /** Leaves operations out that a policy cannot express. */
+  readonly skipUnsupported?: boolean
+  /** Makes entries for scopes that the catalogue lacks. */
+  readonly withEntries?: boolean
 }
+
+/** An operation, or a whole path, that is left out, with the code of its first problem. */
+export type SkippedOperation = { readonly operation: string; readonly code: string }
 
 /** The key under which a contract says what OpenAPI has no words for. */
 export const EXTENSION = 'x-scopegate'
@@ -53,12 +66,25 @@ export function readOperations(
 ): {
   readonly operations: readonly Operation[]
   readonly diagnostics: readonly Diagnostic[]
+  /** Empty unless `skipUnsupported` is set. */
+  readonly skipped: readonly SkippedOperation[]
 } {
   const root = document.value
   const wrongKind = checkKind(document)
-  if (wrongKind !== undefined) return { operations: [], diagnostics: [wrongKind] }
+  if (wrongKind !== undefined) return { operations: [], diagnostics: [wrongKind], skipped: [] }
   const diagnostics: Diagnostic[] = []
   const operations: Operation[] = []
+  const skipped: SkippedOperation[] = []
+  /** Whether there are errors since `before`; with `skipUnsupported` they become an entry of `skipped`. */
+  const isUnsupported = (operation: string, before: number): boolean => {
+    const found = diagnostics.slice(before)
+    const [first] = found.filter(({ severity }) => severity === 'error')
+    if (first === undefined) return false
+    if (choices.skipUnsupported !== true) return true
+    diagnostics.splice(before, found.length)
+    skipped.push({ operation, code: first.code })
+    return true
+  }
   const say = (code: string, message: string, at: YamlPath, hint?: string, part: 'key' | 'value' = 'value') =>
     diagnostics.push(diagnostic(code, message, document.placeOf(at, part), { hint }))
   const paths = own(root, 'paths')
@@ -66,9 +92,11 @@ export function readOperations(
   for (const [written, item] of Object.entries(isMap(paths) ? paths : {})) {
     if (written.startsWith('x-')) continue
     const pathAt: YamlPath = ['paths', written]
+    const before = diagnostics.length
     const found = followReference(root, pathAt)
     if ('problem' in found) {
       say('O004', found.problem, found.path, found.hint)
+      isUnsupported(written, before)
       continue
     }
     const beside =
@@ -83,11 +111,14 @@ export function readOperations(
       )
     if (!isMap(found.value)) {
       say('O005', 'a path has to be a map of methods', pathAt)
+      isUnsupported(written, before)
       continue
     }
+    if (isUnsupported(written, before) && choices.skipUnsupported === true) continue
     for (const [method, operation] of Object.entries(found.value)) {
       const at = [...found.path, method]
       if (OTHER_FIELDS.includes(method) || method.startsWith('x-')) continue
+      const beforeOperation = diagnostics.length
       if (!METHODS.includes(method)) {
         const near = METHODS.find((one) => one === method.toLowerCase())
         const message = `${method} is no method that a policy can name`
@@ -102,6 +133,7 @@ export function readOperations(
             diagnostics,
           ),
         )
+      isUnsupported(`${method.toUpperCase()} ${written}`, beforeOperation)
     }
   }
   if (operations.length === 0 && diagnostics.length === 0)
@@ -119,7 +151,7 @@ export function readOperations(
         { severity: 'note', hint: 'for public operations write security: [] in the contract' },
       ),
     )
-  return { operations, diagnostics: eachOnce(diagnostics) }
+  return { operations, diagnostics: eachOnce(diagnostics), skipped }
 }
 
 /** What several operations of one path have in common is said once. */
@@ -215,7 +247,7 @@ function readOperation(
       method: method.toUpperCase(),
       written,
       path: path.path,
-      servedPath: `${readPrefixOfMount(root, extension)}${path.path}`,
+      servedPath: `${readMountPrefix(own(extension, 'mount') ?? choices.mount ?? own(own(own(root, EXTENSION), 'defaults'), 'mount'))}${path.path}`,
       access:
         'problem' in access
           ? { scopes: undefined, anonymous: 'challenge', isUndeclared: false, notTaken: [] }
@@ -246,7 +278,9 @@ function readOperation(
       : Object.hasOwn(item, 'servers')
         ? [item['servers'], [...itemAt, 'servers']]
         : [own(root, 'servers'), ['servers']]
-    const prefix = readPrefix(servers)
+    const isTop = serversAt.length === 1
+    const prefix =
+      isTop && choices.serverPath !== undefined ? { prefix: choices.serverPath } : readPrefix(servers)
     if ('problem' in prefix)
       return { ...prefix, code: 'O104', where: [...serversAt, ...prefix.at] as YamlPath }
     const template = toTemplate(written)
@@ -255,9 +289,8 @@ function readOperation(
   }
 }
 
-/** Reads the mount of `x-scopegate`: of the operation, else of the top. A mount that cannot be used is reported with the policy. */
-function readPrefixOfMount(root: unknown, extension: PlainMap): string {
-  const mount = own(extension, 'mount') ?? own(own(own(root, EXTENSION), 'defaults'), 'mount')
+/** A mount that cannot be used is reported with the policy. */
+function readMountPrefix(mount: unknown): string {
   const parsed = typeof mount === 'string' ? parseMount(mount) : undefined
   return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : ''
 }
@@ -267,13 +300,16 @@ function securityPath(operation: PlainMap, at: YamlPath): YamlPath {
   return Object.hasOwn(operation, 'security') ? [...at, 'security'] : ['security']
 }
 
-function readAccess(root: unknown, operation: PlainMap, at: YamlPath, { scheme }: ContractChoices) {
+function readAccess(root: unknown, operation: PlainMap, at: YamlPath, { scheme, renames }: ContractChoices) {
   const isOwn = Object.hasOwn(operation, 'security')
   const securityAt = securityPath(operation, at)
   const schemeOf = (name: string) => {
     const found = followReference(root, ['components', 'securitySchemes', name])
     return 'problem' in found ? undefined : found.value
   }
-  const access = readSecurity(isOwn ? operation['security'] : own(root, 'security'), schemeOf, scheme)
+  const access = readSecurity(isOwn ? operation['security'] : own(root, 'security'), schemeOf, {
+    scheme,
+    rename: (scope) => renames?.get(scope) ?? scope,
+  })
   return 'problem' in access ? { ...access, where: [...securityAt, ...access.at] as YamlPath } : access
 }

@@ -6,7 +6,7 @@ export type Prefix =
   | { readonly prefix: string }
   | { readonly problem: string; readonly hint: string; readonly at: YamlPath }
 
-const BY_HAND = 'keep one, or say it by hand: x-scopegate: { match: { path: … } }'
+const BY_HAND = 'choose one with --server, or say it by hand: x-scopegate: { match: { path: … } }'
 
 /**
  * Reads the path in front of all paths from `servers`. Hosts mean nothing here: the gateway's address is its own.
@@ -43,6 +43,18 @@ export function readPrefix(servers: unknown): Prefix {
     first = prefix
   }
   return { prefix: first ?? '' }
+}
+
+/**
+ * Reads the path of one server, for example `/v1` of `https://api.example.com/v1/`.
+ * @returns the path without a slash at its end; undefined for a text that is no address and no path.
+ */
+export function readServerPath(server: string): string | undefined {
+  if (/[?#{}\s]/.test(server)) return undefined
+  if (server.startsWith('/')) return server.replace(/\/+$/, '')
+  return /^https?:\/\//.test(server) && URL.canParse(server)
+    ? new URL(server).pathname.replace(/\/+$/, '')
+    : undefined
 }
 
 /** A variable in a path stands for its only value; one that may be several things cannot be said. */

@@ -20,6 +20,14 @@ export type NotTaken = {
   readonly at: readonly (string | number)[]
 }
 
+/** How alternatives are read. */
+export type SecurityChoices = {
+  /** The scheme whose alternatives are taken, where there is one among them; undefined: all of them. */
+  readonly scheme?: string | undefined
+  /** Gives a scope of the contract its name in the catalogue. */
+  readonly rename?: (scope: string) => string
+}
+
 /** One requirement with a single scheme. */
 type Alternative = { readonly scheme: string; readonly scopes: readonly string[]; readonly index: number }
 
@@ -39,12 +47,11 @@ const TOKEN_SCHEMES = ['oauth2', 'openIdConnect']
  * `any`. An alternative that asks for less than another one makes that one superfluous. Anything else is refused, since a
  * policy has no way to say it.
  * Source: OpenAPI 3.1 section 4.8.30. Pure.
- * @param chosen the scheme whose alternatives are taken, where there is one among them; undefined: all of them.
  */
 export function readSecurity(
   security: unknown,
   schemeOf: (name: string) => unknown,
-  chosen?: string,
+  { scheme: chosen, rename = (scope) => scope }: SecurityChoices = {},
 ): OperationAccess | SecurityProblem {
   // An undeclared requirement is not a statement that callers need none: that is `security: []`.
   if (security === undefined)
@@ -85,7 +92,7 @@ export function readSecurity(
       return problem('this is no list of scopes', 'write [] when none is needed', at)
     const refused = refuseScheme(name, schemeOf(name), scopes.length)
     if (refused !== undefined) return problem(refused, BY_HAND, at)
-    alternatives.push({ scheme: name, scopes: [...new Set(scopes as string[])], index })
+    alternatives.push({ scheme: name, scopes: [...new Set((scopes as string[]).map(rename))], index })
   }
   const anonymous = withoutToken ? 'allow' : 'challenge'
   const needed = withoutSuperfluous(alternatives.map(({ scopes }) => scopes))

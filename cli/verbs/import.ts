@@ -32,6 +32,31 @@ export const IMPORT: Verb = {
       value: 'NAME',
       says: 'Of alternatives in security, takes those of this scheme. Without it: all, of which one that needs less makes others superfluous.',
     },
+    {
+      name: 'server',
+      value: 'URL',
+      says: 'The server whose path stands before all paths, in place of the servers of the document: an address or a path such as /v1, / for none.',
+    },
+    {
+      name: 'prefix',
+      value: 'PATH',
+      says: 'Mounts the policy below this prefix: clients send it, the upstream does not get it.',
+    },
+    {
+      name: 'scope-map',
+      value: 'FROM=TO',
+      repeated: true,
+      says: 'Renames a scope of the document. Without =, the name of a YAML file of such pairs (FROM: TO).',
+    },
+    {
+      name: 'catalogue',
+      value: 'FILE',
+      says: 'Writes entries for scopes that the catalogue lacks, with descriptions from the document, to this file.',
+    },
+    {
+      name: 'skip-unsupported',
+      says: 'Imports the rest and lists each operation that a policy cannot express. Without it: an error for each.',
+    },
     { name: 'notes', says: 'Shows every note; without it notes of one kind share a line.' },
     { name: 'force', says: 'Writes over the file that is there.' },
     { name: 'check', value: 'POLICY', says: 'Compares with this policy file, or with all in this folder.' },
@@ -42,6 +67,11 @@ export const IMPORT: Verb = {
     {
       command: 'scopegate import openapi.json --upstream learning-platform --output courses.policy.yaml',
       says: 'Writes the policy courses.',
+    },
+    {
+      command:
+        'scopegate import openapi.json --upstream learning-platform --prefix /school --skip-unsupported',
+      says: 'Prints the policy, mounted below /school, with all operations that a policy can express.',
     },
     {
       command: 'scopegate import openapi.json --check courses.policy.yaml',

@@ -1,0 +1,59 @@
+import { Document } from 'yaml'
+import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope-catalogue.ts'
+import { isMap, own, valueAt } from './plain-data.ts'
+import type { Operation } from './read-operations.ts'
+
+const MAX_DESCRIPTION = 256
+const MAX_GROUP = 64
+/** RFC 6749 section 3.3, and the limit of config/scopes.yaml. */
+const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
+const READING = ['GET', 'HEAD', 'OPTIONS']
+
+/**
+ * Returns entries for the scopes of operations that the catalogue does not have. The description is from the contract. A scope
+ * is of the kind `read` when all its operations are GET, HEAD or OPTIONS.
+ * @param rename gives a scope of the contract its name in the catalogue.
+ */
+export function catalogueEntries(
+  root: unknown,
+  operations: readonly Operation[],
+  catalogue: ScopeCatalogue,
+  rename: (scope: string) => string,
+): readonly ScopeDescription[] {
+  const descriptions = new Map(describedScopes(root).map(([name, text]) => [rename(name), text]))
+  const group = firstCharacters(valueAt(root, ['info', 'title']), MAX_GROUP) ?? 'Imported'
+  const used = operations.flatMap(({ access, method }) =>
+    [...(access.scopes?.all ?? []), ...(access.scopes?.any ?? [])].map((name) => ({ name, method })),
+  )
+  return [...Map.groupBy(used, ({ name }) => name)]
+    .filter(([name]) => !catalogue.has(name) && SCOPE_NAME.test(name))
+    .map(([name, uses]) => ({
+      name,
+      description: firstCharacters(descriptions.get(name), MAX_DESCRIPTION) ?? name,
+      group,
+      sensitivity: uses.every(({ method }) => READING.includes(method)) ? 'read' : 'write',
+    }))
+}
+
+/** Writes entries as a file that has the form of config/scopes.yaml. */
+export function writeCatalogue(entries: readonly ScopeDescription[], contract: string): string {
+  const comment = `# Made from ${contract} by scopegate import --catalogue. Review group and sensitivity, and add the entries to config/scopes.yaml.`
+  return `${comment}\n${new Document({ scopes: entries }).toString({ lineWidth: 0 })}`
+}
+
+/** OpenAPI 3.1 section 4.8.28: each flow has its scopes with a description. */
+function describedScopes(root: unknown): readonly (readonly [string, unknown])[] {
+  const schemes = valueAt(root, ['components', 'securitySchemes'])
+  return Object.values(isMap(schemes) ? schemes : {}).flatMap((scheme) => {
+    const flows = own(scheme, 'flows')
+    return Object.values(isMap(flows) ? flows : {}).flatMap((flow) => {
+      const scopes = own(flow, 'scopes')
+      return Object.entries(isMap(scopes) ? scopes : {})
+    })
+  })
+}
+
+function firstCharacters(text: unknown, length: number): string | undefined {
+  const plain = typeof text === 'string' ? text.replace(/\s+/g, ' ').trim() : ''
+  return plain === '' ? undefined : plain.slice(0, length)
+}

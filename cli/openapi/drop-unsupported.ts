@@ -1,0 +1,41 @@
+import { findConflicts } from '../../gateway/routes/conflicts.ts'
+import { checkDocument } from '../../gateway/routes/load-policies.ts'
+import type { YamlDocument } from '../../runtime/yaml-document.ts'
+import type { PolicyReferences } from '../read-references.ts'
+import { type PolicyHead, toContractPolicy } from './contract-policy.ts'
+import type { Operation, SkippedOperation } from './read-operations.ts'
+
+/** Problems of a single route that only another contract solves: its path is not valid, reserved or internal. */
+const CODES = ['P108', 'P302', 'P307']
+
+/** Leaves out operations whose route a policy cannot have, by itself or beside the routes before it. */
+export function dropUnsupported(
+  document: YamlDocument,
+  operations: readonly Operation[],
+  head: PolicyHead,
+  references: Omit<PolicyReferences, 'problems'>,
+): { readonly kept: readonly Operation[]; readonly skipped: readonly SkippedOperation[] } {
+  const skipped: SkippedOperation[] = []
+  const skip = ({ method, written }: Operation, code: string) => {
+    skipped.push({ operation: `${method} ${written}`, code })
+    return false
+  }
+  const options = { ...references, catalogue: undefined }
+  const valid = operations.filter((operation) => {
+    const { diagnostics } = checkDocument(toContractPolicy(document, [operation], head), options)
+    const found = diagnostics.find(({ code }) => CODES.includes(code))
+    return found === undefined || skip(operation, found.code)
+  })
+  // Every valid operation makes one claim, in the same order.
+  const { claims } = checkDocument(toContractPolicy(document, valid, head), options)
+  const conflicts = new Map(
+    findConflicts(claims)
+      .filter(({ severity }) => severity === 'error')
+      .map(({ code, place }) => [claims.findIndex((one) => one.place === place), code]),
+  )
+  const kept = valid.filter((operation, index) => {
+    const code = conflicts.get(index)
+    return code === undefined || skip(operation, code)
+  })
+  return { kept, skipped }
+}

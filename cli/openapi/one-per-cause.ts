@@ -1,0 +1,20 @@
+import type { Diagnostic } from '../../runtime/diagnostic.ts'
+
+/** A report names so many further places of one cause. */
+const FURTHER_PLACES = 2
+
+/** Joins problems with the same code and message into one, at the first place. Its message has the number of places. */
+export function onePerCause(problems: readonly Diagnostic[]): readonly Diagnostic[] {
+  return [...Map.groupBy(problems, ({ code, message }) => `${code} ${message}`).values()].flatMap((group) => {
+    const [first, ...others] = group
+    if (first === undefined || others.length === 0) return group
+    const related = others.slice(0, FURTHER_PLACES).map(({ place }) => ({ message: 'also here', place }))
+    return [
+      {
+        ...first,
+        message: `${first.message} (${group.length} places)`,
+        related: [...first.related, ...related],
+      },
+    ]
+  })
+}

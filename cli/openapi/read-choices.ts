@@ -1,0 +1,72 @@
+import { parseMount } from '../../gateway/routes/mount.ts'
+import { readTextFile } from '../../runtime/read-text-file.ts'
+import { suggest } from '../../runtime/suggest.ts'
+import { parseYaml } from '../../runtime/yaml-document.ts'
+import { isMap, valueAt } from './plain-data.ts'
+import type { ContractChoices } from './read-operations.ts'
+import { readServerPath } from './read-prefix.ts'
+
+/** The options of `import` that decide where a contract leaves a choice, as typed. */
+export type TypedChoices = {
+  readonly scheme: string | undefined
+  readonly server: string | undefined
+  readonly prefix: string | undefined
+  readonly scopeMap: readonly string[]
+  readonly skipUnsupported: boolean
+  readonly withEntries: boolean
+}
+
+/**
+ * Reads the choices for a contract.
+ * @param root the contract; undefined when it is not valid.
+ * @param resolve makes the name of a file absolute.
+ * @returns the choices, or what is wrong with one of them.
+ */
+export function readChoices(
+  { scheme, server, prefix, scopeMap, ...flags }: TypedChoices,
+  root: unknown,
+  resolve: (file: string) => string,
+): ContractChoices | { readonly wrong: string } {
+  const schemes = Object.keys(valueAt(root, ['components', 'securitySchemes']) ?? {})
+  if (scheme !== undefined && root !== undefined && !schemes.includes(scheme)) {
+    const near = suggest(scheme, schemes)
+    const hint = near === undefined ? `known: ${schemes.join(', ') || 'none'}` : `did you mean ${near}?`
+    return { wrong: `--scheme: the contract has no security scheme ${JSON.stringify(scheme)}; ${hint}` }
+  }
+  const serverPath = server === undefined ? undefined : readServerPath(server)
+  if (server !== undefined && serverPath === undefined)
+    return {
+      wrong: `--server: ${JSON.stringify(server)} is not an address such as https://api.example.com/v1, or a path such as /v1`,
+    }
+  const mount = prefix === undefined ? undefined : parseMount(prefix)
+  if (mount !== undefined && 'problem' in mount)
+    return { wrong: `--prefix: ${mount.problem}${mount.hint === undefined ? '' : `; ${mount.hint}`}` }
+  const renames = new Map<string, string>()
+  for (const text of scopeMap) {
+    const pairs = text.includes('=') ? readPair(text) : readPairs(resolve(text), text)
+    if ('wrong' in pairs) return { wrong: `--scope-map: ${pairs.wrong}` }
+    for (const [from, to] of pairs) renames.set(from, to)
+  }
+  return { scheme, serverPath, mount: prefix, renames, ...flags }
+}
+
+type Pairs = readonly (readonly [from: string, to: string])[] | { readonly wrong: string }
+
+function readPair(text: string): Pairs {
+  const [, from, to] = /^([^=]+)=(.+)$/.exec(text) ?? []
+  return from === undefined || to === undefined
+    ? { wrong: `${JSON.stringify(text)} is not FROM=TO` }
+    : [[from, to]]
+}
+
+function readPairs(file: string, shownAs: string): Pairs {
+  const read = readTextFile(file, { shownAs, letter: 'O' })
+  if ('problem' in read) return { wrong: `${shownAs}: ${read.problem.message}` }
+  const { value, diagnostics } = parseYaml(read.text, { shownAs, letter: 'O' })
+  const [problem] = diagnostics.filter(({ severity }) => severity === 'error')
+  if (problem !== undefined) return { wrong: `${shownAs}:${problem.place.line ?? 1}: ${problem.message}` }
+  const pairs = Object.entries(isMap(value) ? value : {})
+  return !isMap(value) || pairs.some(([, to]) => typeof to !== 'string' || to === '')
+    ? { wrong: `${shownAs} is not a map of scopes: write FROM: TO` }
+    : (pairs as readonly (readonly [string, string])[])
+}
