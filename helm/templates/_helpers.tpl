@@ -29,7 +29,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What a Service is called within the cluster, as a JSON list. Takes (dict "root" $ "name" name). */}}
+{{/* The names of a Service within the cluster, as a JSON list. Takes (dict "root" $ "name" name). */}}
 {{- define "scopegate.serviceNames" -}}
 {{- $namespace := include "scopegate.namespace" .root -}}
 {{- list .name (printf "%s.%s" .name $namespace) (printf "%s.%s.svc" .name $namespace) (printf "%s.%s.svc.cluster.local" .name $namespace) | toJson }}
@@ -141,7 +141,7 @@ issuer-{{ . }}-client-secret
 
 {{/*
 The parts of the API that send their clients to the bundled authorization server: paths of `gateway.config.resources`, as JSON.
-Whoever brings the gateway's ConfigMap says what they are in authorizationServer.config.protectedResources.
+With gateway.existingConfigMap, set authorizationServer.config.protectedResources instead.
 */}}
 {{- define "scopegate.protectedResources" -}}
 {{- $paths := list -}}
@@ -160,7 +160,7 @@ Whoever brings the gateway's ConfigMap says what they are in authorizationServer
 {{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
 {{- end }}
 
-{{/* The ConfigMaps with policies, as JSON: that of the chart first. None when a claim holds the policies. */}}
+{{/* The ConfigMaps with policies, as JSON: the ConfigMap of the chart first. Empty when a claim holds the policies. */}}
 {{- define "scopegate.policyConfigMaps" -}}
 {{- $names := list -}}
 {{- if not .Values.policies.existingClaim -}}
@@ -177,7 +177,7 @@ Whoever brings the gateway's ConfigMap says what they are in authorizationServer
 {{- if kindIs "invalid" .Values.authorizationServer.replicaCount }}{{ .Values.replicaCount }}{{ else }}{{ .Values.authorizationServer.replicaCount }}{{ end }}
 {{- end }}
 
-{{/* Names of the Secrets that pods read: one's own, or the generated one. */}}
+{{/* Names and keys of the Secrets that pods read: an existing Secret, or the generated one. */}}
 {{- define "scopegate.clientSecretName" -}}
 {{- default (printf "%s-gateway-client" (include "scopegate.fullname" .)) .Values.authorizationServer.gatewayClient.existingSecret }}
 {{- end }}
@@ -197,7 +197,7 @@ Whoever brings the gateway's ConfigMap says what they are in authorizationServer
 {{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecretKey }}{{ else }}redis-url{{ end }}
 {{- end }}
 
-{{/* The address of Redis, when there is one, as a list of environment variables. */}}
+{{/* REDIS_URL as a list of environment variables; empty without Redis. */}}
 {{- define "scopegate.redisEnv" -}}
 {{- if include "scopegate.usesRedis" . -}}
 - name: REDIS_URL
@@ -211,8 +211,8 @@ Whoever brings the gateway's ConfigMap says what they are in authorizationServer
 {{- end }}
 
 {{/*
-A secret value, base64, that survives upgrades: what the cluster holds comes first. Generated values are remembered for
-the rest of this rendering, so that the Secret and the checksums of the pods speak of the same one.
+A secret value in base64 that survives upgrades: a Secret in the cluster takes precedence. A generated value is stored for
+the rest of the rendering, so that the Secret and the checksums of the pods use the same value.
 Takes (dict "root" $ "name" Secret "key" key).
 */}}
 {{- define "scopegate.keptSecret" -}}
@@ -228,7 +228,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- get $root.Values.keptSecrets $id -}}
 {{- end }}
 
-{{/* 75 % of the memory limit, in MiB, for V8's old space; nothing when there is no limit. Takes a resources map. */}}
+{{/* 75 % of the memory limit, in MiB, for V8's old space; empty without a limit. Takes a resources map. */}}
 {{- define "scopegate.heapMegabytes" -}}
 {{- $limit := dig "limits" "memory" "" . | toString -}}
 {{- if $limit -}}
@@ -240,7 +240,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- end -}}
 {{- end }}
 
-{{/* What both pods have in common beside their container. Takes (dict "root" $ "component" name). */}}
+{{/* The fields that both pods share, except their container. Takes (dict "root" $ "component" name). */}}
 {{- define "scopegate.podSpec" -}}
 serviceAccountName: {{ include "scopegate.serviceAccountName" .root }}
 automountServiceAccountToken: false
