@@ -94,7 +94,7 @@ export class OverloadMonitor {
     const { logger } = this.#options
     const fields = {
       event: 'overload',
-      level,
+      state: level,
       reason,
       heap_ratio: round(heap),
       memory_ratio: round(memory),

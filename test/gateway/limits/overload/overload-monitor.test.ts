@@ -48,9 +48,9 @@ t.test('OverloadMonitor refuses, closes and recovers, and tells each change once
     .split('\n')
     .map((line) => JSON.parse(line))
   t.match(told, [
-    { level: 'refusing', reason: 'heap', heap_ratio: 0.95 },
-    { level: 'closing', heap_ratio: 0.2 },
-    { level: 'normal' },
+    { level: 'warn', state: 'refusing', reason: 'heap', heap_ratio: 0.95 },
+    { level: 'warn', state: 'closing', heap_ratio: 0.2 },
+    { level: 'info', state: 'normal' },
   ])
   t.equal(told.length, 3)
 })
