@@ -89,3 +89,23 @@ t.test('what a caller sends never becomes a series', async (t) => {
     t.match(after.text, new RegExp(`^scopegate_${name}\\{`, 'm'))
   t.match(after.text, /^nodejs_eventloop_lag_seconds /m)
 })
+
+t.test('T15: methods that are not in the closed list share the label _OTHER', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const methods = ['PROPFIND', 'MKCOL', 'PURGE', 'TRACE', 'REPORT']
+  for (const method of methods) {
+    const answer = await under.raw(`${method} /pub/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    t.match(answer, /^HTTP\/1\.1 405 /, method)
+  }
+  await (await fetch(`${under.gateway.url}/pub/x`, { method: 'PUT' })).arrayBuffer()
+  const text = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  const labels = [...text.matchAll(/^scopegate_http_request\w*\{.*method="([^"]*)"/gm)].map(
+    ([, method]) => method,
+  )
+  t.strictSame(new Set(labels), new Set(['_OTHER', 'PUT']))
+  t.match(text, `scopegate_http_requests_total{route="-",method="_OTHER",code="405"} ${methods.length}\n`)
+  t.match(
+    text,
+    `scopegate_http_request_duration_seconds_count{route="-",method="_OTHER",code_class="4xx"} ${methods.length}\n`,
+  )
+})

@@ -1,0 +1,225 @@
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { send } from '../../fixtures/send.ts'
+import { sendBytes } from '../../fixtures/send-bytes.ts'
+import { until } from '../../fixtures/until.ts'
+import { openWebsocket } from '../../fixtures/websocket-client.ts'
+import { startWebsocketUpstream } from '../../fixtures/websocket-upstream.ts'
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+owner: team-test
+upstream: api
+defaults: { anonymous: allow }
+routes:
+  - { name: open, match: { methods: [GET], path: "/pub/**" } }
+  - { name: scoped, match: { methods: [GET], path: /scoped }, scopes: { all: [courses:read] } }
+  - { name: when, match: { methods: [GET], path: /when }, anonymous: challenge, when: [{ claim: team, equals: a }] }
+  - { name: limited, match: { methods: [GET], path: /limited }, rateLimit: { requests: 1, per: 1h, by: ip } }
+  - { name: tried, match: { methods: [GET], path: /tried }, enforce: report, scopes: { all: [courses:write] } }
+  - { name: live, match: { methods: [GET], path: /live }, websocket: true }
+`
+
+type Line = Readonly<Record<string, unknown>>
+
+const START = ['level', 'time', 'service', 'event', 'request_id']
+const REQUEST = ['http.request.method', 'url.path']
+const OWN_ROUTE = ['http.route', 'route', 'policy.hash']
+const ROUTE = ['http.route', 'route', 'upstream', 'policy.hash']
+const STATUS = ['http.response.status_code', 'duration_ms']
+const UPSTREAM = ['upstream.status', 'upstream.duration_ms']
+const CLIENT = ['client.address', 'user_agent.original']
+const DECISION = ['auth.decision', 'auth.reason']
+const CALLER = ['auth.client_id', 'auth.subject']
+
+/** The fields of a request that was forwarded and answered. */
+const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT, ...DECISION]
+/** The fields of a request on an API route that was not forwarded. */
+const REFUSED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
+
+/** Sends requests one after the other, and gives the access line of each. */
+function accessLines(under: GatewayUnderTest) {
+  let seen = 0
+  return async (request: () => Promise<unknown>): Promise<Line> => {
+    await request()
+    const line = await until('the access line', async () => {
+      return under.log().filter(({ event }) => event === 'access')[seen]
+    })
+    seen += 1
+    return line
+  }
+}
+
+/** Asserts the fields of a line in their order, and the values of those that are the same on every line. */
+function hasFields(t: Test, line: Line, fields: readonly string[], what: string): void {
+  t.strictSame(Object.keys(line), fields, what)
+  t.match(line, { level: 'info', time: /^\d{4}-\d\d-\d\dT.*Z$/, service: 'gateway', event: 'access' }, what)
+  t.match(line, { request_id: /^[0-9a-f-]{36}$/, 'client.address': '127.0.0.1' }, what)
+}
+
+t.test('T12: each kind of access line has exactly its fields', async (t) => {
+  const under = await startGatewayUnderTest(t, { policy: POLICY })
+  const { issuer, upstream, gateway } = under
+  const lineOf = accessLines(under)
+  const call = (path: string, message: Parameters<typeof send>[1] = {}) =>
+    lineOf(() => send(`${gateway.url}${path}`, message))
+  issuer.store('person', { scope: 'courses:read', client_id: 'app', sub: 'user-1', team: 'b' })
+  issuer.store('machine', { scope: 'courses:read', client_id: 'app', sub: undefined })
+
+  const anonymous = await call('/pub/x')
+  hasFields(t, anonymous, FORWARDED, 'an anonymous request')
+  t.match(anonymous, {
+    'http.request.method': 'GET',
+    'url.path': '/pub/x',
+    'http.route': '/pub/**',
+    route: 'test/open',
+    upstream: 'api',
+    'policy.hash': /^[0-9a-f]{12}$/,
+    'http.response.status_code': 200,
+    'upstream.status': 200,
+    'user_agent.original': 'node',
+    'auth.decision': 'allow',
+    'auth.reason': 'anonymous',
+  })
+  const person = await call('/scoped', { token: 'person' })
+  hasFields(t, person, [...FORWARDED, ...CALLER], 'a request of a person')
+  t.match(person, { 'auth.reason': 'ok', 'auth.client_id': 'app', 'auth.subject': /^[\w-]{16}$/ })
+  hasFields(
+    t,
+    await call('/scoped', { token: 'machine' }),
+    [...FORWARDED, 'auth.client_id'],
+    'of a client alone',
+  )
+
+  const lacking = await call('/tried', { token: 'person' })
+  hasFields(
+    t,
+    lacking,
+    [...FORWARDED, 'auth.would', 'auth.would_reason', ...CALLER, 'auth.scopes_missing'],
+    'a denial that is only logged',
+  )
+  t.match(lacking, {
+    'auth.would': 'deny',
+    'auth.would_reason': 'insufficient_scope',
+    'auth.scopes_missing': ['courses:write'],
+  })
+  const scoped = await call('/scoped')
+  hasFields(t, scoped, FORWARDED, 'an anonymous request on a route with scopes')
+
+  const condition = await call('/when', { token: 'person' })
+  hasFields(t, condition, [...REFUSED, ...CALLER, 'auth.condition', 'error.type'], 'a condition that fails')
+  t.match(condition, {
+    'auth.decision': 'deny',
+    'auth.reason': 'condition',
+    'error.type': 'condition_failed',
+  })
+  t.type(condition['auth.condition'], 'string')
+  const challenged = await call('/when')
+  hasFields(t, challenged, [...REFUSED, 'error.type'], 'a challenge')
+  t.match(challenged, { 'auth.decision': 'challenge', 'error.type': 'token_missing' })
+
+  const limited = await call('/limited')
+  hasFields(t, limited, [...FORWARDED, 'rate_limit.remaining'], 'a route with a rate limit')
+  t.equal(limited['rate_limit.remaining'], 0)
+  const over = await call('/limited')
+  hasFields(t, over, [...REFUSED, 'rate_limit.remaining', 'error.type'], 'a request over the limit')
+  t.match(over, { 'auth.reason': 'rate_limited', 'error.type': 'rate_limited' })
+
+  const invalid = await call('/pub/x', { token: 'unknown' })
+  hasFields(t, invalid, [...REFUSED, 'error.type'], 'an invalid token')
+  t.match(invalid, { 'auth.decision': 'deny', 'auth.reason': 'invalid_token', 'error.type': 'token_invalid' })
+  issuer.answerWith((response) => response.writeHead(500).end())
+  const unverifiable = await call('/pub/x', { token: 'new' })
+  issuer.answerWith(undefined)
+  hasFields(t, unverifiable, [...REFUSED, 'error.type', 'error.code'], 'a token that cannot be validated')
+  t.match(unverifiable, {
+    'auth.reason': 'unverifiable',
+    'error.type': 'token_unverifiable',
+    'error.code': 'ERR_INTROSPECTION_STATUS',
+  })
+
+  upstream.reply((socket) => socket.destroy())
+  const broken = await call('/pub/x')
+  hasFields(t, broken, [...REFUSED, 'error.type', 'error.code'], 'an upstream that gives no response')
+  t.match(broken, { 'error.type': 'upstream_reset', 'error.code': 'ERR_UPSTREAM_RESET' })
+  upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+
+  const unmatched = await call('/nothing')
+  hasFields(
+    t,
+    unmatched,
+    [...START, ...REQUEST, ...STATUS, ...CLIENT, 'error.type'],
+    'a path without a route',
+  )
+  t.match(unmatched, { 'http.response.status_code': 404, 'error.type': 'route_unknown' })
+  hasFields(
+    t,
+    await call('/openapi.json'),
+    [...START, ...REQUEST, ...OWN_ROUTE, ...STATUS, ...CLIENT],
+    'a document of the gateway',
+  )
+  hasFields(
+    t,
+    await call('/oauth/authorize'),
+    [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT],
+    'a request to the authorization server',
+  )
+
+  const odd = await lineOf(() =>
+    sendBytes(gateway.url, 'GET /a%00 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+  )
+  hasFields(
+    t,
+    odd,
+    [...START, 'http.request.method', ...STATUS, 'client.address', 'error.type'],
+    'a malformed target',
+  )
+  const unread = await lineOf(() => sendBytes(gateway.url, 'no HTTP at all\r\n\r\n'))
+  hasFields(t, unread, [...START, ...STATUS, 'client.address', 'error.type'], 'bytes that are not a request')
+  t.match(unread, { 'http.response.status_code': 400, duration_ms: 0 })
+
+  upstream.reply(() => undefined)
+  const left = await lineOf(async () => {
+    const asked = upstream.requests.length
+    const { hostname, port } = new URL(gateway.url)
+    const socket = connect(Number(port), hostname)
+    socket.write('GET /pub/x HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until('it is forwarded', async () => upstream.requests.length > asked)
+    socket.destroy()
+  })
+  hasFields(
+    t,
+    left,
+    [...START, ...REQUEST, ...ROUTE, ...STATUS, 'client.address', ...DECISION, 'error.type'],
+    'a client that left',
+  )
+  t.match(left, { 'http.response.status_code': 499, 'error.type': 'client_closed' })
+})
+
+t.test('T12: the access line of a WebSocket session has exactly its fields', async (t) => {
+  const websockets = await startWebsocketUpstream()
+  t.teardown(() => websockets.close())
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) =>
+        one.name === 'api' ? { ...one, urls: [websockets.url] } : one,
+      ),
+    }),
+  })
+  under.issuer.store('person', { client_id: 'app', aud: BASE_URL })
+  const line = await accessLines(under)(async () => {
+    const client = await openWebsocket(`${under.gateway.url}/live`, 'person')
+    client.socket.send('hello')
+    await until('the echo', async () => client.messages.length === 1)
+    client.socket.close(1000)
+    await client.closed
+  })
+  const fields = FORWARDED.filter((name) => name !== 'user_agent.original')
+  const session = ['websocket.close_code', 'websocket.bytes_from_client', 'websocket.bytes_from_upstream']
+  hasFields(t, line, [...fields, ...CALLER, ...session], 'a session')
+  t.match(line, { 'http.response.status_code': 101, 'websocket.close_code': 1000 })
+})
