@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { writeRevocation } from '../../oauth/revocation.ts'
@@ -105,6 +106,39 @@ t.test('when its place is gone from the stream, that is said and all of it read 
   t.same(told, ['a', 'c'])
   t.equal(seen.missed, 2)
 })
+
+t.test('T2: a follower that trimming has overtaken while it reads reports a gap', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+  const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'g' }))
+  const pipeline = redis.pipeline()
+  for (let i = 0; i < 2_500; i++) pipeline.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, text)
+  await pipeline.exec()
+  const calls: (number | 'gap')[] = []
+  const follower = await followRedisRevocations({
+    url: server.url,
+    fromStart: true,
+    onEntries(entries) {
+      // Synchronous, so that the follower asks for the next page after it.
+      if (calls.length === 1) trimSync(server.port, 10)
+      calls.push(entries.length)
+    },
+    onMissed: () => calls.push('gap'),
+  })
+  t.teardown(() => follower.close())
+  await until('the last page is read', async () => calls.at(-1) === 10)
+  t.same(calls, ['gap', 1_000, 'gap', 10], 'the gap at the start, and the gap before the last page')
+})
+
+function trimSync(port: number, length: number): void {
+  const command = `XTRIM ${REVOCATION_STREAM} MAXLEN ${length}\\r\\n`
+  const script = `const socket = require('node:net').connect(${port}, '127.0.0.1', () => socket.write('${command}')); socket.once('data', () => socket.end())`
+  execFileSync(process.execPath, ['-e', script])
+}
 
 t.test('junk in the stream is told as something that nobody can read', async (t) => {
   const { redis, told, follow, write, revoke } = await setUp(t)
