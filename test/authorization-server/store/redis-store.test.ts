@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { hashId } from '../../../authorization-server/store/hash-id.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
+import { REDIS_KEYS } from '../../../authorization-server/store/redis-keys.ts'
 import { openRedisStore } from '../../../authorization-server/store/redis-store.ts'
 import { describeRedisUrl } from '../../../runtime/redis.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
@@ -50,6 +51,24 @@ t.test('a newer schema and a read-only replica are boot errors', async (t) => {
   await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_STORE_TOO_NEW', message: /version 99/ })
   await redis.replicaof('127.0.0.1', '1')
   await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_REDIS_READ_ONLY' })
+})
+
+t.test('T11: the claim of an id expires in Redis, so that used ids do not fill it', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const store = await openRedisStore(server.url, clock)
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    redis.disconnect()
+    await server.stop()
+  })
+  for (const seconds of [60, 3_600]) {
+    const startedMs = performance.now()
+    t.equal(await store.artifacts('ReplayDetection').claim(`proof ${seconds}`, seconds), true)
+    const leftMs = await redis.pttl(REDIS_KEYS.artifact('ReplayDetection', hashId(`proof ${seconds}`)))
+    t.ok(leftMs <= seconds * 1_000, `${leftMs} ms`)
+    t.ok(leftMs > seconds * 1_000 - (performance.now() - startedMs) - 2, `${leftMs} ms`)
+  }
 })
 
 t.test('what Redis forgot to have revoked is revoked again, and told again', async (t) => {
