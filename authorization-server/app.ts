@@ -171,6 +171,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     integrations: secrets.integrations,
     unusedClientSeconds: config.registration.unusedClientSeconds,
     pending: config.authorization.pending,
+    optionalState: config.compat.optionalState,
     refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
     findAccount: (id) => accounts.find(id),

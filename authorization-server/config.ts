@@ -30,6 +30,16 @@ export type Integration = {
   readonly clientSecretFile: string | undefined
 }
 
+/** Relaxations for clients that do not follow the service interface. All are off by default. */
+export type Compat = {
+  /** Scope of an authorization request without `scope`, with a space between scopes. RFC 6749 section 3.3. */
+  readonly defaultScope: string | undefined
+  /** True: `state` may be absent. PKCE protects the flow. RFC 9700 section 4.7.1. */
+  readonly optionalState: boolean
+  /** True: redirect URIs may name `localhost`, and may omit the port. RFC 8252 section 7.3. */
+  readonly loopbackRedirects: boolean
+}
+
 /** What the authorization server runs with: durations and sizes already numbers, paths absolute. */
 export type AuthorizationServerConfig = {
   /** The public address, without a trailing slash. Never taken from a request. */
@@ -82,6 +92,7 @@ export type AuthorizationServerConfig = {
     /** Stored authorization requests that nobody finished yet, over all processes. */
     readonly pending: { readonly perAddress: number; readonly total: number }
   }
+  readonly compat: Compat
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
 }
@@ -211,6 +222,21 @@ const Authorization = Type.Object(
   { description: 'authorization requests and pushed authorization requests' },
 )
 
+const CompatShape = Type.Object(
+  {
+    defaultScope: Type.Optional(
+      Type.String({ description: 'scopes of an authorization request without scope', minLength: 1 }),
+    ),
+    optionalState: Type.Optional(
+      Type.Boolean({ description: 'true: authorization requests may omit state' }),
+    ),
+    loopbackRedirects: Type.Optional(
+      Type.Boolean({ description: 'true: redirect URIs may name localhost and may omit the port' }),
+    ),
+  },
+  { description: 'relaxations for clients that do not follow the service interface' },
+)
+
 /** The shape of config/authorization-server.yaml. */
 export const AuthorizationServerFile = Type.Object(
   {
@@ -258,6 +284,7 @@ export const AuthorizationServerFile = Type.Object(
     refreshTokens: Type.Optional(RefreshTokens),
     registration: Type.Optional(Registration),
     authorization: Type.Optional(Authorization),
+    compat: Type.Optional(CompatShape),
     integrations: Type.Optional(
       Type.Array(RegisteredIntegration, { description: 'clients that the operator vouches for' }),
     ),
@@ -339,6 +366,11 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
         windowMs: parseDurationMs(authorizationRate.window) ?? 0,
       },
       pending: file.authorization?.pending ?? DEFAULTS.authorization.pending,
+    },
+    compat: {
+      defaultScope: file.compat?.defaultScope,
+      optionalState: file.compat?.optionalState ?? false,
+      loopbackRedirects: file.compat?.loopbackRedirects ?? false,
     },
     integrations: (file.integrations ?? []).map((integration) => ({
       clientId: integration.clientId,

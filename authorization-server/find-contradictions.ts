@@ -1,3 +1,4 @@
+import { parseScope } from '../oauth/scope.ts'
 import { type Diagnostic, diagnostic, type Severity, wholeFile } from '../runtime/diagnostic.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 
@@ -27,6 +28,10 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     )
   if (config.drain.delayMs >= config.drain.graceMs)
     say('drain.delay is not below drain.grace', 'the grace contains the delay: make it longer')
+  const { defaultScope } = config.compat
+  const defaults = defaultScope === undefined ? [] : (parseScope(defaultScope) ?? [defaultScope])
+  for (const scope of defaults.filter((name) => !config.catalogue.has(name)))
+    say(`compat.defaultScope: scope "${scope}" is not in the catalogue`, 'name scopes of config/scopes.yaml')
   if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')

@@ -57,6 +57,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       resources: config.resources,
       catalogue: config.catalogue,
       registration: config.registration,
+      compat: config.compat,
       serviceName: config.name,
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
       authorizationLimit: createAddressLimit(config.authorization.rateLimit, () => Date.now()),

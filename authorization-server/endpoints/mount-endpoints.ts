@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import type { AddressLimit } from './address-limit.ts'
@@ -23,6 +24,7 @@ export type MountEndpointsOptions = {
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
   /** The service's name on the pages. */
   readonly serviceName: string
+  readonly compat: Compat
   readonly registrationLimit: AddressLimit
   /** Of authorization requests and pushed authorization requests together. */
   readonly authorizationLimit: AddressLimit
@@ -108,7 +110,21 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
   const parameters = new URLSearchParams(query)
   const refused = refuseAuthorization(parameters, request, options)
   if (refused !== undefined) return { refused }
-  return canonicaliseResource(parameters, options.resources) ? { url: `${path}?${parameters}` } : {}
+  const isDefaulted = addDefaultScope(parameters, options.compat)
+  const isCanonicalised = canonicaliseResource(parameters, options.resources)
+  return isDefaulted || isCanonicalised ? { url: `${path}?${parameters}` } : {}
+}
+
+/**
+ * Adds the default scope to an authorization request without `scope` (RFC 6749 section 3.3). A request by reference has its
+ * parameters elsewhere.
+ * @returns true when it changed `parameters`.
+ */
+function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat): boolean {
+  const hasScope = (parameters.get('scope') ?? '') !== '' || (parameters.get('request_uri') ?? '') !== ''
+  if (defaultScope === undefined || hasScope) return false
+  parameters.set('scope', defaultScope)
+  return true
 }
 
 /** Rejects an authorization request, pushed or not, that is too large to be stored, or one too many of its address. */
@@ -129,7 +145,10 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
   const read = readJsonObject(request.headers, asBuffer(request.body))
   if ('refused' in read) return read
   const parsed = parseRegistration(read.object, {
-    loopbackHosts: options.registration.loopbackHosts,
+    loopbackHosts: options.compat.loopbackRedirects
+      ? [...new Set([...options.registration.loopbackHosts, 'localhost'])]
+      : options.registration.loopbackHosts,
+    portOptional: options.compat.loopbackRedirects,
     catalogue: options.catalogue,
   })
   if ('refused' in parsed) return { refused: { status: 400, ...parsed.refused } }
@@ -156,6 +175,7 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
   if (endpoint.name === 'pushed_authorization_request') {
     const tooMuch = refuseAuthorization(form, request, options)
     if (tooMuch !== undefined) return { refused: tooMuch }
+    addDefaultScope(form, options.compat)
   }
   canonicaliseResource(form, options.resources)
   const body = Buffer.from(form.toString())

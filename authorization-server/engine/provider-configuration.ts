@@ -37,6 +37,8 @@ export type ProviderConfigurationOptions = {
   readonly cookieKeys: CookieKeys
   /** What nonces of DPoP proofs are made with, the same at every replica: 32 bytes. */
   readonly nonceSecret: Buffer
+  /** True: authorization requests may omit `state`. */
+  readonly optionalState: boolean
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
@@ -71,7 +73,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     scopes,
     claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
     pkce: { required: () => true },
-    extraParams: requestRules(catalogue),
+    extraParams: requestRules(catalogue, options),
     extraClientMetadata: { properties: ['registered_scope'] },
     allowOmittingSingleRegisteredRedirectUri: false,
     findAccount: options.findAccount,

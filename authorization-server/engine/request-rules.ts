@@ -8,10 +8,15 @@ type Rule = (ctx: KoaContextWithOIDC, value: string | undefined) => void
  * What the contract asks of an authorization request beyond the engine's own checks. They run when the client and
  * its redirect URI are known to be good, so the refusals reach the client by redirect.
  */
-export function requestRules(catalogue: ScopeCatalogue): Record<string, Rule> {
+export function requestRules(
+  catalogue: ScopeCatalogue,
+  options: { readonly optionalState: boolean },
+): Record<string, Rule> {
   return {
     scope: (ctx) => checkScope(rawParameter(ctx, 'scope'), catalogue),
-    state: (ctx) => requireState(rawParameter(ctx, 'state')),
+    state: (ctx) => {
+      if (!options.optionalState) requireState(rawParameter(ctx, 'state'))
+    },
     response_mode: (ctx) => refuseOtherResponseModes(ctx),
   }
 }

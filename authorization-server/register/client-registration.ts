@@ -27,6 +27,8 @@ export type RegistrationRefusal = {
 export type RegistrationRules = {
   /** Hosts of the redirect URIs that anybody may register. */
   readonly loopbackHosts: readonly string[]
+  /** True: a redirect URI may omit its port; the client then uses any port. RFC 8252 section 7.3. */
+  readonly portOptional: boolean
   readonly catalogue: ScopeCatalogue
 }
 
@@ -45,7 +47,7 @@ export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
   rules: RegistrationRules,
 ): { readonly registration: ClientRegistration } | { readonly refused: RegistrationRefusal } {
-  const redirectProblem = findRedirectProblem(body['redirect_uris'], rules.loopbackHosts)
+  const redirectProblem = findRedirectProblem(body['redirect_uris'], rules)
   if (redirectProblem !== undefined)
     return { refused: { error: 'invalid_redirect_uri', description: redirectProblem } }
   const problem = findMetadataProblem(body)
@@ -68,7 +70,8 @@ export function parseRegistration(
   }
 }
 
-function findRedirectProblem(value: unknown, loopbackHosts: readonly string[]): string | undefined {
+function findRedirectProblem(value: unknown, rules: RegistrationRules): string | undefined {
+  const { loopbackHosts } = rules
   if (value === undefined)
     return `redirect_uris is required: name at least one ${acceptedForms(loopbackHosts)}`
   if (!Array.isArray(value) || value.length === 0)
@@ -77,7 +80,7 @@ function findRedirectProblem(value: unknown, loopbackHosts: readonly string[]): 
     return `redirect_uris holds more than ${MOST_REDIRECT_URIS} addresses`
   const index = value.findIndex(
     (uri: unknown) =>
-      typeof uri !== 'string' || uri.length > LONGEST_REDIRECT_URI || !isLoopbackRedirect(uri, loopbackHosts),
+      typeof uri !== 'string' || uri.length > LONGEST_REDIRECT_URI || !isLoopbackRedirect(uri, rules),
   )
   if (index === -1) return undefined
   return `redirect_uris[${index}] ${shown(value[index])}: this server accepts loopback redirects as ${acceptedForms(loopbackHosts)} only. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`

@@ -2,14 +2,22 @@ const HIGHEST_PORT = 65_535
 
 /**
  * Says whether a redirect URI is `http://<host>:<port>/<path>` with one of the accepted loopback hosts: spelled exactly
- * so, without user name and fragment, already in its canonical form (no dot segments, nothing to be encoded).
+ * so, without user name and fragment, already in its canonical form (no dot segments, nothing to be encoded). With
+ * `portOptional` the port may be absent.
  * Source: seed-interface sections 2 and 5.4, RFC 8252 section 7.3.
  */
-export function isLoopbackRedirect(uri: string, loopbackHosts: readonly string[]): boolean {
-  const match = /^http:\/\/(\[[0-9a-f:]+\]|[a-z0-9.]+):([1-9][0-9]{0,4})(\/[^\s#]*)$/.exec(uri)
+export function isLoopbackRedirect(
+  uri: string,
+  {
+    loopbackHosts,
+    portOptional,
+  }: { readonly loopbackHosts: readonly string[]; readonly portOptional: boolean },
+): boolean {
+  const match = /^http:\/\/(\[[0-9a-f:]+\]|[a-z0-9.]+)(?::([1-9][0-9]{0,4}))?(\/[^\s#]*)$/.exec(uri)
   const [, host, port, rest] = match ?? []
   if (host === undefined || rest === undefined) return false
-  if (Number(port) > HIGHEST_PORT || !loopbackHosts.includes(host)) return false
+  if (port === undefined && !portOptional) return false
+  if (Number(port ?? 80) > HIGHEST_PORT || !loopbackHosts.includes(host)) return false
   const parsed = URL.parse(uri)
   return parsed !== null && parsed.pathname + parsed.search === rest
 }

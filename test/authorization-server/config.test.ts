@@ -62,6 +62,7 @@ t.test('readAuthorizationServerConfig() refuses settings that contradict each ot
       { SCOPEGATE_AUTHORIZATION__RATE_LIMIT__WINDOW: '10ms' },
       /authorization\.rateLimit\.window is shorter than a second/,
     ],
+    [{ SCOPEGATE_COMPAT__DEFAULT_SCOPE: 'openid no:such' }, /compat\.defaultScope: scope "no:such" is not/],
     [{ SCOPEGATE_AUTHORIZATION__PENDING__TOTAL: '199' }, /pending\.total is less than .*pending\.perAddress/],
   ]
   for (const [env, message] of cases)
@@ -98,6 +99,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and b
     rateLimit: { perAddress: 600, windowMs: 600_000 },
     pending: { perAddress: 200, total: 10_000 },
   })
+  t.same(config.compat, { defaultScope: undefined, optionalState: false, loopbackRedirects: false })
   t.equal(config.dataDir, join(findPackageRoot(), '.scopegate'))
 })
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseRegistration } from '../../../authorization-server/register/client-registration.ts'
 import { aCatalogue } from '../../fixtures/start-pages.ts'
 
-const rules = { loopbackHosts: ['127.0.0.1'], catalogue: aCatalogue() }
+const rules = { loopbackHosts: ['127.0.0.1'], portOptional: false, catalogue: aCatalogue() }
 const redirect_uris = ['http://127.0.0.1:4000/callback']
 
 const refusalOf = (body: Record<string, unknown>) => {

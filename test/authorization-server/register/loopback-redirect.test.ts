@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isLoopbackRedirect } from '../../../authorization-server/register/loopback-redirect.ts'
 
-const STRICT = ['127.0.0.1']
+const STRICT = { loopbackHosts: ['127.0.0.1'], portOptional: false }
 
 t.test('isLoopbackRedirect() refuses everything that is not http://127.0.0.1:<port>/<path>', async (t) => {
   const refused = [
@@ -60,7 +60,26 @@ t.test('isLoopbackRedirect() accepts the form of the contract', async (t) => {
 })
 
 t.test('isLoopbackRedirect() accepts other hosts only where the operator lists them', async (t) => {
-  t.ok(isLoopbackRedirect('http://localhost:4000/callback', ['127.0.0.1', 'localhost']))
-  t.ok(isLoopbackRedirect('http://[::1]:4000/callback', ['[::1]']))
-  t.notOk(isLoopbackRedirect('http://127.0.0.1:4000/callback', ['[::1]']))
+  const accepts = (uri: string, ...loopbackHosts: readonly string[]) =>
+    isLoopbackRedirect(uri, { loopbackHosts, portOptional: false })
+  t.ok(accepts('http://localhost:4000/callback', '127.0.0.1', 'localhost'))
+  t.ok(accepts('http://[::1]:4000/callback', '[::1]'))
+  t.notOk(accepts('http://127.0.0.1:4000/callback', '[::1]'))
+})
+
+t.test('A6: isLoopbackRedirect() accepts an absent port, and no odd one, where it is optional', async (t) => {
+  const accepts = (uri: string) =>
+    isLoopbackRedirect(uri, { loopbackHosts: ['127.0.0.1', '[::1]'], portOptional: true })
+  for (const uri of ['http://127.0.0.1/callback', 'http://[::1]/', 'http://127.0.0.1:4000/callback'])
+    t.ok(accepts(uri), uri)
+  for (const uri of [
+    'http://127.0.0.1',
+    'http://127.0.0.1:/callback',
+    'http://127.0.0.1:0/callback',
+    'http://127.0.0.1.evil.example/callback',
+    'http://127.0.0.1@evil.example/callback',
+    'http://localhost/callback',
+    'https://127.0.0.1/callback',
+  ])
+    t.notOk(accepts(uri), uri)
 })

@@ -1,0 +1,128 @@
+import { auth } from '@modelcontextprotocol/client'
+import t from 'tap'
+import { rememberingProvider } from '../../examples/clients/remembering-provider.ts'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { makePkce, registerClient } from '../fixtures/register-client.ts'
+import { type Parameters, send } from '../fixtures/send.ts'
+import { signIn } from '../fixtures/sign-in.ts'
+import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
+
+const OFF = { defaultScope: undefined, optionalState: false, loopbackRedirects: false } as const
+const ON = { defaultScope: 'openid courses:read', optionalState: true, loopbackRedirects: true } as const
+
+const register = (server: AuthorizationServer, redirectUri: string) =>
+  send(`${server.baseUrl}${ENDPOINTS.registration}`, { json: { redirect_uris: [redirectUri] } })
+const PORTLESS = 'http://127.0.0.1/callback'
+const LOCALHOST = 'http://localhost:3118/callback'
+
+t.test('A6: each key of compat is off by default, and allows one thing only', async (t) => {
+  const rows = [
+    ['none', OFF, { scope: false, state: false, redirects: false }],
+    ['defaultScope', { ...OFF, defaultScope: 'openid' }, { scope: true, state: false, redirects: false }],
+    ['optionalState', { ...OFF, optionalState: true }, { scope: false, state: true, redirects: false }],
+    [
+      'loopbackRedirects',
+      { ...OFF, loopbackRedirects: true },
+      { scope: false, state: false, redirects: true },
+    ],
+  ] as const
+  for (const [name, compat, allowed] of rows) {
+    const server = await startServer(t, { compat })
+    const client = await registerClient(server)
+    const challenge = makePkce().challenge
+    /** The error that the client gets by redirect, or undefined when the sign-in page follows. */
+    const errorOf = async (overrides: Parameters): Promise<string | null | undefined> => {
+      const answer = await send(client.authorizeUrl('openid', challenge, overrides))
+      const location = new URL(answer.headers.get('location') ?? '', server.baseUrl)
+      return location.pathname.startsWith(ENDPOINTS.interaction)
+        ? undefined
+        : location.searchParams.get('error')
+    }
+    const expected = (isAllowed: boolean) => (isAllowed ? undefined : 'invalid_request')
+    t.equal(await errorOf({ scope: undefined }), expected(allowed.scope), `${name}: no scope`)
+    t.equal(await errorOf({ scope: '' }), expected(allowed.scope), `${name}: an empty scope`)
+    t.equal(await errorOf({ state: undefined }), expected(allowed.state), `${name}: no state`)
+    t.equal(await errorOf({ scope: 'courses:juggle' }), 'invalid_scope', `${name}: an unknown scope`)
+    t.equal(await errorOf({ code_challenge: undefined }), 'invalid_request', `${name}: no PKCE`)
+    const status = allowed.redirects ? 201 : 400
+    for (const uri of [PORTLESS, LOCALHOST, 'http://localhost/callback'])
+      t.equal((await register(server, uri)).status, status, `${name}: ${uri}`)
+    for (const uri of [
+      'https://app.example.com/callback',
+      'http://127.0.0.1.evil.example/',
+      'http://10.0.0.1/',
+    ])
+      t.match(await register(server, uri), { status: 400, json: { error: 'invalid_redirect_uri' } }, name)
+  }
+})
+
+t.test('A6: the default scope also holds for pushed requests, and the token response names it', async (t) => {
+  const server = await startServer(t, { compat: ON })
+  const client = await registerClient(server)
+  const { verifier, challenge } = makePkce()
+  const {
+    scope: _scope,
+    state: _state,
+    ...parameters
+  } = Object.fromEntries(client.authorizeUrl('openid', challenge).searchParams)
+  const pushed = await send(`${server.baseUrl}${ENDPOINTS.pushedAuthorizationRequest}`, { form: parameters })
+  t.equal(pushed.status, 201)
+  const address = new URL(`${server.baseUrl}${ENDPOINTS.authorization}`)
+  address.search = new URLSearchParams({
+    client_id: client.clientId,
+    request_uri: String(pushed.json['request_uri']),
+  }).toString()
+  const redirect = await signIn(openBrowser(server.baseUrl), address)
+  t.notOk(redirect.searchParams.has('state'), 'no state went in, none comes out')
+  t.equal(redirect.searchParams.get('iss'), server.baseUrl)
+  const answer = await client.exchange({ code: redirect.searchParams.get('code') ?? '', verifier })
+  t.equal(client.readTokens(answer).scope, ON.defaultScope)
+})
+
+t.test('A6: a redirect URI without a port matches any port, with the same host and path only', async (t) => {
+  const server = await startServer(t, { compat: ON })
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const client = await registerClient(server, { redirect_uris: [`http://${host}/callback`] })
+    const authorize = async (redirectUri: string) =>
+      (await send(client.authorizeUrl('openid', makePkce().challenge, { redirect_uri: redirectUri }))).status
+    t.equal(await authorize(`http://${host}:51789/callback`), 303)
+    t.equal(await authorize(`http://${host}:51790/callback`), 303)
+    const other = host === 'localhost' ? '127.0.0.1' : 'localhost'
+    for (const wrong of [
+      `http://${other}:51789/callback`,
+      `http://${host}:51789/other`,
+      `http://${host}:0/callback`,
+      `http://${host}.evil.example:51789/callback`,
+      `https://${host}:51789/callback`,
+    ])
+      t.equal(await authorize(wrong), 400, wrong)
+  }
+})
+
+t.test('A6: the MCP SDK signs in without scope and state, with localhost', async (t) => {
+  const server = await startServer(t, { compat: ON })
+  const asked: URL[] = []
+  const provider = rememberingProvider({
+    clientName: 'An agent with its defaults',
+    redirectUrl: LOCALHOST,
+    sendTo: (address) => void asked.push(address),
+    onTokens: (tokens) => {
+      server.secret(tokens.access_token)
+      server.secret(tokens.refresh_token)
+    },
+    onVerifier: (verifier) => server.secret(verifier),
+  })
+  const { state: _state, ...stateless } = provider
+  const defaults = Object.assign(Object.create(null), stateless) as typeof provider
+  t.equal(await auth(defaults, { serverUrl: server.baseUrl }), 'REDIRECT')
+  const [address] = asked
+  if (address === undefined) throw new Error('the SDK sent nobody to a page')
+  t.notOk(address.searchParams.has('state'))
+  const redirect = await signIn(openBrowser(server.baseUrl), address)
+  t.equal(redirect.hostname, 'localhost')
+  const authorizationCode = redirect.searchParams.get('code') ?? ''
+  server.secret(authorizationCode)
+  const iss = redirect.searchParams.get('iss') ?? ''
+  t.equal(await auth(defaults, { serverUrl: server.baseUrl, authorizationCode, iss }), 'AUTHORIZED')
+})
