@@ -1,6 +1,6 @@
 import { UnverifiableError } from './unverifiable-error.ts'
 
-/** Why nobody can say whether a token is good. */
+/** Why the status of a token is not known. */
 export type IntrospectionErrorCode =
   /** No complete answer within the deadline. */
   | 'ERR_INTROSPECTION_TIMEOUT'
@@ -14,7 +14,7 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_RESPONSE'
   /** Too many tokens are being asked about already. */
   | 'ERR_INTROSPECTION_OVERLOAD'
-  /** The issuer failed too often of late to be asked now. */
+  /** The circuit of the issuer is open. */
   | 'ERR_INTROSPECTION_SUSPENDED'
 
 /** An issuer that gave no answer. The message holds no token. */

@@ -1,6 +1,6 @@
-/** Decides whether a helper that failed is asked again, so that nobody waits for it in vain. */
+/** A circuit breaker: requests do not wait for a service that fails. */
 export type Breaker = {
-  /** Whether to ask. While it is open, now and then `probe` is started, on nobody's time. */
+  /** Whether to use the service. While the circuit is open, starts `probe` from time to time; no request waits for it. */
   isClosed(nowMs: number): boolean
   succeeded(): void
   failed(nowMs: number): void

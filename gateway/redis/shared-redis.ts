@@ -7,12 +7,12 @@ import { createBreaker } from './breaker.ts'
 export type Unusable = 'away' | 'open'
 
 /**
- * The one connection of a process to the Redis that gateways share, for whatever a request can do without: each use has
- * its own way to go on, all of them give Redis up together.
+ * The one connection of a process to the Redis that gateways share. Each use has a fallback. The circuit breaker is common
+ * to all uses except `send()`.
  */
 export type SharedRedis = {
   readonly redis: Redis
-  /** Undefined: ask, and say then how it went. Cost: nothing; whoever is told not to ask need not wait. */
+  /** Undefined: use Redis, and report the outcome. Otherwise use the fallback, without a wait. */
   unusable(): Unusable | undefined
   succeeded(): void
   failed(): void

@@ -48,7 +48,7 @@ t.test('the log names the expected and the actual audience', async (t) => {
   }
 })
 
-t.test('the client learns which resource it has to ask for, and not what the token says', async (t) => {
+t.test('the client learns which resource it has to ask for, and not the audience of the token', async (t) => {
   for (const [path, resource] of [
     ['/api/courses', BASE_URL],
     ['/pub/mcp', `${BASE_URL}/pub/mcp`],

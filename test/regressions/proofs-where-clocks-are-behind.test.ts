@@ -23,7 +23,7 @@ t.test(
       shared,
       onAlone: () => t.fail('Redis is there'),
       logger,
-      patienceMs: 60_000, // a busy machine is no Redis that is away
+      patienceMs: 60_000, // the machine may be busy
     })
     for (const [id, ageSeconds, longestMs] of [
       ['new', 0, 120_000],

@@ -22,7 +22,7 @@ const PATIENCE_MS = 1_000
 
 /**
  * Remembers used proofs in Redis, for all gateways together, and in this process. While Redis is away, each process
- * accepts a proof that it has not seen itself. Redis counts as away while there is no connection, and from the first
+ * accepts a proof that it has not seen itself. Redis counts as away without a connection, and from the first
  * response that is not there in time until that response arrives.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {

@@ -4,7 +4,7 @@ import { issuerTls } from '../issuer-tls.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { readLimited } from '../read-limited.ts'
 
-/** Where to ask, and as whom. */
+/** Address and credentials of an introspection endpoint. */
 export type AskIssuerOptions = {
   /** Never taken from a token or a request. */
   readonly endpoint: string
@@ -12,7 +12,7 @@ export type AskIssuerOptions = {
   readonly clientSecret: string
   /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
   readonly ca: string | undefined
-  /** What kind of answer is understood; another one is none. */
+  /** The only media type that is accepted. */
   readonly accept: 'application/json' | 'application/token-introspection+jwt'
   /** Connections, one question at a time on each. */
   readonly connections: number
@@ -28,7 +28,7 @@ export type IssuerLine = {
   close(): Promise<void>
 }
 
-/** An answer is some hundred bytes; what is larger is not one. */
+/** A response has some hundred bytes. */
 const RESPONSE_LIMIT_BYTES = 64 * 1024
 
 /** Opens connections to an issuer as a confidential client (`client_secret_post`). No redirects. Source: RFC 7662 section 2. */
@@ -60,7 +60,7 @@ export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
     if (statusCode !== 200) throw statusError(statusCode, text)
     if (text === undefined)
       throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer answered with more than 64 KiB.')
-    // A page that happens to be JSON is none, and an answer that is not signed is none where it has to be.
+    // Rejects a web page that happens to be JSON, and an unsigned response where a signature is required.
     if (mediaType(headers['content-type']) !== accept)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_RESPONSE',
@@ -76,7 +76,7 @@ export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
       } catch (error) {
         if (!isConnectionError(error, signal)) throw explain(error, signal)
       }
-      // Asking changes nothing, so it may be done twice: an idle connection that the issuer just closed is no failure.
+      // Introspection changes nothing, so a repeat is safe. The issuer may just have closed an idle connection.
       try {
         return await askOnce(token, signal)
       } catch (error) {
@@ -102,7 +102,7 @@ function statusError(status: number, text: string | undefined): IntrospectionErr
   return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
 }
 
-/** What is neither a refusal of ours, nor the deadline, nor an answer that is not HTTP. */
+/** Excludes errors of this module, the deadline, and responses that are not HTTP. */
 function isConnectionError(error: unknown, signal: AbortSignal): boolean {
   return !(error instanceof IntrospectionError) && !signal.aborted && !isNotHttp(error)
 }

@@ -1,8 +1,8 @@
 import { Circuit } from '../../upstreams/circuit.ts'
 
-/** Decides whether an issuer that failed is asked again, so that nobody waits for it in vain. */
+/** The circuit breaker of an issuer: requests do not wait for an issuer that fails. */
 export type IssuerCircuit = {
-  /** Undefined: it may be asked. Else the time after which somebody may try. Milliseconds. */
+  /** Undefined: the issuer may be asked. Otherwise the time until the next test. Milliseconds. */
   refusedForMs(): number | undefined
   began(): void
   answered(): void
@@ -18,7 +18,7 @@ const LONGEST_PAUSE_MS = 5_000
 /** While that question is on its way, the others need not wait for long. Milliseconds. */
 const TRIAL_MS = 1_000
 
-/** Time is that of a clock that never jumps. `onChange` hears when the issuer is given up, and when it answers again. */
+/** `tickMs` is monotonic. `onChange` hears when the issuer is given up, and when it answers again. */
 export function createIssuerCircuit(options: {
   readonly tickMs: () => number
   readonly onChange: (isClosed: boolean) => void

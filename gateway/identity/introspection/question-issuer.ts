@@ -10,7 +10,7 @@ import { createTurns } from './turns.ts'
 /** How a question ended: with an answer, or with which error. A metric label, so a closed list. */
 export type IntrospectionResult = 'answered' | IntrospectionErrorCode
 
-/** Whom to question, and how much of it at once. */
+/** The issuer to ask, and the limits on concurrent requests. */
 export type QuestionIssuerOptions = Omit<AskIssuerOptions, 'accept' | 'connections'> & {
   readonly issuer: string
   /** From the question to the last byte of the answer, queueing included. Milliseconds. */
@@ -36,7 +36,7 @@ export type IssuerQuestions = {
   close(): Promise<void>
 }
 
-/** Whoever finds the queue full may try when a question has had time to end. Milliseconds. */
+/** Retry-After while the queue is full: time for one request to end. Milliseconds. */
 const OVERLOAD_RETRY_MS = 1_000
 
 /** RFC 7662 section 2.2. */
@@ -142,7 +142,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
     if (refusedForMs !== undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_SUSPENDED',
-        'The issuer failed too often of late to be asked now.',
+        'The circuit of the issuer is open after repeated failures.',
         { retryAfterMs: refusedForMs },
       )
   }

@@ -3,7 +3,7 @@ import { isSignedBy } from '../jwt/is-signed-by.ts'
 import type { IssuerKeys } from '../jwt/issuer-keys.ts'
 import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
 
-/** What a signed answer is held against. */
+/** Rules for a signed introspection response. */
 export type SignedAnswerRules = {
   readonly issuer: string
   /** The gateway, as the issuer knows it: its `client_id`. */
@@ -24,7 +24,7 @@ const TOLERANCE_SECONDS = 60
  */
 export async function readSignedIntrospection(text: string, rules: SignedAnswerRules): Promise<unknown> {
   const jwt = readCompactJwt(text)
-  if (typeof jwt === 'string') throw unusable('it is no signed JWT')
+  if (typeof jwt === 'string') throw unusable('it is not a signed JWT')
   if (jwt.type !== 'token-introspection+jwt') throw unusable('its typ is not token-introspection+jwt')
   if (!rules.algorithms.has(jwt.algorithm)) throw unusable('its algorithm is not one of those allowed')
   if (jwt.issuer !== rules.issuer) throw unusable('another issuer signed it')
@@ -32,7 +32,7 @@ export async function readSignedIntrospection(text: string, rules: SignedAnswerR
   if (key === undefined || !(await isSignedBy(jwt, key))) throw unusable("the signature is not the issuer's")
   const audience = jwt.claims.get('aud')
   const isForUs = Array.isArray(audience) ? audience.includes(rules.audience) : audience === rules.audience
-  if (!isForUs) throw unusable('it is meant for somebody else')
+  if (!isForUs) throw unusable('its audience is another client')
   const issuedAt = jwt.claims.get('iat')
   if (typeof issuedAt !== 'number' || Math.abs(rules.nowSeconds() - issuedAt) > TOLERANCE_SECONDS)
     throw unusable('it was not made just now')
@@ -42,6 +42,6 @@ export async function readSignedIntrospection(text: string, rules: SignedAnswerR
 function unusable(why: string): IntrospectionError {
   return new IntrospectionError(
     'ERR_INTROSPECTION_RESPONSE',
-    `The issuer's signed introspection response is of no use: ${why}.`,
+    `The issuer's signed introspection response is not usable: ${why}.`,
   )
 }

@@ -97,7 +97,7 @@ t.test('F6: while Redis is frozen one proof waits for it, and each replica remem
   t.equal(await one.use('frozen 1'), false)
 })
 
-t.test('F6: while there is no connection each replica remembers its own proofs', async (t) => {
+t.test('F6: without a connection each replica remembers its own proofs', async (t) => {
   const folder = t.testdir()
   const redis = await startRedis({ folder })
   const one = await aReplica(t, redis.url)
