@@ -1,5 +1,6 @@
 import { type Document, isAlias, isMap, isScalar, visit, type YAMLMap } from 'yaml'
 import { keyText, type YamlRange } from './yaml-places.ts'
+import { typographicQuotes } from './yaml-quotes.ts'
 
 /** A part of YAML that is not read, and what to write instead. */
 export type RefusedYaml = {
@@ -40,14 +41,12 @@ export function findRefusedYaml(
         else refuse(toRange(node.range), 'a value that starts with * needs quotes', quoted, '019')
         return
       }
-      if (!isForeign && isScalar(node) && node.type === 'PLAIN' && /^[“”„‟‘’‚«»]/u.test(node.source ?? '')) {
-        const [, inner = ''] = /^.(.*?)[“”„‟‘’‚«»]?$/su.exec(node.source ?? '') ?? []
-        refuse(
-          toRange(node.range),
-          `${node.source?.charAt(0)} is no quotation mark to YAML`,
-          `write "${inner}"`,
-          '019',
-        )
+      const typographic =
+        !isForeign && isScalar(node) && node.type === 'PLAIN'
+          ? typographicQuotes(node.source ?? '')
+          : undefined
+      if (typographic !== undefined) {
+        refuse(toRange(node.range), typographic.message, typographic.hint, '019')
         return
       }
       const { anchor, tag, range } = node

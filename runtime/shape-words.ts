@@ -46,7 +46,7 @@ export function explainViolation({ error, path, value }: Violation): Explanation
         hint: secret
           ? undefined
           : is === undefined
-            ? suggestKind(error.schema, value)
+            ? (suggestAddress(error, value) ?? suggestKind(error.schema, value))
             : suggestText(value, error.parentSchema?.['pattern']),
       }
     case 'pattern':
@@ -83,6 +83,14 @@ export function explainViolation({ error, path, value }: Violation): Explanation
     default:
       return { number: '106', message: `${pathText(path)} ${error.message ?? 'is not valid'}` }
   }
+}
+
+/** An address in place of the map that holds it: `orders: http://orders.test`. */
+function suggestAddress({ schema, parentSchema }: ErrorObject, value: unknown): string | undefined {
+  const isAddress = schema === 'object' && typeof value === 'string' && /^https?:\/\/\S+$/.test(value)
+  return isAddress && Object.hasOwn(parentSchema?.['properties'] ?? {}, 'url')
+    ? `write { url: ${JSON.stringify(value)} }`
+    : undefined
 }
 
 /** A missing key that has one value can be written out; another one is explained. */

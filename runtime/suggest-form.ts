@@ -45,6 +45,7 @@ function isOneOf(value: unknown, words: readonly string[]): boolean {
 
 /** What to write when a choice has the right letters and the wrong kind, e.g. "503" instead of 503. */
 export function suggestChoice(value: unknown, choices: readonly unknown[]): string | undefined {
+  if (value === true && choices.includes('on')) return 'write on: YAML 1.1 tools turn it into true'
   const same = choices.find((one) => typeof one !== typeof value && String(one) === String(value))
   if (same === undefined) return undefined
   return typeof same === 'string' ? `write "${same}"` : `write ${same} without quotes`

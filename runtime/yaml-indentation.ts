@@ -38,11 +38,22 @@ export function notAKey(text: string, position: number, message: string): Syntax
 
 /** A line whose first character stands below no other line's. */
 export function misaligned(text: string, position: number): SyntaxProblem {
-  const line = lineAt(text, position)
+  const found = lineAt(text, position)
+  // The parser points to where the map above ends, and that takes in empty lines and comments.
+  const line = /^[ \t]*[^\s#]/.test(found.text) ? found : (lineAfter(text, found) ?? found)
   const forgotten =
     /^\s*-/.test(line.text) && !/^\s*-\S/.test(line.text) ? undefined : missingSpace(text, line)
   if (forgotten !== undefined) return forgotten
   const { start, length } = wordsOf(line)
+  if (/^[ \t]*- /.test(line.text) && isAmongKeys(text, line))
+    return problem(
+      '012',
+      'a list item stands among the keys of a map',
+      'remove its dash, or begin the lines above with "- " too',
+      start,
+      length,
+      ...blockOut(text, line),
+    )
   return problem(
     '012',
     'this line lines up with no line above it',
@@ -71,6 +82,17 @@ export function indentedStart(text: string, position: number): SyntaxProblem | u
     'x'.repeat(by),
     first.start,
   )
+}
+
+/** Whether the line above with the same indentation, if there is none with less in between, is a key. */
+function isAmongKeys(text: string, line: Line): boolean {
+  for (let end = line.start - 1, looked = 0; end >= 0 && looked < 1_000; looked++) {
+    const above = lineAt(text, end)
+    end = above.start - 1
+    if (!/^[ \t]*[^\s#]/.test(above.text) || indentOf(above) > indentOf(line)) continue
+    return indentOf(above) === indentOf(line) && dashOf(above) === 0 && keyOf(above) !== undefined
+  }
+  return false
 }
 
 /** What would line up: the keys that are open above, and their indentation. */

@@ -10,7 +10,20 @@ export function needsQuotes(text: string, position: number, message: string, end
       ? withoutOuterBrackets(/^[^\s,]*/.exec(rest)?.[0] ?? rest)
       : text.slice(start, end).trimEnd()
   const length = Math.max(1, value.length)
+  const typographic = typographicQuotes(value)
+  if (typographic !== undefined)
+    return problem('019', typographic.message, typographic.hint, start, length, 'x'.repeat(length))
   return problem('019', message, `write ${inQuotes(value)}`, start, length, 'x'.repeat(length))
+}
+
+/** Explains a value in typographic quotes, which YAML takes for part of the value; undefined for any other value. */
+export function typographicQuotes(
+  value: string,
+): { readonly message: string; readonly hint: string } | undefined {
+  const [, mark, inner = ''] = /^([“”„‟‘’‚«»])(.*?)[“”„‟‘’‚«»]?$/su.exec(value) ?? []
+  return mark === undefined
+    ? undefined
+    : { message: `${mark} is no quotation mark to YAML`, hint: `write ${inQuotes(inner)}` }
 }
 
 /** The rest of a line, after a character that says how a text of several lines goes on. */

@@ -161,3 +161,15 @@ t.test('check() knows resources: unusable ones are errors, empty ones are warned
   })
   t.equal(both.exitCode, 0)
 })
+
+t.test('P6: check explains an address in place of the map of an upstream', async (t) => {
+  const shipped = readFileSync(join(ROOT, 'config/upstreams.yaml'), 'utf8')
+  const { exitCode, text } = await run(
+    aCopy(t, { 'config/upstreams.yaml': `${shipped}orders: http://orders.test\n` }),
+  )
+  t.equal(exitCode, 3)
+  t.match(
+    text,
+    /error\[C104\]: orders has to be a map of keys[\s\S]*\^ write \{ url: "http:\/\/orders\.test" \}\n/,
+  )
+})
