@@ -17,7 +17,8 @@ export function formatResult(result: RowResult): string {
   const ratios = result.ratios.map((ratio) => {
     const figures = pairUp(result.measured, ratio.of, ratio.to)
     const found = summarise(figures)
-    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(found, 2)}${formatGoal(found.median, ratio.goal)}`
+    const ofMinima = ratioOfMinima(result.measured, ratio.of, ratio.to)?.toFixed(2) ?? ''
+    return `  ${`${ratio.of} / ${ratio.to}`.padEnd(width)}  ${formatSummary(found, 2)}   ${ofMinima.padStart(9)}${formatGoal(found.median, ratio.goal)}`
   })
   const conditions = Object.entries(result.conditions).map(([name, value]) => `  ${name}: ${value}`)
   const head = [result.title, ...conditions]
@@ -27,7 +28,7 @@ export function formatResult(result: RowResult): string {
     ...head,
     `  ${'CPU µs per request'.padEnd(width)}       min   median      max   requests/s   core busy`,
     ...lines,
-    `  ${'ratio of CPU per request, round by round'.padEnd(width)}       min   median      max`,
+    `  ${'ratio of CPU per request, round by round'.padEnd(width)}       min   median      max   of minima`,
     ...ratios,
     ...figures,
     ...warnOfOthers(result.measured),
@@ -44,6 +45,19 @@ export function pairUp(measured: readonly Measured[], of: string, to: string): n
     const other = others[index]
     return other === undefined ? [] : [cpuPerRequest(sample) / cpuPerRequest(other)]
   })
+}
+
+/**
+ * The ratio of the smallest CPU time per request of two subjects. Other programs only ever add to a figure, so minima are
+ * the figures that they disturb least.
+ */
+export function ratioOfMinima(measured: readonly Measured[], of: string, to: string): number | undefined {
+  const minimumOf = (name: string): number | undefined => {
+    const samples = measured.find((each) => each.name === name)?.samples ?? []
+    return samples.length === 0 ? undefined : summarise(samples.map(cpuPerRequest)).min
+  }
+  const [one, other] = [minimumOf(of), minimumOf(to)]
+  return one === undefined || other === undefined ? undefined : one / other
 }
 
 function formatMeasured({ name, samples }: Measured, width: number): string {

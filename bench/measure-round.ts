@@ -6,7 +6,7 @@ import type { Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
 
 /**
- * Puts a server under load for `seconds` seconds and measures the CPU time that its process takes for it.
+ * Puts a server under load for `seconds` seconds and measures the CPU time that its processes take for it.
  * @throws {BenchError} ERR_BENCH_ANSWERS when any answer was wrong or missing, ERR_BENCH_SUBJECT when the server ended, and
  * what `subject.verify` throws.
  */
@@ -31,9 +31,12 @@ export async function measureRound(subject: Subject, load: Load, seconds: number
   }
 }
 
-function readClocks({ core, process }: Subject): { ownMicros: number; coreMicros: number | undefined } {
+function readClocks({ core, process, helpers = [] }: Subject): {
+  ownMicros: number
+  coreMicros: number | undefined
+} {
   return {
-    ownMicros: measureCpuMicros(process.pid),
+    ownMicros: [process, ...helpers].reduce((sum, { pid }) => sum + measureCpuMicros(pid), 0),
     coreMicros: core === undefined ? undefined : measureCoreMicros(core),
   }
 }

@@ -5,6 +5,8 @@ import type { BenchProcess } from './start-process.ts'
 export type Subject = {
   readonly name: string
   readonly process: BenchProcess
+  /** Further processes that serve its requests, on the same processor. Their CPU time counts too. */
+  readonly helpers?: readonly BenchProcess[]
   /** The processor that it runs on and nothing else should; undefined when it is not pinned. */
   readonly core: string | undefined
   readonly target: Target

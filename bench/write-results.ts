@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describeMachine } from './describe-machine.ts'
-import { pairUp } from './format-result.ts'
+import { pairUp, ratioOfMinima } from './format-result.ts'
 import type { RowResult } from './row.ts'
 import { cpuPerRequest } from './sample.ts'
 import { summarise } from './summarise.ts'
@@ -42,8 +42,9 @@ function describeRow(result: RowResult): object {
     ratios: result.ratios.map((ratio) => ({
       ...ratio,
       found: summarise(pairUp(result.measured, ratio.of, ratio.to)),
+      foundOfMinima: ratioOfMinima(result.measured, ratio.of, ratio.to),
     })),
-    figures: result.figures ?? [],
+    figures: (result.figures ?? []).map((figure) => ({ ...figure, summary: summarise(figure.found) })),
     subjects: result.measured.map(({ name, samples }) => ({
       name,
       cpuMicrosPerRequest: summarise(samples.map(cpuPerRequest)),

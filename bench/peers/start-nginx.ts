@@ -10,7 +10,8 @@ import { waitForPort } from '../wait-for-port.ts'
 
 /**
  * Starts nginx as one process, without an access log.
- * @param options.http goes into the `http` block; `options.location` into the only `location`.
+ * @param options.http goes into the `http` block; `options.location` into the `location` of all paths;
+ * `options.locations` are further ones.
  * @returns undefined when it is not installed.
  * @throws {BenchError} ERR_BENCH_START when it does not come up.
  */
@@ -18,6 +19,7 @@ export async function startNginx(options: {
   readonly name: string
   readonly http?: string
   readonly location: string
+  readonly locations?: string
   readonly cores: string | undefined
   readonly folder: string
   readonly cleanup: Cleanup
@@ -43,7 +45,7 @@ export async function startNginx(options: {
 function configuration(
   folder: string,
   port: number,
-  { http = '', location }: { http?: string; location: string },
+  { http = '', location, locations = '' }: { http?: string; location: string; locations?: string },
 ): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `  ${name}_temp_path ${folder}/${name};`)
@@ -63,6 +65,7 @@ ${temporary}
   server {
     listen 127.0.0.1:${port};
     location / { ${location} }
+    ${locations}
   }
 }
 `

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { startLoad } from '../load/start-load.ts'
 import { measureRounds } from '../measure-rounds.ts'
 import { startHaproxyJwt } from '../peers/haproxy-jwt.ts'
+import { startNginxAuthRequest } from '../peers/nginx-auth-request.ts'
 import { startNginxProxy } from '../peers/nginx-proxy.ts'
 import { startGatewaySubject } from '../product/start-gateway-subject.ts'
 import type { Row } from '../row.ts'
@@ -12,12 +13,13 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 
 const GATEWAY = 'gateway, cached token'
 const HTTP_PROXY = `@fastify/http-proxy ${versionOf('@fastify/http-proxy')}, bare`
-const FLOOR = 'raw Node.js http (floor)'
+const RAW_HTTP = 'raw Node.js http'
+const FLOOR = 'plain Node.js sockets (floor)'
 
 /**
  * What the gateway spends on a request whose token it knows (policy, scopes, metrics, access log, identity headers), against
- * a stock proxy that checks nothing, C proxies that check nothing or a signature each time, and the least that this runtime
- * can do.
+ * a stock proxy that checks nothing, C proxies that check nothing, ask another process or verify a signature each time, and
+ * the least that this runtime can do.
  */
 export const cachedToken: Row = {
   name: 'cached-token',
@@ -35,13 +37,16 @@ export const cachedToken: Row = {
     // The peers get the very same request, although only the gateway reads the token; HAProxy gets a JWT in its place.
     const peer = { cores: cores?.server, folder, cleanup, upstream: upstream.url, target: gateway.target }
     const nginx = await startNginxProxy(peer)
+    const authRequest = await startNginxAuthRequest(peer)
     const rs256 = await startHaproxyJwt({ ...peer, algorithm: 'RS256' })
     const es256 = await startHaproxyJwt({ ...peer, algorithm: 'ES256' })
     const subjects = [
       gateway,
       await startPeer({ ...peer, name: HTTP_PROXY, program: 'http-proxy' }),
-      await startPeer({ ...peer, name: FLOOR, program: 'raw-node' }),
+      await startPeer({ ...peer, name: RAW_HTTP, program: 'raw-node' }),
+      await startPeer({ ...peer, name: FLOOR, program: 'plain-sockets' }),
       nginx,
+      authRequest,
       rs256,
       es256,
     ].filter((subject) => subject !== undefined)
@@ -51,20 +56,23 @@ export const cachedToken: Row = {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
         ...(nginx === undefined ? { 'missing: nginx': 'not installed' } : {}),
+        ...(authRequest === undefined ? { 'missing: nginx with auth_request': 'not installed' } : {}),
         ...(rs256 === undefined ? { 'missing: HAProxy': 'not installed' } : {}),
       },
       measured: await measureRounds({ ...bench, subjects, load }),
       ratios: [
         { of: GATEWAY, to: HTTP_PROXY, goal: 0.55 },
-        { of: GATEWAY, to: FLOOR, goal: 1.4 },
-        ...goalAgainst(rs256, 1),
-        ...goalAgainst(es256, 0.45),
+        { of: GATEWAY, to: RAW_HTTP, goal: 1.4 },
+        { of: GATEWAY, to: FLOOR, goal: undefined },
+        ...ratioTo(authRequest, undefined),
+        ...ratioTo(rs256, 1),
+        ...ratioTo(es256, 0.45),
       ],
     }
   },
 }
 
-function goalAgainst(peer: Subject | undefined, goal: number) {
+function ratioTo(peer: Subject | undefined, goal: number | undefined) {
   return peer === undefined ? [] : [{ of: GATEWAY, to: peer.name, goal }]
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatResult, pairUp } from '../../bench/format-result.ts'
+import { formatResult, pairUp, ratioOfMinima } from '../../bench/format-result.ts'
 import type { Measured } from '../../bench/measure-rounds.ts'
 
 const aSubject = (name: string, ...cpuMicrosPerRequest: number[]): Measured => ({
@@ -20,6 +20,12 @@ t.test('pairUp() gives nothing for a subject that was not measured', async (t) =
   t.same(pairUp([aSubject('a', 10)], 'a', 'haproxy'), [])
 })
 
+t.test('G20: ratioOfMinima() compares the smallest figures, whichever round they are of', async (t) => {
+  const measured = [aSubject('a', 30, 10, 50), aSubject('b', 20, 80, 90)]
+  t.equal(ratioOfMinima(measured, 'a', 'b'), 0.5)
+  t.equal(ratioOfMinima(measured, 'a', 'haproxy'), undefined)
+})
+
 t.test('formatResult() shows every subject, the ratio and the conditions', async (t) => {
   const text = formatResult({
     title: 'A row',
@@ -29,7 +35,7 @@ t.test('formatResult() shows every subject, the ratio and the conditions', async
   })
   t.match(text, /^A row\n {2}load: wrk 4\.1\.0\n/)
   t.match(text, /^ {2}a +10\.0 +20\.0 +30\.0 +10000 +20 %$/m)
-  t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 {3}target <= 0\.55: reached$/m)
+  t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 +0\.50 {3}target <= 0\.55: reached$/m)
 })
 
 t.test('formatResult() says so when other programs had the processor', async (t) => {
@@ -51,6 +57,6 @@ t.test('formatResult() judges no ratio that has no target', async (t) => {
       { of: 'b', to: 'a', goal: 0.5 },
     ],
   })
-  t.match(text, /^ {2}a \/ b +1\.50 +1\.50 +1\.50$/m)
+  t.match(text, /^ {2}a \/ b +1\.50 +1\.50 +1\.50 +1\.50$/m)
   t.match(text, /target <= 0\.5: NOT REACHED$/m)
 })

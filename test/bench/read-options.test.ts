@@ -12,7 +12,11 @@ t.test('readOptions() refuses what it does not know', async (t) => {
     t.throws(() => readOptions(args), { code: 'ERR_BENCH_USAGE' }, args.join(' '))
 })
 
-t.test('readOptions() measures at least five rounds when not told otherwise', async (t) => {
-  t.ok(readOptions([]).rounds >= 5)
-  t.match(readOptions(['--rounds', '3', '--seconds', '1']), { rounds: 3, roundSeconds: 1 })
-})
+t.test(
+  'readOptions() measures at least five rounds of at least 2 s unless the command line sets others',
+  async (t) => {
+    t.ok(readOptions([]).rounds >= 5)
+    t.ok(readOptions([]).roundSeconds >= 2)
+    t.match(readOptions(['--rounds', '3', '--seconds', '1']), { rounds: 3, roundSeconds: 1 })
+  },
+)

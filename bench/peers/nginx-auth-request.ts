@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process'
+import { BenchError } from '../bench-error.ts'
+import { findProgram } from '../find-program.ts'
+import { startPeer } from '../start-peer.ts'
+import type { Subject } from '../subject.ts'
+import type { PeerOptions } from './peer-options.ts'
+import { startNginx } from './start-nginx.ts'
+
+/**
+ * Starts nginx that asks a Node.js server about each request with `auth_request`. That server allows every request. The CPU
+ * time of both processes counts.
+ * @returns undefined when nginx is not installed, or has no `auth_request`.
+ * @throws {BenchError} ERR_BENCH_START when a server does not come up, or nginx does not ask.
+ */
+export async function startNginxAuthRequest(options: PeerOptions): Promise<Subject | undefined> {
+  const { cores, upstream, target, cleanup } = options
+  const program = findProgram('nginx')
+  if (program === undefined || !hasAuthRequest(program)) return undefined
+  const allowAll = await startPeer({
+    name: 'auth_request server',
+    program: 'allow-all',
+    cores,
+    cleanup,
+    upstream,
+    target,
+  })
+  const started = await startNginx({
+    ...options,
+    name: 'nginx with auth_request',
+    http: [keptUpstream('behind', upstream), keptUpstream('authorization', allowAll.target.url)].join('\n  '),
+    location: `auth_request /authorization; proxy_pass http://behind; ${KEPT}`,
+    locations: `location = /authorization { internal; proxy_pass http://authorization; proxy_pass_request_body off; proxy_set_header Content-Length ""; ${KEPT} }`,
+  })
+  if (started === undefined) return undefined
+  const name = `${started.version}, auth_request to Node.js`
+  const url = new URL(new URL(target.url).pathname, started.url).href
+  await deniesWhenAsked(name, url)
+  return {
+    name,
+    process: started.process,
+    helpers: [allowAll.process],
+    core: cores,
+    target: { ...target, url },
+  }
+}
+
+const KEPT = 'proxy_http_version 1.1; proxy_set_header Connection "";'
+
+function keptUpstream(name: string, url: string): string {
+  return `upstream ${name} { server ${new URL(url).host}; keepalive 64; keepalive_requests 1000000000; }`
+}
+
+function hasAuthRequest(program: string): boolean {
+  return execFileSync('sh', ['-c', '"$0" -V 2>&1', program], { encoding: 'utf8' }).includes(
+    'http_auth_request',
+  )
+}
+
+/** A peer that does not ask is not a peer. */
+async function deniesWhenAsked(name: string, url: string): Promise<void> {
+  const { status } = await fetch(url, { headers: { 'x-bench-deny': '1' } })
+  if (status !== 403)
+    throw new BenchError('ERR_BENCH_START', `${name} answers a denied request with ${status}`)
+}

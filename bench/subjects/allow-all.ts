@@ -1,0 +1,12 @@
+// The smallest authorization server that nginx can ask with auth_request: it allows every request without a check.
+import { createServer } from 'node:http'
+import { announceListening } from '../announce-listening.ts'
+
+/** The benchmark asks for a denial once, to prove that nginx asks this server. */
+const DENY = 'x-bench-deny'
+
+announceListening(
+  createServer((request, response) => {
+    response.writeHead(request.headers[DENY] === undefined ? 204 : 403).end()
+  }),
+)
