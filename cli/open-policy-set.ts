@@ -75,7 +75,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: UPSTREAMS_SECTION }),
   )
   const contradictions = findContradictions(
-    gateway && { value: gateway.value, file: config('gateway.yaml') },
+    gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
   // Of resources that are wrong, what else is said about resources is an echo.
@@ -93,7 +93,9 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
     withTestFiles: true,
   })
-  found.push(...policies.diagnostics)
+  // Of presets that could not be read, an unknown name is an echo.
+  const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
+  found.push(...policies.diagnostics.filter(({ code }) => knowsPresets || code !== 'P206'))
   const gatewayFile = displayPath(config('gateway.yaml'))
   if (catalogue !== undefined)
     found.push(...findUnknownBaselineScopes(gateway?.value.resources ?? [], catalogue, gatewayFile))

@@ -2,14 +2,26 @@ import { dirname, resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { compileShape } from './check-shape.ts'
 import { ConfigError } from './config-error.ts'
-import { type Diagnostic, diagnostic, hasErrors, sortDiagnostics, wholeFile } from './diagnostic.ts'
+import {
+  type Diagnostic,
+  diagnostic,
+  hasErrors,
+  type Place,
+  sortDiagnostics,
+  wholeFile,
+} from './diagnostic.ts'
 import { displayPath } from './display-path.ts'
 import { type Override, readOverrides } from './environment-overrides.ts'
 import { readYamlFile } from './yaml-document.ts'
 import type { YamlPath } from './yaml-places.ts'
 
 /** A configuration file's content, checked and frozen, and what deserves a look although it stops nothing. */
-export type ReadConfig<T> = { readonly value: T; readonly warnings: readonly Diagnostic[] }
+export type ReadConfig<T> = {
+  readonly value: T
+  readonly warnings: readonly Diagnostic[]
+  /** Where a value is written: in the file, or in the environment. */
+  readonly placeOf: (path: YamlPath) => Place
+}
 
 /**
  * Reads a configuration file: YAML, then overrides from the environment, then the schema. Keys that the schema does not
@@ -54,12 +66,24 @@ export function readConfig<T extends TSchema>(options: {
     return document.placeOf(path, part)
   }
   const check = compileShape(options.schema, { letter: 'C' })
-  diagnostics.push(...check(value, placeOf))
+  diagnostics.push(...check(value, placeOf).map(withVariable))
   if (hasErrors(diagnostics)) throw new ConfigError(sortDiagnostics(diagnostics))
   const absolute = resolvePaths(value, options.schema as object as PathSchema, [], (path, given) =>
     fromEnvironment.has(JSON.stringify(path)) ? resolve(given) : resolve(dirname(options.file), given),
   )
-  return { value: freezeDeep(absolute) as Static<T>, warnings: diagnostics }
+  return {
+    value: freezeDeep(absolute) as Static<T>,
+    warnings: diagnostics,
+    placeOf: (path) => placeOf(path, 'value'),
+  }
+}
+
+/** Names the variable in the message, since the place of a value from the environment shows no text. */
+function withVariable(one: Diagnostic): Diagnostic {
+  const variable = /^environment variable (.+)$/.exec(one.place.file)?.[1]
+  return variable === undefined || one.message.includes(variable)
+    ? one
+    : { ...one, message: `${variable}: ${one.message}` }
 }
 
 /** Default values of a configuration file, by key. */

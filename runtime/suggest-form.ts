@@ -51,6 +51,13 @@ export function suggestChoice(value: unknown, choices: readonly unknown[]): stri
   return typeof same === 'string' ? `write "${same}"` : `write ${same} without quotes`
 }
 
+/** A text with the scheme that it lacks, and an address without its path. */
+function addresses(text: string): readonly string[] {
+  const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
+  const isHost = /^https?:\/\/[a-z0-9-]+(?:\.[a-z0-9-]+)+/i.test(whole) && URL.canParse(whole)
+  return isHost ? [whole, new URL(whole).origin] : []
+}
+
 /** What a text that is nearly a duration or a size was meant to be, as far as `pattern` takes it. */
 export function suggestText(value: unknown, pattern: unknown): string | undefined {
   if ((typeof value !== 'string' && typeof value !== 'number') || typeof pattern !== 'string')
@@ -65,7 +72,9 @@ export function suggestText(value: unknown, pattern: unknown): string | undefine
   const form = new RegExp(pattern, 'u')
   // Only what may hold no capital is a name.
   const names = form.test('A') ? [] : [name]
-  const found = [text, ...units.map((one) => `${count}${one}`), ...names].find((one) => form.test(one))
+  const found = [text, ...addresses(text), ...units.map((one) => `${count}${one}`), ...names].find((one) =>
+    form.test(one),
+  )
   if (found === undefined || found === value) return undefined
   return found === text ? `write "${found}"` : `did you mean ${found}?`
 }

@@ -1,5 +1,6 @@
-import type { Diagnostic } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, type Place, wholeFile } from '../../runtime/diagnostic.ts'
 import { displayPath } from '../../runtime/display-path.ts'
+import type { YamlPath } from '../../runtime/yaml-places.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
 import { findDrainOrder } from './find-drain-order.ts'
 import { findIdleAliases } from './find-idle-aliases.ts'
@@ -16,7 +17,10 @@ import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
 /** A file that has the right shape, and where it was read from. */
-type ReadFile<T> = { readonly value: T; readonly file: string }
+type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: PlaceOf }
+
+/** Finds where a value is written. */
+export type PlaceOf = (path: YamlPath) => Place
 
 /**
  * Finds what is wrong in files of the right shape without a look at anything else: no secret, no certificate, no network.
@@ -33,15 +37,15 @@ export function findContradictions(
   if (gateway === undefined) return problems
   const shownAs = displayPath(gateway.file)
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
+  const placeOf = gateway.placeOf ?? (() => wholeFile(shownAs))
+  for (const find of [findUnusableIssuers, findPlainBaseUrl]) problems.push(...find(gateway.value, placeOf))
   for (const find of [
-    findUnusableIssuers,
     findUnusableEvents,
     findUnusableResources,
     findIdleAliases,
     findAssertionTtl,
     findDrainOrder,
     findOverloadOrder,
-    findPlainBaseUrl,
     findUntrustedCertificates,
   ])
     problems.push(...find(gateway.value, shownAs))

@@ -1,11 +1,12 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
+import type { PlaceOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
 /** Where the gateway speaks TLS itself, no client can be sent to an address without: C321. */
-export function findPlainBaseUrl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+export function findPlainBaseUrl(file: GatewayFile, placeOf: PlaceOf): readonly Diagnostic[] {
   if (file.tls === undefined || file.baseUrl.startsWith('https://')) return []
   return [
-    diagnostic('C321', `baseUrl: with tls clients cannot use ${file.baseUrl}`, wholeFile(shownAs), {
+    diagnostic('C321', `baseUrl: with tls clients cannot use ${file.baseUrl}`, placeOf(['baseUrl']), {
       hint: 'write the https address that clients use, or leave tls out',
     }),
   ]

@@ -1,8 +1,10 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
 import { suggest } from '../../runtime/suggest.ts'
+import type { YamlPath } from '../../runtime/yaml-places.ts'
 import { ALGORITHMS } from '../identity/jwt/algorithms.ts'
 import { isProtectedAddress } from '../identity/jwt/is-protected-address.ts'
 import { DEFAULTS } from './defaults.ts'
+import type { PlaceOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import { milliseconds } from './in-numbers.ts'
 import type { IssuerEntry } from './issuer-shape.ts'
@@ -11,7 +13,7 @@ import type { IssuerEntry } from './issuer-shape.ts'
 type Problem = readonly [code: string, key: string, message: string, hint: string]
 
 /** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C329 to C339. */
-export function findUnusableIssuers(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+export function findUnusableIssuers(file: GatewayFile, placeOf: PlaceOf): readonly Diagnostic[] {
   return file.issuers.flatMap((entry, index) => {
     const before = file.issuers.slice(0, index)
     return [
@@ -22,9 +24,16 @@ export function findUnusableIssuers(file: GatewayFile, shownAs: string): readonl
       ...findBadTimes(entry),
       ...findIdleAuthority(entry),
     ].map(([code, key, message, hint]) =>
-      diagnostic(code, `issuers[${index}]${key}: ${message}`, wholeFile(shownAs), { hint }),
+      diagnostic(code, `issuers[${index}]${key}: ${message}`, placeOf(['issuers', index, ...toPath(key)]), {
+        hint,
+      }),
     )
   })
+}
+
+/** `.jwt.algorithms[0]` as the steps of a path. */
+function toPath(key: string): YamlPath {
+  return [...key.matchAll(/\.(\w+)|\[(\d+)\]/g)].map(([, name, item]) => name ?? Number(item))
 }
 
 function findDuplicate({ issuer }: IssuerEntry, before: readonly IssuerEntry[]): readonly Problem[] {

@@ -52,7 +52,10 @@ export function readGatewayConfig(options: {
   for (const [name, { caFile }] of Object.entries(upstreams?.value ?? {}))
     believe(caFile, `${name}.caFile in config/upstreams.yaml`)
   problems.push(
-    ...findContradictions({ value, file }, upstreams && { value: upstreams.value, file: value.upstreams }),
+    ...findContradictions(
+      { ...gateway, file },
+      upstreams && { value: upstreams.value, file: value.upstreams },
+    ),
   )
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))

@@ -20,6 +20,7 @@ import { findConflicts } from './conflicts.ts'
 import { findContradictions } from './find-contradictions.ts'
 import { findImplicitAnonymous } from './find-implicit-anonymous.ts'
 import { findLiteralPatterns } from './find-literal-patterns.ts'
+import { findManifest } from './find-manifest.ts'
 import { findPolicyFiles } from './find-policy-files.ts'
 import { findSameNames, type Named } from './find-same-names.ts'
 import { loadPolicyTests } from './load-policy-tests.ts'
@@ -141,6 +142,8 @@ function* checkDocumentInSteps(
   options: Omit<LoadPoliciesOptions, 'dir'>,
 ): Steps<CheckedDocument> {
   const { catalogue, upstreams, presets = NO_PRESETS } = options
+  const manifest = findManifest(document)
+  if (manifest !== undefined) return { claims: [], diagnostics: [manifest] }
   const { claims, diagnostics } = readClaims(document)
   const checks: readonly (() => readonly Diagnostic[])[] = [
     () => checkPolicyFile(document.value, document.placeOf),
