@@ -37,3 +37,35 @@ t.test('T3: the second consumer of a code gets invalid_grant and ends the grant'
     t.equal(await adapter(model).find(id), undefined, model)
   t.ok(await adapter('AccessToken').find('token-other'), 'another grant stays')
 })
+
+t.test('A1: during a refresh the adapter collects the writes and does none', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  const writes: unknown[] = []
+  let consumed = 0
+  const adapter = providerAdapter({
+    store,
+    unusedClientSeconds: 60,
+    pending: { perAddress: 1, total: 1 },
+    clientAddress: () => undefined,
+    onCodeReused: () => undefined,
+    isRevocation: () => false,
+    rotation: () => ({
+      present: (stored) => stored,
+      consume: () => void consumed++,
+      write: (write) => void writes.push(write),
+    }),
+  })
+  await store.artifacts('RefreshToken').upsert('used', { jti: 'used' }, 60)
+  for (const model of ['RefreshToken', 'AccessToken']) {
+    await adapter(model).upsert('next', { jti: 'next' }, 60)
+    t.equal(await store.artifacts(model).find('next'), undefined, model)
+  }
+  t.match(writes, [
+    { model: 'RefreshToken', id: 'next', expiresInSeconds: 60 },
+    { model: 'AccessToken', id: 'next', expiresInSeconds: 60 },
+  ])
+  await adapter('RefreshToken').consume('used')
+  t.equal(consumed, 1)
+  t.strictSame(await store.artifacts('RefreshToken').find('used'), { jti: 'used' }, 'not consumed yet')
+})
