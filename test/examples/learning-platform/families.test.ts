@@ -100,6 +100,35 @@ for (const family of families) {
     })
 }
 
+/** Two values of one field that differ from the first content of a singleton. */
+const OTHER_VALUES: Readonly<Record<string, readonly [field: string, put: string, patch: string]>> = {
+  account: ['display_name', 'Put', 'Patched'],
+  school: ['name', 'Put', 'Patched'],
+  appearance: ['primary_colour', '#123456', '#abcdef'],
+}
+
+t.test('T15: PUT and PATCH of a singleton store the body of the request', async (t) => {
+  const platform = await startPlatform(t)
+  const singletons = families.filter((family) => family.kind === 'singleton')
+  t.same(singletons.map(({ name }) => name).sort(), Object.keys(OTHER_VALUES).sort())
+  for (const family of singletons) {
+    const path = familyPath(family)
+    const [field = '', put, patch] = OTHER_VALUES[family.name] ?? []
+    const before = (await platform.askAs('editor', path)).json
+    const draft = Object.fromEntries(Object.keys(family.fields).map((key) => [key, before[key]]))
+    t.ok(field in draft && ![put, patch].includes(String(draft[field])), `${family.name} starts otherwise`)
+    for (const [method, json, expected] of [
+      ['PUT', { ...draft, [field]: put }, { ...draft, [field]: put }],
+      ['PATCH', { [field]: patch }, { ...draft, [field]: patch }],
+    ] as const) {
+      const answer = await platform.askAs('editor', path, { method, json })
+      t.equal(answer.status, 200, `${method} ${path}`)
+      t.match(answer.json, expected, `${method} ${path}`)
+      t.match((await platform.askAs('editor', path)).json, expected, `GET ${path} after ${method}`)
+    }
+  }
+})
+
 t.test('a PATCH leaves alone what it does not name, and null brings a default back', async (t) => {
   const platform = await startPlatform(t)
   const { json: before } = await platform.askAs('reader', '/api/courses/crs_0001')
