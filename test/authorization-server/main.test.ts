@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
@@ -130,6 +130,51 @@ t.test(
     await t.rejects(fetch(metadata))
   },
 )
+
+t.test('A8: 0 of many requests fail while it drains, and an open request is finished', async (t) => {
+  const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
+  const { url, managementUrl } = await ran.ready
+  const { hostname, port } = new URL(url)
+  const body = 'grant_type=refresh_token&refresh_token=x&client_id=nobody'
+  const half = connect({ host: hostname, port: Number(port) })
+  let finished = ''
+  half.setEncoding('utf8').on('data', (text: string) => {
+    finished += text
+  })
+  half.write(
+    `POST ${ENDPOINTS.token} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+  )
+  const isReady = async () => (await send(`${managementUrl}/readyz`)).status === 200
+  let failed = 0
+  let answered = 0
+  let isDraining = false
+  /** A client of a load balancer: it stops when readiness has turned. */
+  const client = async (): Promise<void> => {
+    while (!isDraining) {
+      const { status } = await fetch(`${url}${ENDPOINTS.jwks}`).catch(() => ({ status: 0 }))
+      if (status === 200) answered += 1
+      else failed += 1
+    }
+  }
+  const clients = Array.from({ length: 8 }, client)
+  await until('requests are answered', async () => answered > 50)
+  ran.child.kill('SIGTERM')
+  await until('readiness has turned', async () => !(await isReady()))
+  const atTurn = answered
+  await until('it goes on while it is not ready', async () => answered > atTurn + 20)
+  isDraining = true
+  await Promise.all(clients)
+  t.equal(failed, 0, `of ${answered}`)
+  await until('it stops accepting', () =>
+    fetch(`${url}${ENDPOINTS.jwks}`).then(
+      () => false,
+      () => true,
+    ),
+  )
+  half.write(body.slice(10))
+  t.equal(await ran.ended, 0, ran.output())
+  t.match(finished, /^HTTP\/1\.1 401 .*"error":"invalid_client"/s, 'the half-sent request is answered')
+})
 
 t.test('a drain without time for open requests is a contradiction', async (t) => {
   const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '20s', SCOPEGATE_DRAIN__GRACE: '20s' })
