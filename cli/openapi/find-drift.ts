@@ -55,7 +55,7 @@ export function findDrift(options: {
     const template = readTemplate(route.path)
     const missing = route.methods.filter((method) => !described.has(`${method} ${shapeOf(template)}`))
     // What stands for many paths is described when one of them is.
-    if (missing.length === 0 || described.has(`route ${route.policy.name}`)) continue
+    if (missing.length === 0 || (template.below && described.has(`route ${route.policy.name}`))) continue
     diagnostics.push(
       diagnostic(
         'O302',
