@@ -1,16 +1,16 @@
 import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope-catalogue.ts'
 import { impliedBy } from '../../oauth/scope-implication.ts'
 
-/** A scope that somebody may allow, and what comes with it, in the words of the catalogue. */
+/** A scope on the consent page, with the descriptions of the scopes that it implies. */
 export type ScopeChoice = ScopeDescription & { readonly comesWith: readonly string[] }
 
 /** Scopes under one heading of the consent page. */
 export type ScopeGroup = { readonly name: string; readonly scopes: readonly ScopeChoice[] }
 
-/** Says only that somebody signed in: it goes with every sign-in and is not a choice of its own. */
+/** Belongs to every sign-in and has no checkbox. */
 const SIGN_IN_SCOPE = 'openid'
 
-/** Sorts what a client asks for under the catalogue's headings, in the catalogue's order; `openid` is left out. */
+/** Groups the requested scopes under the headings of the catalogue, in its order. Leaves out `openid`. */
 export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue): readonly ScopeGroup[] {
   const asked = new Set(scopes)
   const groups = new Map<string, ScopeChoice[]>()

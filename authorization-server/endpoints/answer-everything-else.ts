@@ -21,7 +21,7 @@ const PREFLIGHT_HEADERS = {
 }
 
 /**
- * Answers what no endpoint answers: preflights, unknown paths (404), other methods (405), and errors. All of it in
+ * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors. All of it in
  * JSON with `error` and `error_description`, seed-interface section 7; never a stack.
  */
 export function answerEverythingElse(app: FastifyInstance, options: { readonly logger: Logger }): void {

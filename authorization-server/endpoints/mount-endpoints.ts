@@ -14,7 +14,7 @@ import { invalidRequest, type OAuthRefusal, sendRefusal, tooManyRequests } from 
 import { readForm } from './read-form.ts'
 import { readJsonObject } from './read-json-object.ts'
 
-/** What the OAuth endpoints need. `count` is told of each answer: `ok`, or the error code. */
+/** Options for `mountEndpoints()`. `count` gets the result of each response: `ok`, or the error code. */
 export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string
@@ -37,7 +37,7 @@ const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization r
 /** A request that may go on to the engine. */
 type Admitted = Omit<EngineRequest, 'origin'> & {
   readonly grantType?: string
-  /** A token request that names what the token is to be for. */
+  /** A token request with `resource`. */
   readonly tokenRequest?: URLSearchParams
 }
 
@@ -84,7 +84,7 @@ async function handOver(
     const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, origin })
     options.count(endpoint.name, admitted.grantType ?? '-', result)
   } catch (cause) {
-    // The engine answers every error itself; this one came from around it, and Fastify has let go of the reply.
+    // The engine handles its own errors. This one came from the code around it, and Fastify no longer handles the reply.
     options.logger.error({ event: 'failed', endpoint: endpoint.name, err: cause }, 'request failed')
     options.count(endpoint.name, admitted.grantType ?? '-', 'server_error')
     reply.raw.destroy()

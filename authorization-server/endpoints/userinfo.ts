@@ -10,7 +10,7 @@ import { USERINFO_ENDPOINT } from './endpoint-table.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
 /**
- * What userinfo needs. `findTokenOwner` gives undefined for a token that is not good; `count` is told `ok` or the
+ * Options for `mountUserinfo()`. `findTokenOwner` returns undefined for a token that is not valid; `count` gets `ok` or the
  * error code.
  */
 export type UserinfoOptions = {
@@ -21,7 +21,7 @@ export type UserinfoOptions = {
   readonly count: (result: string) => void
 }
 
-/** The body of a POST is not read: a token in it is no credential (RFC 6750 section 2.2 leaves that to the server). */
+/** The server ignores the body of a POST, and a token in it (RFC 6750 section 2.2 permits this). */
 const BODY_LIMIT_BYTES = 16_384
 
 /** Mounts userinfo for GET and POST. */
@@ -95,7 +95,7 @@ function userinfoHandler(options: UserinfoOptions) {
       case 'of_another_key':
         return refuseToken(
           'invalid_token',
-          'The access token is bound to another key than that of the proof.',
+          'The access token is bound to another key than the key of the proof.',
           {
             ...told,
             scheme,

@@ -23,7 +23,7 @@ import { readRedirectTarget } from './redirect-target.ts'
 import { type Page, renderPage } from './render-page.ts'
 
 /**
- * What the pages need. `limits` is `INTERACTION_LIMITS` when left out; `nowMs` is the wall clock, in milliseconds
+ * Options for `registerInteractionPages()`. `limits` is `INTERACTION_LIMITS` when left out; `nowMs` is the wall clock, in milliseconds
  * since the epoch.
  */
 export type InteractionPagesOptions = {
@@ -47,7 +47,7 @@ type Route = { Params: { uid: string }; Querystring: { account?: unknown } }
 type PageRequest = FastifyRequest<Route>
 
 /**
- * Mounts the sign-in and consent pages: GET /oauth/interaction/:uid shows what is due; POST …/sign-in, …/consent and
+ * Mounts the sign-in and consent pages: GET /oauth/interaction/:uid shows the next page; POST …/sign-in, …/consent and
  * …/cancel answer it. No script is needed. A form counts only with this browser's token for this interaction.
  * Attempts are counted by `request.ip`: behind a proxy, Fastify's `trustProxy` has to name it.
  */
@@ -126,7 +126,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     })
   }
 
-  /** @returns the account that the consent is for, or undefined when somebody has to sign in first. */
+  /** @returns the account that the consent is for, or undefined when a sign-in must come first. */
   const consentingAccount = async (interaction: Interaction): Promise<Account | undefined> =>
     interaction.prompt === 'consent' && interaction.accountId !== undefined
       ? accounts.find(interaction.accountId)

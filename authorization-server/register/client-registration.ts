@@ -2,7 +2,7 @@ import { parseScope } from '../../oauth/scope.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { isLoopbackRedirect } from './loopback-redirect.ts'
 
-/** What a client may become. Source: RFC 7591 section 2, as far as this server keeps it. */
+/** The metadata of a client that this server keeps. Source: RFC 7591 section 2. */
 export type ClientRegistration = {
   readonly client_name?: string
   readonly application_type: 'native' | 'web'
@@ -23,7 +23,7 @@ export type RegistrationRefusal = {
   readonly description: string
 }
 
-/** What a client may ask for when it registers itself. */
+/** Rules for clients that register themselves. */
 export type RegistrationRules = {
   /** Hosts of the redirect URIs that anybody may register. */
   readonly loopbackHosts: readonly string[]
@@ -38,8 +38,8 @@ const LONGEST_NAME = 200
 const LONGEST_URI = 1024
 
 /**
- * Reads a registration request. What this server does not know is left out and what it cannot do is replaced, as
- * RFC 7591 section 3.2.1 allows: the response tells the client what it got. Clients ask for grants that they could use
+ * Reads a registration request. Drops unknown metadata and replaces unsupported values, as RFC 7591 section 3.2.1 allows: the
+ * response has the registered values. Clients ask for grants that they could use
  * elsewhere, and are not refused for that. `scope` is kept and returned without the unknown ones. It limits no request: agents
  * register with the scope of the first challenge and need another one later. A person decides each time.
  */
@@ -129,7 +129,7 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
   return loopbackHosts.map((host) => `http://${host}:<port>/<path>`).join(' or ')
 }
 
-/** The offending value, short, printable and on one line; what is not a text may be nested without end. */
+/** The invalid value, short, printable and on one line. A value of another type may be nested without end. */
 function shown(value: unknown): string {
   if (typeof value !== 'string') return 'is not a text'
   const short = value.length > LONGEST_NAME ? `${value.slice(0, LONGEST_NAME)}...` : value

@@ -239,7 +239,7 @@ t.test('A4: a refused request has the same request id and address in the log', a
 t.test('A4: no log line holds a password, a typed name, a code, a verifier or a token', async (t) => {
   const log = server.output()
   for (const typed of ['my-secret-password', '"wrong"']) t.notOk(log.includes(typed), typed)
-  const secret = 'a password that nobody may read'
+  const secret = 'a password that must stay secret'
   const browser = openBrowser(server.baseUrl)
   const page = await visitSignIn(client, browser)
   await answerPage(browser, page, { username: secret, password: secret })

@@ -117,7 +117,7 @@ t.test('A6: the MCP SDK signs in without scope and state, with localhost', async
   const defaults = Object.assign(Object.create(null), stateless) as typeof provider
   t.equal(await auth(defaults, { serverUrl: server.baseUrl }), 'REDIRECT')
   const [address] = asked
-  if (address === undefined) throw new Error('the SDK sent nobody to a page')
+  if (address === undefined) throw new Error('the SDK opened no page')
   t.notOk(address.searchParams.has('state'))
   const redirect = await signIn(openBrowser(server.baseUrl), address)
   t.equal(redirect.hostname, 'localhost')

@@ -30,7 +30,7 @@ t.test('A10: userinfo answers POST as it answers GET (OpenID Connect Core sectio
     t.same(posted.json, got.json, name)
   }
   const inBody = await userinfo({ form: { access_token: token } })
-  t.equal(inBody.status, 401, 'a token in the body is no credential')
+  t.equal(inBody.status, 401, 'a token in the body is not a credential')
   t.match(await userinfo({ method: 'POST', token: 'not-a-token' }), {
     status: 401,
     json: { error: 'invalid_token' },
@@ -69,10 +69,10 @@ t.test('A10: registration returns the scope that it keeps (RFC 7591 section 3.2.
     status: 201,
     json: { scope: 'openid courses:read' },
   })
-  const replaced = await register({ scope: 'courses:read somebody:elses courses:read offline_access' })
+  const replaced = await register({ scope: 'courses:read other:service courses:read offline_access' })
   t.match(replaced, { status: 201, json: { scope: 'courses:read offline_access' } })
   t.notOk('registered_scope' in replaced.json)
-  for (const scope of [undefined, 'somebody:elses']) {
+  for (const scope of [undefined, 'other:service']) {
     const answer = await register({ scope })
     t.equal(answer.status, 201)
     t.notOk('scope' in answer.json, String(scope))

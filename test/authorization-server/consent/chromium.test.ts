@@ -26,7 +26,7 @@ for (const width of [320, 1280])
     }
     t.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= width, 'nothing overflows')
     t.equal(await chosen(page), `Selected: ${reads.length} of 35, 0 can change data`)
-    t.same(await allow(), reads, 'Allow grants what is ticked, and the token response says so')
+    t.same(await allow(), reads, 'Allow grants the ticked scopes, and the token response names them')
   })
 
 t.test('A3: up to three write scopes are ticked', async (t) => {

@@ -11,7 +11,7 @@ CATALOGUE.set('courses:write', { ...write, implies: ['courses:read'] })
 CATALOGUE.set('courses:own', { ...own, implies: ['courses:write'] })
 
 t.test(
-  'groupScopes() says what comes with a scope, asked for or not, over any number of steps',
+  'groupScopes() names the implied scopes of a scope, requested or not, over any number of steps',
   async (t) => {
     const [group] = groupScopes(['openid', 'courses:read', 'courses:own'], CATALOGUE)
     t.match(group?.scopes, [
@@ -21,7 +21,7 @@ t.test(
   },
 )
 
-t.test('the consent page tells what a box includes, so that nobody unticks it in vain', async (t) => {
+t.test('the consent page names the scopes that a checkbox includes', async (t) => {
   const { body } = consentPage({
     clientName: 'App',
     verified: false,
