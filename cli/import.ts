@@ -37,10 +37,10 @@ export type Imported = {
   readonly problems: readonly Diagnostic[]
 }
 
-/** What a policy is called and where it leads; undefined: the contract has to say. */
+/** The name and the upstream of a policy; undefined: they are read from the contract. */
 export type ImportNames = { readonly name: string | undefined; readonly upstream: string | undefined }
 
-/** Makes a policy from a contract that has been read. Whatever is wrong is found in one run, at its place in the contract. */
+/** Makes a policy from a contract that has been read. One run reports all problems, each with its line in the contract. */
 export function importContract(
   document: YamlDocument,
   names: ImportNames,

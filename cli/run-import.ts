@@ -22,7 +22,7 @@ const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
-/** Runs `import` for the command line: the policy on standard output or in a file, what is wrong on standard error. */
+/** Runs `import` for the command line: the policy on standard output or in a file, problems on standard error. */
 export async function runImport(given: Given, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const document = readContract(resolve(folder, given.words[0] ?? ''))
@@ -143,6 +143,6 @@ function writeNew(file: string, text: string, force: boolean): string | undefine
   } catch (error) {
     const code = errorCode(error)
     if (code === 'EEXIST') return 'it is there already (--check compares with it, --force writes over it)'
-    return code === 'ENOENT' ? 'there is no such folder' : code
+    return code === 'ENOENT' ? 'the folder does not exist' : code
   }
 }

@@ -4,7 +4,7 @@ import { isMap, own, type PlainMap } from './plain-data.ts'
 import { EXTENSION, type Operation } from './read-operations.ts'
 import { nameRoutes } from './route-names.ts'
 
-/** What a policy says about itself, before its routes. */
+/** The keys of a policy before its routes. */
 export type PolicyHead = {
   readonly name: string
   readonly upstream: string
@@ -14,8 +14,7 @@ export type PolicyHead = {
 
 /**
  * Turns operations into a policy.
- * @returns the policy as a document whose places are those of the contract, so that whatever checks a policy points at what
- * the contract says.
+ * @returns the policy as a document with the places of the contract, so that checks of a policy point at the contract.
  */
 export function toContractPolicy(
   document: YamlDocument,
@@ -90,7 +89,7 @@ function placeIn(
   return [operation.at, 'key']
 }
 
-/** Where a scope stands in a list of security requirements. */
+/** The path of a scope in a list of security requirements. */
 function findScope(root: unknown, securityAt: YamlPath, name: string | undefined): YamlPath | undefined {
   let security = root
   for (const step of securityAt) security = own(security, String(step))

@@ -11,7 +11,7 @@ import type { Operation } from './read-operations.ts'
 
 /**
  * Finds where a contract and policies disagree: about which requests there are, which scopes they need, and whether they
- * need a token at all. What OpenAPI has no words for (conditions, limits, …) is no disagreement.
+ * need a token at all. OpenAPI has no form for conditions, limits and the like, so they are not compared.
  * Codes: O301 an operation without a route, O302 a route without an operation, O303 other scopes, O304 another anonymous rule.
  */
 export function findDrift(options: {
@@ -90,7 +90,7 @@ function compare(
   const { method, servedPath: path, access, securityAt } = operation
   const what = `${method} ${path}`
   const place = document.placeOf(securityAt)
-  const related = [{ message: `${route.policy.name} stands here`, place: placeOf(route) }]
+  const related = [{ message: `${route.policy.name} is here`, place: placeOf(route) }]
   const diagnostics: Diagnostic[] = []
   const rule = access.scopes
   const wanted: ScopeCheck | undefined =

@@ -20,7 +20,7 @@ export type TypedChoices = {
  * Reads the choices for a contract.
  * @param root the contract; undefined when it is not valid.
  * @param resolve makes the name of a file absolute.
- * @returns the choices, or what is wrong with one of them.
+ * @returns the choices, or the problem of one of them.
  */
 export function readChoices(
   { scheme, server, prefix, scopeMap, ...flags }: TypedChoices,

@@ -20,7 +20,7 @@ export type Operation = {
   /** The same as clients send it: with the mount. */
   readonly servedPath: string
   readonly access: OperationAccess
-  /** Keys of a route that the contract brings along. */
+  /** Keys of a route in the contract. */
   readonly extension: PlainMap
   /** Where the operation stands, where its path, and where its security. */
   readonly at: YamlPath
@@ -28,7 +28,7 @@ export type Operation = {
   readonly securityAt: YamlPath
 }
 
-/** What the caller decides where a contract leaves a choice. */
+/** Decisions of the user where a contract leaves a choice. */
 export type ContractChoices = {
   /** The security scheme whose alternatives are taken. */
   readonly scheme?: string | undefined
@@ -54,8 +54,8 @@ const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
 const OTHER_FIELDS = ['$ref', 'summary', 'description', 'servers', 'parameters']
 
 /**
- * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. What a policy has no way to say is an error at its
- * place, never a guess.
+ * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. An operation that a policy
+ * cannot express is an error with its line.
  * Codes: O003 another kind of document, O004 a reference that is not followed, O005 a wrong shape, O101 path, O102 method,
  * O103 security, O104 servers, O105 (note) a parameter's other name, O107 (note) undeclared security, O108 (note) an
  * alternative of security that is not taken.
@@ -104,7 +104,7 @@ export function readOperations(
     if (beside[0] !== undefined)
       say(
         'O004',
-        `what stands beside $ref has no meaning: ${beside.join(', ')}`,
+        `keys beside $ref have no meaning: ${beside.join(', ')}`,
         [...pathAt, beside[0]],
         'move it',
         'key',
@@ -121,7 +121,7 @@ export function readOperations(
       const beforeOperation = diagnostics.length
       if (!METHODS.includes(method)) {
         const near = METHODS.find((one) => one === method.toLowerCase())
-        const message = `${method} is no method that a policy can name`
+        const message = `a policy cannot name the method ${method}`
         say('O102', message, at, near === undefined ? `known: ${METHODS.join(', ')}` : `write ${near}`, 'key')
       } else if (!isMap(operation)) say('O005', 'an operation has to be a map', at)
       else
@@ -174,7 +174,7 @@ function checkKind(document: YamlDocument): Diagnostic | undefined {
   const { value } = document
   const refuse = (message: string, hint: string, at: YamlPath) =>
     diagnostic('O003', message, document.placeOf(at), { hint })
-  if (!isMap(value)) return refuse('this is no OpenAPI document', 'it begins with "openapi": "3.1.0"', [])
+  if (!isMap(value)) return refuse('this is not an OpenAPI document', 'it begins with "openapi": "3.1.0"', [])
   if (Object.hasOwn(value, 'swagger'))
     return refuse('this is Swagger 2.0', 'convert it to OpenAPI 3 first, for example with swagger2openapi', [
       'swagger',

@@ -1,7 +1,7 @@
 import type { YamlPath } from '../../runtime/yaml-places.ts'
 import { isMap, own } from './plain-data.ts'
 
-/** The path that all servers of a list have in front, without a trailing slash; or why there is none. */
+/** The path that all servers of a list have in front, without a trailing slash; or the reason why they have no common path. */
 export type Prefix =
   | { readonly prefix: string }
   | { readonly problem: string; readonly hint: string; readonly at: YamlPath }
@@ -47,7 +47,7 @@ export function readPrefix(servers: unknown): Prefix {
 
 /**
  * Reads the path of one server, for example `/v1` of `https://api.example.com/v1/`.
- * @returns the path without a slash at its end; undefined for a text that is no address and no path.
+ * @returns the path without a slash at its end; undefined for any text other than an address or a path.
  */
 export function readServerPath(server: string): string | undefined {
   if (/[?#{}\s]/.test(server)) return undefined

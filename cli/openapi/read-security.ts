@@ -1,6 +1,6 @@
 import { isMap } from './plain-data.ts'
 
-/** What an operation asks of callers, as a route says it. */
+/** The requirements of an operation, in the form of a route. */
 export type OperationAccess = {
   readonly scopes: { readonly all?: readonly string[]; readonly any?: readonly string[] } | undefined
   readonly anonymous: 'allow' | 'challenge'
@@ -31,7 +31,7 @@ export type SecurityChoices = {
 /** One requirement with a single scheme. */
 type Alternative = { readonly scheme: string; readonly scopes: readonly string[]; readonly index: number }
 
-/** Why a list of security requirements cannot be said by a route; `at` leads to what stands in the way. */
+/** Why a list of security requirements cannot be said by a route; `at` leads to the obstacle. */
 export type SecurityProblem = {
   readonly problem: string
   readonly hint: string
@@ -64,7 +64,7 @@ export function readSecurity(
   let withoutToken = security.length === 0
   for (const [index, requirement] of security.entries()) {
     if (!isMap(requirement))
-      return problem('this is no security requirement', 'write { scheme: [scopes] }', [index])
+      return problem('this is not a security requirement', 'write { scheme: [scopes] }', [index])
     const entries = Object.entries(requirement)
     if (hasChosen && entries.length > 0 && !isChosen(requirement)) {
       for (const [scheme, scopes] of entries)
@@ -89,7 +89,7 @@ export function readSecurity(
     const [name, scopes] = entry
     const at = [index, name]
     if (!Array.isArray(scopes) || scopes.some((one) => typeof one !== 'string'))
-      return problem('this is no list of scopes', 'write [] when none is needed', at)
+      return problem('this is not a list of scopes', 'write [] when none is needed', at)
     const refused = refuseScheme(name, schemeOf(name), scopes.length)
     if (refused !== undefined) return problem(refused, BY_HAND, at)
     alternatives.push({ scheme: name, scopes: [...new Set((scopes as string[]).map(rename))], index })
@@ -116,7 +116,7 @@ export function readSecurity(
   }
 }
 
-/** Alternatives that are superfluous because another one asks for less; one that asks for the same is no loss. */
+/** Alternatives that are superfluous because another one asks for less. One that asks for the same is not reported. */
 function findDropped(
   alternatives: readonly Alternative[],
   needed: readonly (readonly string[])[],
@@ -150,8 +150,7 @@ function problem(text: string, hint: string, at: SecurityProblem['at'] = []): Se
 }
 
 function refuseScheme(name: string, scheme: unknown, scopes: number): string | undefined {
-  if (!isMap(scheme))
-    return `there is no security scheme ${JSON.stringify(name)} in components.securitySchemes`
+  if (!isMap(scheme)) return `components.securitySchemes has no scheme ${JSON.stringify(name)}`
   const { type, scheme: kind } = scheme
   if (typeof type === 'string' && TOKEN_SCHEMES.includes(type)) return undefined
   const isBearer = type === 'http' && typeof kind === 'string' && kind.toLowerCase() === 'bearer'
@@ -165,7 +164,7 @@ function refuseScheme(name: string, scheme: unknown, scopes: number): string | u
     : undefined
 }
 
-/** Whoever has all of b and of a can do without the alternative b when a is part of it. */
+/** Leaves out alternatives that contain all scopes of another one. */
 function withoutSuperfluous(alternatives: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const isPart = (a: readonly string[], b: readonly string[]) => a.every((scope) => b.includes(scope))
   return alternatives.filter(

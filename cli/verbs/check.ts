@@ -26,13 +26,17 @@ export const CHECK: Verb = {
     { name: 'strict', says: 'Reports every warning as an error (exit code 3). Recommended for CI.' },
     { name: 'no-tests', says: 'Leaves the tests beside the policies out.' },
     { name: 'watch', says: 'Checks again whenever a file changes, until it is interrupted.' },
-    { name: 'explain', value: 'CODE', says: 'Checks nothing, and shows what a code means, e.g. P101.' },
+    {
+      name: 'explain',
+      value: 'CODE',
+      says: 'Checks nothing, and shows the meaning of a code, for example P101.',
+    },
   ],
   examples: [
     { command: 'scopegate check --policies ./policies', says: 'Checks the policies of this folder.' },
     { command: 'scopegate check policies/courses.policy.yaml', says: 'Checks one file of it.' },
     { command: 'scopegate check --strict', says: 'Fails on warnings, too: use this in CI.' },
-    { command: 'scopegate check --format sarif', says: 'Writes what was found for code scanning.' },
+    { command: 'scopegate check --format sarif', says: 'Writes the problems for code scanning.' },
     { command: 'scopegate check --explain P101', says: 'Shows what P101 means and how to mend it.' },
   ],
   exits: {

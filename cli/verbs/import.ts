@@ -7,7 +7,7 @@ export const IMPORT: Verb = {
   group: 'Policies',
   summary: 'makes a policy from an OpenAPI document, or tells where the two disagree',
   about: [
-    'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with that of the server in front, its scopes and its anonymous rule from security. What a policy has no words for is an error at its place in the document, never a guess; x-scopegate on an operation holds keys of its route, written by hand.',
+    'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with the path of the server in front, its scopes and its anonymous rule from security. Anything that a policy cannot express is an error with its line in the document. x-scopegate on an operation has keys of its route, written by hand.',
     'With --check nothing is written: operations without a route, routes without an operation, other scopes and another anonymous rule are shown with their places in both.',
   ],
   words: { usage: 'OPENAPI', min: 1, max: 1 },
@@ -20,7 +20,7 @@ export const IMPORT: Verb = {
     {
       name: 'name',
       value: 'NAME',
-      says: 'What the policy is called. Without it: the name of the file it is written to, else the title of the document.',
+      says: 'The name of the policy. Without it: the name of the file it is written to, else the title of the document.',
     },
     {
       name: 'output',
@@ -30,7 +30,7 @@ export const IMPORT: Verb = {
     {
       name: 'scheme',
       value: 'NAME',
-      says: 'Of alternatives in security, takes those of this scheme. Without it: all, of which one that needs less makes others superfluous.',
+      says: 'Of alternatives in security, takes the ones of this scheme. Without it: an alternative that needs less makes others superfluous.',
     },
     {
       name: 'server',

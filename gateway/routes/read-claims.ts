@@ -6,7 +6,7 @@ import { prefixOf } from './mount.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 import { findReservedPath } from './reserved-paths.ts'
 
-/** What a route claims for itself: methods on a path, and where it says so. */
+/** The methods and the path that a route claims, and their place. */
 export type Claim = {
   /** `<policy>/<route>`, as far as the file says. */
   readonly name: string
@@ -60,7 +60,7 @@ export function readClaims(document: YamlDocument): {
       ? match.methods.filter((one) => typeof one === 'string')
       : []
     const headers = readHeaders(match?.headers)
-    // What it asks for cannot be told, so nobody can say whom it collides with.
+    // Conflicts of a route with unreadable headers are unknown.
     if (headers === undefined) continue
     claims.push({
       name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,

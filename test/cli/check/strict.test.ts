@@ -55,15 +55,22 @@ t.test('P1: --strict counts in every format, and in files that were not asked fo
   t.match(other.out, '1 error in other files')
 })
 
-t.test('P1: the shipped policies, those of init and those of the examples pass check --strict', async (t) => {
-  const terminal = aTerminal({ folder: t.testdir({}) })
-  t.equal(await main(['check', '--config', join(ROOT, 'config'), '--strict'], terminal), 0, terminal.said.out)
-  t.equal(await main(['init', 'shop'], terminal), 0)
-  const shop = aTerminal({ folder: join(terminal.folder, 'shop') })
-  t.equal(await main(['check', '--strict'], shop), 0, shop.said.out)
-  const example = aTerminal({ folder: join(ROOT, 'examples', 'mcp-server') })
-  t.equal(await main(['check', '--strict'], example), 0, example.said.out)
-})
+t.test(
+  'P1: the shipped policies, the starter policy of init and the examples pass check --strict',
+  async (t) => {
+    const terminal = aTerminal({ folder: t.testdir({}) })
+    t.equal(
+      await main(['check', '--config', join(ROOT, 'config'), '--strict'], terminal),
+      0,
+      terminal.said.out,
+    )
+    t.equal(await main(['init', 'shop'], terminal), 0)
+    const shop = aTerminal({ folder: join(terminal.folder, 'shop') })
+    t.equal(await main(['check', '--strict'], shop), 0, shop.said.out)
+    const example = aTerminal({ folder: join(ROOT, 'examples', 'mcp-server') })
+    t.equal(await main(['check', '--strict'], example), 0, example.said.out)
+  },
+)
 
 t.test('P1: a route with anonymous: allow is noted, with scopes and without', async (t) => {
   const withScopes = policy('    anonymous: allow\n    scopes: { all: [courses:write] }\n')

@@ -158,7 +158,7 @@ t.test('P4: --catalogue writes the entries that the catalogue lacks, with their 
   t.notOk(existsSync(join(folder, 'b.policy.yaml')), 'both files or none')
 })
 
-t.test('P4: --skip-unsupported imports the rest and lists what it skips', async (t) => {
+t.test('P4: --skip-unsupported imports the rest and lists skipped operations', async (t) => {
   const strict = await run(t, MIXED)
   t.equal(strict.code, 3)
   const { code, out, err, folder } = await run(t, MIXED, '--skip-unsupported', '--name', 'mixed')
