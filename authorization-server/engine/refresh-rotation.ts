@@ -39,7 +39,8 @@ const RESPONSE_MODEL = 'RefreshResponse'
 /**
  * Exchanges a refresh token in one step of the store: the token is consumed, and its successor, the access token and the
  * sealed response are written, or nothing is. For `repeatWindowSeconds` the same client gets the same response for the same
- * request. Any other second use ends the grant (docs/decisions/0022-repeat-the-refresh-response.md).
+ * request, and 400 for another one. A second use outside the window, or by another client, ends the grant
+ * (docs/decisions/0022-repeat-the-refresh-response.md).
  * Source: RFC 9700 section 4.14.2.
  * @param options.repeatWindowSeconds 0: every second use ends the grant.
  */

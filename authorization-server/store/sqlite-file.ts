@@ -5,7 +5,8 @@ import { BootError } from '../../runtime/boot-error.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
 
-const BUSY_TIMEOUT_MS = 5_000 // longer than any other process holds the write lock
+/** Longer than any other process of Scopegate holds the write lock. Milliseconds. */
+export const BUSY_TIMEOUT_MS = 5_000
 const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // a whole check of a larger file would slow the start by seconds
 const OWNER_ONLY_FILE = 0o600
 
@@ -28,6 +29,11 @@ export function openSqliteFile(file: string): DatabaseSync {
     database?.close()
     throw error instanceof BootError ? error : explain(file, error)
   }
+}
+
+/** Sets how long a statement waits for a lock of another process. Milliseconds. */
+export function setBusyTimeout(database: DatabaseSync, timeoutMs: number): void {
+  database.exec(`pragma busy_timeout = ${timeoutMs}`)
 }
 
 function prepareFile(file: string): void {

@@ -4,13 +4,15 @@ import { attemptSqlite } from './attempt-sqlite.ts'
 import { hashId } from './hash-id.ts'
 import { grantRevocation, type RevocationContext } from './revocation-records.ts'
 import { sqliteAccounts } from './sqlite-accounts.ts'
-import { openSqliteFile } from './sqlite-file.ts'
+import { BUSY_TIMEOUT_MS, openSqliteFile, setBusyTimeout } from './sqlite-file.ts'
 import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
 /** A row of the write probe lives for this long. */
 const PROBE_SECONDS = 60
+/** Long enough for a write of another process. */
+const PROBE_BUSY_TIMEOUT_MS = 100
 
 type Row = Record<string, SQLOutputValue>
 
@@ -42,7 +44,13 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
     revocations,
     probe: async () => {
       const write = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: PROBE_SECONDS }
-      attemptSqlite(() => upsert(write, null, parts))
+      // node:sqlite blocks the event loop while it waits for a lock.
+      setBusyTimeout(database, PROBE_BUSY_TIMEOUT_MS)
+      try {
+        attemptSqlite(() => upsert(write, null, parts))
+      } finally {
+        setBusyTimeout(database, BUSY_TIMEOUT_MS)
+      }
       return undefined
     },
     sweep: async (nowSeconds) =>

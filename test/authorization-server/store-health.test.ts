@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { attemptSqlite } from '../../authorization-server/store/attempt-sqlite.ts'
+import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { introspect } from '../fixtures/introspect.ts'
@@ -12,6 +15,7 @@ import { send } from '../fixtures/send.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
+import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const register = async (server: AuthorizationServer): Promise<number> => {
   const { status } = await send(`${server.baseUrl}${ENDPOINTS.registration}`, {
@@ -140,4 +144,27 @@ t.test('A5: attemptSqlite() names a full disk, a read-only file and a lock', asy
   other.exec('begin immediate')
   t.throws(() => insert(database), { code: 'ERR_STORE_UNAVAILABLE', reason: 'locked' })
   for (const one of [database, readOnly, other]) one.close()
+})
+
+t.test('A5: a probe does not wait for the lock of another process', async (t) => {
+  const file = join(t.testdir(), 'locked.sqlite')
+  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  await store.probe()
+  // The lock is free again before the timeout of other statements ends: a probe that waits would succeed.
+  const holder = new Worker(
+    `const { DatabaseSync } = require('node:sqlite')
+    const { parentPort, workerData } = require('node:worker_threads')
+    const database = new DatabaseSync(workerData)
+    database.exec('begin immediate')
+    parentPort.postMessage('locked')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000)
+    database.exec('commit')
+    database.close()`,
+    { eval: true, workerData: file },
+  )
+  await once(holder, 'message')
+  await t.rejects(store.probe(), { code: 'ERR_STORE_UNAVAILABLE', reason: 'locked' })
+  await once(holder, 'exit')
+  await store.probe()
 })
