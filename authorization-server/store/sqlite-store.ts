@@ -44,13 +44,15 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
     revocations,
     probe: async () => {
       const write = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: PROBE_SECONDS }
-      // node:sqlite blocks the event loop while it waits for a lock.
-      setBusyTimeout(database, PROBE_BUSY_TIMEOUT_MS)
-      try {
-        attemptSqlite(() => upsert(write, null, parts))
-      } finally {
-        setBusyTimeout(database, BUSY_TIMEOUT_MS)
-      }
+      attemptSqlite(() => {
+        // node:sqlite blocks the event loop while it waits for a lock.
+        setBusyTimeout(database, PROBE_BUSY_TIMEOUT_MS)
+        try {
+          upsert(write, null, parts)
+        } finally {
+          setBusyTimeout(database, BUSY_TIMEOUT_MS)
+        }
+      })
       return undefined
     },
     sweep: async (nowSeconds) =>
