@@ -92,14 +92,11 @@ t.test('sign-in, calls, refresh, reuse', async (t) => {
   t.equal((await call(third.access_token)).status, 200)
 
   const reuse = await refresh(tokens.refresh_token).catch((error: unknown) => error)
-  t.match(reuse, { status: 400, error: 'invalid_grant' }, 'a used refresh token is refused')
-  const heir = await refresh(third.refresh_token).catch((error: unknown) => error)
-  t.match(heir, { status: 400, error: 'invalid_grant' }, 'and the family is dead')
-  await until('the access tokens of the family open nothing', async () => {
-    const { status } = await call(third.access_token)
-    return status === 401
-  })
-  t.equal((await call(tokens.access_token)).status, 401)
+  t.match(reuse, { status: 400, error: 'invalid_grant' }, 'the successor of this token was used')
+  const repeated = await refresh(second.refresh_token)
+  t.equal(repeated.access_token, third.access_token, 'a repeat gets the same response')
+  const fourth = await refresh(third.refresh_token)
+  t.equal((await call(fourth.access_token)).status, 200, 'the grant goes on')
 })
 
 t.test('revocation of an access token reaches the gateway, which had it cached', async (t) => {
