@@ -4,6 +4,7 @@ import { findConfigDir } from '../runtime/config-dir.ts'
 import { LAST_RESORT_MS, onTermination, shutdownMode } from '../runtime/drain.ts'
 import { logConfigWarnings } from '../runtime/log-config-warnings.ts'
 import { createLogger } from '../runtime/logger.ts'
+import { lowerHelperPriority } from '../runtime/lower-helper-priority.ts'
 import { reportBootError } from '../runtime/report-boot-error.ts'
 import { surviveExceptions } from '../runtime/survive-exceptions.ts'
 import { type Gateway, startGateway } from './app.ts'
@@ -12,6 +13,7 @@ import { runWorker } from './workers/run-worker.ts'
 import { supervise } from './workers/supervise.ts'
 
 allocateYoung()
+lowerHelperPriority()
 try {
   const { config, warnings } = readGatewayConfig({ configDir: findConfigDir(process.env), env: process.env })
   const logger = createLogger({ level: config.log.level, service: 'gateway' })

@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
+import t from 'tap'
+import { createCleanup } from '../../../bench/cleanup.ts'
+import { childrenOf } from '../../../bench/soak/roll-workers.ts'
+import { startSoakGateway } from '../../../bench/soak/start-soak-gateway.ts'
+
+for (const workers of [1, 2]) {
+  t.test(
+    `lowers the priority of V8's helper threads and of no other thread, with workers: ${workers}`,
+    { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
+    async (t) => {
+      const cleanup = createCleanup()
+      t.teardown(() => cleanup.run())
+      const gateway = await startSoakGateway({
+        folder: t.testdir(),
+        cleanup,
+        upstream: 'http://127.0.0.1:1',
+        settings: { workers },
+      })
+      const { pid } = gateway.process
+      const pids = [pid, ...childrenOf(pid)]
+      t.equal(pids.length, workers === 1 ? 1 : 1 + workers)
+      for (const process of pids) {
+        const threads = threadsOf(process)
+        const helpers = threads.filter(({ name }) => name === 'V8Worker')
+        t.ok(helpers.length > 0, 'this version of Node.js names the threads')
+        for (const { nice } of helpers) t.equal(nice, Math.max(10, getPriority()))
+        for (const { name, nice } of threads) if (name !== 'V8Worker') t.equal(nice, getPriority(), name)
+      }
+    },
+  )
+}
+
+/** @returns name and nice value of each thread (proc(5), field 19 of `stat`) */
+function threadsOf(pid: number): { readonly name: string; readonly nice: number }[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
+    const end = stat.lastIndexOf(')')
+    return { name: stat.slice(stat.indexOf('(') + 1, end), nice: Number(stat.slice(end + 2).split(' ')[16]) }
+  })
+}
