@@ -80,6 +80,7 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
           tickMs: clock.tickMs,
           onResult: options.meter.introspected,
           logger: options.logger,
+          failures: options.failures,
         })
   await opened?.keys.start()
   const scopes = createScopeSets()

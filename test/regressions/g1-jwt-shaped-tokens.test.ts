@@ -1,5 +1,6 @@
 // The authorization server answered the introspection of any JWT with 400, and the gateway took that for an outage: 503.
 import { generateKeyPairSync } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
@@ -104,6 +105,37 @@ t.test('a client cannot cause an outage with a token that another issuer rejects
   t.notOk(under.log().some(({ level }) => level !== 'info'))
   const readiness = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
   t.notMatch(await readiness.text(), /degraded/)
+})
+
+t.test('a token of a wrong form is 401, and an outage makes no good token 401', async (t) => {
+  const under = await startGatewayUnderTest(t, { change: askOnce })
+  const good = under.issuer.store('00112233445566778899aabbccddeeff', { scope: 'courses:read' })
+  const alsoGood = under.issuer.store('ffeeddccbbaa99887766554433221100', { scope: 'courses:read' })
+  const reject = (response: ServerResponse): void => {
+    response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_request"}')
+  }
+  t.equal((await call(under, good)).status, 200)
+  under.issuer.answerWith((response, body) => {
+    if (!/^[\da-f]{32}$/.test(body.get('token') ?? '')) return reject(response)
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"active":false}')
+  })
+  const rejected = await call(under, 'crafted')
+  t.equal(rejected.status, 401)
+  t.match(rejected.headers.get('www-authenticate'), /^Bearer error="invalid_token"/)
+  t.notOk(under.log().some(({ level }) => level !== 'info'))
+
+  under.issuer.answerWith(reject)
+  const unknown = await call(under, alsoGood)
+  t.equal(unknown.status, 503)
+  t.match(unknown.headers.get('retry-after'), /^\d+$/)
+  t.match(
+    under.log().filter(({ level }) => level === 'error'),
+    [{ event: 'introspection_requests_rejected', err: { message: 'The issuer answered with status 400.' } }],
+  )
+  const readiness = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
+  t.match(await readiness.text(), /introspection at .*: the issuer rejects the probes of the gateway/)
+  under.issuer.answerWith(undefined)
+  t.equal((await call(under, alsoGood)).status, 200, 'the outage is not cached')
 })
 
 function introspect(

@@ -1,3 +1,4 @@
+import type { FailureLog } from '../../../runtime/failure-log.ts'
 import { describeFailure, type Logger } from '../../../runtime/logger.ts'
 import { IntrospectionError, type IntrospectionErrorCode } from '../introspection-error.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
@@ -23,6 +24,7 @@ export type QuestionIssuerOptions = Omit<AskIssuerOptions, 'accept' | 'connectio
   readonly tickMs: () => number
   readonly onResult: (result: IntrospectionResult) => void
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>
+  readonly failures: Pick<FailureLog, 'failed'>
 }
 
 /** Questions to one issuer. */
@@ -31,7 +33,7 @@ export type IssuerQuestions = {
   ask(token: string): Promise<unknown>
   /** Questions on their way, and those that wait for their turn. */
   readonly load: { readonly working: number; readonly waiting: number }
-  /** Why the issuer cannot be used: what it rejects, or the last failure. Undefined after a response. */
+  /** Why the issuer cannot be used: a rejection or the last failure. Undefined after a response. */
   readonly trouble: string | undefined
   close(): Promise<void>
 }
@@ -46,7 +48,13 @@ const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'i
 /** Statuses that may concern the token. Others, such as 404 and 405, concern the address of the endpoint. */
 const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 413, 414, 422, 431])
 
-const REQUESTS_REJECTED = 'the issuer rejects the introspection requests of the gateway'
+const PROBE_REJECTED = 'the issuer rejects the probes of the gateway'
+const REQUESTS_REJECTED = {
+  event: 'introspection_requests_rejected',
+  message:
+    'the issuer rejects a token and the probe after it, so clients get 503: check the client and the endpoint of the gateway',
+  level: 'error',
+} as const
 const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
 
 /**
@@ -54,7 +62,7 @@ const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the ga
  * issuer is given up. Source: RFC 7662 section 2, RFC 9701 for signed answers.
  */
 export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions {
-  const { issuer, timeoutMs, readSigned, tickMs, logger } = options
+  const { issuer, timeoutMs, readSigned, tickMs, logger, failures } = options
   const line = openIssuerLine({
     ...options,
     accept: readSigned === undefined ? 'application/json' : 'application/token-introspection+jwt',
@@ -79,38 +87,36 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
     },
   })
 
+  /** Sends one request. A rejection that names the token as its reason is a response about the token. */
   async function send(token: string, signal: AbortSignal): Promise<unknown> {
-    const text = await line.ask(token, signal)
-    const response = readSigned === undefined ? parse(text) : await readSigned(text)
+    let response: unknown = INACTIVE_RESPONSE
+    try {
+      const text = await line.ask(token, signal)
+      response = readSigned === undefined ? parse(text) : await readSigned(text)
+    } catch (error) {
+      if (!(error instanceof IntrospectionError && TOKEN_ERRORS.has(error.oauthError))) throw error
+    }
     trouble = undefined
     lastFailure = undefined
-    probe.accepted()
     return response
   }
 
-  const probe = createRequestProbe({ send: sendProbe, tickMs })
-
-  async function sendProbe(token: string, signal: AbortSignal): Promise<unknown> {
-    try {
-      return await send(token, signal)
-    } catch (error) {
-      if (isRejection(error)) {
-        if (trouble !== REQUESTS_REJECTED)
-          logger.error(
-            { event: 'introspection_requests_rejected', issuer, status: error.status },
-            `${REQUESTS_REJECTED}: every token that needs introspection gets 503`,
-          )
-        trouble = REQUESTS_REJECTED
-      }
-      throw error
-    }
-  }
+  const probe = createRequestProbe({
+    send,
+    tickMs,
+    onFailed(error) {
+      if (!isRejection(error)) return
+      trouble = PROBE_REJECTED
+      failures.failed({ ...REQUESTS_REJECTED, place: { issuer } }, error)
+    },
+  })
 
   async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
     const startedMs = tickMs()
     circuit.began()
     try {
       const response = await send(token, signal)
+      probe.accepted(token)
       circuit.answered()
       return response
     } catch (error) {
@@ -129,7 +135,6 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
       }
       circuit.answered()
       lastFailure = undefined
-      if (TOKEN_ERRORS.has(error.oauthError)) return INACTIVE_RESPONSE
       if (TOKEN_STATUSES.has(error.status) && (await probe.isAccepted(signal))) return INACTIVE_RESPONSE
       throw error
     } finally {

@@ -1,46 +1,80 @@
 /** Tells a rejected token apart from an issuer that rejects every request of the gateway. */
 export type RequestProbe = {
-  /** Records that the issuer accepted a request. */
-  accepted(): void
-  /** Whether the issuer accepts introspection requests. Sends one, unless the issuer accepted another within 5 s. */
+  /** Records a token that the issuer accepted in a request. Probes have its form. */
+  accepted(token: string): void
+  /** Sends a probe, unless one failed within the last second. Returns whether the issuer accepts requests after this call. */
   isAccepted(signal: AbortSignal): Promise<boolean>
 }
 
-/** A token that no issuer issues. The issuer reports it as inactive when it accepts the request. */
+/** A token that no issuer issues, for issuers that accept tokens of any form. */
 export const PROBE_TOKEN = 'scopegate-introspection-probe'
 
-/** Short, because an issuer that starts to reject every request says nothing about tokens. Milliseconds. */
-const ACCEPTED_FOR_MS = 5_000
 /** The pause after a probe that failed. Milliseconds. */
 const RETRY_AFTER_MS = 1_000
-
-const ACCEPTED = Promise.resolve(true)
+/** Less than the signature of any JWT. */
+const REPLACED_LENGTH = 32
 
 /**
- * Creates the probe of one issuer. Concurrent callers share one probe.
+ * Creates the probe of one issuer. Concurrent callers share one probe, but never one that began before their call: the issuer
+ * may have accepted that one and then begun to reject every request.
  * @param options.send sends an introspection request, and rejects when the issuer does not accept it.
+ * @param options.onFailed gets the reason why the issuer accepted none of the tokens of a probe.
  */
 export function createRequestProbe(options: {
   readonly send: (token: string, signal: AbortSignal) => Promise<unknown>
   readonly tickMs: () => number
+  readonly onFailed: (error: unknown) => void
 }): RequestProbe {
-  let result = ACCEPTED
-  let validUntilMs = Number.NEGATIVE_INFINITY
+  const { send, tickMs, onFailed } = options
+  let lookalike = PROBE_TOKEN
+  let pausedUntilMs = Number.NEGATIVE_INFINITY
+  let current: Promise<unknown> = Promise.resolve()
+  let next: Promise<boolean> | undefined
+
+  async function probe(signal: AbortSignal): Promise<boolean> {
+    if (tickMs() < pausedUntilMs) return false
+    let failure: unknown
+    for (const token of new Set([lookalike, PROBE_TOKEN]))
+      try {
+        await send(token, signal)
+        return true
+      } catch (error) {
+        failure = error
+      }
+    pausedUntilMs = tickMs() + RETRY_AFTER_MS
+    onFailed(failure)
+    return false
+  }
 
   return {
-    accepted() {
-      result = ACCEPTED
-      validUntilMs = options.tickMs() + ACCEPTED_FOR_MS
+    accepted(token) {
+      const replaced = replaceEnd(token)
+      if (replaced !== token) lookalike = replaced
     },
     isAccepted(signal) {
-      if (options.tickMs() >= validUntilMs) {
-        validUntilMs = options.tickMs() + RETRY_AFTER_MS
-        result = options.send(PROBE_TOKEN, signal).then(
-          () => true,
-          () => false,
-        )
-      }
-      return result
+      next ??= current.then(() => {
+        next = undefined
+        const result = probe(signal)
+        current = result
+        return result
+      })
+      return next
     },
   }
+}
+
+/**
+ * Makes a token of the same form that no client has: a JWT with a wrong signature, or an opaque token with another end. The last
+ * character stays: in base64url it may hold only some of its 64 values.
+ */
+function replaceEnd(token: string): string {
+  const start = Math.max(token.length - 1 - REPLACED_LENGTH, token.length >> 1)
+  return (
+    token.slice(0, start) + token.slice(start, -1).replace(/[a-z\d]/gi, replaceCharacter) + token.slice(-1)
+  )
+}
+
+function replaceCharacter(character: string): string {
+  const [first = '', second = ''] = character <= '9' ? '01' : character <= 'Z' ? 'AB' : 'ab'
+  return character === first ? second : first
 }

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -6,6 +7,7 @@ import { createIntrospector, type IntrospectionOptions } from '../../../gateway/
 import type { IntrospectionResult } from '../../../gateway/identity/introspection/question-issuer.ts'
 import { startIssuer } from '../../fixtures/an-issuer.ts'
 import { introspectionOptions } from '../../fixtures/introspection-options.ts'
+import { signJws } from '../../fixtures/jws.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ISSUER = 'https://issuer.test'
@@ -30,6 +32,10 @@ async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
         warn() {},
         error: (fields: unknown) => logged.push(fields),
       } as IntrospectionOptions['logger'],
+      failures: {
+        failed: ({ event, place }, error) =>
+          logged.push({ event, ...place, message: (error as Error).message }),
+      },
       ...change,
     }),
   )
@@ -255,26 +261,81 @@ t.test('G1: introspect() reports a token as inactive when the issuer rejects tha
       const { verdict } = await introspector.introspect(`crafted ${count}`)
       t.match(verdict, { active: false, fault: { reason: 'inactive' } }, what)
     }
-    t.equal(issuer.asked.length, 21, `${what}: one probe for all of them`)
-    clock.ms += 5_000
-    await introspector.introspect('other')
-    await introspector.introspect('crafted')
-    t.equal(issuer.asked.length, 23, `${what}: an accepted request makes the probe unnecessary`)
-    clock.ms += 5_000
-    await introspector.introspect('crafted')
-    t.equal(issuer.asked.length, 25, `${what}: the probe is repeated`)
+    t.equal(issuer.asked.length, 40, `${what}: a probe follows each rejection`)
     t.same(new Set(results), new Set(['answered']))
     t.equal(introspector.trouble, undefined, what)
     t.same(logged, [], what)
   }
 })
 
-t.test('G1: introspect() makes one probe for tokens that are rejected at the same time', async (t) => {
+/** A token of the issuer, and the form that the issuer requires of every token. */
+const FORMS: Readonly<Record<string, readonly [token: string, isForm: (token: string) => boolean]>> = {
+  hexadecimal: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b', (token) => /^[\da-f]{40}$/.test(token)],
+  'a UUID': [
+    '1b4e28ba-2fa1-41d2-883f-0016d3cca427',
+    (token) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(token),
+  ],
+  'a prefix and letters': [
+    'at_Zk3nQx8vTb7LmWc2Rd5YpHs9Gf4JaEuK',
+    (token) => /^at_[A-Za-z\d]{32}$/.test(token),
+  ],
+  'digits alone': ['90817263544536271809', (token) => /^\d{20}$/.test(token)],
+  'a JWT': [
+    signJws(
+      { alg: 'ES256', typ: 'at+jwt' },
+      { iss: ISSUER },
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+    ),
+    isCanonicalJwt,
+  ],
+}
+
+function isCanonicalJwt(token: string): boolean {
+  const parts = token.split('.').map((part) => ({ part, bytes: Buffer.from(part, 'base64url') }))
+  return (
+    parts.length === 3 &&
+    parts.every(({ part, bytes }) => bytes.toString('base64url') === part) &&
+    parts.slice(0, 2).every(({ bytes }) => bytes.toString().startsWith('{'))
+  )
+}
+
+t.test(
+  'G1: introspect() rejects a token of a wrong form where the issuer rejects every such token',
+  async (t) => {
+    for (const [form, [token, isForm]] of Object.entries(FORMS)) {
+      const { issuer, introspector, logged } = await setUp(t)
+      issuer.answerWith((response, body) => {
+        const asked = body.get('token') ?? ''
+        if (asked === token) json(GOOD_ANSWER)(response)
+        else rejecting((one) => !isForm(one), json('{"error":"invalid_request"}', 400))(response, body)
+      })
+      t.match(await introspector.introspect(token), { verdict: { active: true } }, form)
+      t.match(await introspector.introspect('crafted'), { verdict: { active: false } }, form)
+      const asked = issuer.asked.map((body) => body.get('token'))
+      t.equal(asked.filter((one) => one === token).length, 1, `${form}: no probe is the token of a client`)
+      t.equal(asked.length, 3, `${form}: one probe`)
+      t.same(logged, [], form)
+      t.equal(introspector.trouble, undefined, form)
+    }
+  },
+)
+
+t.test('G1: introspect() accepts a probe that is rejected for its kind', async (t) => {
   const { issuer, introspector } = await setUp(t)
-  issuer.answerWith(rejecting((token) => token.startsWith('crafted'), json('{}', 400)))
-  const all = Array.from({ length: 30 }, (_, index) => introspector.introspect(`crafted ${index}`))
-  for (const { verdict } of await Promise.all(all)) t.equal(verdict.active, false)
-  t.equal(issuer.asked.length, 31)
+  issuer.answerWith((response, body) => {
+    const error = body.get('token') === 'crafted' ? 'invalid_request' : 'unsupported_token_type'
+    json(JSON.stringify({ error }), 400)(response)
+  })
+  t.match(await introspector.introspect('crafted'), { verdict: { active: false } })
+})
+
+t.test('G1: introspect() calls no token invalid when an outage follows an accepted request', async (t) => {
+  const { issuer, introspector } = await setUp(t)
+  t.match(await introspector.introspect('other'), { verdict: { active: false } })
+  issuer.answerWith(json('{"error":"invalid_request"}', 400))
+  await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
+  issuer.answerWith(json(GOOD_ANSWER))
+  t.match(await introspector.introspect('good'), { verdict: { active: true } })
 })
 
 t.test('G1: introspect() calls no token invalid while the issuer rejects every request', async (t) => {
@@ -285,7 +346,13 @@ t.test('G1: introspect() calls no token invalid while the issuer rejects every r
     await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
   }
   t.equal(issuer.asked.length, 21, 'one probe a second at most, and the circuit stays closed')
-  t.same(logged, [{ event: 'introspection_requests_rejected', issuer: ISSUER, status: 400 }], 'logged once')
+  t.same(logged, [
+    {
+      event: 'introspection_requests_rejected',
+      issuer: ISSUER,
+      message: 'The issuer answered with status 400.',
+    },
+  ])
   t.match(introspector.trouble, /rejects/)
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_STATUS']))
   issuer.answerWith(rejecting((token) => token === 'odd', json('{}', 400)))
