@@ -184,6 +184,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     nonceSecret: config.dpop.nonceSecret,
     onAlone: metrics.proofAlone,
     logger,
+    failures,
   })
   const unmatchedMeter = metrics.route('-')
   pipeline = createPipeline({

@@ -29,7 +29,7 @@ export type SharedRedis = {
 const COMMAND_TIMEOUT_MS = 75
 const TROUBLE: Readonly<Record<Unusable, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
-  open: 'it does not respond in time: each gateway counts, caches and introspects on its own',
+  open: 'it fails or does not respond in time: each gateway counts, caches and introspects on its own',
 }
 /** Longer than Redis can be silent on a connection that stays open. Milliseconds. */
 const NO_TIMEOUT_MS = 60_000

@@ -1,3 +1,4 @@
+import type { FailureLog } from '../../../runtime/failure-log.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { SharedRedis } from '../../redis/shared-redis.ts'
 import { createNonces } from './nonces.ts'
@@ -16,6 +17,7 @@ export function openProofs(options: {
   /** Counts proofs that only this process knows of, although Redis is configured. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly failures: FailureLog
 }): Proofs {
   const { shared, nonceSecret } = options
   return {

@@ -1,3 +1,5 @@
+import type { FailureLog } from '../../../runtime/failure-log.ts'
+import { isReplyError, replyCode } from '../../../runtime/is-reply-error.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { SharedRedis } from '../../redis/shared-redis.ts'
 import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
@@ -7,6 +9,7 @@ export type SharedUsedProofsOptions = {
   /** Counts proofs that only this process remembers. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly failures: Pick<FailureLog, 'failed'>
   /** Longest wait for Redis, 1 s unless given. Milliseconds. */
   readonly patienceMs?: number
 }
@@ -20,13 +23,19 @@ const CLOCKS_DIFFER_MS = 60_000
  */
 const PATIENCE_MS = 1_000
 
+const NOT_STORED = {
+  event: 'dpop_proof_not_stored',
+  message: 'redis does not store a used DPoP proof: only this process detects its replay',
+}
+
 /**
  * Remembers used proofs in Redis, for all gateways together, and in this process. While Redis is away, each process
  * accepts a proof that it has not seen itself. Redis counts as away without a connection, and from the first
- * response that is not there in time until that response arrives.
+ * response that is not there in time until that response arrives. An error from Redis concerns one proof: this process alone
+ * remembers it, and asks about the next one again.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
-  const { shared, onAlone, logger, patienceMs = PATIENCE_MS } = options
+  const { shared, onAlone, logger, failures, patienceMs = PATIENCE_MS } = options
   const local = createUsedProofs()
   let overdue = 0
   let isAlone = false
@@ -42,8 +51,15 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     return true
   }
 
-  /** @returns whether this is the first use; undefined when Redis does not say so in time. */
-  function claim(id: string, ttlMs: number): Promise<boolean | undefined> {
+  /** Logs that Redis did not store a proof, and why. `OOM`: it is full. `READONLY`: it is a replica. */
+  function notStored(error: Error): true {
+    onAlone()
+    failures.failed({ ...NOT_STORED, place: { reason: replyCode(error) } }, error)
+    return true
+  }
+
+  /** @returns whether this is the first use; the error that Redis answers with; undefined without an answer in time. */
+  function claim(id: string, ttlMs: number): Promise<boolean | Error | undefined> {
     return new Promise((resolve) => {
       let state: 'waiting' | 'overdue' | 'settled' = 'waiting'
       const giveUp = (): void => {
@@ -54,25 +70,26 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
       }
       // After a stall of the event loop, timers run before responses are read. setImmediate() reads them first.
       const timer = setTimeout(() => setImmediate(giveUp), patienceMs)
-      const settle = (isFirst: boolean | undefined): void => {
+      const settle = (outcome: boolean | Error | undefined): void => {
         clearTimeout(timer)
         if (state === 'overdue') overdue -= 1
         state = 'settled'
-        resolve(isFirst)
+        resolve(outcome)
       }
       shared.send('set', [KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX']).then(
         (answer) => settle(answer === 'OK'),
-        () => settle(undefined),
+        (error: unknown) => settle(isReplyError(error) ? error : undefined),
       )
     })
   }
 
   async function useShared(id: string, ttlMs: number): Promise<boolean> {
-    const isFirst = await claim(id, ttlMs)
-    if (isFirst === undefined) return useAlone()
+    const outcome = await claim(id, ttlMs)
+    if (outcome === undefined) return useAlone()
+    if (outcome instanceof Error) return notStored(outcome)
     if (isAlone) logger.info({ event: 'dpop_replays_shared' }, 'redis remembers DPoP proofs again')
     isAlone = false
-    return isFirst
+    return outcome
   }
 
   return {

@@ -1,7 +1,9 @@
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createSharedUsedProofs } from '../../../../gateway/identity/dpop/shared-used-proofs.ts'
 import type { UsedProofs } from '../../../../gateway/identity/dpop/used-proofs.ts'
 import { openSharedRedis } from '../../../../gateway/redis/shared-redis.ts'
+import { createFailureLog } from '../../../../runtime/failure-log.ts'
 import { createLogger } from '../../../../runtime/logger.ts'
 import { startFaultProxy } from '../../../fixtures/fault-proxy.ts'
 import { startRedis } from '../../../fixtures/start-redis.ts'
@@ -16,28 +18,34 @@ type Replica = {
   /** Proofs that only this replica remembers. */
   readonly alone: number
   readonly events: readonly string[]
+  readonly lines: readonly Readonly<Record<string, unknown>>[]
 }
 
 async function aReplica(t: Test, url: string, patienceMs?: number): Promise<Replica> {
-  const events: string[] = []
+  const lines: Record<string, unknown>[] = []
   let alone = 0
   const logger = createLogger(
     { level: 'info', service: 'test' },
     {
       write(line) {
-        const { event } = JSON.parse(line)
-        if (String(event).startsWith('dpop_')) events.push(event)
+        const fields = JSON.parse(line)
+        if (String(fields.event).startsWith('dpop_')) lines.push(fields)
       },
     },
   )
   const shared = await openSharedRedis({ url, logger, tickMs: () => performance.now() })
-  t.teardown(shared.close)
+  const failures = createFailureLog(logger)
+  t.teardown(() => {
+    failures.close()
+    shared.close()
+  })
   const used = createSharedUsedProofs({
     shared,
     onAlone: () => {
       alone += 1
     },
     logger,
+    failures,
     ...(patienceMs === undefined ? {} : { patienceMs }),
   })
   return {
@@ -46,7 +54,10 @@ async function aReplica(t: Test, url: string, patienceMs?: number): Promise<Repl
     get alone() {
       return alone
     },
-    events,
+    get events() {
+      return lines.map(({ event }) => String(event))
+    },
+    lines,
   }
 }
 
@@ -135,4 +146,44 @@ t.test('a call that ends with its connection is no longer overdue', async (t) =>
     return (await one.use(id)) && one.alone === before && !(await other.use(id))
   })
   t.equal(await other.use('lost'), false, 'Redis had stored it')
+})
+
+t.test(
+  'G6: an error of Redis is logged with its code, and Redis is asked about the next proof',
+  async (t) => {
+    const redis = await startRedis({ folder: t.testdir() })
+    t.teardown(redis.stop)
+    const admin = new Redis(redis.url)
+    t.teardown(() => admin.disconnect())
+    const one = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+    const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+    await admin.config('SET', 'maxmemory', '1')
+    t.equal(await one.use('full'), true)
+    t.equal(await one.use('full'), false, 'this replica detects the replay')
+    t.equal(await one.use('full too'), true)
+    t.equal(one.alone, 2)
+    t.equal(one.lines.length, 1, 'repeated failures are counted')
+    t.match(one.lines[0], {
+      level: 'warn',
+      event: 'dpop_proof_not_stored',
+      reason: 'OOM',
+      err: { message: /^OOM / },
+    })
+    await admin.config('SET', 'maxmemory', '0')
+    t.equal(await one.use('stored'), true)
+    t.equal(await other.use('stored'), false, 'the next proof is shared again')
+    t.equal(one.alone, 2)
+    t.same(one.events, ['dpop_proof_not_stored'], 'Redis was never away')
+  },
+)
+
+t.test('G6: an error of a server that has become a replica is logged with its code', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(redis.stop)
+  const admin = new Redis(redis.url)
+  t.teardown(() => admin.disconnect())
+  const one = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+  await admin.replicaof('127.0.0.1', '1')
+  t.equal(await one.use('read-only'), true)
+  t.match(one.lines, [{ event: 'dpop_proof_not_stored', reason: 'READONLY' }])
 })
