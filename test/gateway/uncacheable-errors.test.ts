@@ -40,3 +40,20 @@ t.test('T5: an error of the gateway must not be stored by caches', async (t) => 
   under.upstream.reply((socket) => socket.destroy())
   await rejects(t, under, 502, get('/pub/x'))
 })
+
+t.test('T5: the 500 of a request that fails before it has an id must not be stored by caches', async (t) => {
+  let isBroken = false
+  const under = await startGatewayUnderTest(t, {
+    gateway: {
+      tickMs() {
+        if (!isBroken) return performance.now()
+        isBroken = false
+        throw new Error('made up')
+      },
+    },
+  })
+  isBroken = true
+  await rejects(t, under, 500, `GET /nothing HTTP/1.1\r\n${HEAD}\r\n`)
+  const failed = under.log().filter(({ event }) => event === 'request_failed')
+  t.match(failed, [{ request_id: '-', err: { message: 'made up' } }], 'the request has no id')
+})
