@@ -5,6 +5,7 @@ import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { aFifo } from '../fixtures/a-fifo.ts'
+import { findFieldFaults } from '../fixtures/find-field-faults.ts'
 import { until } from '../fixtures/until.ts'
 
 /** Every access line is about that long: 8 MiB are full after 1,200. */
@@ -77,6 +78,7 @@ t.test(
     const counted = await dropped(gateway)
     t.equal(written + counted, REQUESTS + 1, 'written and dropped lines are all lines')
     t.equal(reported, counted, 'the notices say the same')
+    t.same(findFieldFaults(lines), [], 'T12: each line has exactly the fields of its event')
   },
 )
 

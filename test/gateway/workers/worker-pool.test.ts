@@ -13,15 +13,24 @@ type FakeWorker = WorkerProcess & {
 
 const CRASH: WorkerEnd = { code: undefined, signal: 'SIGKILL' }
 
-/** Workers that do what a test says; a worker that is told to stop ends. */
+/** Creates a pool of workers that a test controls. A worker ends when it gets the message to stop. */
 function aPool(workers: number) {
   const forked: FakeWorker[] = []
   const reasons: string[] = []
+  const lines: Readonly<Record<string, unknown>>[] = []
   let replace: (worker: WorkerProcess, reason: string) => void = () => undefined
   const pool = new WorkerPool({
     workers,
     graceMs: 60_000,
-    logger: createLogger({ level: 'silent', service: 'gateway' }),
+    logger: createLogger(
+      { level: 'info', service: 'gateway' },
+      {
+        write(line) {
+          const { time: _, ...fields } = JSON.parse(line)
+          lines.push(fields)
+        },
+      },
+    ),
     onStarted: (reason) => reasons.push(reason),
     onGone: () => undefined,
     fork: (onReplace) => {
@@ -56,7 +65,7 @@ function aPool(workers: number) {
   })
   const fork = (number: number): Promise<FakeWorker> =>
     until(`worker ${number} is forked`, async () => forked[number - 1])
-  return { pool, forked, reasons, fork, askToReplace: (worker: FakeWorker) => replace(worker, 'test') }
+  return { pool, forked, reasons, lines, fork, askToReplace: (worker: FakeWorker) => replace(worker, 'test') }
 }
 
 const URL = 'http://127.0.0.1:1'
@@ -141,4 +150,57 @@ t.test('a worker that crashed is not believed in while it crashes again and agai
   t.equal(pool.serving.length, 0, 'it is up, but has to prove sound')
   t.strictSame(reasons, ['start', 'crash', 'crash', 'crash'])
   await pool.stop('now')
+})
+
+t.test('T12: each event of the pool has exactly these fields in the log', async (t) => {
+  const { pool, fork, lines, askToReplace } = aPool(1)
+  const started = pool.start()
+  const first = await fork(1)
+  first.become(URL)
+  await started
+  askToReplace(first)
+  ;(await fork(2)).become(URL)
+  await first.ended
+  const rolled = pool.roll()
+  ;(await fork(3)).become(URL)
+  await rolled
+  const failed = pool.roll()
+  ;(await fork(4)).end({ code: 3, signal: undefined })
+  await failed
+  const third = pool.serving[0] as FakeWorker
+  third.end(CRASH)
+  await fork(5)
+  await pool.stop('now')
+
+  const common = { service: 'gateway' }
+  const crash = { ...common, level: 'error', event: 'worker_crashed', msg: 'a worker ended by itself' }
+  t.strictSame(lines, [
+    {
+      ...common,
+      level: 'warn',
+      event: 'worker_leaves',
+      pid: 1,
+      reason: 'test',
+      msg: 'a worker asks to be replaced',
+    },
+    { ...common, level: 'info', event: 'workers_replaced', msg: 'every worker was replaced' },
+    {
+      ...common,
+      level: 'error',
+      event: 'worker_not_replaced',
+      pid: 3,
+      msg: 'a new worker does not start, so the old ones stay; its message is above',
+    },
+    { ...crash, pid: 3, signal: 'SIGKILL', restart_ms: 0 },
+  ])
+
+  const other = aPool(1)
+  const begun = other.pool.start()
+  const only = await other.fork(1)
+  only.become(URL)
+  await begun
+  only.end({ code: 7, signal: undefined })
+  await other.fork(2)
+  await other.pool.stop('now')
+  t.strictSame(other.lines, [{ ...crash, pid: 1, exit_code: 7, restart_ms: 0 }])
 })
