@@ -27,13 +27,13 @@ export type CheckOptions = InspectOptions & {
 /**
  * Checks configuration and policies offline, as the services would at their start: every problem of every file in one
  * run. It needs no secrets and no network, so it runs where a policy is reviewed.
- * @returns the exit code: 0 when a start would succeed, 3 when there is an error (with `strict`: or a warning), 4 when only tests beside policies fail.
+ * @returns the exit code: 0 without errors, 4 if only tests of policies fail, 3 for other errors. With `strict` warnings are errors.
  */
 export async function check(options: CheckOptions): Promise<number> {
   return (await checkOnce(options)).exitCode
 }
 
-/** The same, and which folders to watch for what would change it. */
+/** Does the same as {@link check}. Also returns the folders whose changes can change the exit code. */
 export async function checkOnce(
   options: CheckOptions,
 ): Promise<{ readonly exitCode: number; readonly folders: readonly string[] }> {

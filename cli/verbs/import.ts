@@ -30,12 +30,12 @@ export const IMPORT: Verb = {
     {
       name: 'scheme',
       value: 'NAME',
-      says: 'Of alternatives in security, takes the ones of this scheme. Without it: an alternative that needs less makes others superfluous.',
+      says: 'Reads only those alternatives in security that use this scheme. Without it: reads all, and leaves out an alternative that requires more than another one.',
     },
     {
       name: 'server',
       value: 'URL',
-      says: 'The server whose path stands before all paths, in place of the servers of the document: an address or a path such as /v1, / for none.',
+      says: 'The prefix of all paths: the path of this URL, or a path such as /v1. / means no prefix. Replaces the servers at the top of the document.',
     },
     {
       name: 'prefix',
