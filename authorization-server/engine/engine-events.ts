@@ -15,8 +15,10 @@ type EventDetails =
       readonly clientId: string
       /** undefined: no account has the typed name. The name itself is left out: people type passwords there. */
       readonly accountId: string | undefined
-      readonly reason: 'wrong_credentials' | 'too_many_attempts' | 'busy'
+      readonly reason: 'wrong_credentials' | 'busy'
     }
+  /** An attempt got 429. `isFirst`: the first one since the throttle began for its account or address. */
+  | { readonly kind: 'sign_in_throttled'; readonly isFirst: boolean }
   /** The session of the account ended because another person signed in with this browser. */
   | { readonly kind: 'signed_out'; readonly clientId: string; readonly accountId: string }
   | {

@@ -9,6 +9,7 @@ export type Metrics = {
   /** @param grantType `-` for an endpoint without grant types. */
   countRequest(endpoint: string, grantType: string, result: string): void
   countClientRegistered(): void
+  countThrottledSignIn(): void
   countConsent(outcome: 'given' | 'denied'): void
   countRefreshReuse(): void
   countRefreshRepeat(): void
@@ -55,6 +56,11 @@ export function createMetrics(options: {
     help: 'Clients that registered themselves.',
     registers,
   })
+  const throttled = new Counter({
+    name: 'scopegate_oauth_sign_ins_throttled_total',
+    help: 'Sign-in attempts that got 429.',
+    registers,
+  })
   const consents = new Counter({
     name: 'scopegate_oauth_consents_total',
     help: 'Answers of people on the consent page.',
@@ -88,6 +94,7 @@ export function createMetrics(options: {
     countRequest: (endpoint, grantType, result) =>
       requests.inc({ endpoint, grant_type: GRANT_TYPES.includes(grantType) ? grantType : '-', result }),
     countClientRegistered: () => clients.inc(),
+    countThrottledSignIn: () => throttled.inc(),
     countConsent: (outcome) => consents.inc({ outcome }),
     countRefreshReuse: () => reuse.inc(),
     countRefreshRepeat: () => repeats.inc(),

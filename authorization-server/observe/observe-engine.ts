@@ -28,6 +28,9 @@ export function observeEngine(options: {
           subject: event.accountId,
           reason: event.reason,
         })
+      case 'sign_in_throttled':
+        metrics.countThrottledSignIn()
+        return event.isFirst ? audit(event.kind, {}) : undefined
       case 'client_registered':
         metrics.countClientRegistered()
         return audit(event.kind, { client_id: event.clientId, redirect_uris: event.redirectUris })

@@ -10,7 +10,7 @@ import { defaultTicks, postedTicks, TOGGLE_FIELD, toggleTicks } from '../consent
 import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
-import { createSignInThrottle } from '../sign-in/sign-in-throttle.ts'
+import { createSignInThrottle, type ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
 import { createWorkGate } from '../sign-in/work-gate.ts'
 import { comesFromOwnPage } from './comes-from-own-page.ts'
 import { displayText } from './display-text.ts'
@@ -132,11 +132,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       ? accounts.find(interaction.accountId)
       : undefined
 
-  /** Guards of every form, in order. @returns the form, or the refusal already sent. */
-  const receive = async (
-    request: PageRequest,
-    reply: FastifyReply,
-  ): Promise<{ readonly interaction: Interaction; readonly form: Form } | FastifyReply> => {
+  /** Guards of every form, in order. None reads the store. @returns the form, or the refusal already sent. */
+  const receiveForm = (request: PageRequest, reply: FastifyReply): { readonly form: Form } | FastifyReply => {
     const form = typeof request.body === 'string' ? readForm(request.body) : undefined
     if (form === undefined)
       return sendErrorPage(reply, {
@@ -145,7 +142,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         description: 'The form is malformed or has a field twice.',
         serviceName,
       })
-    const { headers, raw } = request
+    const { headers } = request
     const { uid } = request.params
     const proven =
       comesFromOwnPage(headers, options.origin) &&
@@ -157,7 +154,31 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         description: 'The form token is missing or wrong, or the form came from another site.',
         serviceName,
       })
-    return { interaction: await interactions.read(raw, reply.raw), form }
+    return { form }
+  }
+
+  const receive = async (
+    request: PageRequest,
+    reply: FastifyReply,
+  ): Promise<{ readonly interaction: Interaction; readonly form: Form } | FastifyReply> => {
+    const received = receiveForm(request, reply)
+    if (!('form' in received)) return received
+    return { interaction: await interactions.read(request.raw, reply.raw), form: received.form }
+  }
+
+  const rejectThrottled = (
+    request: PageRequest,
+    reply: FastifyReply,
+    { retryAfterSeconds, isFirst }: ThrottledAttempt,
+  ): FastifyReply => {
+    onEvent({ kind: 'sign_in_throttled', isFirst, origin: originOf(request) })
+    return sendErrorPage(reply, {
+      status: 429,
+      error: 'too_many_attempts',
+      description: `Try again in ${retryAfterSeconds} seconds.`,
+      serviceName,
+      retryAfterSeconds,
+    })
   }
 
   app.register(async (pages) => {
@@ -190,10 +211,13 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     })
 
     pages.post<Route>(`${ENDPOINTS.interaction}/:uid/sign-in`, async (request, reply) => {
-      const received = await receive(request, reply)
+      const received = receiveForm(request, reply)
       if (!('form' in received)) return received
-      const { interaction, form } = received
+      const { form } = received
       const username = form.get('username') ?? ''
+      const throttled = throttle.check(username, request.ip) // before the first read of the store
+      if (throttled !== undefined) return rejectThrottled(request, reply, throttled)
+      const interaction = await interactions.read(request.raw, reply.raw)
       const clientId = interaction.client.id
       const origin = originOf(request)
       const failed = async (
@@ -206,17 +230,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           reason,
           origin,
         })
-      const paused = throttle.attempt(username, request.ip)
-      if (paused !== undefined) {
-        await failed('too_many_attempts')
-        return sendErrorPage(reply, {
-          status: 429,
-          error: 'too_many_attempts',
-          description: `Try again in ${paused.retryAfterSeconds} seconds.`,
-          serviceName,
-          ...paused,
-        })
-      }
+      const raced = throttle.attempt(username, request.ip)
+      if (raced !== undefined) return rejectThrottled(request, reply, raced)
       const account = await hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
       if (account === 'busy') {
         await failed('busy')

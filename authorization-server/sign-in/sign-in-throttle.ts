@@ -2,29 +2,34 @@ import { LRUCache } from 'lru-cache'
 import { networkOf } from '../../runtime/network-of.ts'
 import { normaliseUsername } from '../accounts/normalise-username.ts'
 
-/** How often somebody may fail within a window. */
+/** Largest number of failed sign-ins within a window. */
 export type SignInLimits = {
   readonly failuresPerAccount: number
   readonly failuresPerAddress: number
   readonly windowMs: number
 }
 
+/** A rejected attempt. `isFirst`: the first one of its window. */
+export type ThrottledAttempt = { readonly retryAfterSeconds: number; readonly isFirst: boolean }
+
 /** Slows down guessing, in this process. */
 export type SignInThrottle = {
-  /** Counts an attempt before the password is looked at. @returns how long to wait, or undefined to go on. */
-  attempt(username: string, address: string): { readonly retryAfterSeconds: number } | undefined
-  /** The password was right: the attempts on this account from this address are forgotten. */
+  /** Checks an attempt without counting it. */
+  check(username: string, address: string): ThrottledAttempt | undefined
+  /** Counts an attempt before the password is checked. @returns undefined when the attempt may go on. */
+  attempt(username: string, address: string): ThrottledAttempt | undefined
+  /** Removes the attempts on this account from this address, after a correct password. */
   succeeded(username: string, address: string): void
 }
 
-type Window = { count: number; readonly endsAtMs: number }
+type Window = { count: number; hasRejected: boolean; readonly endsAtMs: number }
 
 const MAX_ENTRIES = 50_000 // some 10 MB; the per-address limit keeps one address from filling it
 
 /**
- * Counts attempts for each account and address together, and for each address. An account is never locked for
- * other addresses, so nobody can lock somebody else out.
- * Memory: at most 100,000 windows; the least recently used leave.
+ * Counts attempts for each account and address together, and for each address. Other addresses can still sign in to the
+ * account, so one person cannot lock out another.
+ * Memory: at most 100,000 windows; the caches evict the least recently used.
  */
 export function createSignInThrottle(limits: SignInLimits, nowMs: () => number): SignInThrottle {
   const pairs = new LRUCache<string, Window>({ max: MAX_ENTRIES })
@@ -33,21 +38,33 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
   const open = (windows: LRUCache<string, Window>, key: string): Window => {
     const found = windows.get(key)
     if (found !== undefined && found.endsAtMs > nowMs()) return found
-    const fresh = { count: 0, endsAtMs: nowMs() + limits.windowMs }
+    const fresh = { count: 0, hasRejected: false, endsAtMs: nowMs() + limits.windowMs }
     windows.set(key, fresh)
     return fresh
   }
+  const openBoth = (username: string, address: string) => ({
+    pair: open(pairs, pairKey(username, address)),
+    all: open(addresses, networkOf(address)),
+  })
+  const check: SignInThrottle['check'] = (username, address) => {
+    const { pair, all } = openBoth(username, address)
+    const full =
+      pair.count >= limits.failuresPerAccount
+        ? pair
+        : all.count >= limits.failuresPerAddress
+          ? all
+          : undefined
+    if (full === undefined) return undefined
+    const isFirst = !full.hasRejected
+    full.hasRejected = true
+    return { retryAfterSeconds: Math.ceil((full.endsAtMs - nowMs()) / 1_000), isFirst }
+  }
   return {
+    check,
     attempt: (username, address) => {
-      const pair = open(pairs, pairKey(username, address))
-      const all = open(addresses, networkOf(address))
-      const full =
-        pair.count >= limits.failuresPerAccount
-          ? pair
-          : all.count >= limits.failuresPerAddress
-            ? all
-            : undefined
-      if (full !== undefined) return { retryAfterSeconds: Math.ceil((full.endsAtMs - nowMs()) / 1_000) }
+      const throttled = check(username, address)
+      if (throttled !== undefined) return throttled
+      const { pair, all } = openBoth(username, address)
       pair.count += 1
       all.count += 1
       return undefined

@@ -146,6 +146,23 @@ t.test(
   },
 )
 
+t.test('A4: a throttled sign-in reads no store and is one event for the audit log', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  const body = { username: 'carol', password: 'wrong', form_token: token }
+  const attempt = async () => (await postForm(pages, 'sign-in', { cookie, body })).status
+  for (let i = 0; i < 10; i++) t.equal(await attempt(), 400)
+  pages.events.length = 0
+  pages.failure = new Error('the store is away')
+  for (let i = 0; i < 3; i++) t.equal(await attempt(), 429)
+  const origin = { requestId: 'request-1', clientAddress: '127.0.0.1' }
+  t.strictSame(
+    pages.events,
+    [true, false, false].map((isFirst) => ({ kind: 'sign_in_throttled', isFirst, origin })),
+  )
+  t.strictSame(pages.logged, [])
+})
+
 t.test('more sign-ins at once than may wait are turned away at once', async (t) => {
   const held = Promise.withResolvers<undefined>()
   const pages = await startPages(t, {

@@ -6,7 +6,7 @@ const LIMITS = { failuresPerAccount: 3, failuresPerAddress: 5, windowMs: 60_000 
 t.test('attempt() pauses the account for this address only', async (t) => {
   const { attempt } = createSignInThrottle(LIMITS, () => 1_000)
   for (let i = 0; i < 3; i++) t.equal(attempt('alice', '10.0.0.1'), undefined)
-  t.strictSame(attempt('Alice ', '10.0.0.1'), { retryAfterSeconds: 60 })
+  t.strictSame(attempt('Alice ', '10.0.0.1'), { retryAfterSeconds: 60, isFirst: true })
   t.equal(attempt('alice', '10.0.0.2'), undefined)
   t.equal(attempt('bob', '10.0.0.1'), undefined)
 })
@@ -16,9 +16,32 @@ t.test('attempt() pauses an address that tries many accounts', async (t) => {
   const { attempt } = createSignInThrottle(LIMITS, () => now)
   for (let i = 0; i < 5; i++) t.equal(attempt(`user-${i}`, '10.0.0.1'), undefined)
   now = 59_999
-  t.strictSame(attempt('user-6', '10.0.0.1'), { retryAfterSeconds: 1 })
+  t.strictSame(attempt('user-6', '10.0.0.1'), { retryAfterSeconds: 1, isFirst: true })
   now = 60_000
   t.equal(attempt('user-6', '10.0.0.1'), undefined)
+})
+
+t.test(
+  'A4: the first rejection of an account and of an address is marked, once in each window',
+  async (t) => {
+    let now = 0
+    const { attempt, check } = createSignInThrottle(LIMITS, () => now)
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 3; i++) t.equal(attempt('alice', '10.0.0.1'), undefined)
+      t.match(check('alice', '10.0.0.1'), { isFirst: true })
+      for (const again of [check, attempt]) t.match(again('alice', '10.0.0.1'), { isFirst: false })
+      for (const name of ['bob', 'carol']) t.equal(attempt(name, '10.0.0.1'), undefined)
+      t.match(attempt('dave', '10.0.0.1'), { isFirst: true })
+      for (const name of ['erin', 'frank', 'alice']) t.match(attempt(name, '10.0.0.1'), { isFirst: false })
+      now += LIMITS.windowMs
+    }
+  },
+)
+
+t.test('check() does not count an attempt', async (t) => {
+  const { attempt, check } = createSignInThrottle(LIMITS, () => 0)
+  for (let i = 0; i < 10; i++) t.equal(check('alice', '10.0.0.1'), undefined)
+  t.equal(attempt('alice', '10.0.0.1'), undefined)
 })
 
 t.test('attempt() takes an IPv6 /64 for one address', async (t) => {
