@@ -47,7 +47,10 @@ export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
   rules: RegistrationRules,
 ): { readonly registration: ClientRegistration } | { readonly refused: RegistrationRefusal } {
-  const redirectProblem = findRedirectProblem(body['redirect_uris'], rules)
+  const redirectProblem = findRedirectProblem(body['redirect_uris'], {
+    ...rules,
+    isWeb: body['application_type'] === 'web',
+  })
   if (redirectProblem !== undefined)
     return { refused: { error: 'invalid_redirect_uri', description: redirectProblem } }
   const problem = findMetadataProblem(body)
@@ -70,7 +73,10 @@ export function parseRegistration(
   }
 }
 
-function findRedirectProblem(value: unknown, rules: RegistrationRules): string | undefined {
+function findRedirectProblem(
+  value: unknown,
+  rules: RegistrationRules & { readonly isWeb: boolean },
+): string | undefined {
   const { loopbackHosts } = rules
   if (value === undefined)
     return `redirect_uris is required: name at least one ${acceptedForms(loopbackHosts)}`
@@ -82,8 +88,15 @@ function findRedirectProblem(value: unknown, rules: RegistrationRules): string |
     (uri: unknown) =>
       typeof uri !== 'string' || uri.length > LONGEST_REDIRECT_URI || !isLoopbackRedirect(uri, rules),
   )
-  if (index === -1) return undefined
+  if (index === -1) return rules.isWeb ? findPortlessRedirect(value, rules) : undefined
   return `redirect_uris[${index}] ${shown(value[index])}: this server accepts loopback redirects as ${acceptedForms(loopbackHosts)} only. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
+}
+
+/** The redirect URI of a web client has to match exactly: without a port it would match no app. */
+function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {
+  const index = uris.findIndex((uri) => !isLoopbackRedirect(uri, { ...rules, portOptional: false }))
+  if (index === -1) return undefined
+  return `redirect_uris[${index}] ${shown(uris[index])}: a redirect URI of a web client must have a port, because it has to match exactly. Add the port, or register with application_type native, which accepts any port.`
 }
 
 function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | undefined {

@@ -100,6 +100,24 @@ t.test('A6: a redirect URI without a port matches any port, with the same host a
   }
 })
 
+t.test('A6: a web client must register a port, because its redirect URIs match exactly', async (t) => {
+  const server = await startServer(t, { compat: ON })
+  const registerAs = (type: string, redirectUri: string) =>
+    send(`${server.baseUrl}${ENDPOINTS.registration}`, {
+      json: { application_type: type, redirect_uris: [LOCALHOST, redirectUri] },
+    })
+  for (const redirectUri of [PORTLESS, 'http://localhost/callback'])
+    t.match(await registerAs('web', redirectUri), {
+      status: 400,
+      json: {
+        error: 'invalid_redirect_uri',
+        error_description: `redirect_uris[1] "${redirectUri}": a redirect URI of a web client must have a port, because it has to match exactly. Add the port, or register with application_type native, which accepts any port.`,
+      },
+    })
+  t.equal((await registerAs('web', 'http://127.0.0.1:4000/callback')).status, 201)
+  t.equal((await registerAs('native', PORTLESS)).status, 201)
+})
+
 t.test('A6: the MCP SDK signs in without scope and state, with localhost', async (t) => {
   const server = await startServer(t, { compat: ON })
   const asked: URL[] = []
