@@ -15,6 +15,11 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     if (value < 1) say(`lifetimes.${name.replace(/Seconds$/, '')} is shorter than a second`, 'use 1s or more')
   if (lifetimes.refreshTokenMaxSeconds < lifetimes.refreshTokenSeconds)
     say('lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken', 'make it at least as long')
+  if (config.refreshTokens.repeatWindowSeconds >= lifetimes.accessTokenSeconds)
+    say(
+      'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
+      'make the window shorter, or use 0s',
+    )
   if (config.registration.unusedClientSeconds < 1)
     say('registration.unusedClients is shorter than a second', 'use 7d')
   if (config.registration.rateLimit.windowMs < 1_000)

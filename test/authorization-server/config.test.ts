@@ -63,6 +63,10 @@ t.test('readAuthorizationServerConfig() refuses settings that contradict each ot
       /authorization\.rateLimit\.window is shorter than a second/,
     ],
     [{ SCOPEGATE_COMPAT__DEFAULT_SCOPE: 'openid no:such' }, /compat\.defaultScope: scope "no:such" is not/],
+    [
+      { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '60s', SCOPEGATE_LIFETIMES__ACCESS_TOKEN: '60s' },
+      /C301.*refreshTokens\.repeatWindow is not below lifetimes\.accessToken/,
+    ],
     [{ SCOPEGATE_AUTHORIZATION__PENDING__TOTAL: '199' }, /pending\.total is less than .*pending\.perAddress/],
   ]
   for (const [env, message] of cases)
@@ -127,6 +131,14 @@ t.test('readAuthorizationServerConfig() reads a repeat window from 0s to 5m (A1)
     t.equal(read(text), seconds, text)
   for (const text of ['500ms', '301s', '6m', '1h', '-1s', '30'])
     t.throws(() => read(text), { exitCode: 3, message: /at most 5m/ }, text)
+})
+
+t.test('A1: a repeat window may be up to a second below the lifetime of access tokens', async (t) => {
+  for (const window of ['0s', '59s']) {
+    const env = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: window, SCOPEGATE_LIFETIMES__ACCESS_TOKEN: '60s' }
+    const { warnings } = readAuthorizationServerConfig({ configDir: shipped, env })
+    t.same(warnings, [], window)
+  }
 })
 
 t.test('readAuthorizationServerConfig() only warns of an unused Redis in development', async (t) => {
