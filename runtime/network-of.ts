@@ -1,12 +1,12 @@
 /**
- * What counts as one address where attempts are counted: an IPv4 address, or the /64 of an IPv6 address, since whoever
- * has one address of it has all.
+ * Returns the key under which requests of an address are counted: an IPv4 address, or a prefix of an IPv6 address. A host has
+ * all addresses of its /64, and a site has all addresses of its /48 (RFC 6177).
  */
-export function networkOf(address: string): string {
+export function networkOf(address: string, prefixBits: 48 | 64 = 64): string {
   if (!address.includes(':') || address.toLowerCase().startsWith('::ffff:')) return address
   const [left = '', right = ''] = address.toLowerCase().split('::', 2)
   const head = left === '' ? [] : left.split(':')
   const tail = right === '' ? [] : right.split(':')
   const zeros = address.includes('::') ? Array.from({ length: 8 - head.length - tail.length }, () => '0') : []
-  return [...head, ...zeros, ...tail].slice(0, 4).join(':')
+  return [...head, ...zeros, ...tail].slice(0, prefixBits / 16).join(':')
 }

@@ -14,6 +14,7 @@ import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
 import { createRefreshRotation, type GrantHandler } from './refresh-rotation.ts'
+import { requestSource } from './request-source.ts'
 import { usedProofs } from './used-proofs.ts'
 import { type ProofRequest, type ProofVerdict, verifyProof } from './verify-proof.ts'
 
@@ -111,9 +112,9 @@ export function createEngine(options: EngineOptions): Engine {
         store: options.store,
         unusedClientSeconds: options.unusedClientSeconds,
         pending: options.pending,
-        clientAddress: () => {
-          const request = Provider.ctx?.req
-          return request === undefined ? undefined : originOf(request)?.clientAddress
+        source: () => {
+          const origin = Provider.ctx === undefined ? undefined : originOf(Provider.ctx.req)
+          return origin && requestSource(origin)
         },
         onCodeReused: (grantId) => {
           if (Provider.ctx !== undefined) provider.emit('grant.revoked', Provider.ctx, grantId)

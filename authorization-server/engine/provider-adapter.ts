@@ -1,6 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
-import { networkOf } from '../../runtime/network-of.ts'
-import type { Store } from '../store/store.ts'
+import type { ArtifactBound, ArtifactSource, Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 import type { Rotation } from './refresh-rotation.ts'
 
@@ -10,9 +9,9 @@ export type ProviderAdapterOptions = {
   /** Registered clients that never got a grant expire after this time. */
   readonly unusedClientSeconds: number
   /** Bound of unfinished authorization requests, and separately of pushed ones. */
-  readonly pending: { readonly perAddress: number; readonly total: number }
-  /** Address of the client whose request the engine handles now. */
-  readonly clientAddress: () => string | undefined
+  readonly pending: ArtifactBound
+  /** Source of the request that the engine handles now. */
+  readonly source: () => ArtifactSource | undefined
   /** Called when two requests used one code at the same time, which ends its grant. */
   readonly onCodeReused: (grantId: string) => void
   /** The refresh that the current request performs: its operations are collected, not done. */
@@ -21,8 +20,8 @@ export type ProviderAdapterOptions = {
   readonly isRevocation: () => boolean
 }
 
-/** The engine stores these for requests of clients that it does not authenticate. */
-const UNAUTHENTICATED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
+/** The engine stores these for anybody, so their number is bounded. */
+const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 /** The models that a refresh writes. */
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
@@ -41,7 +40,6 @@ export function providerAdapter(options: ProviderAdapterOptions): (model: string
 
 function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
   const artifacts = options.store.artifacts(model)
-  const { perAddress, total } = options.pending
   const found = (stored: Record<string, unknown> | undefined) => stored as AdapterPayload | undefined
   const rotation = ROTATED.includes(model) ? options.rotation : () => undefined
 
@@ -55,12 +53,12 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
           withHashedSecret(payload),
           expiresInSeconds ?? options.unusedClientSeconds,
         )
-      const address = UNAUTHENTICATED.includes(model) ? options.clientAddress() : undefined
-      return address === undefined || expiresInSeconds === undefined
+      const source = BOUNDED.includes(model) ? options.source() : undefined
+      return source === undefined || expiresInSeconds === undefined
         ? artifacts.upsert(id, atRest(model, payload), expiresInSeconds)
         : artifacts.upsertBounded(id, atRest(model, payload), expiresInSeconds, {
-            source: networkOf(address),
-            bound: { perSource: perAddress, total },
+            source,
+            bound: options.pending,
           })
     },
     find: async (id) => {

@@ -17,12 +17,16 @@ export const REDIS_KEYS = {
   ofAccount: (accountId: string) => `${PREFIX}:of-account:${accountId}`,
   /** Sorted set of all artifact keys of a bounded model, by expiry. */
   bounded: (model: string) => `${PREFIX}:bounded:${model}`,
-  /** Hash from an artifact key to the hash of its source. */
+  /** Hash from an artifact key to the hash of its network. */
   sourceOf: (model: string) => `${PREFIX}:source-of:${model}`,
-  /** Sorted set of sources, by number of artifacts. */
+  /** Sorted set of networks, by number of artifacts. */
   sources: (model: string) => `${PREFIX}:sources:${model}`,
-  /** Begins the key of the list of artifact keys of a source, oldest first; the hash of the source follows. */
+  /** Prefix of the key of a list of artifact keys of a network, oldest first; the hash of the network follows. */
   ofSource: (model: string) => `${PREFIX}:of-source:${model}:`,
+  /** Hash from an artifact key to the hash of its address. */
+  addressOf: (model: string) => `${PREFIX}:address-of:${model}`,
+  /** Prefix of the key of a list of artifact keys of an address, oldest first; the hash of the address follows. */
+  ofAddress: (model: string) => `${PREFIX}:of-address:${model}:`,
   account: (id: string) => `${PREFIX}:account:${id}`,
   username: (username: string) => `${PREFIX}:username:${username}`,
   origin: (origin: string) => `${PREFIX}:accounts:${origin}`,

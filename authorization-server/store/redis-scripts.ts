@@ -56,58 +56,70 @@ return 1
 `
 
 /**
- * Removes the artifact key `key` from the records of its source.
- * KEYS: artifact, all artifacts of the model, their sources, number of artifacts of each source.
- * ARGV[1]: beginning of the keys of the lists of sources.
+ * Removes the artifact key `key` from the records of its network and address.
+ * KEYS: artifact, all artifacts of the model, their networks, number of artifacts of each network, their addresses.
+ * ARGV: prefix of the lists of networks, prefix of the lists of addresses.
  */
 const LEAVE_SOURCE = `
 local function leave(key)
   redis.call('ZREM', KEYS[2], key)
-  local source = redis.call('HGET', KEYS[3], key)
-  if not source then return end
+  local address = redis.call('HGET', KEYS[5], key)
+  if address then
+    redis.call('HDEL', KEYS[5], key)
+    redis.call('LREM', ARGV[2] .. address, 1, key)
+  end
+  local network = redis.call('HGET', KEYS[3], key)
+  if not network then return end
   redis.call('HDEL', KEYS[3], key)
-  redis.call('LREM', ARGV[1] .. source, 1, key)
-  if tonumber(redis.call('ZINCRBY', KEYS[4], -1, source)) <= 0 then redis.call('ZREM', KEYS[4], source) end
+  redis.call('LREM', ARGV[1] .. network, 1, key)
+  if tonumber(redis.call('ZINCRBY', KEYS[4], -1, network)) <= 0 then redis.call('ZREM', KEYS[4], network) end
 end
 `
 
 /**
- * Records a new artifact of a source, and evicts as `upsertBounded` of the store contract says. When each source has one
- * artifact only, the oldest of all goes. Each turn of a loop removes an entry, so the loops end whatever the keys hold.
- * KEYS: as LEAVE_SOURCE. ARGV: as LEAVE_SOURCE, hash of the source, seconds to live, most of a source, most in all.
+ * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies. When each network has one artifact
+ * only, the script evicts the oldest of all. Each pass of a loop removes an entry, so the loops end whatever the keys hold. An
+ * expiry only grows: it follows the artifact that lives longest.
+ * KEYS: as LEAVE_SOURCE. ARGV: as LEAVE_SOURCE, hash of the network, hash of the address, seconds to live, largest number of
+ * an address, largest number in all.
  */
 export const ADMIT = `${LEAVE_SOURCE}
-local list = ARGV[1] .. ARGV[2]
-local ttl = math.max(1, tonumber(ARGV[3]))
+local function evict(key)
+  leave(key)
+  redis.call('DEL', key)
+end
+local function evictOldest(list)
+  local key = redis.call('LINDEX', list, 0)
+  if not key then return false end
+  evict(key)
+  if redis.call('LINDEX', list, 0) == key then redis.call('LPOP', list) end
+  return true
+end
+local ofNetwork = ARGV[1] .. ARGV[3]
+local ofAddress = ARGV[2] .. ARGV[4]
+local ttl = math.max(1, tonumber(ARGV[5]))
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 100)) do leave(key) end
 if redis.call('HEXISTS', KEYS[3], KEYS[1]) == 1 then return 0 end
 redis.call('ZADD', KEYS[2], now + ttl, KEYS[1])
-redis.call('HSET', KEYS[3], KEYS[1], ARGV[2])
-redis.call('ZINCRBY', KEYS[4], 1, ARGV[2])
-redis.call('RPUSH', list, KEYS[1])
-while redis.call('LLEN', list) > tonumber(ARGV[4]) do
-  local key = redis.call('LINDEX', list, 0)
-  leave(key)
-  redis.call('LREM', list, 1, key)
-  redis.call('DEL', key)
-end
-while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[5]) do
+redis.call('HSET', KEYS[3], KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[5], KEYS[1], ARGV[4])
+redis.call('ZINCRBY', KEYS[4], 1, ARGV[3])
+redis.call('RPUSH', ofNetwork, KEYS[1])
+redis.call('RPUSH', ofAddress, KEYS[1])
+while redis.call('LLEN', ofAddress) > tonumber(ARGV[6]) do evictOldest(ofAddress) end
+while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[7]) do
   local largest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
-  local key
   if largest[1] and tonumber(largest[2]) > 1 then
-    key = redis.call('LPOP', ARGV[1] .. largest[1])
-    if not key then redis.call('ZREM', KEYS[4], largest[1]) end
+    if not evictOldest(ARGV[1] .. largest[1]) then redis.call('ZREM', KEYS[4], largest[1]) end
   else
-    key = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-  end
-  if key then
-    leave(key)
-    redis.call('DEL', key)
+    evict(redis.call('ZRANGE', KEYS[2], 0, 0)[1])
   end
 end
-for _, key in ipairs({ KEYS[2], KEYS[3], KEYS[4], list }) do redis.call('EXPIRE', key, ttl) end
+for _, key in ipairs({ KEYS[2], KEYS[3], KEYS[4], KEYS[5], ofNetwork, ofAddress }) do
+  redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), ttl * 1000))
+end
 return 1
 `
 

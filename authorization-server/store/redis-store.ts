@@ -93,7 +93,9 @@ function artifacts(
     REDIS_KEYS.bounded(model),
     REDIS_KEYS.sourceOf(model),
     REDIS_KEYS.sources(model),
+    REDIS_KEYS.addressOf(model),
   ]
+  const listPrefixes = [REDIS_KEYS.ofSource(model), REDIS_KEYS.ofAddress(model)]
   const upsert: ArtifactStore['upsert'] = async (id, payload, expiresInSeconds) => {
     const { keys, args } = writeArguments({ model, id, payload, expiresInSeconds })
     await runScript(redis, UPSERT, keys, args)
@@ -104,10 +106,11 @@ function artifacts(
       // Written first: an eviction by another request between the two scripts must find the artifact.
       await upsert(id, payload, expiresInSeconds)
       await runScript(redis, ADMIT, boundedKeys(id), [
-        REDIS_KEYS.ofSource(model),
-        hashId(source),
+        ...listPrefixes,
+        hashId(source.network),
+        hashId(source.address),
         expiresInSeconds,
-        bound.perSource,
+        bound.perAddress,
         bound.total,
       ])
     },
@@ -119,8 +122,7 @@ function artifacts(
     claim: async (id, expiresInSeconds) =>
       (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], [expiresInSeconds])) === 1,
     // Pointers and set members to it lead nowhere then, and go when they expire.
-    destroy: async (id) =>
-      void (await runScript(redis, DESTROY, boundedKeys(id), [REDIS_KEYS.ofSource(model)])),
+    destroy: async (id) => void (await runScript(redis, DESTROY, boundedKeys(id), listPrefixes)),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
       if ((await endGrant(grant, redis, options)) > 0) options.ended.add(grant)

@@ -63,6 +63,11 @@ const MIGRATIONS: readonly string[] = [
     delete from artifact_counts where model = old.model and source = old.source and held <= 0;
   end;
   `,
+  `
+  -- From here on, source is the network of the client, and address is its part of the network.
+  alter table artifacts add column address text;
+  create index artifacts_by_address on artifacts (model, address) where address is not null;
+  `,
 ]
 
 /** The schema version this program writes. */

@@ -6,7 +6,7 @@ import { grantRevocation, type RevocationContext } from './revocation-records.ts
 import { sqliteAccounts } from './sqlite-accounts.ts'
 import { BUSY_TIMEOUT_MS, openSqliteFile, setBusyTimeout } from './sqlite-file.ts'
 import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.ts'
-import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
+import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
 /** A row of the write probe lives for this long. */
@@ -77,7 +77,7 @@ type ArtifactParts = SqliteParts & { readonly statements: Statements }
 
 function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   const { database, statements, revocations, nowSeconds } = parts
-  const evictFromLargestSource = (): void => {
+  const evictFromLargestNetwork = (): void => {
     const { source, held } = statements.largestSource.get(model) ?? {}
     if (typeof source === 'string' && Number(held) > 1) statements.evictOldestOfSource.run(model, source)
     else statements.evictOldest.run(model)
@@ -86,12 +86,12 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
     upsert: async (id, payload, expiresInSeconds) =>
       attemptSqlite(() => upsert({ model, id, payload, expiresInSeconds }, null, parts)),
     upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
-      const sourceHash = hashId(source)
+      const hashes = { address: hashId(source.address), network: hashId(source.network) }
       transact(database, () => {
-        upsert({ model, id, payload, expiresInSeconds }, sourceHash, parts)
-        statements.evictOfSource.run(model, sourceHash, bound.perSource)
+        upsert({ model, id, payload, expiresInSeconds }, hashes, parts)
+        statements.evictOfAddress.run(model, hashes.address, bound.perAddress)
         let surplus = Number(statements.countBounded.get(model)?.['held']) - bound.total
-        for (; surplus > 0; surplus--) evictFromLargestSource()
+        for (; surplus > 0; surplus--) evictFromLargestNetwork()
       })
     },
     find: async (id, { expired } = { expired: false }) =>
@@ -135,10 +135,10 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   }
 }
 
-/** @param source hash of the source of an artifact whose model is bounded. */
+/** @param source hashes of the source of an artifact whose model is bounded. */
 function upsert(
   write: ArtifactWrite,
-  source: string | null,
+  source: ArtifactSource | null,
   { statements, nowSeconds }: ArtifactParts,
 ): void {
   const record = toArtifactRecord(write)
@@ -152,7 +152,8 @@ function upsert(
     record.accountId ?? null,
     record.consumedAtSeconds ?? null,
     write.expiresInSeconds === undefined ? null : nowSeconds() + write.expiresInSeconds,
-    source,
+    source?.network ?? null,
+    source?.address ?? null,
   )
 }
 
@@ -164,14 +165,14 @@ const SELECT = 'select payload, consumed_at from artifacts where model = ?'
 const SQL = {
   // A consumed artifact stays consumed: writing it again must not make a code or refresh token usable once more.
   upsert: `insert into artifacts
-      (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at, source)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at, source, address)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
       user_code = excluded.user_code, account_id = excluded.account_id, expires_at = excluded.expires_at,
       consumed_at = coalesce(artifacts.consumed_at, excluded.consumed_at)`,
   // An artifact keeps its rowid when it is written again: the smallest rowid is the oldest artifact.
-  evictOfSource: `delete from artifacts where rowid in
-    (select rowid from artifacts where model = ? and source = ? order by rowid desc limit -1 offset ?)`,
+  evictOfAddress: `delete from artifacts where rowid in
+    (select rowid from artifacts where model = ? and address = ? order by rowid desc limit -1 offset ?)`,
   countBounded: "select held from artifact_counts where model = ? and source = ''",
   largestSource: `select source, held from artifact_counts where model = ? and source <> ''
     order by held desc limit 1`,

@@ -4,7 +4,10 @@ import type { Revocation } from '../../oauth/revocation.ts'
 export type StoredArtifact = Record<string, unknown>
 
 /** Largest number of artifacts of one model that the store keeps at once. */
-export type ArtifactBound = { readonly perSource: number; readonly total: number }
+export type ArtifactBound = { readonly perAddress: number; readonly total: number }
+
+/** Origin of an artifact: an address, and the network that contains it. The store keeps hashes. */
+export type ArtifactSource = { readonly address: string; readonly network: string }
 
 /**
  * Artifacts of one model (AccessToken, Grant, Session, Client, …). The payload is opaque JSON; ids reach the
@@ -14,16 +17,15 @@ export type ArtifactStore = {
   /** Adds or replaces; a consumed artifact stays consumed. Without `expiresInSeconds` it never expires. */
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
   /**
-   * Adds or replaces, and evicts the oldest artifacts of the source until it has at most `perSource`. Then it evicts from
-   * the source with the most artifacts, oldest first, until all sources together have at most `total`. An artifact that
+   * Adds or replaces, and evicts the oldest artifacts of the address until it has at most `perAddress`. Then it evicts from
+   * the network with the most artifacts, oldest first, until all networks together have at most `total`. An artifact that
    * exists already keeps its source and its age.
-   * @param options.source the origin of the artifact, e.g. the address of a client. The store keeps a hash.
    */
   upsertBounded(
     id: string,
     payload: object,
     expiresInSeconds: number,
-    options: { readonly source: string; readonly bound: ArtifactBound },
+    options: { readonly source: ArtifactSource; readonly bound: ArtifactBound },
   ): Promise<void>
   /**
    * Finds an artifact that has not expired. With `expired`, an artifact counts as long as the store still has it: the clock of

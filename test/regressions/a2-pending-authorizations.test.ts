@@ -37,6 +37,15 @@ const push = (
       ...overrides,
     },
   })
+/** Starts the authorization that was pushed. */
+const usePushed = (client: Client, pushed: Answer, address: string): Promise<Answer> => {
+  const url = client.authorizeUrl('openid', '')
+  url.search = new URLSearchParams({
+    client_id: client.clientId,
+    request_uri: String(pushed.json['request_uri']),
+  }).toString()
+  return send(url, { headers: { 'x-forwarded-for': address } })
+}
 
 t.test('A2: one address that sends too many authorization requests gets 429 with Retry-After', async (t) => {
   const server = await startServer(t, {
@@ -163,6 +172,16 @@ async function bounds(
     { Interaction: 20, PushedAuthorizationRequest: 5 },
     'pushed requests have bounds of their own',
   )
+
+  const neighbours = Array.from({ length: 40 }, (_, subnet) => `2001:db8:1:${subnet.toString(16)}::1`)
+  const bob = await push(server, client, '192.0.2.100')
+  for (const address of neighbours) {
+    t.equal((await authorize(client, address)).status, 303)
+    t.equal((await push(server, client, address)).status, 201)
+  }
+  t.same(await count(), { Interaction: 20, PushedAuthorizationRequest: 20 })
+  t.equal(await stillThere(), 200, 'the addresses of an IPv6 /48 lose theirs first')
+  t.equal((await usePushed(client, bob, '192.0.2.100')).status, 303)
 
   const done = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
   t.ok(done.accessToken, 'sign-in works at the bound')

@@ -12,7 +12,7 @@ t.test('T3: the second consumer of a code gets invalid_grant and ends the grant'
     store,
     unusedClientSeconds: 60,
     pending: { perAddress: 1, total: 1 },
-    clientAddress: () => undefined,
+    source: () => undefined,
     onCodeReused: (grantId) => reported.push(grantId),
     rotation: () => undefined,
     isRevocation: () => false,
@@ -47,7 +47,7 @@ t.test('A1: during a refresh the adapter collects the writes and does none', asy
     store,
     unusedClientSeconds: 60,
     pending: { perAddress: 1, total: 1 },
-    clientAddress: () => undefined,
+    source: () => undefined,
     onCodeReused: () => undefined,
     isRevocation: () => false,
     rotation: () => ({

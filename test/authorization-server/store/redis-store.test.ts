@@ -71,6 +71,25 @@ t.test('T11: the claim of an id expires in Redis, so that used ids do not fill i
   }
 })
 
+t.test('A2: an artifact with a short life does not shorten the records of the bound', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const store = await openRedisStore(server.url, clock)
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    redis.disconnect()
+    await server.stop()
+  })
+  const source = { address: 'one', network: 'one' }
+  for (const seconds of [3_600, 60])
+    await store
+      .artifacts('Interaction')
+      .upsertBounded(`for ${seconds}`, {}, seconds, { source, bound: { perAddress: 5, total: 5 } })
+  const records = (await redis.keys('*')).filter((key) => !/:(?:artifact:|schema$|publishes:)/.test(key))
+  t.equal(records.length, 6)
+  for (const key of records) t.ok((await redis.pttl(key)) > 3_000_000, key)
+})
+
 t.test('what Redis forgot to have revoked is revoked again, and told again', async (t) => {
   const folder = t.testdir()
   const first = await startRedis({ folder })

@@ -50,8 +50,9 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
   const older = new DatabaseSync(file)
   older.exec(`drop table revocations; drop table revocation_epoch;
     drop trigger count_bounded_artifact; drop trigger uncount_bounded_artifact; drop table artifact_counts;
-    drop index artifacts_by_source; drop index bounded_artifacts_by_expiry;
-    alter table artifacts drop column source; pragma user_version = 1`)
+    drop index artifacts_by_source; drop index artifacts_by_address; drop index bounded_artifacts_by_expiry;
+    alter table artifacts drop column source; alter table artifacts drop column address;
+    pragma user_version = 1`)
   older.close()
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
@@ -60,8 +61,9 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
   await store.artifacts('Grant').revokeByGrantId('g')
   t.equal((await store.revocations.readAfter(from, 10))?.length, 1)
   const pending = store.artifacts('Interaction')
+  const source = { address: 'one', network: 'one' }
   for (const id of ['one', 'two'])
-    await pending.upsertBounded(id, { jti: id }, 60, { source: 'one', bound: { perSource: 1, total: 1 } })
+    await pending.upsertBounded(id, { jti: id }, 60, { source, bound: { perAddress: 1, total: 1 } })
   t.equal(await pending.find('one'), undefined)
   t.ok(await pending.find('two'))
 })

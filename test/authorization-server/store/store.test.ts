@@ -124,28 +124,34 @@ async function contract(
     t.equal((await claims()).filter(Boolean).length, 1, 'and then it is free again')
   })
 
-  t.test('upsertBounded() evicts the oldest artifact of the same source', async (t) => {
+  t.test('upsertBounded() evicts the oldest artifact of the same address', async (t) => {
     const pending = (await open(t)).artifacts('BoundedOfOneSource')
-    const admit = (id: string, source: string) =>
-      pending.upsertBounded(id, { jti: id }, 60, { source, bound: { perSource: 2, total: 100 } })
-    await admit('other', 'other source')
-    for (const id of ['first', 'second']) await admit(id, 'one source')
-    await admit('first', 'one source')
-    await admit('first', 'third source')
-    await admit('third', 'one source')
+    const admit = (id: string, address: string) =>
+      pending.upsertBounded(id, { jti: id }, 60, {
+        source: { address, network: 'one network' },
+        bound: { perAddress: 2, total: 100 },
+      })
+    await admit('other', 'other address')
+    for (const id of ['first', 'second']) await admit(id, 'one address')
+    await admit('first', 'one address')
+    await admit('first', 'third address')
+    await admit('third', 'one address')
     t.equal(await pending.find('first'), undefined, 'an update changes neither age nor source')
     for (const id of ['other', 'second', 'third']) t.match(await pending.find(id), { jti: id })
     t.match(await pending.find('other'), { jti: 'other' })
   })
 
   t.test(
-    'upsertBounded() evicts from the source with the most artifacts when all are too many',
+    'upsertBounded() evicts from the network with the most artifacts when all are too many',
     async (t) => {
       const clock = { now: 1_000 }
       const pending = (await open(t, clock)).artifacts('BoundedInAll')
-      const admit = (id: string, source: string) => {
+      const admit = (id: string, network: string, address = network) => {
         clock.now += 1
-        return pending.upsertBounded(id, { jti: id }, 60, { source, bound: { perSource: 3, total: 4 } })
+        return pending.upsertBounded(id, { jti: id }, 60, {
+          source: { address, network },
+          bound: { perAddress: 3, total: 4 },
+        })
       }
       await admit('old', 'a person')
       for (const id of ['one', 'two', 'three', 'four']) await admit(id, 'a crowd')
@@ -153,19 +159,38 @@ async function contract(
       await admit('new', 'another person')
       t.equal(await pending.find('two'), undefined, 'five would be too many, and the crowd has three')
       for (const id of ['old', 'three', 'four', 'new']) t.match(await pending.find(id), { jti: id })
-      for (const id of ['5', '6']) await admit(id, `source ${id}`)
+      for (const id of ['5', '6']) await admit(id, `network ${id}`)
       t.equal(await pending.find('three'), undefined)
-      t.equal(await pending.find('old'), undefined, 'where each source has one, the oldest leaves')
+      t.equal(await pending.find('old'), undefined, 'where each network has one, the oldest leaves')
       for (const id of ['four', 'new', '5', '6']) t.match(await pending.find(id), { jti: id })
     },
   )
+
+  t.test('A2: upsertBounded() evicts from a network of many addresses with one artifact each', async (t) => {
+    const pending = (await open(t)).artifacts('BoundedOfOneNetwork')
+    const admit = (id: string, network: string) =>
+      pending.upsertBounded(id, { jti: id }, 60, {
+        source: { address: `address of ${id}`, network },
+        bound: { perAddress: 2, total: 4 },
+      })
+    for (const id of ['alice', 'bob']) await admit(id, `network of ${id}`)
+    for (let i = 0; i < 10; i++) await admit(`${i}`, 'one network')
+    for (const id of ['alice', 'bob', '8', '9']) t.match(await pending.find(id), { jti: id })
+    t.equal(await pending.find('7'), undefined)
+    await pending.destroy('8')
+    for (const id of ['10', '11']) await admit(id, 'one network')
+    for (const id of ['alice', 'bob', '10', '11']) t.match(await pending.find(id), { jti: id })
+  })
 
   t.test('upsertBounded() counts neither destroyed nor expired artifacts', async (t) => {
     const clock = { now: 1_000 }
     const store = await open(t, clock)
     const pending = store.artifacts('BoundedThatLeave')
     const admit = (id: string) =>
-      pending.upsertBounded(id, { jti: id }, 60, { source: 'one', bound: { perSource: 2, total: 2 } })
+      pending.upsertBounded(id, { jti: id }, 60, {
+        source: { address: 'one', network: 'one' },
+        bound: { perAddress: 2, total: 2 },
+      })
     await admit('stays')
     for (let i = 0; i < 5; i++) {
       await admit(`finished ${i}`)
@@ -186,8 +211,8 @@ async function contract(
     await Promise.all(
       all.map((i) =>
         (i % 2 === 0 ? one : two).artifacts('BoundedAtOnce').upsertBounded(id(i), { jti: id(i) }, 60, {
-          source: `source ${i % 10}`,
-          bound: { perSource: 5, total: 30 },
+          source: { address: `address ${i % 20}`, network: `network ${i % 10}` },
+          bound: { perAddress: 4, total: 30 },
         }),
       ),
     )
