@@ -89,6 +89,7 @@ export async function startAuthorizationServer(options: {
       onEvent,
       revocations,
       cookieSecrets: secrets.cookieSecrets,
+      integrations: secrets.integrations,
     })
     closing.push(sweepRegularly(store, logger))
 

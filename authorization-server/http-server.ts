@@ -10,12 +10,15 @@ import {
   answerBrokenConnection,
   answerEverythingElse,
 } from './endpoints/answer-everything-else.ts'
+import { authenticateIntegration } from './endpoints/authenticate-integration.ts'
+import { createAuthorizationLimit } from './endpoints/authorization-limit.ts'
 import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
 import { mountUserinfo } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
+import type { Secrets } from './keys/load-secrets.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 
@@ -33,6 +36,7 @@ export type HttpServerOptions = {
   readonly revocations: RevocationStream
   /** Newest first. */
   readonly cookieSecrets: readonly string[]
+  readonly integrations: Secrets['integrations']
 }
 
 /** Puts every route of the service on one HTTP server: endpoints, userinfo, revocation stream, pages. */
@@ -60,7 +64,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       compat: config.compat,
       serviceName: config.name,
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
-      authorizationLimit: createAddressLimit(config.authorization.rateLimit, () => Date.now()),
+      authorizationLimit: createAuthorizationLimit(config.authorization.rateLimit, () => Date.now()),
+      authenticateIntegration: authenticateIntegration(options.integrations),
       count: metrics.countRequest,
       logger,
     }),

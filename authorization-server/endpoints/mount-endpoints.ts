@@ -3,8 +3,10 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
+import { requestSource } from '../engine/request-source.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import type { AddressLimit } from './address-limit.ts'
+import type { AuthorizationLimit } from './authorization-limit.ts'
 import { canonicaliseResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
@@ -26,8 +28,9 @@ export type MountEndpointsOptions = {
   readonly serviceName: string
   readonly compat: Compat
   readonly registrationLimit: AddressLimit
-  /** Of authorization requests and pushed authorization requests together. */
-  readonly authorizationLimit: AddressLimit
+  readonly authorizationLimit: AuthorizationLimit
+  /** Returns the id of the integration whose credentials a form has. */
+  readonly authenticateIntegration: (form: URLSearchParams) => string | undefined
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
 }
@@ -108,7 +111,8 @@ function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpoi
 function admitAuthorization(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?')
   const parameters = new URLSearchParams(query)
-  const refused = refuseAuthorization(parameters, request, options)
+  const requestUri = parameters.get('request_uri') ?? ''
+  const refused = refuseAuthorization(parameters, request, options, { requestUri })
   if (refused !== undefined) return { refused }
   const isDefaulted = addDefaultScope(parameters, options.compat)
   const isCanonicalised = canonicaliseResource(parameters, options.resources)
@@ -127,18 +131,22 @@ function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat):
   return true
 }
 
-/** Rejects an authorization request, pushed or not, that is too large to be stored, or one too many of its address. */
+/** Rejects an authorization request, pushed or not, that is too large to be stored, or one too many of its source. */
 function refuseAuthorization(
   parameters: URLSearchParams,
   request: FastifyRequest,
   options: MountEndpointsOptions,
+  {
+    integrationId,
+    requestUri,
+  }: { readonly integrationId?: string | undefined; readonly requestUri?: string },
 ): OAuthRefusal | undefined {
   const tooLong = findLongParameter(parameters)
   if (tooLong !== undefined) return invalidRequest(tooLong)
-  const wait = options.authorizationLimit.take(request.ip)
-  return (
-    wait && tooManyRequests('Too many authorization requests came from this address.', wait.retryAfterSeconds)
-  )
+  const { address } = requestSource({ clientAddress: request.ip, integrationId })
+  const wait = options.authorizationLimit.take(address, requestUri)
+  const sender = integrationId === undefined ? 'came from this address' : 'came from this client'
+  return wait && tooManyRequests(`Too many authorization requests ${sender}.`, wait.retryAfterSeconds)
 }
 
 function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
@@ -172,17 +180,27 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
     checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
     (endpoint.name === 'introspection' ? checkIntrospectionCaller(form) : undefined)
   if (refused !== undefined) return { refused, grantType }
-  if (endpoint.name === 'pushed_authorization_request') {
-    const tooMuch = refuseAuthorization(form, request, options)
-    if (tooMuch !== undefined) return { refused: tooMuch }
-    addDefaultScope(form, options.compat)
-  }
+  if (endpoint.name === 'pushed_authorization_request') return admitPushed(form, request, options)
   canonicaliseResource(form, options.resources)
   const body = Buffer.from(form.toString())
   if (endpoint.name !== 'token') return { body, grantType }
   const target = refuseTarget(form, options.resources)
   if (target !== undefined) return { refused: target, grantType }
   return form.has('resource') ? { body, grantType, tokenRequest: form } : { body, grantType }
+}
+
+function admitPushed(
+  form: URLSearchParams,
+  request: FastifyRequest,
+  options: MountEndpointsOptions,
+): Verdict {
+  const integrationId = options.authenticateIntegration(form)
+  const refused = refuseAuthorization(form, request, options, { integrationId })
+  if (refused !== undefined) return { refused }
+  addDefaultScope(form, options.compat)
+  canonicaliseResource(form, options.resources)
+  const body = Buffer.from(form.toString())
+  return { body, integrationId, onPushed: options.authorizationLimit.pushed }
 }
 
 /**

@@ -30,6 +30,10 @@ export type TokenOwner = {
 /** What the engine is asked to do with one request. */
 export type EngineRequest = {
   readonly origin: RequestOrigin
+  /** The integration that authenticated with a pushed authorization request. */
+  readonly integrationId?: string | undefined
+  /** Receives the `request_uri` of a pushed authorization request that the engine stored. */
+  readonly onPushed?: (requestUri: string) => void
   /** Path and query, when they are not the request's own. */
   readonly url?: string
   /** The body, read and checked. */
@@ -84,8 +88,8 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
 /** Builds the engine. Cost: a few milliseconds; nothing is fetched. */
 export function createEngine(options: EngineOptions): Engine {
   const issuer = new URL(options.issuer)
-  const origins = new WeakMap<IncomingMessage, RequestOrigin>()
-  const originOf = (request: IncomingMessage): RequestOrigin | undefined => origins.get(request)
+  const requests = new WeakMap<IncomingMessage, EngineRequest>()
+  const originOf = (request: IncomingMessage): RequestOrigin | undefined => requests.get(request)?.origin
   const rotation = createRefreshRotation({
     store: options.store,
     issuer: options.issuer,
@@ -113,8 +117,8 @@ export function createEngine(options: EngineOptions): Engine {
         unusedClientSeconds: options.unusedClientSeconds,
         pending: options.pending,
         source: () => {
-          const origin = Provider.ctx === undefined ? undefined : originOf(Provider.ctx.req)
-          return origin && requestSource(origin)
+          const request = Provider.ctx === undefined ? undefined : requests.get(Provider.ctx.req)
+          return request && requestSource({ ...request, ...request.origin })
         },
         onCodeReused: (grantId) => {
           if (Provider.ctx !== undefined) provider.emit('grant.revoked', Provider.ctx, grantId)
@@ -171,12 +175,15 @@ export function createEngine(options: EngineOptions): Engine {
     isRepeat: rotation.isRepeat,
     originOf,
   })
+  provider.on('pushed_authorization_request.success', (ctx) =>
+    requests.get(ctx.req)?.onPushed?.(String((ctx.body as { readonly request_uri: unknown }).request_uri)),
+  )
   const callback = provider.callback()
 
   return {
     handle: async (request, response, engineRequest) => {
       const copy = providerRequest(request, { issuer, ...engineRequest })
-      origins.set(copy, engineRequest.origin)
+      requests.set(copy, engineRequest)
       await callback(copy, response)
       return troubles.get(copy)?.error ?? 'ok'
     },

@@ -1,7 +1,18 @@
 import { networkOf } from '../../runtime/network-of.ts'
+import { hashId } from '../store/hash-id.ts'
 import type { ArtifactSource } from '../store/store.ts'
 
-/** Returns the source that the bounds count a request for. */
-export function requestSource({ clientAddress }: { readonly clientAddress: string }): ArtifactSource {
-  return { address: networkOf(clientAddress), network: networkOf(clientAddress, 48) }
+/**
+ * Returns the source that the bounds count a request for: the integration that authenticated with it, or else the address of
+ * the client.
+ */
+export function requestSource(request: {
+  readonly clientAddress: string
+  readonly integrationId?: string | undefined
+}): ArtifactSource {
+  const { clientAddress, integrationId } = request
+  if (integrationId === undefined)
+    return { address: networkOf(clientAddress), network: networkOf(clientAddress, 48) }
+  const client = `client ${hashId(integrationId)}` // an id may have colons, as an IPv6 address
+  return { address: client, network: client }
 }

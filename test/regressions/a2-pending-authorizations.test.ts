@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
@@ -6,7 +7,7 @@ import type { AuthorizationServerConfig } from '../../authorization-server/confi
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
-import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
+import { type Client, knownClient, makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Answer, type Parameters, send } from '../fixtures/send.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
@@ -45,6 +46,28 @@ const usePushed = (client: Client, pushed: Answer, address: string): Promise<Ans
     request_uri: String(pushed.json['request_uri']),
   }).toString()
   return send(url, { headers: { 'x-forwarded-for': address } })
+}
+
+/** A server with an integration that pushes with its secret. */
+async function startWithIntegration(
+  t: Test,
+  bound: { readonly perAddress: number; readonly pending: number },
+) {
+  const clientSecret = randomBytes(32).toString('base64url')
+  const clientSecretFile = join(t.testdir({ secret: clientSecret }), 'secret')
+  const registered = { clientId: 'web:app', redirectUri: 'https://app.example.com/callback', clientSecret }
+  const { clientId, redirectUri } = registered
+  const server = await startServer(t, {
+    authorization: {
+      rateLimit: { perAddress: bound.perAddress, windowMs: 600_000 },
+      pending: { perAddress: bound.pending, total: 10_000 },
+    },
+    integrations: [{ clientId, clientName: 'Web app', redirectUris: [redirectUri], clientSecretFile }],
+  })
+  const client = knownClient(server, registered)
+  const authorizeUrl: Client['authorizeUrl'] = (scope, challenge, overrides) =>
+    client.authorizeUrl(scope, challenge, { client_secret: clientSecret, ...overrides })
+  return { server, integration: { ...client, authorizeUrl } }
 }
 
 t.test('A2: one address that sends too many authorization requests gets 429 with Retry-After', async (t) => {
@@ -110,6 +133,57 @@ t.test('A2: a parameter that is too long is rejected, and nothing is stored', as
   t.equal(page.status, 400)
   t.match(page.headers.get('content-type'), 'text/html')
   t.same(countSqlite(server), { Interaction: 1, PushedAuthorizationRequest: 1 })
+})
+
+t.test('A2: an integration has a rate limit and a share of its own, for every address', async (t) => {
+  const { server, integration } = await startWithIntegration(t, { perAddress: 3, pending: 2 })
+  const anonymous = await registerClient(server)
+  const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
+  const person = await push(server, anonymous, '192.0.2.1')
+  t.equal(person.status, 201)
+  for (const address of ['192.0.2.1', '192.0.2.1', '2001:db8::1'])
+    t.equal((await push(server, integration, address)).status, 201)
+
+  t.equal((await usePushed(anonymous, person, '192.0.2.1')).status, 303, 'the share of the address is unused')
+  t.equal((await push(server, anonymous, '192.0.2.1')).status, 201)
+  const { clientSecret } = confidential
+  t.equal((await push(server, confidential, '192.0.2.1', { client_secret: clientSecret })).status, 201)
+  t.match(
+    await push(server, confidential, '192.0.2.1', { client_secret: clientSecret }),
+    { status: 429, json: { error_description: /from this address/ } },
+    'anybody can register a client with a secret: the address counts',
+  )
+  t.match(await push(server, integration, '192.0.2.2'), {
+    status: 429,
+    json: { error: 'rate_limited', error_description: /from this client/ },
+  })
+  t.match(
+    await push(server, integration, '192.0.2.1', { client_secret: 'wrong' }),
+    { status: 429, json: { error_description: /from this address/ } },
+    'only the correct secret selects the limit of the integration',
+  )
+  t.match(await push(server, integration, '192.0.2.3', { client_secret: 'wrong' }), {
+    status: 401,
+    json: { error: 'invalid_client' },
+  })
+})
+
+t.test('A2: a pushed request and its first use count once', async (t) => {
+  const server = await startServer(t, {
+    authorization: {
+      rateLimit: { perAddress: 3, windowMs: 600_000 },
+      pending: { perAddress: 200, total: 10_000 },
+    },
+  })
+  const client = await registerClient(server)
+  const first = await push(server, client, '192.0.2.1')
+  t.equal((await usePushed(client, first, '192.0.2.1')).status, 303)
+  t.equal((await usePushed(client, first, '192.0.2.1')).status, 303, 'the second use counts')
+  const second = await push(server, client, '192.0.2.1')
+  t.equal((await usePushed(client, second, '192.0.2.1')).status, 303)
+  for (const used of [first, second]) t.equal((await usePushed(client, used, '192.0.2.1')).status, 429)
+  const unknown = authorize(client, '192.0.2.1', { overrides: { request_uri: 'urn:example:unknown' } })
+  t.equal((await unknown).status, 429, 'an unknown request_uri counts')
 })
 
 t.test('A2: stored authorization requests are bounded, with SQLite', async (t) => {

@@ -1,0 +1,26 @@
+import { LRUCache } from 'lru-cache'
+import { type AddressLimit, type AddressRate, createAddressLimit } from './address-limit.ts'
+
+/** Limits the rate of authorization requests of each source, in this process. */
+export type AuthorizationLimit = {
+  /**
+   * Counts a request. The first use of a pushed request is free: {@link AuthorizationLimit.pushed} counted it.
+   * @returns how long the client must wait, or undefined when the request may go on.
+   */
+  take(source: string, requestUri?: string): ReturnType<AddressLimit['take']>
+  /** Records the `request_uri` of a pushed request. */
+  pushed(requestUri: string): void
+}
+
+const MAX_PUSHED = 10_000 // about 2 MB
+
+/** Counts a pushed authorization request and its first use as one request. RFC 9126 section 4. */
+export function createAuthorizationLimit(rate: AddressRate, nowMs: () => number): AuthorizationLimit {
+  const limit = createAddressLimit(rate, nowMs)
+  const unused = new LRUCache<string, true>({ max: MAX_PUSHED })
+  return {
+    take: (source, requestUri) =>
+      requestUri !== undefined && unused.delete(requestUri) ? undefined : limit.take(source),
+    pushed: (requestUri) => void unused.set(requestUri, true),
+  }
+}
