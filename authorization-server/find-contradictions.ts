@@ -3,8 +3,8 @@ import { type Diagnostic, diagnostic, type Severity, wholeFile } from '../runtim
 import type { AuthorizationServerConfig } from './config.ts'
 
 /**
- * Finds what the shape of each key alone cannot say: C301, for two settings that contradict each other, and for numbers that
- * make no sense.
+ * Finds errors that the schema of a single key cannot find. C301: two settings contradict each other, or a number makes no
+ * sense.
  */
 export function findContradictions(config: AuthorizationServerConfig, file: string): readonly Diagnostic[] {
   const found: Diagnostic[] = []
@@ -40,7 +40,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
-  // Who says both expects revocations in Redis. In development both services share what happens to be in the environment.
+  // An operator who sets both expects revocations in Redis. In development, both services share one environment.
   if (store.type === 'sqlite' && redis !== undefined)
     say(
       'redis.url (REDIS_URL) is set, but store.type is sqlite: nothing, no revocation either, would be written to Redis',
