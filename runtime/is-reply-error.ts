@@ -1,4 +1,4 @@
-/** Whether Redis itself answered with an error: the connection is well. By the name of ioredis' class, which need not be loaded for that. */
+/** Whether an error is a response of Redis, on a connection that works. Compares names, so that ioredis need not be loaded. */
 export function isReplyError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError'
 }

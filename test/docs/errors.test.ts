@@ -9,7 +9,7 @@ const PAGES = readErrorPages()
 /** Families of codes that are given with the letter of who reads the file. */
 const NUMBERED = /^(?:0\d\d|1[01]\d)$/
 
-/** What needs secrets or keys is found at a start, and not by a check: those pages have no example. */
+/** Only a start reports these codes, because they need secrets or keys. Their pages have no example. */
 const FOUND_AT_START = ['C301', 'C302', 'C306', 'C320', 'C322', 'C350']
 
 /** Every code that the source can give. */

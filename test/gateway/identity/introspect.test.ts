@@ -71,7 +71,7 @@ const typed =
     if (coding !== undefined) response.setHeader('content-encoding', coding)
     response.end(coding === undefined ? GOOD_ANSWER : gzipSync(GOOD_ANSWER))
   }
-/** Never ends by itself: what is written is counted. */
+/** Never ends by itself. Counts the written bytes. */
 function endless(written: { bytes: number }): Answer {
   return (response) => {
     const chunk = Buffer.alloc(64 * 1024, 0x20)
@@ -85,7 +85,7 @@ function endless(written: { bytes: number }): Answer {
   }
 }
 
-t.test('class 50: what is not an answer is never taken for one', async (t) => {
+t.test('class 50: a malformed response is never used as a token status', async (t) => {
   const written = { bytes: 0 }
   const rows: readonly (readonly [what: string, answer: Answer, code: string])[] = [
     ['"true"', json('{"active":"true"}'), 'ERR_INTROSPECTION_RESPONSE'],
@@ -389,7 +389,7 @@ t.test('introspect() says loudly, and once, that its own credentials are refused
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_CREDENTIALS']))
 })
 
-t.test('introspect() does not take what is not HTTP for a broken connection', async (t) => {
+t.test('introspect() does not repeat a request after a response that is not HTTP', async (t) => {
   let connections = 0
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

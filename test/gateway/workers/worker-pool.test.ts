@@ -88,7 +88,7 @@ t.test(
     t.equal(await started, URL)
     const rolled = pool.roll()
     const third = await fork(3)
-    t.strictSame(forked[0]?.told, [], 'nobody leaves before a successor serves')
+    t.strictSame(forked[0]?.told, [], 'each worker stays until its successor serves')
     third.become(URL)
     ;(await fork(4)).become(URL)
     await rolled
@@ -131,7 +131,7 @@ t.test('a worker that asks for it is replaced; one that left already is not', as
   t.equal(forked.length, 2)
 })
 
-t.test('a worker that crashed is not believed in while it crashes again and again', async (t) => {
+t.test('a worker that crashes repeatedly does not count as serving', async (t) => {
   const { pool, fork, reasons } = aPool(1)
   const started = pool.start()
   const first = await fork(1)
