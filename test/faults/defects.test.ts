@@ -45,13 +45,24 @@ t.test(
           ...(body === undefined ? {} : { body }),
           signal: AbortSignal.timeout(60_000),
         }).then(
-          async (one) => ({ status: one.status, json: JSON.parse((await one.text()) || '{}') }),
-          (error: Error) => ({ status: error.name === 'TimeoutError' ? -1 : 0, json: {} }),
+          async (one) => ({
+            status: one.status,
+            headers: Object.fromEntries(one.headers),
+            json: JSON.parse((await one.text()) || '{}'),
+          }),
+          (error: Error) => ({ status: error.name === 'TimeoutError' ? -1 : 0, headers: {}, json: {} }),
         )
         throwAt = 0
         seen.add(String(answer.status))
         t.ok([0, 200, 404, 500].includes(answer.status), `${method} ${path}, reading ${at}: ${answer.status}`)
-        if (answer.status === 500) t.match(answer.json, { error: 'server_error' })
+        if (answer.status === 500) {
+          t.match(answer.json, { error: 'server_error' })
+          t.match(answer.headers, {
+            'content-type': 'application/json',
+            'cache-control': 'no-store',
+            'x-scopegate-error': '1',
+          })
+        }
         await until(
           'nothing is in flight',
           async () => (await metric('scopegate_http_requests_in_flight')) === 0,

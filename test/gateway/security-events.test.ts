@@ -197,6 +197,7 @@ t.test('RFC 8935 §2.4: what is no event of a listed issuer for this gateway cha
 
   const accepted = await post(good)
   t.equal(accepted.status, 202)
+  t.equal(accepted.headers.get('content-length'), '0', 'no chunked coding for an empty body')
   t.equal(accepted.headers.get('cache-control'), 'no-store', 'T5: an accepted event')
   t.equal(await statusOf(token), 401)
   t.equal(await statusOf(good), 401, 'an event is no access token')
