@@ -78,6 +78,11 @@ t.test('what a caller sends never becomes a series', async (t) => {
   t.match(after.text, /scopegate_auth_decisions_total\{route="test\/open",decision="allow",reason="ok"\} 50/)
   t.match(after.text, /scopegate_token_cache_entries\{kind="opaque"\} 50/)
   t.match(after.text, /scopegate_token_cache_misses_total\{kind="opaque"\} 50/)
+  t.match(
+    after.text,
+    'scopegate_token_validation_duration_seconds_count{kind="opaque",cache="miss"} 50\n',
+    'the duration of a validation has the kind of its token',
+  )
   t.match(after.text, /scopegate_policy_routes\{policy="test"\} 12/)
   t.match(after.text, /scopegate_http_requests_in_flight 0/)
   for (const name of [

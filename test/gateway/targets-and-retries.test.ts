@@ -89,6 +89,7 @@ t.test('a request that reached nobody goes to the other address', async (t) => {
   t.equal(other.requests.length, 4)
   const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
   t.match(metrics, 'scopegate_upstream_retries_total{upstream="api"} 2')
+  t.match(metrics, /^# HELP scopegate_upstream_retries_total .*sent to an upstream again/m)
 })
 
 t.test('a request whose connection broke before an answer goes to the other address', async (t) => {

@@ -44,3 +44,10 @@ t.test('flush() writes the lines that wait, once', async (t) => {
   t.equal(writes.length, 1)
   t.equal(writes[0]?.split('\n').length, 3)
 })
+
+t.test('add() writes durations in milliseconds, rounded to microseconds', async (t) => {
+  const { log, entry, writes } = anAccessLog()
+  log.add({ ...entry, durationMs: 12.345_678, upstreamStatus: 200, upstreamMs: 0.000_4 })
+  log.flush()
+  t.match(writes[0], '"duration_ms":12.346,"upstream.status":200,"upstream.duration_ms":0,')
+})
