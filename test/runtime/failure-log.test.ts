@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { createFailureLog } from '../../runtime/failure-log.ts'
 import { createLogger } from '../../runtime/logger.ts'
@@ -112,4 +113,21 @@ t.test('close() logs the counts of the current interval, once', async (t) => {
   t.match(takeLines(), [{ count: 4, err: { code: 'ERR_ONE' } }])
   await clock.advance(120_000)
   t.strictSame(takeLines(), [])
+})
+
+t.test('createFailureLog() logs the count every minute of its own timers', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const lines: Readonly<Record<string, unknown>>[] = []
+  const write = (line: string) => lines.push(JSON.parse(line))
+  const failures = createFailureLog(createLogger({ level: 'info', service: 'test' }, { write }))
+  for (let count = 0; count < 3; count += 1) failures.failed(FAILED, aFailure('ERR_ONE'))
+  t.equal(lines.splice(0).length, 1)
+  mock.timers.tick(60_000)
+  t.match(lines.splice(0), [{ count: 2, seconds: 60 }])
+  failures.failed(FAILED, aFailure('ERR_ONE'))
+  failures.close()
+  t.match(lines.splice(0), [{ count: 1 }])
+  mock.timers.tick(600_000)
+  t.strictSame(lines, [], 'close() ends the timers')
 })

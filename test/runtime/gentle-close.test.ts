@@ -104,3 +104,13 @@ t.test('an answer that is under way ends whole; one that never ends is cut after
   t.equal(await finished, 1, 'the stream was cut')
   await broken
 })
+
+t.test('finish() does not close a connection that was quiet for less than quietMs', async (t) => {
+  const { gentle, open } = await start(t, ok)
+  const kept = await open()
+  kept.write(REQUEST)
+  await once(kept, 'data')
+  const closed = once(kept.resume(), 'close')
+  t.equal(await gentle.finish({ graceMs: 1_000, quietMs: 3_600_000 }), 1, 'it was cut after the grace')
+  await closed
+})
