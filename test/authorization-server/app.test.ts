@@ -1,4 +1,7 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
@@ -245,4 +248,23 @@ t.test('every token, code and secret stays out of the log; the audit tells the s
     scope: /\S/,
     grant: /^[\w-]{43}$/,
   })
+})
+
+t.test('a defect of the engine is 500 server_error, and the client learns no details', async (t) => {
+  const { refreshToken } = await obtain('courses:read')
+  const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME))
+  // The engine expects a text.
+  database.exec(`update artifacts set payload = json_set(payload, '$.scope', 5) where model = 'RefreshToken'`)
+  database.close()
+  const answer = await client.refresh(refreshToken)
+  t.equal(answer.status, 500)
+  t.equal(answer.headers.get('retry-after'), null, 'a second attempt does not help')
+  t.strictSame(answer.json, {
+    error: 'server_error',
+    error_description: 'The server met an unexpected condition.',
+  })
+  t.match(
+    server.log().findLast(({ event }) => event === 'failed'),
+    { level: 'error', endpoint: 'token', err: { type: 'TypeError', stack: String } },
+  )
 })

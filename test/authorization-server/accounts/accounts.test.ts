@@ -94,6 +94,17 @@ t.test('verify() knows the account by its right password only', async (t) => {
   t.notMatch(JSON.stringify(await store.accounts.findByUsername('carol')), PASSWORD)
 })
 
+t.test('add() gives each account its own salt', async (t) => {
+  const { accounts, store } = await open(t)
+  const hashOf = async (username: string) => {
+    await accounts.add({ username, password: PASSWORD })
+    return (await store.accounts.findByUsername(username))?.passwordHash
+  }
+  const hashes = [await hashOf('carol'), await hashOf('dora')]
+  t.match(hashes, [/^\$argon2id\$/, /^\$argon2id\$/])
+  t.not(hashes[0], hashes[1], 'equal passwords have different hashes')
+})
+
 t.test('verify() hashes once, whether or not there is such a user: the work is the same', async (t) => {
   const { accounts } = await open(t)
   await accounts.add({ username: 'carol', password: PASSWORD })

@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
@@ -36,6 +44,11 @@ t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t
     file,
     'ERR_STORE_TOO_NEW',
     new RegExp(`schema version 99; this program knows versions up to ${SCHEMA_VERSION}`),
+  )
+  t.strictSame(
+    openFiles().filter((path) => path.startsWith(file)),
+    [],
+    'the file is closed',
   )
   const again = new DatabaseSync(file)
   t.equal(again.prepare('pragma user_version').get()?.['user_version'], 99)
@@ -122,4 +135,15 @@ function refused(t: Test, file: string, code: string, message: RegExp): void {
 
 function mode(path: string): number {
   return statSync(path).mode & 0o777
+}
+
+/** The files that this process has open. */
+function openFiles(): readonly string[] {
+  return readdirSync('/proc/self/fd').flatMap((name) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${name}`)]
+    } catch {
+      return [] // closed since the folder was read
+    }
+  })
 }

@@ -644,6 +644,15 @@ t.test('Redis: expiring artifacts have an expiry, and the set of a grant outlive
   await store.artifacts('AccessToken').upsert('a', { jti: 'a', grantId: 'g' }, 50)
   const [set] = await redis.keys('*of-grant*')
   t.ok((await redis.ttl(set ?? '')) > 4_000)
+  for (const [model, seconds] of [
+    ['RefreshToken', 5_000],
+    ['AccessToken', 50],
+  ] as const) {
+    const [member = ''] = await redis.keys(`*:artifact:${model}:*`)
+    const expiresAt = Number(await redis.zscore(set ?? '', member))
+    const [now] = await redis.time()
+    t.ok(expiresAt > Number(now) && expiresAt <= Number(now) + seconds, `${member} expires at ${expiresAt}`)
+  }
   for (const key of await redis.keys('*:artifact:*')) t.ok((await redis.ttl(key)) > 0, key)
   await store.artifacts('Grant').upsert('g', { jti: 'g' }, undefined)
   t.equal(await redis.ttl(set ?? ''), -1, 'a member without expiry keeps the set')
