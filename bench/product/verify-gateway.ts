@@ -1,9 +1,14 @@
 import { readFileSync, truncateSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
 import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 import { sumSamples } from './sum-samples.ts'
 
-const NEARLY_ALL = 0.99 // the last lines of the access log may be on their way still
+/** The last requests of a round may be cut off by its end. */
+const NEARLY_ALL = 0.99
+/** A slow machine needs this long at most to write the lines of the access log. */
+const LOG_LIMIT_MS = 3_000
+const LOG_POLL_MS = 50
 const REQUESTS = 'scopegate_http_requests_total'
 /** Where a token was known, and where it was checked anew. */
 const COUNTER_OF = {
@@ -27,6 +32,9 @@ export function verifyGateway(
   return async (answered, tokens = 'known') => {
     answeredWith[tokens] += answered
     const answeredInAll = answeredWith.known + answeredWith.new
+    const deadlineMs = performance.now() + LOG_LIMIT_MS
+    while (logged + countLines(product.logFile) < answeredInAll && performance.now() < deadlineMs)
+      await wait(LOG_POLL_MS)
     logged += countLines(product.logFile)
     truncateSync(product.logFile)
     const metrics = await scrape(product.managementUrl)
