@@ -21,7 +21,8 @@ COPY scripts ./scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY bin ./bin
 COPY oauth ./oauth
-COPY runtime ./runtime
+COPY platform ./platform
+COPY policy-engine ./policy-engine
 COPY cli ./cli
 COPY gateway ./gateway
 COPY authorization-server ./authorization-server
@@ -40,7 +41,7 @@ COPY bin ./bin
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist/cli ./dist/cli
 COPY --from=build /app/dist/oauth ./dist/oauth
-COPY --from=build /app/dist/runtime ./dist/runtime
+COPY --from=build /app/dist/platform ./dist/platform
 USER 65532:65532
 
 FROM base AS learning-platform
@@ -75,6 +76,7 @@ LABEL org.opencontainers.image.title="Scopegate gateway" \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app/dist/policy-engine ./dist/policy-engine
 COPY --from=build /app/dist/gateway ./dist/gateway
 EXPOSE 8080 9090
 ENTRYPOINT ["node", "bin/scopegate.js", "gateway"]

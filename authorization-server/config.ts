@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
-import { parseByteSize } from '../runtime/byte-size.ts'
-import { ConfigError } from '../runtime/config-error.ts'
-import { type Diagnostic, hasErrors } from '../runtime/diagnostic.ts'
-import { displayPath } from '../runtime/display-path.ts'
-import { DRAIN_DEFAULTS, type DrainConfig, DrainShape } from '../runtime/drain-shape.ts'
-import { parseDurationMs } from '../runtime/duration.ts'
-import { ListenAddress } from '../runtime/listen-address.ts'
-import { ManagementAddress } from '../runtime/management-address.ts'
-import { readConfig } from '../runtime/read-config.ts'
-import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import { DRAIN_DEFAULTS, type DrainConfig, DrainShape } from '../platform/config/drain-schema.ts'
+import { ListenAddress } from '../platform/config/listen-address.ts'
+import { ManagementAddress } from '../platform/config/management-address.ts'
+import { readConfig } from '../platform/config/read-config.ts'
+import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
+import { ConfigError } from '../platform/diagnostics/config-error.ts'
+import { type Diagnostic, hasErrors } from '../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../platform/diagnostics/display-path.ts'
+import { parseByteSize } from '../platform/diagnostics/schema/byte-size.ts'
+import { parseDurationMs } from '../platform/diagnostics/schema/duration.ts'
 import {
   ByteSizeText,
   DurationText,
@@ -18,7 +18,7 @@ import {
   HttpOrigin,
   ResourcePath,
   SecretText,
-} from '../runtime/value-shapes.ts'
+} from '../platform/diagnostics/schema/value-schemas.ts'
 import { findContradictions } from './find-contradictions.ts'
 
 /** A client that the operator vouches for, with fixed callbacks. Source: seed-interface section 5.4. */

@@ -1,5 +1,5 @@
 import { parseScope } from '../oauth/scope.ts'
-import { type Diagnostic, diagnostic, type Severity, wholeFile } from '../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic, type Severity, wholeFile } from '../platform/diagnostics/diagnostic.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 
 /**

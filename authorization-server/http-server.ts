@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Logger } from '../platform/logging/logger.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { createAddressLimit } from './endpoints/address-limit.ts'
+import { authenticateIntegration } from './endpoints/authenticate-integration.ts'
+import { createAuthorizationLimit } from './endpoints/authorization-limit.ts'
+import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import {
   answerBrokenAddress,
   answerBrokenConnection,
   answerEverythingElse,
-} from './endpoints/answer-everything-else.ts'
-import { authenticateIntegration } from './endpoints/authenticate-integration.ts'
-import { createAuthorizationLimit } from './endpoints/authorization-limit.ts'
-import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
+} from './endpoints/fallback-handlers.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
 import { mountUserinfo } from './endpoints/userinfo.ts'

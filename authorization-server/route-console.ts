@@ -1,4 +1,4 @@
-import type { Logger } from '../runtime/logger.ts'
+import type { Logger } from '../platform/logging/logger.ts'
 
 /**
  * Libraries print notices to the console; on a service's standard output only log lines have a place. From here on

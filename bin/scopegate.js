@@ -148,7 +148,7 @@ function isOwn(folder) {
   return [0, process.getuid()].includes(status.uid) && (status.mode & 0o022) === 0
 }
 
-/** One level after the other, as runtime/make-folder.ts: Node's own recursive mkdir never returns below such as `/proc`. */
+/** One level after the other, as platform/process/make-folder.ts: Node's own recursive mkdir never returns below such as `/proc`. */
 function makeFolder(folder) {
   if (existsSync(folder)) return
   if (dirname(folder) !== folder) makeFolder(dirname(folder))

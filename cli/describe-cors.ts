@@ -1,4 +1,4 @@
-import type { CorsRule } from '../gateway/routes/cors-rule.ts'
+import type { CorsRule } from '../policy-engine/load/cors-rule.ts'
 
 /** Lists the values of one key of `cors`. */
 export function describeCorsList(list: readonly string[] | undefined): string {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { findConfigDir } from '../runtime/config-dir.ts'
-import { findPackageRoot } from '../runtime/package-root.ts'
+import { findConfigDir } from '../platform/config/config-dir.ts'
+import { findPackageRoot } from '../platform/process/package-root.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -1,5 +1,5 @@
-import type { Diagnostic } from '../runtime/diagnostic.ts'
-import { formatDiagnostics } from '../runtime/format-diagnostics.ts'
+import type { Diagnostic } from '../platform/diagnostics/diagnostic.ts'
+import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts'
 
 /** So many notes of one code are shown as they are. */
 const SHOWN_WHOLE = 2

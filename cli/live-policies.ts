@@ -1,8 +1,8 @@
-import { type CompiledPolicies, compilePolicies } from '../gateway/routes/compile-policies.ts'
-import type { PolicyRoute } from '../gateway/routes/policy-route.ts'
-import { compileResources, type Resources, type ResourcesOptions } from '../gateway/routes/resources.ts'
-import { BootError } from '../runtime/boot-error.ts'
-import type { TrialLimits } from './try/try-request.ts'
+import { BootError } from '../platform/diagnostics/boot-error.ts'
+import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
+import type { PolicyRoute } from '../policy-engine/load/policy-route.ts'
+import { compileResources, type Resources, type ResourcesOptions } from '../policy-engine/match/resources.ts'
+import type { TrialLimits } from './simulate/simulate.ts'
 
 /** The policies that a running gateway has in force, ready to decide with. */
 export type LivePolicies = {

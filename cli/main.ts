@@ -1,4 +1,4 @@
-import { suggest } from '../runtime/suggest.ts'
+import { suggest } from '../platform/diagnostics/schema/suggest.ts'
 import { formatHelp, formatVerbHelp } from './format-help.ts'
 import { readArguments } from './read-arguments.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
@@ -24,7 +24,7 @@ export async function main(
   const [first] = args
   if (first === undefined) return usageError('say what to do')
   if (first === '--version' || first === '-v') {
-    const { readPackageVersion } = await import('../runtime/package-version.ts')
+    const { readPackageVersion } = await import('../platform/process/package-version.ts')
     out.write(`${readPackageVersion()}\n`)
     return 0
   }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { suggest } from '../runtime/suggest.ts'
+import { suggest } from '../platform/diagnostics/schema/suggest.ts'
 import type { Verb, VerbOption } from './verb.ts'
 
 /** What stands after a verb, checked against its options. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
-import { type Presets, readPresets } from '../gateway/routes/presets.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
-import { collectProblems } from '../runtime/collect-problems.ts'
-import type { Diagnostic } from '../runtime/diagnostic.ts'
-import { readConfig } from '../runtime/read-config.ts'
-import { readScopeCatalogue } from '../runtime/read-scope-catalogue.ts'
+import { readConfig } from '../platform/config/read-config.ts'
+import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
+import { collectProblems } from '../platform/diagnostics/collect-problems.ts'
+import type { Diagnostic } from '../platform/diagnostics/diagnostic.ts'
+import { type Presets, readPresets } from '../policy-engine/format/presets.ts'
 import { authorizationServersOf } from './open-policy-set.ts'
 
 /** What a policy may refer to, whatever policies there are already. */

@@ -1,6 +1,6 @@
-import { ConfigError } from '../runtime/config-error.ts'
-import { reportBootError } from '../runtime/report-boot-error.ts'
-import { problemToJson } from './check/render-json.ts'
+import { ConfigError } from '../platform/diagnostics/config-error.ts'
+import { reportBootError } from '../platform/process/report-boot-error.ts'
+import { problemToJson } from './commands/check/render-json.ts'
 import type { Given } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 

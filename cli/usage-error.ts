@@ -1,4 +1,4 @@
-import { BootError } from '../runtime/boot-error.ts'
+import { BootError } from '../platform/diagnostics/boot-error.ts'
 
 /** Something on the command line that only the verb itself can know to be wrong; exit code 2. */
 export function usageError(verb: string, text: string): BootError {

@@ -1,7 +1,7 @@
-import type { Logger } from '../runtime/logger.ts'
+import type { Logger } from '../platform/logging/logger.ts'
+import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
-import type { PolicySources } from './routes/policy-sources.ts'
 import type { ResolveName } from './upstreams/name-addresses.ts'
 
 /** What a gateway is started with, in one process or in each of its workers. */

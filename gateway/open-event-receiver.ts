@@ -1,11 +1,11 @@
 import type { Revocation } from '../oauth/revocation.ts'
-import type { FailureLog } from '../runtime/failure-log.ts'
-import type { Logger } from '../runtime/logger.ts'
-import { relayRevocation } from '../runtime/publish-revocation.ts'
+import type { FailureLog } from '../platform/logging/failure-log.ts'
+import type { Logger } from '../platform/logging/logger.ts'
+import { relayRevocation } from '../platform/redis/publish-revocation.ts'
+import type { SharedRedis } from '../platform/redis/shared-redis.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
-import { createEventReceiver, type ReceiveEvent } from './identity/events/event-receiver.ts'
-import type { OpenIssuer } from './identity/open-issuer.ts'
-import type { SharedRedis } from './redis/shared-redis.ts'
+import type { OpenIssuer } from './tokens/issuer-client.ts'
+import { createEventReceiver, type ReceiveEvent } from './tokens/revocation/event-receiver.ts'
 
 /** Opens what takes Security Event Tokens of the issuers that may send some; undefined when none may. */
 export function openEventReceiver(

@@ -1,12 +1,12 @@
-import type { FailureLog } from '../runtime/failure-log.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { ReadinessCheck } from '../runtime/ops-server.ts'
+import type { FailureLog } from '../platform/logging/failure-log.ts'
+import type { Logger } from '../platform/logging/logger.ts'
+import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
+import type { SharedRedis } from '../platform/redis/shared-redis.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
-import type { Clock } from './identity/jwt/issuer-keys.ts'
-import { type OpenIssuer, type OpenIssuerOptions, openIssuer } from './identity/open-issuer.ts'
-import { isMarkedRevoked } from './identity/revocation-marks.ts'
-import type { Metrics } from './observe/metrics.ts'
-import type { SharedRedis } from './redis/shared-redis.ts'
+import type { Metrics } from './observability/metrics.ts'
+import { type OpenIssuer, type OpenIssuerOptions, openIssuer } from './tokens/issuer-client.ts'
+import type { Clock } from './tokens/jwt/issuer-keys.ts'
+import { isMarkedRevoked } from './tokens/revocation/revocation-marks.ts'
 
 const CLOCK: Clock = {
   tickMs: () => performance.now(),

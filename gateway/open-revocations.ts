@@ -1,12 +1,12 @@
 import type { Revocation } from '../oauth/revocation.ts'
-import type { FailureLog } from '../runtime/failure-log.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { ReadinessCheck } from '../runtime/ops-server.ts'
+import type { FailureLog } from '../platform/logging/failure-log.ts'
+import type { Logger } from '../platform/logging/logger.ts'
+import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
-import { openRevocationChannels, type RevocationChannels } from './identity/revocation-channels.ts'
-import type { TokenVerdicts } from './identity/token-verdicts.ts'
-import type { Metrics } from './observe/metrics.ts'
+import type { Metrics } from './observability/metrics.ts'
 import { toCheck } from './open-issuers.ts'
+import type { TokenVerdicts } from './tokens/cache/token-validator.ts'
+import { openRevocationChannels, type RevocationChannels } from './tokens/revocation/revocation-channels.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** What is known of tokens, and what was opened with them. */

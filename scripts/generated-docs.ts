@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatReference } from '../cli/format-reference.ts'
 import { VERBS } from '../cli/verbs.ts'
-import { findPackageRoot } from '../runtime/package-root.ts'
+import { findPackageRoot } from '../platform/process/package-root.ts'
 import { policyReference } from './policy-reference.ts'
 
 /** A page with parts that are written by a program. */

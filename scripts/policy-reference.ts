@@ -1,4 +1,4 @@
-import { policySchema } from '../gateway/routes/policy-schema.ts'
+import { policySchema } from '../policy-engine/format/policy-schema.ts'
 
 type Schema = {
   readonly type?: string | readonly string[]

@@ -1,7 +1,7 @@
 // Writes the generated parts of the pages in docs/. Usage: npm run docs
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findPackageRoot } from '../runtime/package-root.ts'
+import { findPackageRoot } from '../platform/process/package-root.ts'
 import { generatedPages, renderPage } from './generated-docs.ts'
 
 for (const page of generatedPages()) {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AccountStore, StoredAccount } from '../store/store.ts'
-import { normaliseUsername } from './normalise-username.ts'
+import { normaliseUsername } from './normalize-username.ts'
 import { hashPassword, verifyPassword } from './password-hash.ts'
 
 /** Somebody who can sign in. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../../runtime/network-of.ts'
+import { networkOf } from '../../platform/net/ip-prefix.ts'
 
 /** Number of requests that one address may send within a window. */
 export type AddressRate = { readonly perAddress: number; readonly windowMs: number }

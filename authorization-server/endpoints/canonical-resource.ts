@@ -1,4 +1,4 @@
-import { ONE_TARGET, unknownTarget } from '../target-words.ts'
+import { ONE_TARGET, unknownTarget } from '../resource-errors.ts'
 import type { OAuthRefusal } from './oauth-refusal.ts'
 
 /**

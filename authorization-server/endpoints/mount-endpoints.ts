@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import type { Logger } from '../../runtime/logger.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
 import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { requestSource } from '../engine/request-source.ts'

@@ -1,5 +1,5 @@
 import { errors } from 'oidc-provider'
-import { ONE_TARGET, unknownTarget } from '../target-words.ts'
+import { ONE_TARGET, unknownTarget } from '../resource-errors.ts'
 
 /**
  * Refuses a request for an API that there is not, or for several: one consent and one token are for one API.

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose'
 import { errors, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
-import { createSeals } from '../../runtime/sealed-value.ts'
+import { createSeals } from '../../platform/redis/sealed-value.ts'
 import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
 
 /** A handler that the engine registers for a grant type. */

@@ -1,4 +1,4 @@
-import { networkOf } from '../../runtime/network-of.ts'
+import { networkOf } from '../../platform/net/ip-prefix.ts'
 import { hashId } from '../store/hash-id.ts'
 import type { ArtifactSource } from '../store/store.ts'
 

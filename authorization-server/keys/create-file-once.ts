@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, link, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { BootError } from '../../runtime/boot-error.ts'
-import { makeFolder } from '../../runtime/make-folder.ts'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import { makeFolder } from '../../platform/process/make-folder.ts'
 
 const OWNER_ONLY = 0o600
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { BootError } from '../../runtime/boot-error.ts'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 
 const SECRET_BYTES = 32

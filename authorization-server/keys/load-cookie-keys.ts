@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { BootError } from '../../runtime/boot-error.ts'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 
 const KEY_BYTES = 32

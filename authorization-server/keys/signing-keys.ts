@@ -1,7 +1,7 @@
 import { generateKeyPair, type JsonWebKey } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { BootError } from '../../runtime/boot-error.ts'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 
 /** A private signing key. Source: RFC 7517 section 4. */

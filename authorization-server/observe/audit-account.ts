@@ -1,4 +1,4 @@
-import type { Logger } from '../../runtime/logger.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
 import type { Account } from '../accounts/accounts.ts'
 import type { StoredAccount } from '../store/store.ts'
 

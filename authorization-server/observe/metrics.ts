@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { Logger } from '../../runtime/logger.ts'
-import { collectProcessMetrics } from '../../runtime/process-metrics.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
 import type { StoreErrorReason } from '../store/store-error.ts'
 
 /** Everything the authorization server counts. No label holds anything that a caller chose. */

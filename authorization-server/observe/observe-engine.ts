@@ -1,4 +1,4 @@
-import type { Logger } from '../../runtime/logger.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { Metrics } from './metrics.ts'

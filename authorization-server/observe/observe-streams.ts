@@ -1,4 +1,4 @@
-import type { Logger } from '../../runtime/logger.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
 import type { StreamEvent } from '../endpoints/revocation-stream.ts'
 import type { Metrics } from './metrics.ts'
 

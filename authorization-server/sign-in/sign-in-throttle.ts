@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../../runtime/network-of.ts'
-import { normaliseUsername } from '../accounts/normalise-username.ts'
+import { networkOf } from '../../platform/net/ip-prefix.ts'
+import { normaliseUsername } from '../accounts/normalize-username.ts'
 
 /** Largest number of failed sign-ins within a window. */
 export type SignInLimits = {

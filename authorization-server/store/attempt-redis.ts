@@ -1,4 +1,4 @@
-import { isReplyError } from '../../runtime/is-reply-error.ts'
+import { isReplyError } from '../../platform/redis/is-reply-error.ts'
 import { StoreError, type StoreErrorReason } from './store-error.ts'
 
 /**

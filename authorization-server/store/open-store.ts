@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { BootError } from '../../runtime/boot-error.ts'
-import type { Logger } from '../../runtime/logger.ts'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
 import { openRedisStore } from './redis-store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { REVOCATION_STREAM, revokedKey } from '../../runtime/revocation-keys.ts'
+import { REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import { readRedisClock } from './redis-clock.ts'
 import { REDIS_KEYS } from './redis-keys.ts'

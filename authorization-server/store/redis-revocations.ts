@@ -1,14 +1,14 @@
 import type { Redis } from 'ioredis'
 import type { Revocation } from '../../oauth/revocation.ts'
-import { followRedisRevocations } from '../../runtime/follow-redis-revocations.ts'
+import { followRedisRevocations } from '../../platform/redis/follow-redis-revocations.ts'
 import {
   hasEntry,
   type RevocationEntry,
   readEntriesAfter,
   readLastId,
   readRunId,
-} from '../../runtime/read-redis-revocations.ts'
-import { publisherKey } from '../../runtime/revocation-keys.ts'
+} from '../../platform/redis/read-redis-revocations.ts'
+import { publisherKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 

@@ -1,4 +1,4 @@
-import { PUBLISH } from '../../runtime/publish-revocation.ts'
+import { PUBLISH } from '../../platform/redis/publish-revocation.ts'
 
 /**
  * Lua: writes an artifact, its pointers and its place in the sets of its grant and account. Expiry follows the clock of Redis:

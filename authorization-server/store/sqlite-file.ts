@@ -1,8 +1,8 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { BootError } from '../../runtime/boot-error.ts'
-import { makeFolder } from '../../runtime/make-folder.ts'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import { makeFolder } from '../../platform/process/make-folder.ts'
 import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
 
 /** Longer than any other process of Scopegate holds the write lock. Milliseconds. */

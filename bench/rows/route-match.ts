@@ -1,4 +1,4 @@
-import { buildRouteTable } from '../../gateway/routes/route-table.ts'
+import { buildRouteTable } from '../../policy-engine/match/route-table.ts'
 import type { Row } from '../row.ts'
 
 const FEW = 10

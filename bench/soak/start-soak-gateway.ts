@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 import { type SoakConfig, writeSoakConfig } from './write-soak-config.ts'

@@ -1,11 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Answer } from '../../gateway/identity/answer.ts'
-import type { Issuer } from '../../gateway/identity/issuer.ts'
-import { readIntrospection } from '../../gateway/identity/read-introspection.ts'
-import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
-import { createTokenVerdicts } from '../../gateway/identity/token-verdicts.ts'
-import { VerdictCache } from '../../gateway/identity/verdict-cache.ts'
 import { collectGarbage } from '../../gateway/limits/overload/collect-garbage.ts'
+import type { Answer } from '../../gateway/tokens/cache/introspection-result.ts'
+import { VerdictCache } from '../../gateway/tokens/cache/token-cache.ts'
+import { createTokenVerdicts } from '../../gateway/tokens/cache/token-validator.ts'
+import { readIntrospection } from '../../gateway/tokens/introspection/read-introspection.ts'
+import type { Issuer } from '../../gateway/tokens/issuer.ts'
+import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
 
 /** What a remembered token takes of the heap, and what the cache takes it for. Bytes. */
 export type RememberedToken = { readonly heapBytes: number; readonly estimatedBytes: number }

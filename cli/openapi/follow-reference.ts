@@ -1,4 +1,4 @@
-import type { YamlPath } from '../../runtime/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { isMap, own, valueAt } from './plain-data.ts'
 
 /** Where a value stands after its references have been followed, or why they cannot be. */

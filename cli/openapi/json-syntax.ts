@@ -1,4 +1,4 @@
-import type { YamlRange } from '../../runtime/yaml-places.ts'
+import type { YamlRange } from '../../platform/diagnostics/yaml/yaml-places.ts'
 
 /** Where the members of an object or a list stand: four offsets each (key start and end, value start and end). */
 export type MemberOffsets = ReadonlyMap<

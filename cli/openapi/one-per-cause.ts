@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../runtime/diagnostic.ts'
+import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 
 /** A report names so many further places of one cause. */
 const FURTHER_PLACES = 2

@@ -1,4 +1,4 @@
-import type { YamlPath } from '../../runtime/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 
 /** A JSON object whose values nobody has looked at yet. */
 export type PlainMap = Readonly<Record<string, unknown>>

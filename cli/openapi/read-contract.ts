@@ -1,10 +1,10 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
-import { displayPath } from '../../runtime/display-path.ts'
-import { placeFinder } from '../../runtime/place-finder.ts'
-import { readTextFile } from '../../runtime/read-text-file.ts'
-import { readTextSource } from '../../runtime/text-source.ts'
-import { parseYaml, type YamlDocument } from '../../runtime/yaml-document.ts'
-import type { YamlPath, YamlRange } from '../../runtime/yaml-places.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
+import { placeFinder } from '../../platform/diagnostics/yaml/source-location.ts'
+import { readTextSource } from '../../platform/diagnostics/yaml/text-source.ts'
+import { parseYaml, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath, YamlRange } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { type ParsedJson, parseJsonText } from './json-syntax.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024 // the largest descriptions of public APIs have about 12 MB

@@ -1,4 +1,4 @@
-import type { YamlPath } from '../../runtime/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { isMap, own } from './plain-data.ts'
 
 /** The path that all servers of a list have in front, without a trailing slash; or the reason why they have no common path. */

@@ -1,8 +1,8 @@
-import type { Condition, Operand } from '../../gateway/routes/condition.ts'
-import type { HeaderChanges } from '../../gateway/routes/header-rules.ts'
-import type { PolicyRoute } from '../../gateway/routes/policy-route.ts'
-import { formatByteSize } from '../../runtime/byte-size.ts'
-import { formatDuration } from '../../runtime/duration.ts'
+import { formatByteSize } from '../../platform/diagnostics/schema/byte-size.ts'
+import { formatDuration } from '../../platform/diagnostics/schema/duration.ts'
+import type { Condition, Operand } from '../../policy-engine/load/condition.ts'
+import type { HeaderChanges } from '../../policy-engine/load/header-rules.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { PlainMap } from './plain-data.ts'
 
 /**

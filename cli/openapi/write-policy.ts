@@ -1,5 +1,5 @@
 import { Document, isMap, isScalar, isSeq, type YAMLMap } from 'yaml'
-import { formatPolicy } from '../fmt/format-policy.ts'
+import { formatPolicy } from '../commands/fmt/format-policy.ts'
 import type { PlainMap } from './plain-data.ts'
 
 /**

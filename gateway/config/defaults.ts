@@ -1,4 +1,4 @@
-import { DRAIN_DEFAULTS } from '../../runtime/drain-shape.ts'
+import { DRAIN_DEFAULTS } from '../../platform/config/drain-schema.ts'
 
 /** What holds when the files say nothing, in the units that the files are written in. */
 export const DEFAULTS = {

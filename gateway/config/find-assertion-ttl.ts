@@ -1,7 +1,7 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
-import { milliseconds } from './in-numbers.ts'
+import { milliseconds } from './to-numbers.ts'
 
 /** Who gets hold of an assertion can use it until it ends: it is short, and not so short that it ends on its way. */
 export function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {

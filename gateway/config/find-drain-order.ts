@@ -1,7 +1,7 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
-import { milliseconds } from './in-numbers.ts'
+import { milliseconds } from './to-numbers.ts'
 
 /** The delay is part of the grace: C309 when nothing would be left for the requests that are under way. */
 export function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {

@@ -1,4 +1,4 @@
-import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { PlaceOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
 

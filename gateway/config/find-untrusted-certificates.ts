@@ -1,4 +1,4 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
 /** A header with a client's certificate is believed of nobody but trusted proxies: without any it does nothing. C351. */

@@ -1,4 +1,4 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
 

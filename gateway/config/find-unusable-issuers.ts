@@ -1,13 +1,13 @@
-import { type Diagnostic, diagnostic } from '../../runtime/diagnostic.ts'
-import { suggest } from '../../runtime/suggest.ts'
-import type { YamlPath } from '../../runtime/yaml-places.ts'
-import { ALGORITHMS } from '../identity/jwt/algorithms.ts'
-import { isProtectedAddress } from '../identity/jwt/is-protected-address.ts'
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { ALGORITHMS } from '../tokens/jwt/algorithms.ts'
+import { isProtectedAddress } from '../tokens/jwt/is-protected-address.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { PlaceOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
-import { milliseconds } from './in-numbers.ts'
-import type { IssuerEntry } from './issuer-shape.ts'
+import type { IssuerEntry } from './issuer-schema.ts'
+import { milliseconds } from './to-numbers.ts'
 
 /** What of an issuer is wrong, and what to do. */
 type Problem = readonly [code: string, key: string, message: string, hint: string]

@@ -1,7 +1,7 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
-import { suggest } from '../../runtime/suggest.ts'
-import { parsePathTemplate } from '../routes/path-template.ts'
-import { findReservedPath } from '../routes/reserved-paths.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import { parsePathTemplate } from '../../policy-engine/match/path-template.ts'
+import { findReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
 /** Resources that are there twice, in a place of Scopegate's own, or whose tokens nobody issues: C340 to C342. */

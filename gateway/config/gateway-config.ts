@@ -1,11 +1,11 @@
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import type { DrainConfig } from '../../runtime/drain-shape.ts'
-import type { ManagementAddress } from '../../runtime/management-address.ts'
-import type { IssuerConfig } from '../identity/issuer-config.ts'
-import type { CertificateHeader } from '../identity/mtls/read-certificate-header.ts'
+import type { DrainConfig } from '../../platform/config/drain-schema.ts'
+import type { ManagementAddress } from '../../platform/config/management-address.ts'
+import type { Presets } from '../../policy-engine/format/presets.ts'
+import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
-import type { Presets } from '../routes/presets.ts'
-import type { ResourceSettings } from '../routes/resources.ts'
+import type { CertificateHeader } from '../tokens/binding/read-certificate-header.ts'
+import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
 /** What the public port shows clients that speak TLS. */

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { DrainShape } from '../../runtime/drain-shape.ts'
-import { ListenAddress } from '../../runtime/listen-address.ts'
-import { ManagementAddress } from '../../runtime/management-address.ts'
+import { DrainShape } from '../../platform/config/drain-schema.ts'
+import { ListenAddress } from '../../platform/config/listen-address.ts'
+import { ManagementAddress } from '../../platform/config/management-address.ts'
 import {
   AddressBlock,
   ByteSizeText,
@@ -9,10 +9,10 @@ import {
   FilePath,
   HttpOrigin,
   SecretText,
-} from '../../runtime/value-shapes.ts'
-import { IssuerShape } from './issuer-shape.ts'
+} from '../../platform/diagnostics/schema/value-schemas.ts'
+import { IssuerShape } from './issuer-schema.ts'
 import { OverloadFile } from './overload-file.ts'
-import { ResourceShape } from './resource-shape.ts'
+import { ResourceShape } from './resource-schema.ts'
 
 /** Far more than any machine of today has use for. */
 const MOST_WORKERS = 256

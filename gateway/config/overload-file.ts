@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { DurationText } from '../../runtime/value-shapes.ts'
+import { DurationText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
 /** `overload` in config/gateway.yaml. */
 export const OverloadFile = Type.Object(

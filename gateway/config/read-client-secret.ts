@@ -1,8 +1,8 @@
-import { ConfigError } from '../../runtime/config-error.ts'
-import { diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
-import { displayPath } from '../../runtime/display-path.ts'
-import { readTextFile } from '../../runtime/read-text-file.ts'
-import type { IssuerEntry } from './issuer-shape.ts'
+import { ConfigError } from '../../platform/diagnostics/config-error.ts'
+import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
+import type { IssuerEntry } from './issuer-schema.ts'
 
 /**
  * Reads the secrets of all issuers that are asked about tokens.

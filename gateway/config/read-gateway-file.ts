@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type ReadConfig, readConfig } from '../../runtime/read-config.ts'
+import { type ReadConfig, readConfig } from '../../platform/config/read-config.ts'
 import { GatewayFile } from './gateway-file.ts'
 
 /** The section of the environment that belongs to config/upstreams.yaml. */

@@ -1,7 +1,7 @@
-import { ConfigError } from '../../runtime/config-error.ts'
-import { diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
-import { displayPath } from '../../runtime/display-path.ts'
-import { readTextFile } from '../../runtime/read-text-file.ts'
+import { ConfigError } from '../../platform/diagnostics/config-error.ts'
+import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
 /** Characters: whoever could guess it could make nonces of the future. */

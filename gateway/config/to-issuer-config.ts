@@ -1,7 +1,7 @@
-import type { IssuerConfig, JwtConfig } from '../identity/issuer-config.ts'
+import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
 import { DEFAULTS } from './defaults.ts'
-import { milliseconds } from './in-numbers.ts'
-import type { IssuerEntry } from './issuer-shape.ts'
+import type { IssuerEntry } from './issuer-schema.ts'
+import { milliseconds } from './to-numbers.ts'
 
 /** Turns an issuer that was found right into what the gateway runs with; `read` is what the files hold that it names. */
 export function toIssuerConfig(

@@ -1,7 +1,7 @@
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import { DEFAULTS } from './defaults.ts'
-import { milliseconds } from './in-numbers.ts'
 import type { OverloadFile } from './overload-file.ts'
+import { milliseconds } from './to-numbers.ts'
 
 /** `overload` of the file with what it leaves out: parts of one, and milliseconds. */
 export function toOverloadLimits(file: OverloadFile | undefined): OverloadLimits {

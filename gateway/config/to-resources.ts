@@ -3,7 +3,7 @@ import {
   type ResourceSettings,
   type Resources,
   type ResourcesOptions,
-} from '../routes/resources.ts'
+} from '../../policy-engine/match/resources.ts'
 
 type Configured = {
   readonly baseUrl: string

@@ -1,6 +1,6 @@
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 import { DEFAULTS } from './defaults.ts'
-import { milliseconds } from './in-numbers.ts'
+import { milliseconds } from './to-numbers.ts'
 import { addressesOf, type UpstreamEntry } from './upstreams-file.ts'
 
 /** Turns an entry of config/upstreams.yaml into what an upstream is made from: defaults filled in, durations in milliseconds; `ca` is what its `caFile` holds. */

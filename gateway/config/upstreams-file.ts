@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { FilePath, HttpAddress, TimeoutText } from '../../runtime/value-shapes.ts'
+import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
 const UpstreamEntry = Type.Object(
   {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { RateLimit, RateVerdict } from './rate-limit.ts'
+import type { RateLimit, RateVerdict } from '../../policy-engine/format/rate-limit.ts'
 
 /** When everything that a caller used will be earned back. Milliseconds of the monotonic clock. */
 type Account = { backAtMs: number }

@@ -1,6 +1,6 @@
-import type { SharedRedis } from '../redis/shared-redis.ts'
+import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
+import type { RateLimit, RateVerdict } from '../../policy-engine/format/rate-limit.ts'
 import { LocalLimiter } from './local-limiter.ts'
-import type { RateLimit, RateVerdict } from './rate-limit.ts'
 import { createSharedLimiter, type FallbackReason } from './shared-limiter.ts'
 
 /** What counts requests: in this process, or in Redis together with others. */

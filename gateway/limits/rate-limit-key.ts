@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { networkOf } from '../../runtime/network-of.ts'
-import type { Caller } from '../identity/caller.ts'
-import type { RateLimit } from './rate-limit.ts'
+import { networkOf } from '../../platform/net/ip-prefix.ts'
+import type { Caller } from '../../policy-engine/decide/caller.ts'
+import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
 /**
  * Who a request is counted for. Where there is no subject the client is counted, and where there is no client the

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import type { SharedRedis, Unusable } from '../redis/shared-redis.ts'
+import type { SharedRedis, Unusable } from '../../platform/redis/shared-redis.ts'
+import type { RateLimit, RateVerdict } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
-import type { RateLimit, RateVerdict } from './rate-limit.ts'
 
 /** Why Redis did not decide. A metric label, so a closed list. */
 export type FallbackReason = Unusable | 'failed'

@@ -1,6 +1,6 @@
-import type { AccessEntry } from '../observe/access-log.ts'
-import { decisionOf } from './decision-of.ts'
-import type { Served } from './served.ts'
+import type { AccessEntry } from '../observability/access-log.ts'
+import { decisionOf } from './decision-label.ts'
+import type { Served } from './request-context.ts'
 
 const NO_SCOPES: readonly string[] = []
 

@@ -1,4 +1,4 @@
-import type { CanonicalTarget } from '../routes/canonical-target.ts'
+import type { CanonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 import type { CleanHeaders } from './clean-headers.ts'
 
 /** The request that every later stage sees. */

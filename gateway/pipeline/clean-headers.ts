@@ -1,7 +1,7 @@
-import type { Refusal } from '../refusal.ts'
-import { findHeader, type HeaderSource } from '../routes/find-header.ts'
-import { headerKind } from '../upstreams/header-kind.ts'
-import { nominatedHeaders } from '../upstreams/nominated-headers.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import { findHeader, type HeaderSource } from '../../policy-engine/match/find-header.ts'
+import { headerKind } from '../../policy-engine/match/header-kind.ts'
+import { nominatedHeaders } from '../../policy-engine/match/nominated-headers.ts'
 
 /** The headers of a request after one pass: what may go on, and what the gateway reads itself. */
 export type CleanHeaders = {

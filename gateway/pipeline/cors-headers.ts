@@ -1,5 +1,5 @@
-import { allowsOrigin, type CorsRule } from '../routes/cors-rule.ts'
-import type { PreflightDecision } from '../routes/preflight.ts'
+import type { PreflightDecision } from '../../policy-engine/decide/preflight.ts'
+import { allowsOrigin, type CorsRule } from '../../policy-engine/load/cors-rule.ts'
 
 /**
  * The response headers that a page can read beside those that Fetch safelists. Without `WWW-Authenticate`, a page sees a

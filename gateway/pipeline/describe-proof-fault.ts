@@ -1,4 +1,4 @@
-import type { ProofFault } from '../identity/dpop/proof-fault.ts'
+import type { ProofFault } from '../../policy-engine/decide/proof-fault.ts'
 
 /** What is wrong with a DPoP proof, for whoever made it. */
 export function describeProofFault(fault: ProofFault): string {

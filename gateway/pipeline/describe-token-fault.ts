@@ -1,4 +1,4 @@
-import type { TokenFault } from '../refusal.ts'
+import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
 
 /** Why a token opens nothing, for its holder: says what to do next, not only what is wrong. */
 export function describeTokenFault(

@@ -1,4 +1,4 @@
-import { canonicalTarget, type TargetRules } from '../routes/canonical-target.ts'
+import { canonicalTarget, type TargetRules } from '../../policy-engine/match/canonical-target.ts'
 
 /** The parser knows other ways to begin; what stands behind them would be read differently here. RFC 3986 section 3. */
 const WITH_AUTHORITY = /^https?:\/\/[^/\\]/i

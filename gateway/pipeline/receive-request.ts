@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NOTHING_PROVEN } from '../identity/proven.ts'
-import { givenRequestId } from '../observe/request-id.ts'
-import type { Tunnel } from '../take-upgrade.ts'
-import { clientAddress } from './client-address.ts'
+import { NOTHING_PROVEN } from '../../policy-engine/decide/possession-proof.ts'
+import { givenRequestId } from '../observability/request-id.ts'
+import { clientAddress } from '../server/client-address.ts'
+import { plainAddress } from '../server/normalize-ip.ts'
+import type { Tunnel } from '../server/upgraded-connection.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import { plainAddress } from './plain-address.ts'
-import type { Served } from './served.ts'
+import type { Served } from './request-context.ts'
 
 const NO_HEADERS: readonly string[] = []
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})

@@ -1,4 +1,4 @@
-import type { RequestValues } from '../routes/request-values.ts'
+import type { RequestValues } from '../../policy-engine/match/request-values.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
 
 /** What conditions may compare claims with: what goes on to the upstream, and what the route's path met. */

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Refusal } from '../refusal.ts'
-import type { ApiRoute } from '../routes/route.ts'
-import type { Tunnel } from '../take-upgrade.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Tunnel } from '../server/upgraded-connection.ts'
+import type { ApiRoute } from '../snapshot/route.ts'
 import { acceptsWebsocket, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
 import { type SessionEnd, WebsocketSession } from '../upstreams/websocket/session.ts'
 import type { SessionPlace, WebsocketSessions } from '../upstreams/websocket/sessions.ts'
-import type { Served } from './served.ts'
+import type { Served } from './request-context.ts'
 
 /** Both ends of what is to be a WebSocket, when the upstream has agreed. */
 export type WebsocketOpening = {

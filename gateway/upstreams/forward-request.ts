@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Refusal } from '../refusal.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { RetryRule } from '../../policy-engine/format/retry-rule.ts'
 import type { Upstream } from './pool.ts'
-import type { RetryRule } from './retry-rule.ts'
 import type { UpstreamFailureReason } from './upstream-failure.ts'
 
 /** A request that is allowed, with all that its way to the upstream and back depends on. */

@@ -1,5 +1,5 @@
-import type { Logger } from '../../runtime/logger.ts'
-import type { UpstreamMeter } from '../observe/upstream-meter.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
 import type { CircuitRules } from './circuit.ts'
 import type { ResolveName } from './name-addresses.ts'

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
-import { rawSocketOf } from '../../runtime/raw-socket.ts'
-import { resetSocket } from '../../runtime/reset-socket.ts'
+import { rawSocketOf } from '../../platform/net/raw-socket.ts'
+import { resetSocket } from '../../platform/net/reset-socket.ts'
 
 /**
  * Breaks an answer off so that nobody takes it for whole: by a reset, because for HTTP/1.0 a connection that ends in good

@@ -1,5 +1,5 @@
-import type { Refusal } from '../refusal.ts'
-import type { RetryCause } from './retry-rule.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { RetryCause } from '../../policy-engine/format/retry-rule.ts'
 
 /** Why an upstream gave no whole answer; a metric label, so a closed list. */
 export type UpstreamFailureReason =

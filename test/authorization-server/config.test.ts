@@ -2,7 +2,7 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readAuthorizationServerConfig } from '../../authorization-server/config.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 const shipped = join(findPackageRoot(), 'config')
 

@@ -5,7 +5,7 @@ import { createCleanup } from '../../bench/cleanup.ts'
 import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { type BenchProcess, startProcess, whenReady } from '../../bench/start-process.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aFifo } from '../fixtures/a-fifo.ts'
 import { until } from '../fixtures/until.ts'
 

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { fetchLivePolicies } from '../../cli/live-policies.ts'
-import { type Trial, type TrialRequest, tryRequest } from '../../cli/try/try-request.ts'
-import { isReservedPath } from '../../gateway/routes/reserved-paths.ts'
+import { type Trial, type TrialRequest, tryRequest } from '../../cli/simulate/simulate.ts'
+import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 /** What `explain` and `test` say is what a gateway does: generated requests over real sockets, and the same ones tried. */

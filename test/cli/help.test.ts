@@ -4,7 +4,7 @@ import t from 'tap'
 import { main } from '../../cli/main.ts'
 import type { VerbExample } from '../../cli/verb.ts'
 import { VERBS } from '../../cli/verbs.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
@@ -38,11 +38,11 @@ t.test('--help names every verb, and each verb has a page with every option and 
 
 t.test('no verb loads the code of another one: their data import nothing but shared options', async (t) => {
   const { readdirSync, readFileSync } = await import('node:fs')
-  for (const name of readdirSync(join(ROOT, 'cli/verbs'))) {
-    const text = readFileSync(join(ROOT, 'cli/verbs', name), 'utf8')
+  for (const name of readdirSync(join(ROOT, 'cli/commands'))) {
+    const text = readFileSync(join(ROOT, 'cli/commands', name, 'command.ts'), 'utf8')
     const imported = [...text.matchAll(/^import (?!type)[^;]*? from '(.+)'/gm)].map(([, from]) => from)
     t.same(
-      imported.filter((from) => from !== '../shared-options.ts'),
+      imported.filter((from) => from !== '../../shared-options.ts'),
       [],
       name,
     )

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { VERBS } from '../../cli/verbs.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 const PAGE = readFileSync(join(findPackageRoot(), 'docs/command-line.md'), 'utf8')
 

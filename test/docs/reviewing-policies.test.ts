@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { main } from '../../cli/main.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
 const ROOT = findPackageRoot()

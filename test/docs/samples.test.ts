@@ -3,7 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../cli/main.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
 // P11: each command that a page shows works, and each output that it shows is the real one.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 import {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalise } from '../../gateway/pipeline/1-canonicalise.ts'
-import { canonicalTarget } from '../../gateway/routes/canonical-target.ts'
+import { canonicalise } from '../../gateway/pipeline/stages/canonicalize.ts'
+import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 
 // FUZZ_CANONICAL_RUNS asks for more. A failure prints the seed and the path with which fast-check plays it again.
 const RUNS = Number(process.env['FUZZ_CANONICAL_RUNS'] ?? 100_000)

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 // docs/faults.md says what happens and where that is tried: a row whose test is gone says nothing.
 const root = findPackageRoot()
@@ -35,7 +35,10 @@ t.test('each row names tests and commands that there are', async (t) => {
 })
 
 t.test('each metric and event on the page is one of the code', async (t) => {
-  const code = globSync(['gateway/**/*.ts', 'runtime/**/*.ts', 'authorization-server/**/*.ts'], { cwd: root })
+  const code = globSync(
+    ['gateway/**/*.ts', 'platform/**/*.ts', 'policy-engine/**/*.ts', 'authorization-server/**/*.ts'],
+    { cwd: root },
+  )
     .map(read)
     .join('\n')
   for (const [, name = ''] of page.matchAll(/`(scopegate_[a-z_]+)/g)) t.ok(code.includes(name), name)

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { readToken } from '../../gateway/pipeline/3-read-token.ts'
 import { cleanHeaders } from '../../gateway/pipeline/clean-headers.ts'
-import { clientAddress } from '../../gateway/pipeline/client-address.ts'
-import { compileTrustedProxies } from '../../gateway/pipeline/trusted-proxies.ts'
-import { canonicalTarget } from '../../gateway/routes/canonical-target.ts'
+import { readToken } from '../../gateway/pipeline/stages/read-token.ts'
+import { clientAddress } from '../../gateway/server/client-address.ts'
+import { compileTrustedProxies } from '../../gateway/server/trusted-proxies.ts'
+import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 import { cpuMs } from '../fixtures/cpu-ms.ts'
 
 // Eight times what a request may hold. What reads it in n² steps takes many seconds, what reads it in n takes milliseconds: the bar

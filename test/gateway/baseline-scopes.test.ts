@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
-import { readScopeCatalogue } from '../../runtime/read-scope-catalogue.ts'
+import { readScopeCatalogue } from '../../platform/config/read-scope-catalogue.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compileHeaderEdit, editHeaders } from '../../gateway/routes/header-edit.ts'
-import { loadPolicies } from '../../gateway/routes/load-policies.ts'
+import { compileHeaderEdit, editHeaders } from '../../policy-engine/decide/header-edit.ts'
+import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Literal copies of the tables in gateway/upstreams/managed-headers.ts, header-kind.ts and gateway/pipeline/9-shape-response.ts:
+// Literal copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and gateway/pipeline/stages/shape-response.ts:
 // a name that is removed there must fail here.
 
 const HOP_BY_HOP = [

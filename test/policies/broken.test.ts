@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t from 'tap'
-import { loadPolicies } from '../../gateway/routes/load-policies.ts'
-import { formatDiagnostics } from '../../runtime/format-diagnostics.ts'
+import { formatDiagnostics } from '../../platform/diagnostics/format-diagnostics.ts'
+import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 import { describe, loadBroken, readExpectations } from '../fixtures/broken-policies.ts'
 import { readErrorPages } from '../fixtures/error-pages.ts'
 

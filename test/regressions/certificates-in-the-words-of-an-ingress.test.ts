@@ -1,5 +1,5 @@
 import t from 'tap'
-import { headerKind } from '../../gateway/upstreams/header-kind.ts'
+import { headerKind } from '../../policy-engine/match/header-kind.ts'
 
 t.test('what an ingress says about certificates goes through from nobody, in no spelling', async (t) => {
   for (const name of ['cert', 'verify', 'subject-dn', 'issuer-dn'].map((what) => `ssl-client-${what}`)) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { discoverKeysAddress } from '../../gateway/identity/jwt/discover.ts'
+import { discoverKeysAddress } from '../../gateway/tokens/jwt/discover.ts'
 
 const discover = (issuer: string, keys: string) =>
   discoverKeysAddress(issuer, { fetchDocument: async () => ({ issuer, jwks_uri: keys }), timeoutMs: 1_000 })

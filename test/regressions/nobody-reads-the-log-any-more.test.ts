@@ -7,8 +7,8 @@ const ROOT = join(import.meta.dirname, '..', '..')
 // At the end of a process the log wrote what was left in a loop that never gave up. When `scopegate dev` was killed, nobody
 // read the log of the authorization server any more, and it stayed behind.
 const PROGRAM = `
-  import { onTermination } from './runtime/drain.ts'
-  import { createLogger } from './runtime/logger.ts'
+  import { onTermination } from './platform/process/drain.ts'
+  import { createLogger } from './platform/logging/logger.ts'
   const logger = createLogger({ level: 'info', service: 'test' })
   onTermination(async () => {}, { logger, graceMs: 60_000 })
   setInterval(() => {}, 60_000)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../cli/main.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
 // With --json, a program that read standard output got nothing at all when a policy was broken.

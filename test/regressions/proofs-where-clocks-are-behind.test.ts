@@ -1,9 +1,9 @@
 // A proof is good for longer where clocks are behind, and Redis forgot it as soon as it was too old at the first gateway.
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { createSharedUsedProofs } from '../../gateway/identity/dpop/shared-used-proofs.ts'
-import { openSharedRedis } from '../../gateway/redis/shared-redis.ts'
-import { createLogger } from '../../runtime/logger.ts'
+import { createSharedUsedProofs } from '../../gateway/tokens/binding/shared-used-proofs.ts'
+import { createLogger } from '../../platform/logging/logger.ts'
+import { openSharedRedis } from '../../platform/redis/shared-redis.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 
 const logger = createLogger({ level: 'info', service: 'test' }, { write: () => undefined })

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { subjectName } from '../../gateway/identity/revoked-tokens.ts'
+import { subjectName } from '../../gateway/tokens/revocation/revoked-tokens.ts'
 import { readRevocation, writeRevocation } from '../../oauth/revocation.ts'
-import { relayRevocation } from '../../runtime/publish-revocation.ts'
-import { REVOCATION_FIELD, REVOCATION_STREAM, revokedKey } from '../../runtime/revocation-keys.ts'
+import { relayRevocation } from '../../platform/redis/publish-revocation.ts'
+import { REVOCATION_FIELD, REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { aRevocation } from '../fixtures/a-revocation.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 

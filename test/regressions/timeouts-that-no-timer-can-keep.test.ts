@@ -1,8 +1,8 @@
 import t from 'tap'
 import { GatewayFile } from '../../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../../gateway/config/upstreams-file.ts'
-import { loadPolicies } from '../../gateway/routes/load-policies.ts'
-import { compileShape } from '../../runtime/check-shape.ts'
+import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 
 const policy = (timeout: string) => `apiVersion: scopegate/v1
 kind: Policy

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { cpSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 // `npm start` and `npm test` at the same moment in a new checkout: each `npm ci` took away what the other one installed, both failed,

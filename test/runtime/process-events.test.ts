@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { diagnostic, wholeFile } from '../../runtime/diagnostic.ts'
-import { logConfigWarnings } from '../../runtime/log-config-warnings.ts'
-import { createLogger } from '../../runtime/logger.ts'
-import { findPackageRoot } from '../../runtime/package-root.ts'
+import { logConfigWarnings } from '../../platform/config/log-config-warnings.ts'
+import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { createLogger } from '../../platform/logging/logger.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 const ROOT = findPackageRoot()

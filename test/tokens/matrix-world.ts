@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { IssuerConfig } from '../../gateway/identity/issuer-config.ts'
+import type { IssuerConfig } from '../../gateway/tokens/issuer-config.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'

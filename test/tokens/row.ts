@@ -1,4 +1,4 @@
-import type { TokenFault } from '../../gateway/refusal.ts'
+import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
 import type { World } from './world.ts'
 
 /** The answer that a row must get: why the token is invalid, or a status. */

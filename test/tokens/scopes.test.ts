@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createScopeSets } from '../../gateway/identity/scope-sets.ts'
-import { checkAccess } from '../../gateway/routes/check-access.ts'
-import { compileScopeCheck } from '../../gateway/routes/scope-check.ts'
 import { NO_IMPLICATION } from '../../oauth/scope-implication.ts'
+import { checkAccess } from '../../policy-engine/decide/check-access.ts'
+import { compileScopeCheck } from '../../policy-engine/decide/scope-check.ts'
+import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
 import { aCaller } from '../fixtures/a-caller.ts'
 
 // Class 52: a scope text is split at single spaces, and a scope is held when it is a member, letter by letter.

@@ -1,4 +1,4 @@
-import type { Logger } from '../../../runtime/logger.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
 import { collectGarbage } from './collect-garbage.ts'
 import type { OverloadLimits } from './overload-level.ts'
 import { OverloadMonitor } from './overload-monitor.ts'

@@ -1,5 +1,5 @@
-import type { Logger } from '../../../runtime/logger.ts'
-import type { ReadinessCheck } from '../../../runtime/ops-server.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import {
   NORMAL,
   nextOverloadLevel,

@@ -1,6 +1,6 @@
-import type { Caller } from '../../identity/caller.ts'
-import type { WantedClaims } from '../../identity/named-claims.ts'
-import type { Refusal } from '../../refusal.ts'
+import type { Caller } from '../../../policy-engine/decide/caller.ts'
+import type { WantedClaims } from '../../../policy-engine/decide/named-claims.ts'
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import type { WebsocketSession } from './session.ts'
 import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
 

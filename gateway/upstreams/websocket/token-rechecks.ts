@@ -1,4 +1,4 @@
-import type { TokenVerdicts } from '../../identity/token-verdicts.ts'
+import type { TokenVerdicts } from '../../tokens/cache/token-validator.ts'
 import type { OpenSession } from './sessions.ts'
 
 /** Who says whether tokens of open sessions are still good, and how long a session may stay when nobody says. */

@@ -13,7 +13,7 @@ import t, { type Test } from 'tap'
 import { openSqliteFile } from '../../../authorization-server/store/sqlite-file.ts'
 import { SCHEMA_VERSION } from '../../../authorization-server/store/sqlite-schema.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import { BootError } from '../../../runtime/boot-error.ts'
+import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 

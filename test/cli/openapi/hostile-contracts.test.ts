@@ -1,5 +1,5 @@
 import t from 'tap'
-import { importContract } from '../../../cli/import.ts'
+import { importContract } from '../../../cli/commands/import/import.ts'
 import { parseContract } from '../../../cli/openapi/read-contract.ts'
 import { cpuMs } from '../../fixtures/cpu-ms.ts'
 import { aBigContract } from './a-big-contract.ts'

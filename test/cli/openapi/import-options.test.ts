@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../../cli/main.ts'
-import { readScopeCatalogue } from '../../../runtime/read-scope-catalogue.ts'
+import { readScopeCatalogue } from '../../../platform/config/read-scope-catalogue.ts'
 import { aTerminal } from '../../fixtures/a-terminal.ts'
 
 const TRAINS = `openapi: 3.0.3

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { importContract } from '../../../cli/import.ts'
+import { importContract } from '../../../cli/commands/import/import.ts'
 import { main } from '../../../cli/main.ts'
 import { parseContract } from '../../../cli/openapi/read-contract.ts'
-import { loadPolicies } from '../../../gateway/routes/load-policies.ts'
+import { loadPolicies } from '../../../policy-engine/load/load-policies.ts'
 import { aTerminal } from '../../fixtures/a-terminal.ts'
 import { aBigContract } from './a-big-contract.ts'
 

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { LocalLimiter } from '../../../gateway/limits/local-limiter.ts'
-import { compileRateLimit, formatRateLimit, type RateLimitRule } from '../../../gateway/limits/rate-limit.ts'
+import {
+  compileRateLimit,
+  formatRateLimit,
+  type RateLimitRule,
+} from '../../../policy-engine/format/rate-limit.ts'
 
 const aLimit = (rule: Partial<RateLimitRule> = {}) =>
   compileRateLimit('test/route', { requests: 5, perMs: 60_000, by: 'client', ...rule })

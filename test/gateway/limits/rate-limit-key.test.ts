@@ -1,6 +1,6 @@
 import t from 'tap'
-import { compileRateLimit, type RateLimitBy } from '../../../gateway/limits/rate-limit.ts'
 import { rateLimitKey } from '../../../gateway/limits/rate-limit-key.ts'
+import { compileRateLimit, type RateLimitBy } from '../../../policy-engine/format/rate-limit.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 
 const keyOf = (

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type CleanHeaders, cleanHeaders } from '../../../gateway/pipeline/clean-headers.ts'
-import type { Refusal } from '../../../gateway/refusal.ts'
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 
 const HOST = ['Host', 'api.test']
 

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DEFAULTS } from '../../../gateway/config/defaults.ts'
-import { decisionOf } from '../../../gateway/pipeline/decision-of.ts'
-import { refuse } from '../../../gateway/pipeline/refuse.ts'
-import type { Refusal, TokenFault } from '../../../gateway/refusal.ts'
-import { canonicalTarget } from '../../../gateway/routes/canonical-target.ts'
-import { findPackageRoot } from '../../../runtime/package-root.ts'
+import { decisionOf } from '../../../gateway/pipeline/decision-label.ts'
+import { refuse } from '../../../gateway/pipeline/respond-refused.ts'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import type { Refusal, TokenFault } from '../../../policy-engine/decide/refusal.ts'
+import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
 // docs/request-path.md is a promise to clients and operators: whatever the code can say stands there, and nothing else does.
 const root = findPackageRoot()
@@ -95,7 +95,7 @@ const told = (refusal: Refusal): string => {
 
 t.test('every refusal has one row in docs/request-path.md, and every row is a refusal', async (t) => {
   const rows = tableOf('refusal').map(([name]) => bare(name))
-  const inSource = [...read('gateway/refusal.ts').matchAll(/readonly refused: '(\w+)'/g)].map(
+  const inSource = [...read('policy-engine/decide/refusal.ts').matchAll(/readonly refused: '(\w+)'/g)].map(
     ([, one]) => one,
   )
   t.same(rows.toSorted(), inSource.toSorted())
@@ -124,7 +124,9 @@ t.test('each row says the status, the error code, the headers and the decision',
 
 t.test('every reason of an invalid token has one row, with its decision', async (t) => {
   const rows = tableOf('reason')
-  const inSource = [...read('gateway/refusal.ts').matchAll(/readonly reason: '(\w+)'/g)].map(([, one]) => one)
+  const inSource = [...read('policy-engine/decide/refusal.ts').matchAll(/readonly reason: '(\w+)'/g)].map(
+    ([, one]) => one,
+  )
   t.same(rows.map(([name]) => bare(name)).toSorted(), inSource.toSorted())
   for (const [name, decision] of rows) {
     const fault = FAULTS[bare(name) as keyof typeof FAULTS]

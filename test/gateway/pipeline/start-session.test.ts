@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Served } from '../../../gateway/pipeline/served.ts'
+import type { Served } from '../../../gateway/pipeline/request-context.ts'
 import { enterSession } from '../../../gateway/pipeline/start-session.ts'
-import type { Tunnel } from '../../../gateway/take-upgrade.ts'
+import type { Tunnel } from '../../../gateway/server/upgraded-connection.ts'
 import type { SessionPlace } from '../../../gateway/upstreams/websocket/sessions.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 

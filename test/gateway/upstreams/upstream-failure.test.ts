@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Refusal } from '../../../gateway/refusal.ts'
-import type { RetryCause } from '../../../gateway/upstreams/retry-rule.ts'
 import { type UpstreamFailureReason, upstreamFailure } from '../../../gateway/upstreams/upstream-failure.ts'
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { RetryCause } from '../../../policy-engine/format/retry-rule.ts'
 
 type Row = readonly [
   codes: readonly string[],

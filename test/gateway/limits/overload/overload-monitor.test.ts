@@ -6,7 +6,7 @@ import {
   createPressureReader,
   type PressureReading,
 } from '../../../../gateway/limits/overload/read-pressure.ts'
-import { createLogger } from '../../../../runtime/logger.ts'
+import { createLogger } from '../../../../platform/logging/logger.ts'
 import { until } from '../../../fixtures/until.ts'
 
 const CALM: PressureReading = { heap: 0.2, memory: 0, loop: 1, longestTurnMs: 5 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Verdict } from '../../../../gateway/identity/verdict.ts'
+import type { Verdict } from '../../../../gateway/tokens/cache/token-status.ts'
 import type { OpenSession } from '../../../../gateway/upstreams/websocket/sessions.ts'
 import { createTokenRechecks } from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'

@@ -1,0 +1,131 @@
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from '../../platform/logging/logger.ts'
+import { InteractionError } from '../engine/interactions.ts'
+import { StoreError } from '../store/store-error.ts'
+import { ENGINE_ENDPOINTS, type Endpoint, USERINFO_ENDPOINT } from './endpoint-table.ts'
+import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+
+const TABLE: readonly Endpoint[] = [...ENGINE_ENDPOINTS, USERINFO_ENDPOINT]
+const ALLOWED: ReadonlyMap<string, string> = new Map(
+  TABLE.map((endpoint) => [endpoint.path, allowed(endpoint).join(', ')]),
+)
+
+const CORS_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'WWW-Authenticate, X-Request-Id, Retry-After, ETag, DPoP-Nonce',
+}
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-headers': 'authorization, content-type, dpop, mcp-protocol-version, traceparent',
+  'access-control-max-age': '3600',
+}
+
+/**
+ * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors. All of it in
+ * JSON with `error` and `error_description`, seed-interface section 7; never a stack.
+ */
+export function answerEverythingElse(app: FastifyInstance, options: { readonly logger: Logger }): void {
+  const corsPaths = new Set(TABLE.flatMap((endpoint) => (endpoint.cors ? [endpoint.path] : [])))
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    if (corsPaths.has(pathOf(request))) reply.headers(CORS_HEADERS)
+  })
+  // Fastify would end the connection with the rest of the body unread, and its sender, a gateway say, may then never see
+  // why. Left open, Node reads the rest and throws it away, within the request timeout.
+  app.addHook('onSend', async (_request, reply) => {
+    if (reply.statusCode === 413) reply.removeHeader('connection')
+  })
+  for (const path of corsPaths)
+    app.options(path, (_request, reply) =>
+      reply
+        .code(204)
+        .headers({ 'access-control-allow-methods': ALLOWED.get(path) ?? '', ...PREFLIGHT_HEADERS })
+        .send(),
+    )
+
+  app.setNotFoundHandler((request, reply) => {
+    const allow = ALLOWED.get(pathOf(request))
+    return sendRefusal(
+      reply,
+      allow === undefined
+        ? {
+            status: 404,
+            error: 'not_found',
+            description:
+              'There is nothing at this path. /.well-known/oauth-authorization-server lists every endpoint.',
+          }
+        : {
+            status: 405,
+            error: 'method_not_allowed',
+            description: `This endpoint answers ${allow}.`,
+            headers: { allow },
+          },
+    )
+  })
+
+  app.setErrorHandler<FastifyError | Error>((error, request, reply) => {
+    const refusal = explain(error)
+    if (refusal.status >= 500)
+      options.logger.error({ event: 'failed', request_id: request.id, err: error }, 'request failed')
+    return sendRefusal(reply, refusal)
+  })
+}
+
+function allowed(endpoint: Endpoint): readonly string[] {
+  if (!endpoint.cors) return [endpoint.method]
+  if (endpoint.method === 'POST') return ['POST', 'OPTIONS']
+  return ['GET', 'HEAD', ...(endpoint.alsoPost === true ? ['POST'] : []), 'OPTIONS']
+}
+
+function explain(error: FastifyError | Error): OAuthRefusal {
+  if (error instanceof InteractionError)
+    return invalidRequest(
+      'The sign-in took too long or was finished already. Go back to the app and start again.',
+    )
+  if (error instanceof StoreError)
+    return {
+      status: 503,
+      error: 'temporarily_unavailable',
+      description: 'The authorization server cannot reach its store. Try again in a moment.',
+      headers: { 'retry-after': '1' },
+    }
+  const status = 'statusCode' in error ? error.statusCode : undefined
+  if (status === 413)
+    return {
+      status: 413,
+      error: 'invalid_request',
+      description: 'The body is larger than this endpoint takes.',
+    }
+  if (status !== undefined && status >= 400 && status < 500)
+    return invalidRequest('The request is malformed.')
+  return { status: 500, error: 'server_error', description: 'The server met an unexpected condition.' }
+}
+
+/** Answers what never becomes a request: bytes that are not HTTP, headers that are too long or too slow. */
+export function answerBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request'
+  const body = JSON.stringify({ error: 'invalid_request', error_description: 'The request is malformed.' })
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}
+
+/** Answers an address that the router cannot decode. */
+export function answerBrokenAddress(reply: FastifyReply): FastifyReply {
+  return sendRefusal(reply, invalidRequest('The address is malformed.'))
+}
+
+function pathOf(request: FastifyRequest): string {
+  return (request.raw.url ?? '').split('?', 1)[0] ?? ''
+}

@@ -1,0 +1,86 @@
+import { resolve } from 'node:path'
+import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
+import { readAuthorizationServerConfig } from '../../../authorization-server/config.ts'
+import { auditAccount } from '../../../authorization-server/observe/audit-account.ts'
+import { findConfigDir } from '../../../platform/config/config-dir.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import { DEVELOPMENT_DATA_FOLDER } from '../dev/data-folder.ts'
+
+const MAX_PASSWORD_BYTES = 4096
+
+/**
+ * Adds a person who may sign in. The password comes from standard input, so that it stands in no command line or history.
+ * @returns the exit code: 0 added, 1 refused, with the reason on standard error.
+ * @throws {BootError} when the configuration is broken or the store cannot be opened.
+ */
+export async function accountAdd(
+  username: string,
+  options: {
+    readonly config?: string | undefined
+    readonly data?: string | undefined
+    readonly email?: string | undefined
+    readonly 'full-name'?: string | undefined
+    readonly json?: boolean | undefined
+  },
+): Promise<number> {
+  const configDir = options.config === undefined ? findConfigDir(process.env) : resolve(options.config)
+  const env = { ...process.env, ...dataFolder(options) }
+  const { config } = readAuthorizationServerConfig({ configDir, env })
+  if (process.stdin.isTTY)
+    process.stderr.write(`Password for ${username} (shown as you type; better piped in): `)
+  const password = await readFirstLine()
+
+  const result = await addAccount({
+    config,
+    account: {
+      username,
+      password,
+      ...(options['full-name'] === undefined ? {} : { name: options['full-name'] }),
+      ...(options.email === undefined ? {} : { email: options.email }),
+    },
+    nowSeconds: () => Math.floor(Date.now() / 1000),
+  })
+  if ('refused' in result) {
+    process.stderr.write(`scopegate: ${result.message}\n`)
+    return 1
+  }
+  auditAccount(
+    createLogger({ level: 'info', service: 'scopegate' }, process.stderr),
+    'account_added',
+    result.added,
+    'operator',
+  )
+  const { username: added } = result.added
+  const kept = config.store.type === 'redis' ? 'Redis' : config.dataDir
+  process.stdout.write(
+    options.json === true
+      ? `${JSON.stringify({ username: added, kept }, undefined, 2)}\n`
+      : `scopegate: ${added} may sign in now (kept in ${kept}).\n`,
+  )
+  return 0
+}
+
+/**
+ * Where the accounts are. Who names no configuration means the one that `scopegate dev` runs: its data is in the folder
+ * where it was typed, never in the installed package.
+ */
+function dataFolder(options: {
+  readonly config?: string | undefined
+  readonly data?: string | undefined
+}): Readonly<Record<string, string>> {
+  const { SCOPEGATE_CONFIG_DIR: configDir, SCOPEGATE_DATA_DIR: dataDir } = process.env
+  const isConfigured = [options.config, configDir, dataDir].some((one) => one !== undefined && one !== '')
+  if (options.data === undefined && isConfigured) return {}
+  return { SCOPEGATE_DATA_DIR: resolve(options.data ?? DEVELOPMENT_DATA_FOLDER) }
+}
+
+async function readFirstLine(): Promise<string> {
+  let text = ''
+  process.stdin.setEncoding('utf8')
+  for await (const chunk of process.stdin) {
+    text += chunk
+    if (text.includes('\n') || text.length > MAX_PASSWORD_BYTES) break
+  }
+  process.stdin.destroy()
+  return text.split(/\r?\n/, 1)[0] ?? ''
+}

@@ -1,0 +1,43 @@
+import { JSON_OPTION } from '../../shared-options.ts'
+import type { Verb } from '../../verb.ts'
+
+/** `scopegate account add`. */
+export const ACCOUNT_ADD: Verb = {
+  name: 'account add',
+  group: 'Accounts and tokens',
+  summary: 'adds a person who may sign in at the authorization server',
+  about: [
+    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR it is for the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
+  ],
+  words: { usage: 'NAME', min: 1, max: 1 },
+  options: [
+    { name: 'email', value: 'ADDRESS', says: 'The email address of the person.' },
+    { name: 'full-name', value: 'TEXT', says: 'How the person is called.' },
+    { name: 'config', value: 'DIR', says: 'The folder of the configuration.' },
+    {
+      name: 'data',
+      value: 'DIR',
+      says: 'The folder of the data, in place of the one that the configuration names.',
+    },
+    JSON_OPTION,
+  ],
+  examples: [
+    {
+      command: 'printf %s "$PASSWORD" | scopegate account add carol --email carol@school.example',
+      says: 'Adds carol to the accounts of `scopegate dev`.',
+    },
+  ],
+  exits: {
+    0: 'the person may sign in',
+    1: 'it was refused; the reason is on standard error',
+    3: 'the configuration is not valid',
+  },
+  run: async (given) =>
+    (await import('./add-account.ts')).accountAdd(given.words[0] ?? '', {
+      config: given.text('config'),
+      data: given.text('data'),
+      email: given.text('email'),
+      'full-name': given.text('full-name'),
+      json: given.has('json'),
+    }),
+}

@@ -1,0 +1,47 @@
+import { lstatSync, statSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { POLICY_SUFFIX, TESTS_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
+
+/** What to check: all of a folder, or some of its files. */
+export type CheckPaths = {
+  readonly policiesDir: string
+  /** Absolute. */
+  readonly files: readonly string[] | undefined
+}
+
+/**
+ * Reads the words of `scopegate check`: one folder, or files of one folder. A policy brings the tests beside it along.
+ * @returns what to check, or what is wrong with the words.
+ */
+export function readCheckPaths(
+  words: readonly string[],
+  from: string,
+): CheckPaths | { readonly wrong: string } {
+  const paths = words.map((word) => resolve(from, word))
+  const [first = '', ...more] = paths
+  if (more.length === 0 && !isPolicyName(first)) return { policiesDir: first, files: undefined }
+  const stranger = paths.find((path) => isFolder(path) || !isPolicyName(path))
+  if (stranger !== undefined)
+    return {
+      wrong: `several paths have to be policy files (*${POLICY_SUFFIX}), and ${JSON.stringify(basename(stranger))} is none`,
+    }
+  const folder = dirname(first)
+  if (paths.some((path) => dirname(path) !== folder))
+    return { wrong: 'the files have to lie in one folder: policies are checked with what is beside them' }
+  // A link that leads nowhere is there, and told of with the policies.
+  const missing = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined)
+  if (missing !== undefined) return { wrong: `there is no file ${displayPath(missing)}` }
+  const besides = paths.flatMap((path) =>
+    path.endsWith(POLICY_SUFFIX) ? [`${path.slice(0, -POLICY_SUFFIX.length)}${TESTS_SUFFIX}`] : [],
+  )
+  return { policiesDir: folder, files: [...paths, ...besides] }
+}
+
+function isPolicyName(path: string): boolean {
+  return path.endsWith(POLICY_SUFFIX) || path.endsWith(TESTS_SUFFIX)
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}

@@ -1,0 +1,61 @@
+import { type Diagnostic, sortDiagnostics } from '../../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { noteAnonymousRoutes } from '../../../policy-engine/checks/note-anonymous-routes.ts'
+import { noteReportedRoutes } from '../../../policy-engine/checks/note-audit-only-routes.ts'
+import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
+import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
+import { type CheckReport, measure } from './report.ts'
+
+/** What to look at. */
+export type InspectOptions = OpenPolicySetOptions & {
+  /** Files of the policies' folder, absolute: what does not concern them is counted and not shown. */
+  readonly files?: readonly string[] | undefined
+  /** Leaves the tests beside the policies out. */
+  readonly noTests?: boolean | undefined
+  /** Reports every warning as an error. */
+  readonly strict?: boolean | undefined
+}
+
+/**
+ * Looks at configuration and policies as the services would at their start, and runs the tests beside the policies when
+ * everything else holds.
+ */
+export async function inspect(options: InspectOptions): Promise<CheckReport> {
+  const { set, policies, problems, folders } = await openPolicySet(options)
+  const files = options.files && new Set(options.files.map((file) => displayPath(file)))
+  const { routes } = policies
+  const found = [...problems, ...noteAnonymousRoutes(routes), ...noteReportedRoutes(routes)]
+  const all = options.strict === true ? found.map(warningToError) : found
+  const shown = files === undefined ? all : all.filter((one) => concerns(one, files))
+  const hidden = all.filter((one) => one.severity === 'error' && !shown.includes(one))
+  const tests = policies.tests.filter((one) => files === undefined || files.has(one.source.file))
+  const isTested = set !== undefined && options.noTests !== true
+  const failures = isTested ? await runTests(tests, set) : []
+  return {
+    problems: [...sortDiagnostics(shown.filter(({ severity }) => severity !== 'note')), ...failures],
+    notes: sortDiagnostics(shown.filter(({ severity }) => severity === 'note')),
+    hiddenErrors: hidden.length,
+    sizes: {
+      ...measure(policies.routes, set?.catalogue.size ?? 0),
+      tests: isTested ? tests.length : undefined,
+    },
+    folders,
+  }
+}
+
+function warningToError(one: Diagnostic): Diagnostic {
+  return one.severity === 'warning' ? { ...one, severity: 'error' } : one
+}
+
+/** What stands in no policy concerns every one. */
+function concerns({ place, related }: Diagnostic, files: ReadonlySet<string>): boolean {
+  const isPolicy = /(?:\.policy|_test)\.yaml$/.test(place.file)
+  return !isPolicy || [place, ...related.map((one) => one.place)].some(({ file }) => files.has(file))
+}
+
+async function runTests(tests: readonly PolicyTest[], set: PolicySet): Promise<readonly Diagnostic[]> {
+  if (tests.length === 0) return []
+  const { runPolicyTests } = await import('../../simulate/run-policy-tests.ts')
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  return runPolicyTests(tests, set, nowSeconds).flatMap(({ failures }) => failures)
+}

@@ -1,0 +1,52 @@
+import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
+import { foldNotes } from '../../fold-notes.ts'
+import { errorPageAddress } from './error-page.ts'
+import { type CheckReport, count, inWords, isTestFailure } from './report.ts'
+
+const PAGES_NAMED = 3
+
+/** A report for people: every problem with its place, then what it comes to, in one line. */
+export function renderPretty(
+  report: CheckReport,
+  options: { readonly colour: boolean; readonly allNotes: boolean },
+): string {
+  const { problems, notes } = report
+  const shown = [
+    formatDiagnostics(problems, options),
+    options.allNotes ? formatDiagnostics(notes, options) : foldNotes(notes, options),
+  ].filter((text) => text !== '')
+  const sum = summarise(report)
+  return `${[...shown, sum].join('\n\n')}\n${namePages(problems.map(({ code }) => code))}`
+}
+
+function summarise({ problems, hiddenErrors, sizes }: CheckReport): string {
+  const failed = problems.filter(isTestFailure).length
+  const errors = count(problems, 'error') - failed
+  const warnings = count(problems, 'warning')
+  const said = [
+    ...(errors > 0 ? [inWords(errors, 'error')] : []),
+    ...(hiddenErrors > 0 ? [`${inWords(hiddenErrors, 'error')} in other files`] : []),
+    ...(failed > 0 ? [`${failed} of ${inWords(sizes.tests ?? 0, 'test')} failed`] : []),
+  ]
+  const warned = warnings > 0 ? [inWords(warnings, 'warning')] : []
+  if (said.length > 0) return [...said, ...warned].join(', ')
+  const policies = sizes.policies === 1 ? '1 policy' : `${sizes.policies} policies`
+  const scopes = `${sizes.scopesUsed} of ${inWords(sizes.scopes, 'scope')} used`
+  const tests = sizes.tests === undefined ? [] : [testsInWords(sizes.tests)]
+  const ok = `ok: ${[policies, inWords(sizes.routes, 'route'), scopes, ...tests].join(', ')}`
+  return [ok, ...warned].join('; ')
+}
+
+function testsInWords(tests: number): string {
+  return tests === 0 ? 'no tests' : `${inWords(tests, 'test')} passed`
+}
+
+/** Where the codes are explained. */
+function namePages(all: readonly string[]): string {
+  const codes = [...new Set(all)]
+  const [first] = codes
+  if (first === undefined) return ''
+  const pages = codes.slice(0, PAGES_NAMED).map(errorPageAddress).join(', ')
+  const rest = codes.length > PAGES_NAMED ? ', …' : ''
+  return `explained in ${pages}${rest}; \`scopegate check --explain ${first}\` shows it here\n`
+}

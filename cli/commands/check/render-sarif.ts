@@ -1,0 +1,75 @@
+import { isAbsolute } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Diagnostic, Place } from '../../../platform/diagnostics/diagnostic.ts'
+import { readErrorPage } from './error-page.ts'
+import type { CheckReport } from './report.ts'
+
+/**
+ * A report as SARIF 2.1.0, which code scanning services read. Rules carry their pages, so that nobody has to look for them.
+ * Source: OASIS SARIF 2.1.0, sections 3.13 to 3.30.
+ */
+export function renderSarif({ problems, notes }: CheckReport, version: string): string {
+  const all = [...problems, ...notes]
+  const codes = [...new Set(all.map(({ code }) => code))].toSorted()
+  const log = {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver: { name: 'scopegate', semanticVersion: version, rules: codes.map(toRule) } },
+        // Columns count characters, whatever their length in UTF-16 is. Section 3.14.17.
+        columnKind: 'unicodeCodePoints',
+        results: all.map((one) => toResult(one, codes.indexOf(one.code))),
+      },
+    ],
+  }
+  return `${JSON.stringify(log, undefined, 2)}\n`
+}
+
+function toRule(code: string): object {
+  const page = readErrorPage(code)
+  if (page === undefined) return { id: code }
+  return {
+    id: code,
+    shortDescription: { text: page.title },
+    help: { text: page.text, markdown: page.text },
+  }
+}
+
+function toResult({ code, severity, message, hint, place, related }: Diagnostic, ruleIndex: number): object {
+  const location = toLocation(place)
+  return {
+    ruleId: code,
+    ruleIndex,
+    level: severity,
+    message: { text: hint === undefined ? message : `${message}: ${hint}` },
+    // What an environment variable says stands in no file.
+    locations: location === undefined ? [] : [location],
+    ...(related.length === 0
+      ? {}
+      : {
+          relatedLocations: related.flatMap((one, id) => {
+            const found = toLocation(one.place)
+            return found === undefined ? [] : [{ id, ...found, message: { text: one.message } }]
+          }),
+        }),
+  }
+}
+
+function toLocation({ file, line, column, length, text }: Place): object | undefined {
+  if (file.startsWith('environment variable ')) return undefined
+  const start = column ?? 1
+  const region =
+    line === undefined
+      ? undefined
+      : {
+          startLine: line,
+          startColumn: start,
+          endColumn: start + length,
+          ...(text === undefined ? {} : { snippet: { text } }),
+        }
+  const uri = isAbsolute(file) ? pathToFileURL(file).href : file.split('/').map(encodeURIComponent).join('/')
+  return {
+    physicalLocation: { artifactLocation: { uri }, ...(region === undefined ? {} : { region }) },
+  }
+}

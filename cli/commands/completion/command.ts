@@ -1,0 +1,26 @@
+import type { Verb } from '../../verb.ts'
+
+/** `scopegate completion`. */
+export const COMPLETION: Verb = {
+  name: 'completion',
+  group: 'This command',
+  summary: 'prints what makes a shell complete this command',
+  words: { usage: 'bash|zsh|fish', min: 1, max: 1 },
+  options: [],
+  examples: [
+    {
+      command: 'scopegate completion bash > scopegate.bash',
+      says: 'For bash: source the file in ~/.bashrc.',
+    },
+    {
+      command: 'scopegate completion zsh > _scopegate',
+      says: 'For zsh: put the file into a folder of $fpath.',
+    },
+    {
+      command: 'scopegate completion fish > scopegate.fish',
+      says: 'For fish: put the file into ~/.config/fish/completions.',
+    },
+  ],
+  exits: { 0: 'printed' },
+  run: async (given, terminal) => (await import('./completion.ts')).completion(given, terminal),
+}

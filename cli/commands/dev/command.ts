@@ -1,0 +1,25 @@
+import { CONFIG_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import type { Verb } from '../../verb.ts'
+
+/** `scopegate dev`. */
+export const DEV: Verb = {
+  name: 'dev',
+  group: 'Run',
+  summary: 'runs everything on this machine: the gateway, the authorization server, the demo API',
+  about: [
+    "For development only: its accounts and their passwords are public. PORT sets the gateway's port (8080). The management port is that port plus 1010, or a free one when it is in use; the banner shows it.",
+  ],
+  options: [
+    CONFIG_OPTION,
+    { ...POLICIES_OPTION, says: 'The folder of the policies; without it, the one beside the configuration.' },
+    {
+      name: 'data',
+      value: 'DIR',
+      says: 'The folder of accounts, grants and the demo data (default: .scopegate in the current folder).',
+    },
+  ],
+  examples: [{ command: 'scopegate dev', says: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
+  exits: { 0: 'stopped on request', 1: 'a program could not start, or ended by itself' },
+  serves: true,
+  run: async (given, terminal) => (await import('./dev.ts')).dev(given, terminal),
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+import { makeFolder } from '../../../platform/process/make-folder.ts'
+import { findFolders } from '../../find-folders.ts'
+import { openPolicySet } from '../../open-policy-set.ts'
+import type { Given } from '../../read-arguments.ts'
+import type { Terminal } from '../../terminal.ts'
+import { formatBanner } from './banner.ts'
+import { DEVELOPMENT_DATA_FOLDER } from './data-folder.ts'
+import { findForeignVariables } from './foreign-variables.ts'
+import { formatLogLine } from './format-log-line.ts'
+import { tryPort } from './free-port.ts'
+import { startAll } from './start-all.ts'
+import { type Child, startChild } from './start-child.ts'
+import { whenToldToEnd } from './when-told-to-end.ts'
+
+const DEFAULT_PORT = 8080
+
+/**
+ * Runs the gateway, the authorization server and the demo API on this machine until Ctrl-C, or until
+ * nobody reads its output any more, each in a process of its own.
+ * Clients, grants and the demo's data are kept in `<data>` between starts.
+ * @returns the exit code: 0 when it was told to end, 1 when one of the programs ended by itself.
+ */
+export async function dev(given: Given, terminal: Terminal): Promise<number> {
+  const startedAtMs = performance.now()
+  const { configDir, policiesDir = join(configDir, '..', 'policies') } = findFolders(given, terminal)
+  const dataDir = resolve(given.text('data') ?? DEVELOPMENT_DATA_FOLDER)
+  const secretFile = prepareDataFolder(dataDir)
+  const port = readPort(process.env['PORT'])
+  if ((await tryPort(port)) === undefined) throw portTaken(port)
+  const baseUrl = `http://127.0.0.1:${port}`
+  const foreign = findForeignVariables({ configDir, env: process.env })
+  const children: Child[] = []
+  let stopping = false
+  const start = (name: string, module: string, env: Record<string, string>): Child => {
+    // What the three say of each other's leaving is no news.
+    const onLine = (line: string): void => {
+      if (!stopping) show(name, line)
+    }
+    const settings = { SCOPEGATE_CONFIG_DIR: configDir, NODE_ENV: 'development', ...env }
+    const without = name === 'gateway' ? foreign.gateway : foreign.authorizationServer
+    const child = startChild({ name, module, env: settings, without, onLine })
+    children.push(child)
+    return child
+  }
+  const interrupted = Promise.race([
+    whenToldToEnd(process.env),
+    terminal.readerGone.then(() => 'told to end' as const),
+  ])
+
+  try {
+    say(`starting the authorization server, the demo API and the gateway; data in ${dataDir}`)
+    const started = await Promise.race([
+      startAll({ start, port, baseUrl, dataDir, policiesDir, secretFile }),
+      interrupted,
+    ])
+    if (started !== 'told to end') {
+      const { routes } = (await openPolicySet({ configDir, policiesDir, env: terminal.env })).policies
+      process.stdout.write(formatBanner({ baseUrl, dataDir, routes, startedAtMs, ...started }))
+      const ended = Promise.race(
+        children.map(async (child) => ({ name: child.name, code: await child.ended })),
+      )
+      const outcome = await Promise.race([ended, interrupted])
+      if (outcome !== 'told to end') {
+        say(`${outcome.name} ended by itself (exit code ${outcome.code ?? 'unknown'}); stopping the others`)
+        return 1
+      }
+    }
+    say('stopping …')
+    return 0
+  } finally {
+    stopping = true
+    for (const child of children) child.stop()
+    await Promise.all(children.map((child) => child.ended))
+  }
+}
+
+function portTaken(port: number): BootError {
+  return new BootError(
+    'ERR_PORT_TAKEN',
+    `scopegate dev: another program listens on 127.0.0.1:${port} already. End it, or choose another port: PORT=${port + 10} npm start`,
+  )
+}
+
+function readPort(text: string | undefined): number {
+  if (text === undefined || text === '') return DEFAULT_PORT
+  const port = Number(text)
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port
+  throw new BootError(
+    'ERR_PORT_INVALID',
+    `scopegate dev: PORT is "${text}"; it takes a number from 1 to 65535.`,
+    {
+      exitCode: 2,
+    },
+  )
+}
+
+/** Makes the data folder, private to this user, and the secret that the gateway introspects with. */
+function prepareDataFolder(dataDir: string): string {
+  const secretFile = join(dataDir, 'gateway-client-secret')
+  try {
+    makeFolder(dataDir)
+    if (!existsSync(secretFile))
+      writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
+    return secretFile
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new BootError(
+      'ERR_DATA_FOLDER',
+      `scopegate dev: cannot write to the data folder ${dataDir} (${reason}). Make it writable, or choose another: scopegate dev --data DIR`,
+      { cause },
+    )
+  }
+}
+
+function show(name: string, line: string): void {
+  const text = formatLogLine(name, line)
+  if (text !== undefined) process.stdout.write(`${text}\n`)
+}
+
+function say(text: string): void {
+  process.stdout.write(`scopegate: ${text}\n`)
+}

@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import { AuthorizationServerFile } from '../../../authorization-server/config.ts'
+import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
+import { readConfig } from '../../../platform/config/read-config.ts'
+import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
+
+/** How a diagnostic names a variable as its place. */
+const PLACE = /^environment variable /
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Finds, for each service, the variables of the environment that only the other one knows. Both run in one environment
+ * here, and to a service whose configuration lacks the key such a variable looks like a slip.
+ * A configuration that cannot be read gives none: the service says what is wrong with it.
+ */
+export function findForeignVariables(options: {
+  readonly configDir: string
+  readonly env: Environment
+}): Readonly<Record<'gateway' | 'authorizationServer', ReadonlySet<string>>> {
+  const { configDir, env } = options
+  const gateway = unknownVariables(() => readGatewayFile({ configDir, env }))
+  const authorizationServer = unknownVariables(() =>
+    readConfig({ file: join(configDir, 'authorization-server.yaml'), schema: AuthorizationServerFile, env }),
+  )
+  return {
+    gateway: gateway.difference(authorizationServer),
+    authorizationServer: authorizationServer.difference(gateway),
+  }
+}
+
+function unknownVariables(
+  read: () => { readonly warnings: readonly { readonly place: { readonly file: string } }[] },
+): Set<string> {
+  try {
+    return new Set(read().warnings.map((one) => one.place.file.replace(PLACE, '')))
+  } catch (error) {
+    if (error instanceof ConfigError) return new Set()
+    throw error
+  }
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path'
+import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../../oauth/endpoints.ts'
+import { chooseManagementPort } from './management-port.ts'
+import type { Child, ChildAddresses } from './start-child.ts'
+
+/** The addresses of the three programs. */
+export type Started = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>> & {
+  /** The predictable management port, when another program listens on it. */
+  readonly takenManagementPort: number | undefined
+}
+
+/**
+ * Starts the three programs and waits until each one listens.
+ * The gateway starts last: the others choose free ports, and the gateway gets their addresses.
+ */
+export async function startAll(options: {
+  readonly start: (name: string, module: string, env: Record<string, string>) => Child
+  readonly port: number
+  readonly baseUrl: string
+  readonly dataDir: string
+  readonly policiesDir: string
+  readonly secretFile: string
+}): Promise<Started> {
+  const { start, baseUrl, dataDir, secretFile } = options
+  const [authorizationServer, demo] = await Promise.all([
+    start('authorization server', 'authorization-server/main', {
+      PORT: '0',
+      SCOPEGATE_ISSUER: baseUrl,
+      SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s',
+      SCOPEGATE_DATA_DIR: dataDir,
+      SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: secretFile,
+      SCOPEGATE_DEVELOPMENT: 'true',
+    }).ready,
+    start('demo API', 'examples/learning-platform/main', {
+      LEARNING_PLATFORM_HOST: '127.0.0.1',
+      LEARNING_PLATFORM_PORT: process.env['LEARNING_PLATFORM_PORT'] ?? '0',
+      LEARNING_PLATFORM_DATABASE: join(dataDir, 'learning-platform.sqlite'),
+      LEARNING_PLATFORM_GATEWAY_JWKS: `${baseUrl}/.well-known/scopegate/jwks.json`,
+      LEARNING_PLATFORM_GATEWAY_ISSUER: baseUrl,
+    }).ready,
+  ])
+  const management = await chooseManagementPort(options.port, process.env['SCOPEGATE_MANAGEMENT__PORT'])
+  const gateway = await start('gateway', 'gateway/main', {
+    PORT: String(options.port),
+    SCOPEGATE_BASE_URL: baseUrl,
+    SCOPEGATE_MANAGEMENT__PORT: management.port,
+    SCOPEGATE_POLICIES: options.policiesDir,
+    SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer reads readiness here
+    SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
+    SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${authorizationServer.url}${ENDPOINTS.introspection}`,
+    SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
+    SCOPEGATE_ISSUERS__0__REVOCATIONS: `${authorizationServer.url}${REVOCATION_STREAM_PATH}`,
+    SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: demo.url,
+    SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: authorizationServer.url,
+  }).ready
+  return { gateway, authorizationServer, demo, takenManagementPort: management.taken }
+}

@@ -1,0 +1,200 @@
+import type { CompiledCondition } from '../../../policy-engine/decide/compile-condition.ts'
+import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
+import type { ClaimValue } from '../../../policy-engine/decide/named-claims.ts'
+import type { RequestValue } from '../../../policy-engine/load/condition.ts'
+import type { RequestValues } from '../../../policy-engine/match/request-values.ts'
+import { ELSEWHERE, tellingValues } from './claim-values.ts'
+import type { RepresentativeRequest } from './representative-requests.ts'
+
+/** A route that a request meets. */
+export type Met = { readonly route: CompiledRoute; readonly params: Readonly<Record<string, string>> }
+
+/** Which tokens and requests meet the conditions of one side and not of the other, and whether any meets both. */
+export type Overlap = {
+  readonly oldOnly: boolean
+  readonly nowOnly: boolean
+  readonly both: boolean
+  /** Compared as they are written, and not by trying: what is named may be neither a gain nor a loss. */
+  readonly asWritten?: true
+}
+
+type Side = { readonly when: readonly CompiledCondition[]; readonly params: Met['params'] }
+
+/** The most combinations of values that are tried. More than a person would write conditions for. */
+const MAX_TRIED = 50_000
+const EQUAL: Overlap = { oldOnly: false, nowOnly: false, both: true }
+/** A claim that is there and equals nothing: an object, or a number that no condition spells out. */
+const INCOMPARABLE: readonly never[] = []
+/** What no segment of a canonical path stands for, however it is written. */
+const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
+
+/**
+ * Compares the conditions of two routes on the requests that one request stands for, by trying values which tell them apart:
+ * those that are spelt out, what globs match, something else, and nothing; for claims, and for what of the request claims are
+ * compared with. Where there are too many combinations, conditions are compared as they are written: then no gain is missed,
+ * and one may be named that is none.
+ * @param meet finds the two routes for another path; undefined when that path meets other ones.
+ */
+export function compareConditions(
+  old: Met,
+  now: Met,
+  request: RepresentativeRequest,
+  meet: (path: string) => readonly [Met, Met] | undefined,
+): Overlap {
+  const sides: readonly [Side, Side] = [sideOf(old), sideOf(now)]
+  const [before, after] = sides.map(writtenConditions) as [ReadonlySet<string>, ReadonlySet<string>]
+  if (before.symmetricDifference(after).size === 0) return EQUAL
+  const written: Overlap = {
+    oldOnly: !after.isSubsetOf(before),
+    nowOnly: !before.isSubsetOf(after),
+    both: true,
+    asWritten: true,
+  }
+  const all = sides.flatMap(({ when }) => when)
+  const variables = findVariables(sides, request)
+  const texts = textsOf(all, variables)
+  const claims = [...new Set(all.map(({ condition }) => condition.claim))]
+  const perClaim = texts.length + 2 * all.length + 4
+  if ((texts.length + 1) ** variables.length * perClaim ** claims.length > MAX_TRIED) return written
+
+  const found = { oldOnly: false, nowOnly: false, both: false }
+  for (const values of combinations(variables.map((one) => domainOf(one, texts)))) {
+    const tried = requestWith(request, sides, variables, values, meet)
+    if (tried === undefined) continue
+    const domains = claims.map((claim) => claimDomain(claim, sides, tried))
+    for (const chosen of combinations(domains)) {
+      const bag = new Map(claims.map((claim, index) => [claim, chosen[index]]))
+      const [one, other] = sides.map(({ when }, index) =>
+        when.every(({ holds }) => holds(bag, tried[index] as RequestValues)),
+      )
+      if (one === true && other === true) found.both = true
+      else if (one === true) found.oldOnly = true
+      else if (other === true) found.nowOnly = true
+    }
+    if (found.oldOnly && found.nowOnly && found.both) return found
+  }
+  return found
+}
+
+/** What is let pass in any case asks for nothing. */
+function sideOf({ route, params }: Met): Side {
+  return { when: route.policy.enforce === 'report' ? [] : route.access.when, params }
+}
+
+/** Conditions as text; a parameter of the path by what it met, whatever it is called. */
+function writtenConditions({ when, params }: Side): ReadonlySet<string> {
+  return new Set(
+    when.map(({ condition: { claim, test } }) =>
+      JSON.stringify([claim, test], (_key, value: unknown) =>
+        isPathValue(value) ? { from: 'path', met: params[value.name] } : value,
+      ),
+    ),
+  )
+}
+
+function isPathValue(value: unknown): value is RequestValue {
+  return typeof value === 'object' && value !== null && 'from' in value && value.from === 'path'
+}
+
+/** Something of the request that claims are compared with and that may be this or that: `path` by what stands there now. */
+type Variable = { readonly from: RequestValue['from']; readonly name: string }
+
+function findVariables(sides: readonly [Side, Side], request: RepresentativeRequest): readonly Variable[] {
+  const found = new Map<string, Variable>()
+  const segments = request.path.split('/')
+  for (const { when, params } of sides)
+    for (const { condition } of when)
+      for (const operand of operandsOf(condition.test)) {
+        const { from, name } = operand
+        if (from === 'header' && request.headers.some((one) => one.name === name)) continue
+        const met = params[name]
+        if (from === 'path' && (met === undefined || !segments.includes(met))) continue
+        const variable = from === 'path' ? { from, name: met ?? '' } : { from, name }
+        found.set(`${from} ${variable.name}`, variable)
+      }
+  return [...found.values()]
+}
+
+function operandsOf(test: CompiledCondition['condition']['test']): readonly RequestValue[] {
+  const operands = 'equals' in test ? [test.equals] : 'in' in test ? test.in : []
+  return operands.filter((one) => typeof one === 'object')
+}
+
+/** Texts that conditions tell from others, and one of its own for each variable. */
+function textsOf(all: readonly CompiledCondition[], variables: readonly Variable[]): readonly string[] {
+  const values = tellingValues(
+    all.map(({ condition }) => condition),
+    variables.map(({ from, name }) => (from === 'path' ? name : `${ELSEWHERE}${from}.${name}`)),
+  )
+  return values.filter((one) => typeof one === 'string')
+}
+
+/** A path's parameter is never absent. */
+function domainOf({ from }: Variable, texts: readonly string[]): readonly (string | undefined)[] {
+  return from === 'path' ? texts.filter((text) => !NO_SEGMENT.test(text)) : [undefined, ...texts]
+}
+
+function claimDomain(
+  claim: string,
+  sides: readonly [Side, Side],
+  tried: readonly [RequestValues, RequestValues],
+): readonly (ClaimValue | undefined)[] {
+  const own = sides.map(({ when }) => when.filter(({ condition }) => condition.claim === claim))
+  const compared = own.flatMap((when, index) =>
+    when.flatMap(({ operands }) => operands(tried[index] as RequestValues)),
+  )
+  const values = tellingValues(
+    own.flat().map(({ condition }) => condition),
+    compared.filter((one) => typeof one === 'string'),
+  )
+  // A list holds what one of its members does: what meets these conditions and not that one is among the members of the
+  // longest list that does not meet that one.
+  const lists = own.flatMap((when, index) =>
+    when.map(({ holds }) =>
+      values.filter((value) => !holds(new Map([[claim, value]]), tried[index] as RequestValues)),
+    ),
+  )
+  return [undefined, INCOMPARABLE, ...values, values, ...lists]
+}
+
+function requestWith(
+  request: RepresentativeRequest,
+  sides: readonly [Side, Side],
+  variables: readonly Variable[],
+  values: readonly (string | undefined)[],
+  meet: (path: string) => readonly [Met, Met] | undefined,
+): readonly [RequestValues, RequestValues] | undefined {
+  const chosen = (from: Variable['from']) =>
+    new Map(
+      variables.flatMap((one, index) => (one.from === from ? [[one.name, values[index]] as const] : [])),
+    )
+  const [paths, headers, queries] = [chosen('path'), chosen('header'), chosen('query')]
+  const path = request.path
+    .split('/')
+    .map((segment) => encodeURIComponent(paths.get(segment) ?? '') || segment)
+    .join('/')
+  const met = path === request.path ? undefined : meet(path)
+  if (path !== request.path && met === undefined) return undefined
+  const pairs = [...queries].flatMap(([name, value]) =>
+    value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`],
+  )
+  const fixed = new Map(request.headers.map(({ name, value }) => [name, value]))
+  const values2 = {
+    query: pairs.length === 0 ? '' : `?${pairs.join('&')}`,
+    header: (name: string) => headers.get(name) ?? fixed.get(name),
+  }
+  return [
+    { ...values2, params: met?.[0].params ?? sides[0].params },
+    { ...values2, params: met?.[1].params ?? sides[1].params },
+  ]
+}
+
+/** Every way to take one of each list. */
+function* combinations<T>(lists: readonly (readonly T[])[]): Generator<readonly T[]> {
+  const [first, ...rest] = lists
+  if (first === undefined) {
+    yield []
+    return
+  }
+  for (const others of combinations(rest)) for (const one of first) yield [one, ...others]
+}

@@ -1,0 +1,195 @@
+import type { CompiledPolicies, CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
+import { parsePathTemplate } from '../../../policy-engine/match/path-template.ts'
+import type { Match } from '../../../policy-engine/match/route-table.ts'
+import { compareCounting, type Successor } from './compare-counting.ts'
+import { compareRoutes, type Detail } from './compare-routes.ts'
+import { meetTemplates, writeTemplate } from './intersect-templates.ts'
+import { type RepresentativeRequest, representativeRequests } from './representative-requests.ts'
+
+/** One side of a comparison. */
+export type DiffSide = {
+  readonly policies: Pick<CompiledPolicies, 'match' | 'routes'>
+  /** Paths of resources, without that of the whole API. */
+  readonly resourcePaths: readonly string[]
+}
+
+/** What changes for callers of one route, or of the part of it that another route takes over. */
+export type Change = {
+  readonly kind: 'changed' | 'new' | 'gone'
+  /** Names of the routes that are met. */
+  readonly old: string | undefined
+  readonly now: string | undefined
+  readonly methods: readonly string[]
+  /** The template of the paths that it is about. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  /** What callers get who meet no route: 404 or 405, before or now. */
+  readonly statuses: readonly (404 | 405)[]
+  /** Somebody passes who was refused by a route; somebody is refused by a route who passed. */
+  readonly widened: boolean
+  readonly narrowed: boolean
+  readonly details: readonly Detail[]
+  /** A request that it happens to. */
+  readonly example: { readonly method: string; readonly path: string }
+  /** Other requests of the same route and method fare otherwise. */
+  readonly partly: boolean
+}
+
+/** What changes for callers, and which routes are only called something else. */
+export type PolicyDiff = {
+  readonly changes: readonly Change[]
+  readonly renamed: readonly { readonly old: string; readonly now: string }[]
+}
+
+type Group = {
+  -readonly [key in keyof Omit<Change, 'methods' | 'statuses' | 'details' | 'partly'>]: Change[key]
+} & {
+  readonly methods: Set<string>
+  readonly statuses: Set<404 | 405>
+  readonly details: Map<string, Detail>
+  readonly fates: Set<string>
+}
+
+/**
+ * Compares what two sets of policies mean for callers: who passes with what, by requests that stand for all others. Names of
+ * routes and parameters, the order of files and the way in which routes are cut mean nothing.
+ */
+export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
+  const requests = representativeRequests(
+    old.policies.routes.map(matchingOf),
+    now.policies.routes.map(matchingOf),
+    [...new Set([...old.resourcePaths, ...now.resourcePaths])],
+  )
+  const met = requests.map((request) => {
+    const [before, after] = [old, now].map(({ policies }) => find(policies, request)) as [Found, Found]
+    return { request, before, after }
+  })
+  const counting = compareCounting(
+    met.flatMap(({ before, after }): readonly Successor[] =>
+      before.kind === 'route' && after.kind === 'route' ? [[before.route, after.route]] : [],
+    ),
+  )
+  const groups = new Map<string, Group>()
+  const renamed = new Map<string, { old: string; now: string }>()
+  /** What becomes of the requests of a route with a method: more than one fate is a change of a part. */
+  const fates = new Map<string, Set<string>>()
+
+  for (const { request, before, after } of met) {
+    if (before.kind !== 'route' && after.kind !== 'route') continue
+    if (request.method === 'HEAD' && followsGet(request, before, after)) continue
+    const change = compareFound(before, after, request)
+    const names = [nameOf(before), nameOf(after)]
+    const key = names.join(' ')
+    for (const [side, name] of names.entries())
+      if (name !== undefined) {
+        const fate = `${side} ${name} ${request.method}`
+        fates.set(fate, (fates.get(fate) ?? new Set()).add(change === undefined ? 'same' : key))
+      }
+    if (change === undefined) {
+      if (names[0] !== names[1]) renamed.set(key, { old: names[0] ?? '', now: names[1] ?? '' })
+      continue
+    }
+    const group = groups.get(key) ?? newGroup(before, after, request)
+    groups.set(key, group)
+    group.methods.add(request.method)
+    for (const [side, name] of names.entries())
+      if (name !== undefined) group.fates.add(`${side} ${name} ${request.method}`)
+    if (change.status !== undefined) group.statuses.add(change.status)
+    for (const detail of change.details) addDetail(group.details, detail)
+    group.widened ||= change.gains
+    group.narrowed ||= change.loses
+  }
+  return {
+    changes: [...groups.values()].map(({ fates: own, methods, statuses, details, ...rest }) => ({
+      ...rest,
+      methods: [...methods],
+      statuses: [...statuses].toSorted(),
+      details: [...details.values()],
+      partly: [...own].some((fate) => (fates.get(fate)?.size ?? 0) > 1),
+    })),
+    renamed: [...renamed.values()],
+  }
+
+  /** HEAD is told of only where it fares otherwise than GET. */
+  function followsGet(request: RepresentativeRequest, before: Found, after: Found): boolean {
+    const get = { ...request, method: 'GET' }
+    return (
+      nameOf(find(old.policies, get)) === nameOf(before) && nameOf(find(now.policies, get)) === nameOf(after)
+    )
+  }
+
+  function compareFound(before: Found, after: Found, request: RepresentativeRequest) {
+    if (before.kind !== 'route' || after.kind !== 'route') {
+      const missing = before.kind !== 'route' ? before : after
+      const status = missing.kind === 'method_not_allowed' ? (405 as const) : (404 as const)
+      return { status, details: [], gains: false, loses: false }
+    }
+    const difference = compareRoutes(before, after, request, (path) => {
+      const [one, other] = [old, now].map(({ policies }) => find(policies, { ...request, path })) as [
+        Found,
+        Found,
+      ]
+      const isSame = nameOf(one) === nameOf(before) && nameOf(other) === nameOf(after)
+      return isSame && one.kind === 'route' && other.kind === 'route' ? [one, other] : undefined
+    })
+    const counted = counting(before.route, after.route)
+    const details = counted === undefined ? difference.details : [...difference.details, counted]
+    return details.length === 0 ? undefined : { ...difference, details, status: undefined }
+  }
+}
+
+type Found = Match<CompiledRoute>
+
+function matchingOf({ policy }: CompiledRoute) {
+  return policy
+}
+
+function find(policies: DiffSide['policies'], { method, path, headers }: RepresentativeRequest): Found {
+  const values = new Map(headers.map(({ name, value }) => [name, value]))
+  return policies.match(method, path, { header: (name) => values.get(name) })
+}
+
+function nameOf(found: Found): string | undefined {
+  return found.kind === 'route' ? found.route.policy.name : undefined
+}
+
+function newGroup(before: Found, after: Found, request: RepresentativeRequest): Group {
+  const routes = [after, before].flatMap((one) => (one.kind === 'route' ? [one.route.policy] : []))
+  const [first, second] = routes.map(({ path }) => parsePathTemplate(path))
+  const path =
+    first !== undefined && second !== undefined && !('problem' in first) && !('problem' in second)
+      ? meetTemplates(first, second)
+      : undefined
+  return {
+    kind: before.kind !== 'route' ? 'new' : after.kind !== 'route' ? 'gone' : 'changed',
+    old: nameOf(before),
+    now: nameOf(after),
+    path: path === undefined ? (routes[0]?.path ?? request.path) : writeTemplate(path),
+    headers: Object.fromEntries(
+      routes.flatMap((one) => one.matchHeaders.map(({ name, value }) => [name, value])),
+    ),
+    widened: false,
+    narrowed: false,
+    example: { method: request.method, path: request.path },
+    methods: new Set(),
+    statuses: new Set(),
+    details: new Map(),
+    fates: new Set(),
+  }
+}
+
+/** The same thing about several requests of a pair of routes is told once. */
+function addDetail(details: Map<string, Detail>, detail: Detail): void {
+  const known = details.get(detail.what)
+  details.set(
+    detail.what,
+    known === undefined
+      ? detail
+      : {
+          ...known,
+          gains: known.gains || detail.gains,
+          loses: known.loses || detail.loses,
+          ...(known.asWritten === true || detail.asWritten === true ? { asWritten: true } : {}),
+        },
+  )
+}

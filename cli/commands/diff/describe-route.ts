@@ -1,0 +1,68 @@
+import { formatByteSize } from '../../../platform/diagnostics/schema/byte-size.ts'
+import { formatDuration } from '../../../platform/diagnostics/schema/duration.ts'
+import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
+import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-check.ts'
+import type { Condition, Operand } from '../../../policy-engine/load/condition.ts'
+import type { HeaderChanges, HeaderRules } from '../../../policy-engine/load/header-rules.ts'
+
+/** Scopes as people say them: `all: a, b; any: c, d`. `withImplied` names what comes with other scopes as well. */
+export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {
+  if (check === undefined) return 'none'
+  const one = ({ scope, grantedBy }: ScopeNeed) =>
+    withImplied && grantedBy.length > 1 ? `${scope} (or ${grantedBy.slice(1).join(', ')})` : scope
+  const parts = [
+    check.all.length === 0 ? [] : [`all: ${check.all.map(one).join(', ')}`],
+    check.any.length === 0 ? [] : [`any: ${check.any.map(one).join(', ')}`],
+  ].flat()
+  return parts.length === 0 ? 'none' : parts.join('; ')
+}
+
+/** Conditions as people say them. */
+export function describeConditions(conditions: readonly Condition[]): string {
+  return conditions.length === 0 ? 'none' : conditions.map(describeCondition).join(' and ')
+}
+
+function describeCondition({ claim, test }: Condition): string {
+  if ('equals' in test) return `${claim} equals ${describeOperand(test.equals)}`
+  if ('in' in test) return `${claim} in ${test.in.map(describeOperand).join(', ')}`
+  if ('matches' in test) return `${claim} matches ${JSON.stringify(test.matches)}`
+  return test.exists ? `${claim} exists` : `${claim} is absent`
+}
+
+function describeOperand(operand: Operand): string {
+  return typeof operand === 'object' ? `{${operand.from}.${operand.name}}` : JSON.stringify(operand)
+}
+
+/** What a route does beyond deciding who may: each under its own name, in words. */
+export function describeService({ policy }: CompiledRoute): Readonly<Record<string, string>> {
+  const { rateLimit, retries } = policy
+  return {
+    upstream: policy.upstream,
+    'rate limit':
+      rateLimit === undefined
+        ? 'none'
+        : `${rateLimit.requests} per ${describeDuration(rateLimit.perMs)} by ${rateLimit.by}`,
+    timeout: describeDuration(policy.timeoutMs),
+    'idle timeout': describeDuration(policy.idleTimeoutMs),
+    retries: retries === undefined ? 'none' : `${retries.attempts} on ${retries.on.join(', ')}`,
+    'body limit': policy.bodyLimitBytes === undefined ? 'default' : formatByteSize(policy.bodyLimitBytes),
+    websocket: policy.websocket ? 'yes' : 'no',
+    'upstream auth': policy.upstreamAuth,
+    headers: describeHeaders(policy.headers),
+  }
+}
+
+function describeDuration(ms: number | undefined): string {
+  return ms === undefined ? 'default' : formatDuration(ms)
+}
+
+function describeHeaders(rules: HeaderRules | undefined): string {
+  if (rules === undefined) return 'none'
+  const way = (name: string, { set, add, remove }: HeaderChanges): readonly string[] => [
+    ...remove.map((header) => `${name}: remove ${header}`),
+    ...set.map((header) => `${name}: set ${header.name} to ${JSON.stringify(header.value)}`),
+    ...add.map((header) => `${name}: add ${header.name} ${JSON.stringify(header.value)}`),
+  ]
+  const parts = [...way('request', rules.request), ...way('response', rules.response)]
+  return parts.length === 0 ? 'none' : parts.join(', ')
+}

@@ -1,0 +1,123 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { type Diagnostic, hasErrors } from '../../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import type { Folders } from '../../find-folders.ts'
+import { openPolicySet } from '../../open-policy-set.ts'
+import type { Terminal } from '../../terminal.ts'
+import type { DiffSide } from './compare-policies.ts'
+import { findCommit, findRepository, type Git, readRevisionFolder } from './read-revision.ts'
+
+/** A side that can be compared; what is wrong with its files; or a word that stands for nothing. */
+export type OpenedSide =
+  | { readonly side: DiffSide; readonly hash: string }
+  | { readonly problems: readonly Diagnostic[] }
+  | { readonly unknown: string }
+
+type Where = Pick<Terminal, 'folder' | 'env'> & { readonly folders: Folders }
+
+/**
+ * Opens what a word stands for: a folder of policies; a folder that holds `config` and `policies`; `REVISION:FOLDER`, policies
+ * of a git revision; or `REVISION`, its policies with its configuration. Where configuration is not said, it is that of now.
+ */
+export async function openSide(word: string, where: Where): Promise<OpenedSide> {
+  const dir = resolve(where.folder, word)
+  if (word !== '' && isFolder(dir)) {
+    const own = join(dir, 'config')
+    if (existsSync(join(own, 'gateway.yaml')) && existsSync(join(dir, 'policies')))
+      return open({ configDir: own, policiesDir: join(dir, 'policies') }, where)
+    return open({ configDir: where.folders.configDir, policiesDir: dir }, where)
+  }
+  return openRevision(word, where)
+}
+
+function isFolder(dir: string): boolean {
+  try {
+    return statSync(dir).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+async function open(
+  folders: { readonly configDir: string; readonly policiesDir: string | undefined },
+  { env }: Where,
+): Promise<OpenedSide> {
+  const { set, problems } = await openPolicySet({ ...folders, env })
+  if (set === undefined || hasErrors(problems))
+    return { problems: problems.filter((one) => one.severity === 'error') }
+  const resourcePaths = set.resources.all.map(({ path }) => path).filter((path) => path !== '')
+  return { side: { policies: set.compiled, resourcePaths }, hash: set.compiled.hash }
+}
+
+async function openRevision(word: string, where: Where): Promise<OpenedSide> {
+  const { folder, env, folders } = where
+  const git: Git = { folder, env }
+  const root = await findRepository(git)
+  if (root === undefined) return { unknown: `"${word}" is no folder, and this is no git repository` }
+  const colon = word.indexOf(':', 1)
+  const revision = colon === -1 ? word : word.slice(0, colon)
+  const commit = await findCommit(revision, git)
+  if (commit === undefined)
+    return {
+      unknown: `"${word}" is neither a folder nor a git revision that is here (a shallow clone has few: git fetch, or fetch-depth: 0)`,
+    }
+  const inRepository = (dir: string) => {
+    const path = relative(root, realOr(dir))
+    return path.startsWith('..') || path.startsWith(sep) ? undefined : path.split(sep).join('/')
+  }
+  const policies =
+    colon === -1
+      ? inRepository(folders.policiesDir ?? join(folders.configDir, '..', 'policies'))
+      : inRepository(resolve(folder, word.slice(colon + 1)))
+  if (policies === undefined)
+    return { unknown: `the policies of "${word}" would lie outside of the repository` }
+  const config = colon === -1 ? inRepository(folders.configDir) : undefined
+  // The same path as in the repository, so that what files say about each other holds.
+  const copy = mkdtempSync(join(tmpdir(), 'scopegate-diff-'))
+  try {
+    const wanted = [policies, ...(config === undefined ? [] : [config])]
+    for (const path of wanted) {
+      const read = await readRevisionFolder(commit, path, git)
+      if ('failed' in read) return { unknown: `"${word}" cannot be read: ${read.failed}` }
+      mkdirSync(join(copy, path), { recursive: true })
+      for (const one of read.files) {
+        mkdirSync(dirname(join(copy, path, one.path)), { recursive: true })
+        writeFileSync(join(copy, path, one.path), one.content)
+      }
+    }
+    const isOwn = config !== undefined && existsSync(join(copy, config, 'gateway.yaml'))
+    const opened = await open(
+      { configDir: isOwn ? join(copy, config) : folders.configDir, policiesDir: join(copy, policies) },
+      where,
+    )
+    return 'problems' in opened
+      ? { problems: opened.problems.map((one) => renamed(one, copy, revision)) }
+      : opened
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+function realOr(dir: string): string {
+  try {
+    return realpathSync(dir)
+  } catch {
+    return dir
+  }
+}
+
+/** Shows files of a revision as git calls them. */
+function renamed(one: Diagnostic, copy: string, revision: string): Diagnostic {
+  const shown = displayPath(copy)
+  const show = (file: string) => file.replace(`${shown}/`, `${revision}:`)
+  return {
+    ...one,
+    place: { ...one.place, file: show(one.place.file) },
+    related: one.related.map((other) => ({
+      ...other,
+      place: { ...other.place, file: show(other.place.file) },
+    })),
+  }
+}

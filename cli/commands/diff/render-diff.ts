@@ -1,0 +1,76 @@
+import { styleText } from 'node:util'
+import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import type { Change, PolicyDiff } from './compare-policies.ts'
+import type { Detail } from './compare-routes.ts'
+
+/** How many changes there are of a kind; one that widens and narrows counts as both. */
+export type DiffCounts = Readonly<Record<ChangeKind, number>>
+
+/** What can be asked for with `--fail-on`. */
+export const CHANGE_KINDS = ['widened', 'narrowed', 'changed', 'new', 'gone'] as const
+export type ChangeKind = (typeof CHANGE_KINDS)[number]
+
+const MARKS = { changed: '~', new: '+', gone: '-' } as const
+const MARK_COLOURS = { changed: 'yellow', new: 'green', gone: 'red' } as const
+const LABEL_COLUMN = 78
+const AS_WRITTEN = `${' '.repeat(15)}these conditions have too many combinations to try, and are compared as they are written`
+
+/** Counts the changes of each kind. */
+export function countChanges(changes: readonly Change[]): DiffCounts {
+  const count = (test: (change: Change) => boolean) => changes.filter(test).length
+  return {
+    widened: count((one) => one.widened),
+    narrowed: count((one) => one.narrowed),
+    changed: count((one) => one.kind === 'changed' && !one.widened && !one.narrowed),
+    new: count((one) => one.kind === 'new'),
+    gone: count((one) => one.kind === 'gone'),
+  }
+}
+
+/** Says what changes for callers, in words: a line for each route, one for each thing about it, and how many of which kind. */
+export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly colour: boolean }): string {
+  const paint = (style: Parameters<typeof styleText>[0], text: string) =>
+    options.colour ? styleText(style, text, { validateStream: false }) : text
+  const lines = changes.flatMap((change) => [
+    withLabel(
+      `${paint(MARK_COLOURS[change.kind], MARKS[change.kind])} ${headline(change)}`,
+      `${MARKS[change.kind]} ${headline(change)}`.length,
+      fateOf(change),
+    ),
+    ...change.details.map((detail) => {
+      const text = visibleText(`    ${detail.what.padEnd(10)} ${detail.old}  ->  ${detail.now}`)
+      const line = withLabel(text, text.length, paint('bold', labelOf(detail)))
+      return detail.asWritten === true ? `${line}\n${AS_WRITTEN}` : line
+    }),
+  ])
+  for (const { old, now } of renamed)
+    lines.push(visibleText(`= ${now}   was called ${old}; nothing else changed`))
+  const counts = countChanges(changes)
+  const summary = CHANGE_KINDS.filter((kind) => kind !== 'changed' || counts.changed > 0)
+    .map((kind) => `${counts[kind]} ${kind}`)
+    .join(', ')
+  return `${lines.length === 0 ? 'nothing changes for callers\n' : `${lines.join('\n')}\n${summary}\n`}`
+}
+
+function headline(change: Change): string {
+  const { old, now, methods, path, partly, example } = change
+  const name = now ?? old ?? ''
+  const was = old !== undefined && now !== undefined && old !== now ? ` (was ${old})` : ''
+  const headers = Object.entries(change.headers).map(([header, value]) => `${header}: ${value}`)
+  const brought = headers.length === 0 ? '' : ` (${headers.join(', ')})`
+  const part = partly ? `, e.g. ${example.method} ${example.path}` : ''
+  return visibleText(`${name}${was}   ${methods.join(', ')} ${path}${brought}${part}`)
+}
+
+function fateOf({ kind, statuses }: Change): string {
+  if (kind === 'changed') return ''
+  return `${kind === 'new' ? 'was' : 'now'} ${statuses.join(' or ')}`
+}
+
+function labelOf({ gains, loses }: Detail): string {
+  return [gains ? ['WIDENED'] : [], loses ? ['NARROWED'] : []].flat().join(' and ')
+}
+
+function withLabel(text: string, length: number, label: string): string {
+  return label === '' ? text : `${text}${' '.repeat(Math.max(2, LABEL_COLUMN - length))}${label}`
+}

@@ -1,0 +1,60 @@
+import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
+import { findFolders } from '../../find-folders.ts'
+import { fetchLivePolicies } from '../../live-policies.ts'
+import type { Given } from '../../read-arguments.ts'
+import type { Terminal } from '../../terminal.ts'
+import { problemToJson } from '../check/render-json.ts'
+import { comparePolicies } from './compare-policies.ts'
+import { type OpenedSide, openSide } from './open-side.ts'
+import { type ChangeKind, countChanges, renderDiff } from './render-diff.ts'
+
+const EXIT_SAME = 0
+const EXIT_DIFFERS = 1
+const EXIT_USAGE = 2
+const EXIT_INVALID = 3
+
+/** Runs `diff` for the command line. */
+export async function runDiff(given: Given, terminal: Terminal): Promise<number> {
+  const { out, err, colour } = terminal
+  const live = given.text('live')
+  const wanted = live === undefined ? 2 : 1
+  if (given.words.length !== wanted) {
+    const what = live === undefined ? 'OLD and NEW' : 'NEW alone beside --live'
+    err.write(`scopegate: \`scopegate diff\` takes ${what}. See: scopegate diff --help\n`)
+    return EXIT_USAGE
+  }
+  const where = { ...terminal, folders: findFolders(given, terminal) }
+  const opened: OpenedSide[] = live === undefined ? [] : [await openLive(live)]
+  for (const word of given.words) opened.push(await openSide(word, where))
+  const unknown = opened.flatMap((one) => ('unknown' in one ? [one.unknown] : []))
+  if (unknown.length > 0) {
+    for (const text of unknown) err.write(`scopegate: ${text}\n`)
+    return EXIT_USAGE
+  }
+  const problems = opened.flatMap((one) => ('problems' in one ? one.problems : []))
+  const [old, now] = opened.flatMap((one) => ('side' in one ? [one] : []))
+  if (old === undefined || now === undefined) {
+    if (given.has('json'))
+      out.write(`${JSON.stringify({ problems: problems.map(problemToJson) }, undefined, 2)}\n`)
+    else err.write(`${formatDiagnostics(problems, { colour })}\n\n`)
+    return EXIT_INVALID
+  }
+  const diff = comparePolicies(old.side, now.side)
+  const counts = countChanges(diff.changes)
+  if (given.has('json')) {
+    const changes = diff.changes.map((one) => ({ ...one, old: one.old ?? null, now: one.now ?? null }))
+    const sides = { old: { hash: old.hash }, new: { hash: now.hash } }
+    out.write(
+      `${JSON.stringify({ same: diff.changes.length === 0, counts, changes, renamed: diff.renamed, ...sides }, undefined, 2)}\n`,
+    )
+  } else out.write(renderDiff(diff, { colour }))
+  const failOn = given.texts('fail-on') as readonly ChangeKind[]
+  const fails = failOn.length === 0 ? diff.changes.length > 0 : failOn.some((kind) => counts[kind] > 0)
+  return fails ? EXIT_DIFFERS : EXIT_SAME
+}
+
+async function openLive(url: string): Promise<OpenedSide> {
+  const { compiled, resources } = await fetchLivePolicies(url)
+  const resourcePaths = resources.all.map(({ path }) => path).filter((path) => path !== '')
+  return { side: { policies: compiled, resourcePaths }, hash: compiled.hash }
+}

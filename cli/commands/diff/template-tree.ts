@@ -1,0 +1,68 @@
+import type { PathTemplate } from '../../../policy-engine/match/path-template.ts'
+
+/** Templates by their segments, so that those which meet another one are found without asking all. */
+export type TemplateTree<T> = {
+  /** What was put under each template that has a path in common with this one. */
+  meeting(template: PathTemplate): Generator<T>
+}
+
+type Node<T> = {
+  readonly literals: Map<string, Node<T>>
+  parameter: Node<T> | undefined
+  readonly ends: T[]
+  /** Templates that go on with `**` from here. */
+  readonly below: T[]
+}
+
+/** Builds the tree, once. */
+export function buildTemplateTree<T extends { readonly template: PathTemplate }>(
+  all: readonly T[],
+): TemplateTree<T> {
+  const root = newNode<T>()
+  for (const one of all) {
+    let node = root
+    for (const segment of one.template.segments)
+      if ('parameter' in segment) node = node.parameter ??= newNode()
+      else {
+        const next = node.literals.get(segment.literal) ?? newNode<T>()
+        node.literals.set(segment.literal, next)
+        node = next
+      }
+    if (one.template.below) node.below.push(one)
+    else node.ends.push(one)
+  }
+  return { meeting: (template) => meet(root, template, 0) }
+}
+
+function newNode<T>(): Node<T> {
+  return { literals: new Map(), parameter: undefined, ends: [], below: [] }
+}
+
+function* meet<T>(node: Node<T>, template: PathTemplate, at: number): Generator<T> {
+  const segment = template.segments[at]
+  if (segment === undefined && template.below) {
+    yield* everything(node)
+    return
+  }
+  yield* node.below
+  if (segment === undefined) {
+    yield* node.ends
+    return
+  }
+  // A parameter is never empty; an empty literal is a slash at the end.
+  if ('parameter' in segment) {
+    for (const [literal, next] of node.literals) if (literal !== '') yield* meet(next, template, at + 1)
+    if (node.parameter !== undefined) yield* meet(node.parameter, template, at + 1)
+    return
+  }
+  const next = node.literals.get(segment.literal)
+  if (next !== undefined) yield* meet(next, template, at + 1)
+  if (node.parameter !== undefined && segment.literal !== '') yield* meet(node.parameter, template, at + 1)
+}
+
+function* everything<T>(node: Node<T>): Generator<T> {
+  yield* node.below
+  yield* node.ends
+  for (const next of node.literals.values()) yield* everything(next)
+  if (node.parameter !== undefined) yield* everything(node.parameter)
+}

@@ -1,0 +1,61 @@
+import { protectedResourceMetadataPath } from '../../../oauth/metadata.ts'
+import { checkDocument, type ReadDocument } from './check-document.ts'
+import type { Examination } from './examine.ts'
+import { textMember, textsMember } from './read-members.ts'
+
+/** What the metadata of the resource says. */
+export type ResourceFound = {
+  readonly visit: ReadDocument
+  readonly issuers: readonly string[]
+  readonly scopes: readonly string[]
+}
+
+/** A path that no resource has; clients try the path of what they call first. */
+const NO_RESOURCE = '/scopegate-doctor-asks-for-a-resource-that-is-not-there'
+
+/** Reads the protected resource metadata as a client does. RFC 9728 sections 3 and 3.3. */
+export async function checkResource(examination: Examination): Promise<ResourceFound | undefined> {
+  const { baseUrl, resourcePath, visitor, report } = examination
+  const url = baseUrl + protectedResourceMetadataPath(resourcePath)
+  const document = checkDocument(await visitor.visit(url), 'resource-metadata', report)
+  if (document === undefined) return undefined
+  const expected = baseUrl + resourcePath
+  const resource = textMember(document.json, 'resource')
+  if (resource === expected) report.ok('resource', url, expected)
+  else
+    report.fault(
+      'resource',
+      url,
+      `it says ${resource === undefined ? 'nothing' : `"${resource}"`}, and clients were given "${expected}"`,
+      `set baseUrl in gateway.yaml (and issuer in authorization-server.yaml) to "${baseUrl}", or give clients the other address`,
+    )
+  const issuers = textsMember(document.json, 'authorization_servers').filter(isWebAddress)
+  if (issuers.length === 0)
+    report.fault(
+      'resource-metadata',
+      url,
+      'authorization_servers names nobody whom a client could ask',
+      'list the issuer under `issuers` in gateway.yaml',
+    )
+  else report.ok('resource-metadata', url, `tokens come from ${issuers.join(', ')}`)
+  await checkPathMetadata(examination)
+  return { visit: document, issuers, scopes: textsMember(document.json, 'scopes_supported') }
+}
+
+async function checkPathMetadata({ baseUrl, visitor, report }: Examination): Promise<void> {
+  const url = baseUrl + protectedResourceMetadataPath(NO_RESOURCE)
+  const answer = await visitor.visit(url)
+  if ('failed' in answer) return report.fault('path-metadata', url, answer.failed, 'answer 404')
+  if (answer.status === 404)
+    return report.ok('path-metadata', url, '404, as for any resource that is not there')
+  report.fault(
+    'path-metadata',
+    url,
+    `${answer.status}: every path seems to be a resource`,
+    'answer 404 for resources that are not configured: a document under a wrong name is thrown away by clients',
+  )
+}
+
+function isWebAddress(text: string): boolean {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+}

@@ -1,0 +1,89 @@
+import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { checkDocument, type ReadDocument } from './check-document.ts'
+import type { Examination } from './examine.ts'
+import { textMember, textsMember } from './read-members.ts'
+import type { NoVisit, Visit } from './visit.ts'
+
+/** An authorization server that describes itself. */
+export type ServerFound = {
+  readonly url: string
+  readonly json: Readonly<Record<string, unknown>>
+  /** undefined: the metadata lists no scopes. The member is optional. RFC 8414 section 2. */
+  readonly scopes: readonly string[] | undefined
+}
+
+/** What both documents have to agree on: a client reads either. */
+const SHARED = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'registration_endpoint',
+  'revocation_endpoint',
+  'introspection_endpoint',
+  'jwks_uri',
+] as const
+
+/** Reads both metadata documents of an issuer. RFC 8414 section 3, OpenID Connect Discovery 1.0 section 4. */
+export async function checkServer(
+  issuer: string,
+  { baseUrl, visitor, report }: Examination,
+): Promise<ServerFound | undefined> {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
+  const oauthUrl = origin + ENDPOINTS.authorizationServerMetadata + path
+  const openidUrl = origin + path + ENDPOINTS.openidConfiguration
+  const visits = [await visitor.visit(oauthUrl), await visitor.visit(openidUrl)]
+  // The bundled authorization server publishes both documents, and another issuer may publish one of them.
+  const isMissing = (visit: Visit | NoVisit): boolean => 'status' in visit && visit.status === 404
+  const isOptional = issuer !== baseUrl && !visits.every(isMissing)
+  const [oauth, openid] = visits.map((visit) =>
+    isOptional && isMissing(visit) ? undefined : checkDocument(visit, 'server-metadata', report),
+  )
+  const found = [oauth, openid].filter((one) => one !== undefined)
+  for (const document of found) checkOne(document)
+  if (oauth !== undefined && openid !== undefined) compare(oauth, openid)
+  const [first] = found
+  if (first === undefined) return undefined
+  const scopes = Object.hasOwn(first.json, 'scopes_supported')
+    ? textsMember(first.json, 'scopes_supported')
+    : undefined
+  return { url: first.url, json: first.json, scopes }
+
+  function checkOne({ url, json }: ReadDocument): void {
+    const said = textMember(json, 'issuer')
+    if (said === issuer) report.ok('issuer', url, issuer)
+    else
+      report.fault(
+        'issuer',
+        url,
+        `it says ${said === undefined ? 'nothing' : `"${said}"`}, and the resource sends clients to "${issuer}"`,
+        'let `issuers` in gateway.yaml and `issuer` in authorization-server.yaml be the same, byte for byte (RFC 8414 section 3.3)',
+      )
+    if (textsMember(json, 'code_challenge_methods_supported').includes('S256')) report.ok('pkce', url, 'S256')
+    else
+      report.fault(
+        'pkce',
+        url,
+        'code_challenge_methods_supported lacks S256',
+        'advertise S256: MCP clients refuse to go on without it',
+      )
+    if (!textsMember(json, 'response_types_supported').includes('code'))
+      report.fault(
+        'server-metadata',
+        url,
+        'response_types_supported lacks code',
+        'advertise the authorization code flow',
+      )
+  }
+
+  function compare(one: ReadDocument, other: ReadDocument) {
+    const apart = SHARED.filter((name) => textMember(one.json, name) !== textMember(other.json, name))
+    if (apart.length === 0) return report.ok('server-metadata', one.url, 'both documents say the same')
+    report.fault(
+      'server-metadata',
+      other.url,
+      `${apart.join(', ')}: not what ${one.url} says`,
+      'serve both from one place: which of them a client reads is up to the client',
+    )
+  }
+}

@@ -1,0 +1,52 @@
+import { CONFIG_OPTION, JSON_OPTION, LIVE_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import type { Verb } from '../../verb.ts'
+
+/** `scopegate explain`. */
+export const EXPLAIN: Verb = {
+  name: 'explain',
+  group: 'Policies',
+  summary: 'says what would become of a request, by which rules, and what the client would hear',
+  about: [
+    'Nothing is sent. Without --scope, --claim and --token the request has no token. What --scope and --claim leave out of a token is made up: a good one for the path, of the first issuer.',
+  ],
+  words: { usage: 'METHOD PATH', min: 2, max: 2 },
+  options: [
+    {
+      name: 'scope',
+      value: 'SCOPES',
+      says: 'The scopes of the token, with spaces between them.',
+      repeated: true,
+    },
+    {
+      name: 'claim',
+      value: 'NAME=VALUE',
+      says: 'A claim of the token. A value that is JSON is taken as such: 42 is a number, \'"42"\' a text.',
+      repeated: true,
+    },
+    {
+      name: 'token',
+      value: '-',
+      says: 'Reads a JWT from standard input and takes its claims as they are, without checking its signature. It is never shown.',
+      choices: ['-'],
+    },
+    { name: 'anonymous', says: 'Without a token, in so many words.' },
+    { name: 'header', value: 'NAME=VALUE', says: 'A header of the request.', repeated: true },
+    LIVE_OPTION,
+    CONFIG_OPTION,
+    POLICIES_OPTION,
+    JSON_OPTION,
+  ],
+  examples: [
+    {
+      command: 'scopegate explain PATCH /api/courses/42 --scope courses:read',
+      says: 'Says why a token with courses:read may not change a course.',
+      exits: 1,
+    },
+    {
+      command: 'scopegate explain GET /api/courses --url http://127.0.0.1:9090',
+      says: 'Decides with the policies that a running gateway has in force.',
+    },
+  ],
+  exits: { 0: 'it would be allowed', 1: 'it would be refused', 3: 'configuration or policies are not valid' },
+  run: async (given, terminal) => (await import('./explain.ts')).explain(given, terminal),
+}

@@ -1,0 +1,59 @@
+import type { Given } from '../../read-arguments.ts'
+import { explainTrial } from '../../simulate/explain-simulation.ts'
+import { explanationJson } from '../../simulate/explanation-json.ts'
+import { openTrialPolicies } from '../../simulate/open-simulation-policies.ts'
+import { readTrialClaims } from '../../simulate/read-simulation-claims.ts'
+import { renderExplanation } from '../../simulate/render-explanation.ts'
+import { type TrialRequest, tryRequest, UnusableClaimsError } from '../../simulate/simulate.ts'
+import type { Terminal } from '../../terminal.ts'
+import { usageError } from '../../usage-error.ts'
+
+const EXIT_REFUSED = 1
+const EXIT_INVALID = 3
+const METHOD = /^[A-Z]{1,20}$/
+// RFC 9110 sections 5.1 and 5.5.
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u00ff]*$/
+
+/** Shows how a request is decided. @returns the exit code that the help documents. */
+export async function explain(given: Given, terminal: Terminal): Promise<number> {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const request = await readRequest(given, terminal)
+  const policies = await openTrialPolicies('explain', given, terminal)
+  if (policies === undefined) return EXIT_INVALID
+  try {
+    const explained = explainTrial(request, tryRequest(request, policies, nowSeconds), policies)
+    if (given.has('json'))
+      terminal.out.write(`${JSON.stringify(explanationJson(explained, policies), undefined, 2)}\n`)
+    else terminal.out.write(renderExplanation(explained, { colour: terminal.colour, nowSeconds }))
+    return explained.answer === undefined ? 0 : EXIT_REFUSED
+  } catch (error) {
+    if (error instanceof UnusableClaimsError)
+      throw usageError('explain', `no issuer would say this of a token: ${error.message}`)
+    throw error
+  }
+}
+
+async function readRequest(given: Given, terminal: Terminal): Promise<TrialRequest> {
+  const [typed = '', target = ''] = given.words
+  // Methods are case-sensitive (RFC 9110 section 9.1); the command line is not.
+  const method = typed.toUpperCase()
+  if (!METHOD.test(method))
+    throw usageError('explain', `"${typed}" is not an HTTP method; example: GET /api/courses`)
+  const headers = given.texts('header').map((text) => {
+    const [name, value] = splitPair(text, 'header')
+    if (/^(authorization|dpop|host)$/i.test(name))
+      throw usageError('explain', `--header ${name}: say --scope, --claim or --token - instead`)
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
+      throw usageError('explain', `--header ${JSON.stringify(text)} is no header that a request could bring`)
+    return [name, value] as const
+  })
+  const { claims, isCompleted } = await readTrialClaims(given, terminal)
+  return { method, target, headers, claims, isCompleted }
+}
+
+function splitPair(text: string, option: string): readonly [string, string] {
+  const at = text.indexOf('=')
+  if (at < 1) throw usageError('explain', `--${option} takes NAME=VALUE, not "${text}"`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import { parseYaml } from '../../../platform/diagnostics/yaml/yaml-document.ts'
+import { checkPolicyFile } from '../../../policy-engine/format/policy-file.ts'
+import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
+import { checkPolicyTestFile } from '../../../policy-engine/format/policy-test-file.ts'
+import { attachComments } from './attach-comments.ts'
+import { findComments } from './find-comments.ts'
+import { orderKeys } from './order-keys.ts'
+import { readLayout } from './read-layout.ts'
+import { writeLayout } from './write-layout.ts'
+
+/** What became of a text: its canonical form, or why it has none. */
+export type Formatted =
+  | { readonly text: string }
+  | { readonly problems: readonly Diagnostic[] }
+  /** Something would be lost, so nothing is changed. */
+  | { readonly lost: string }
+
+const SCHEMAS = { Policy: policySchema('Policy'), PolicyTest: policySchema('PolicyTest') } as const
+
+/**
+ * Lays a policy, or a file of tests, out in the one form that they have: keys in the order of the schema, quotes where they
+ * are needed, an empty line between routes. Comments stay; the result says the same as the text did, which is checked.
+ */
+export function formatPolicy(text: string, shownAs: string): Formatted {
+  const source = text.replaceAll('\r\n', '\n')
+  const document = parseYaml(source, { shownAs, letter: 'P' })
+  if (document.diagnostics.length > 0) return { problems: document.diagnostics }
+  const isTest = (document.value as { kind?: unknown } | null)?.kind === 'PolicyTest'
+  const problems = (isTest ? checkPolicyTestFile : checkPolicyFile)(document.value, document.placeOf)
+  if (problems.length > 0) return { problems }
+
+  const root = readLayout(source)
+  const comments = findComments(source)
+  const { head } = attachComments(root, comments, source)
+  const isHeadDetached = head.length > 0 && root.items[0]?.blankBefore === true
+  orderKeys(root, SCHEMAS[isTest ? 'PolicyTest' : 'Policy'])
+  const written = writeLayout(root, head, isHeadDetached)
+
+  const again = parseYaml(written, { shownAs, letter: 'P' })
+  if (again.diagnostics.length > 0 || contentHash(again.value) !== contentHash(document.value))
+    return { lost: 'its meaning' }
+  const kept = findComments(written).map((one) => one.text)
+  if (
+    kept.toSorted().join('\n') !==
+    comments
+      .map((one) => one.text)
+      .toSorted()
+      .join('\n')
+  )
+    return { lost: 'a comment' }
+  return { text: written }
+}
+
+/** SHA-256 of what a file says, whatever its layout and the order of its keys. */
+export function contentHash(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(value)))
+    .digest('hex')
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, one]) => [key, sorted(one)])
+}

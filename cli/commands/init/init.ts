@@ -1,0 +1,55 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { makeFolder } from '../../../platform/process/make-folder.ts'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
+import type { Given } from '../../read-arguments.ts'
+import type { Terminal } from '../../terminal.ts'
+import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './starter-files.ts'
+
+const EXIT_THERE = 1
+/** The umask of the user restricts it, as for `mkdir`. */
+const FOR_EVERYBODY = 0o777
+
+/** Writes a starter folder. @returns the exit code that the help documents. */
+export async function init(given: Given, terminal: Terminal): Promise<number> {
+  const dir = resolve(terminal.folder, given.words[0] ?? '.')
+  const copied = COPIED_FILES.map((name) => {
+    const text = readFileSync(join(findPackageRoot(), name), 'utf8')
+    return [name, withoutDocumentReferences(text)] as const
+  })
+  const schema = ['policy.v1.json', `${JSON.stringify(policySchema('Policy'), undefined, 2)}\n`] as const
+  const files = [...copied, ...Object.entries(STARTER_FILES), schema].map(([name, text]) => ({
+    file: join(dir, name),
+    text,
+  }))
+  const there = files.filter(({ file }) => existsSync(file)).map(({ file }) => displayPath(file))
+  if (there.length > 0) {
+    terminal.err.write(
+      `scopegate init: nothing was written, because these files exist: ${there.join(', ')}\n`,
+    )
+    return EXIT_THERE
+  }
+  for (const { file, text } of files) write(file, text)
+  const written = files.map(({ file }) => displayPath(file))
+  if (given.has('json')) terminal.out.write(`${JSON.stringify({ written }, undefined, 2)}\n`)
+  else terminal.out.write(`${written.join('\n')}\n\nNext: read ${displayPath(join(dir, 'README.md'))}\n`)
+  return 0
+}
+
+/** `wx` fails rather than overwrite a file that appeared meanwhile. */
+function write(file: string, text: string): void {
+  try {
+    makeFolder(dirname(file), FOR_EVERYBODY)
+    writeFileSync(file, text, { flag: 'wx' })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new BootError(
+      'ERR_INIT',
+      `scopegate init: ${displayPath(file)} cannot be written (${reason}). Choose a folder that you can write to: scopegate init DIR`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,25 @@
+import { CONFIG_OPTION, JSON_OPTION, LIVE_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import type { Verb } from '../../verb.ts'
+
+/** `scopegate routes`. */
+export const ROUTES: Verb = {
+  name: 'routes',
+  group: 'Policies',
+  summary: 'lists every route with what it asks for, defaults and presets filled in',
+  options: [
+    { name: 'owner', value: 'OWNER', says: 'Only routes whose policy has this owner.' },
+    LIVE_OPTION,
+    CONFIG_OPTION,
+    POLICIES_OPTION,
+    JSON_OPTION,
+  ],
+  examples: [
+    { command: 'scopegate routes --owner team-learning', says: 'Lists the routes of one team.' },
+    {
+      command: 'scopegate routes --url http://127.0.0.1:9090 --json',
+      says: 'Lists those that a running gateway serves.',
+    },
+  ],
+  exits: { 0: 'listed', 1: 'the running gateway did not tell', 3: 'configuration or policies are not valid' },
+  run: async (given, terminal) => (await import('./routes.ts')).routes(given, terminal),
+}

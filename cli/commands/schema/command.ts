@@ -1,0 +1,27 @@
+import type { Verb } from '../../verb.ts'
+
+/** `scopegate schema`. */
+export const SCHEMA: Verb = {
+  name: 'schema',
+  group: 'Policies',
+  summary: 'prints the JSON Schema of policy files, for editors and other tools',
+  about: [
+    'JSON Schema 2020-12, from the source that the gateway itself checks with. An editor with a YAML language server finds it by a first line such as: # yaml-language-server: $schema=../policy.v1.json',
+  ],
+  options: [
+    {
+      name: 'kind',
+      value: 'KIND',
+      choices: ['Policy', 'PolicyTest'],
+      says: 'Which format: that of policies, or that of tests in files of their own. Without it: Policy.',
+    },
+  ],
+  examples: [{ command: 'scopegate schema > policy.v1.json', says: 'Writes it into a file.' }],
+  exits: { 0: 'printed' },
+  run: async (given, terminal) => {
+    const { policySchema } = await import('../../../policy-engine/format/policy-schema.ts')
+    const kind = given.text('kind') === 'PolicyTest' ? 'PolicyTest' : 'Policy'
+    terminal.out.write(`${JSON.stringify(policySchema(kind), undefined, 2)}\n`)
+    return 0
+  },
+}

@@ -1,0 +1,40 @@
+import { CONFIG_OPTION } from '../../shared-options.ts'
+import type { Verb } from '../../verb.ts'
+
+const ABOUT = 'Every value can be set from outside: SCOPEGATE_LISTEN__PORT=8443 is listen.port.'
+const CONFIG = {
+  ...CONFIG_OPTION,
+  says: 'The folder of the configuration. Without it: SCOPEGATE_CONFIG_DIR, else the one in this package.',
+}
+const EXITS = {
+  0: 'it was told to end',
+  1: 'it could not start, or failed while running',
+  3: 'configuration or policies are not valid',
+} as const
+
+/** `scopegate gateway`. */
+export const GATEWAY: Verb = {
+  name: 'gateway',
+  group: 'Run',
+  summary: 'runs the gateway, configured by DIR/gateway.yaml',
+  about: [ABOUT],
+  options: [CONFIG],
+  examples: [{ command: 'scopegate gateway --config ./config', says: 'Serves until SIGTERM.' }],
+  exits: EXITS,
+  serves: true,
+  run: async (given) => (await import('./run-service.ts')).runService('gateway', given.text('config')),
+}
+
+/** `scopegate authorization-server`. */
+export const AUTHORIZATION_SERVER: Verb = {
+  name: 'authorization-server',
+  group: 'Run',
+  summary: 'runs the authorization server, configured by DIR/authorization-server.yaml',
+  about: [ABOUT],
+  options: [CONFIG],
+  examples: [{ command: 'scopegate authorization-server --config ./config', says: 'Serves until SIGTERM.' }],
+  exits: EXITS,
+  serves: true,
+  run: async (given) =>
+    (await import('./run-service.ts')).runService('authorization-server', given.text('config')),
+}

@@ -1,0 +1,12 @@
+import { resolve } from 'node:path'
+
+/** Runs one service in this process until it is told to end. Its entry file reads the configuration and handles signals. */
+export async function runService(
+  service: 'gateway' | 'authorization-server',
+  configDir: string | undefined,
+): Promise<undefined> {
+  if (configDir !== undefined) process.env['SCOPEGATE_CONFIG_DIR'] = resolve(configDir)
+  if (service === 'gateway') await import('../../../gateway/main.ts')
+  else await import('../../../authorization-server/main.ts')
+  return undefined
+}

@@ -1,0 +1,99 @@
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
+import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
+import { openOrReport } from '../../open-or-report.ts'
+import type { Given } from '../../read-arguments.ts'
+import { coverRoutes } from '../../simulate/cover-routes.ts'
+import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
+import { runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
+import { whyTested } from '../../simulate/why-tested.ts'
+import type { Terminal } from '../../terminal.ts'
+import { usageError } from '../../usage-error.ts'
+
+const EXIT_INVALID = 3
+const EXIT_FAILED = 4
+
+/** Runs the tests beside policies. @returns the exit code, as its help says. */
+export async function test(given: Given, terminal: Terminal): Promise<number> {
+  const paths = readPaths(given, terminal.folder)
+  const found = findFolders(given, terminal)
+  const folders = { ...found, policiesDir: paths.dir ?? found.policiesDir }
+  noteShippedPolicies(folders, terminal)
+  const set = await openOrReport(folders, given, terminal)
+  if (set === undefined) return EXIT_INVALID
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const chosen = set.policies.tests.filter((one) => isChosen(one, given.text('filter'), paths.files))
+  if (chosen.length === 0 && given.has('filter'))
+    throw usageError('test', `no test has "${given.text('filter')}" in its name, its policy or its path`)
+  const results = runPolicyTests(chosen, set, nowSeconds)
+  const policies = new Set(chosen.map((one) => one.policy))
+  const isPart = paths.files !== undefined || given.has('filter')
+  const routes = set.compiled.routes.filter(({ policy }) => !isPart || policies.has(policy.policy))
+  const coverage = given.has('coverage') ? coverRoutes(routes, results) : undefined
+  const explain = (result: TestResult): string => whyTested(result, set, nowSeconds)
+  if (given.has('json'))
+    terminal.out.write(`${JSON.stringify(toJson(results, coverage, explain), undefined, 2)}\n`)
+  else {
+    terminal.out.write(renderTests(results, { colour: terminal.colour, explain }))
+    if (coverage !== undefined) terminal.out.write(renderCoverage(coverage, terminal.colour))
+  }
+  return results.some(({ failures }) => failures.length > 0) ? EXIT_FAILED : 0
+}
+
+/** A folder of policies, or files whose tests are run: their whole folder is read, for routes that are next to them. */
+function readPaths(
+  given: Given,
+  folder: string,
+): { readonly dir: string | undefined; readonly files: ReadonlySet<string> | undefined } {
+  const paths = given.words.map((word) => resolve(folder, word))
+  const [first] = paths
+  if (first === undefined) return { dir: undefined, files: undefined }
+  if (given.has('policies'))
+    throw usageError('test', 'either --policies or a PATH names the policies, not both')
+  const isFolder = paths.map((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory())
+  if (paths.length === 1 && isFolder[0] === true) return { dir: first, files: undefined }
+  const dirs = new Set(paths.map((path) => dirname(path)))
+  for (const [at, path] of paths.entries())
+    if (isFolder[at] !== false || dirs.size > 1)
+      throw usageError('test', `${displayPath(path)}: PATH is one folder, or files of one folder`)
+  return { dir: dirname(first), files: new Set(paths.map((path) => displayPath(path))) }
+}
+
+function isChosen(
+  { it, policy, request, source }: PolicyTest,
+  filter: string | undefined,
+  files: ReadonlySet<string> | undefined,
+): boolean {
+  if (files !== undefined && !files.has(source.file)) return false
+  const text = `${policy}: ${it}\n${request.method} ${request.path}`.toLowerCase()
+  return filter === undefined || text.includes(filter.toLowerCase())
+}
+
+function toJson(
+  results: readonly TestResult[],
+  coverage: ReturnType<typeof coverRoutes> | undefined,
+  explain: (result: TestResult) => string,
+) {
+  return {
+    passed: results.filter(({ failures }) => failures.length === 0).length,
+    failed: results.filter(({ failures }) => failures.length > 0).length,
+    tests: results.map((result) => ({
+      policy: result.test.policy,
+      it: result.test.it,
+      place: result.test.source,
+      passed: result.failures.length === 0,
+      decision: result.trial?.decision.outcome ?? null,
+      route: result.trial?.decision.route?.policy.name ?? null,
+      failures: result.failures.map(({ code, message, hint, place }) => ({
+        code,
+        message,
+        got: hint,
+        place: { file: place.file, line: place.line, column: place.column },
+      })),
+      ...(result.failures.length === 0 ? {} : { reasons: explain(result).split('\n') }),
+    })),
+    ...(coverage === undefined ? {} : { coverage }),
+  }
+}

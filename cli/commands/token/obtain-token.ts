@@ -1,0 +1,105 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+import { openPages } from './open-pages.ts'
+
+/** What a token endpoint gives, as far as it is shown. RFC 6749 section 5.1. */
+export type IssuedToken = {
+  readonly access_token: string
+  readonly token_type: string
+  readonly expires_in: number
+  readonly scope: string
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const TIMEOUT_MS = 10_000
+/** Nothing listens there: the code is read off the redirect. */
+const REDIRECT_URI = 'http://127.0.0.1:9/callback'
+
+/**
+ * Takes an authorization through the pages of a development server: registration, sign-in, consent, code, token.
+ * @throws {BootError} when it is no development server, or refuses; nothing of a token is in the message.
+ */
+export async function obtainToken(options: {
+  readonly baseUrl: string
+  readonly scope: string
+  readonly account: { readonly username: string; readonly password: string }
+}): Promise<IssuedToken> {
+  const { baseUrl, scope, account } = options
+  const metadata = await askJson(`${baseUrl}${ENDPOINTS.authorizationServerMetadata}`)
+  const endpoint = (name: string): string => {
+    const address = metadata[name]
+    if (typeof address === 'string' && address.startsWith(`${baseUrl}/`)) return address
+    throw failed(
+      `the authorization server behind ${baseUrl} is elsewhere: its ${name} is not below this address`,
+    )
+  }
+  if (metadata['issuer'] !== baseUrl)
+    throw failed(`${baseUrl} does not issue tokens itself: its issuer is ${String(metadata['issuer'])}`)
+  const client = await askJson(endpoint('registration_endpoint'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_name: 'scopegate token',
+      application_type: 'native',
+      redirect_uris: [REDIRECT_URI],
+      token_endpoint_auth_method: 'none',
+    }),
+  })
+  const clientId = String(client['client_id'])
+  const verifier = randomBytes(32).toString('base64url')
+  const state = randomBytes(16).toString('base64url')
+  const authorize = new URL(endpoint('authorization_endpoint'))
+  authorize.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: REDIRECT_URI,
+    scope,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    state,
+  }).toString()
+  const answer = await openPages(authorize, account)
+  // RFC 9207: the answer has to come from the server that was asked.
+  if (answer.get('state') !== state || answer.get('iss') !== baseUrl)
+    throw failed('the answer belongs to another request')
+  const code = answer.get('code')
+  if (code === null) throw failed(`${answer.get('error')}: ${answer.get('error_description')}`)
+  const issued = await askJson(endpoint('token_endpoint'), {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: REDIRECT_URI,
+      client_id: clientId,
+      code_verifier: verifier,
+    }),
+  })
+  return {
+    access_token: String(issued['access_token']),
+    token_type: String(issued['token_type']),
+    expires_in: Number(issued['expires_in']),
+    scope: String(issued['scope'] ?? scope),
+  }
+}
+
+async function askJson(url: string, init: RequestInit = {}): Promise<Json> {
+  let response: Response
+  try {
+    response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
+  } catch (error) {
+    throw failed(`${url} does not answer. Start it first: scopegate dev`, error)
+  }
+  const body: unknown = await response.json().catch(() => undefined)
+  if (typeof body !== 'object' || body === null)
+    throw failed(`${url} answered ${response.status}, and no JSON`)
+  const { error, error_description: description } = body as Json
+  if (!response.ok)
+    throw failed(`${url} answered ${response.status}: ${String(error)}: ${String(description)}`)
+  return body as Json
+}
+
+function failed(text: string, cause?: unknown): BootError {
+  return new BootError('ERR_TOKEN', `scopegate token: ${text}`, { cause })
+}

@@ -1,0 +1,79 @@
+import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+
+const MAX_STEPS = 12
+const TIMEOUT_MS = 10_000
+
+/**
+ * Signs in at the pages of a development server and allows what is asked for, as a browser without JavaScript.
+ * @returns what the client would get: the parameters of the redirect that leaves the server.
+ * @throws {BootError} when the account is not there, or the pages are others.
+ */
+export async function openPages(
+  start: URL,
+  account: { readonly username: string; readonly password: string },
+): Promise<URLSearchParams> {
+  const cookies = new Map<string, string>()
+  let url = start
+  let form: URLSearchParams | undefined
+  let hasSignedIn = false
+  for (let step = 0; step < MAX_STEPS; step++) {
+    const response = await fetch(url, {
+      method: form === undefined ? 'GET' : 'POST',
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(form === undefined ? {} : { body: form }),
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=;]+)=([^;]*)/.exec(line) ?? []
+      cookies.set(name, value)
+    }
+    const html = await response.text()
+    const location = response.headers.get('location')
+    if (location !== null) {
+      url = new URL(location, url)
+      if (url.origin !== start.origin) return url.searchParams
+      form = undefined
+      continue
+    }
+    const consent = readForm(html, '/consent')
+    const next = consent ?? readForm(html, '/sign-in')
+    if (next === undefined)
+      throw failed(
+        `${url.pathname} answered ${response.status} with a page that is neither sign-in nor consent`,
+      )
+    form = next.fields
+    if (consent === undefined) {
+      if (hasSignedIn) throw failed(`it knows no ${account.username}, so it is no development server`)
+      hasSignedIn = true
+      form.set('username', account.username)
+      form.set('password', account.password)
+    }
+    url = new URL(next.action, url)
+  }
+  throw failed('its pages do not come to an end')
+}
+
+/** Finds the form that posts to a path with this ending, and its fields: hidden ones, and every checkbox as ticked. */
+function readForm(
+  html: string,
+  ending: string,
+): { readonly action: string; readonly fields: URLSearchParams } | undefined {
+  for (const [, action = '', inner = ''] of html.matchAll(
+    /<form method="post" action="([^"]*)"[^>]*>(.*?)<\/form>/gs,
+  )) {
+    if (!action.endsWith(ending)) continue
+    const fields = new URLSearchParams()
+    for (const [input] of inner.matchAll(/<input [^>]*>/g)) {
+      const [, name] = / name="([^"]*)"/.exec(input) ?? []
+      if (name !== undefined && / type="(?:hidden|checkbox)"/.test(input))
+        fields.set(name, / value="([^"]*)"/.exec(input)?.[1] ?? '')
+    }
+    return { action, fields }
+  }
+  return undefined
+}
+
+function failed(text: string): BootError {
+  return new BootError('ERR_TOKEN', `scopegate token: the authorization server gives no token: ${text}`)
+}

@@ -1,0 +1,18 @@
+import type { ExplainedCondition } from '../../policy-engine/decide/explain-decision.ts'
+import type { Operand } from '../../policy-engine/load/condition.ts'
+
+/** Says what a condition compared with what, e.g. `school_id "s1" equals header x-school-id "s1"`. */
+export function describeComparison({ condition, claim, operands }: ExplainedCondition): string {
+  const { test } = condition
+  const claimed = `${condition.claim} ${claim === undefined ? '(not there)' : JSON.stringify(claim)}`
+  if ('exists' in test) return `${claimed} ${test.exists ? 'has to be there' : 'must not be there'}`
+  if ('matches' in test) return `${claimed} matches ${JSON.stringify(test.matches)}`
+  const wanted = 'equals' in test ? [test.equals] : test.in
+  const shown = wanted.map((operand, index) => describeOperand(operand, operands[index])).join(', ')
+  return `${claimed} ${'equals' in test ? 'equals' : 'is one of'} ${shown}`
+}
+
+function describeOperand(operand: Operand, value: unknown): string {
+  const said = value === undefined ? '(not there, or not clear)' : JSON.stringify(value)
+  return typeof operand === 'object' ? `${operand.from} ${operand.name} ${said}` : said
+}

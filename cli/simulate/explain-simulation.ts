@@ -1,0 +1,30 @@
+import { type Explanation, explainDecision } from '../../policy-engine/decide/explain-decision.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { type ExplainedCors, explainCors } from './explain-cors.ts'
+import { nearestRoute } from './nearest-route.ts'
+import type { Trial, TrialPolicies, TrialRequest } from './simulate.ts'
+
+/** A trial with its request and its explanation. */
+export type ExplainedTrial = Trial & {
+  readonly trial: TrialRequest
+  readonly explanation: Explanation | undefined
+  /** For a path without a route: the route that it probably means. */
+  readonly nearest: PolicyRoute | undefined
+  /** For a preflight, and for a route with `cors`. */
+  readonly cors: ExplainedCors | undefined
+}
+
+/** Explains a trial. `explanation` is undefined when the request or its token is not valid. */
+export function explainTrial(trial: TrialRequest, tried: Trial, policies: TrialPolicies): ExplainedTrial {
+  const { request, caller } = tried
+  const explanation = request === undefined ? undefined : explainDecision(request, caller, policies.compiled)
+  const nearest =
+    tried.decision.refusal?.refused === 'route_unknown' && request !== undefined
+      ? nearestRoute(
+          request.path,
+          policies.compiled.routes.map(({ policy }) => policy),
+        )
+      : undefined
+  const cors = request && explainCors(request, tried.decision, policies.compiled)
+  return { ...tried, trial, explanation, nearest, cors }
+}

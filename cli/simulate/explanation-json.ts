@@ -1,0 +1,79 @@
+import type { Wire } from '../../gateway/pipeline/error-response.ts'
+import type { ExplainedTrial } from './explain-simulation.ts'
+import type { TrialPolicies } from './simulate.ts'
+
+/** What `explain --json` prints; its members are written down in docs/command-line.md. */
+export function explanationJson(explained: ExplainedTrial, policies: TrialPolicies) {
+  const {
+    decision,
+    answer,
+    would,
+    trial,
+    request,
+    claims,
+    caller,
+    fault,
+    explanation,
+    resource,
+    nearest,
+    cors,
+  } = explained
+  const { route } = decision
+  return {
+    request: { method: trial.method, target: trial.target, path: request?.path ?? null },
+    decision: decision.outcome,
+    as: decision.as ?? null,
+    hash: policies.compiled.hash,
+    resource: resource.identifier,
+    route: route === undefined ? null : { ...route.policy },
+    nearest:
+      nearest === undefined ? null : { name: nearest.name, methods: nearest.methods, path: nearest.path },
+    alsoSaw: (explanation?.alsoSaw ?? []).map(({ policy }) => ({
+      name: policy.name,
+      methods: policy.methods,
+      path: policy.path,
+      matchHeaders: policy.matchHeaders,
+    })),
+    params: decision.params,
+    cors:
+      cors === undefined
+        ? null
+        : {
+            preflight: cors.isPreflight,
+            origin: cors.origin ?? null,
+            method: cors.method,
+            allowed: cors.isAllowed && cors.deniedHeaders.length === 0,
+            deniedHeaders: cors.deniedHeaders,
+          },
+    token:
+      claims === undefined
+        ? null
+        : {
+            held: (fault ?? explanation?.token?.fault) === undefined,
+            fault: fault?.reason ?? explanation?.token?.fault?.reason ?? null,
+            subject: caller?.subject ?? null,
+            client: caller?.clientId ?? null,
+            audience: caller?.audience ?? [],
+            scopes: caller === undefined ? [] : [...caller.scopes],
+            expiresAt: caller?.expiresAtSeconds ?? null,
+          },
+    scopes: explanation?.scopes ?? null,
+    conditions: (explanation?.conditions ?? []).map(({ condition, held, claim, operands }) => ({
+      claim: condition.claim,
+      test: condition.test,
+      held,
+      value: claim ?? null,
+      operands: operands.map((operand) => operand ?? null),
+    })),
+    upstream:
+      decision.upstreamPath === undefined
+        ? null
+        : { name: route?.policy.upstream, path: decision.upstreamPath },
+    answer: answer === undefined ? null : answerJson(answer),
+    would: would === undefined ? null : answerJson(would),
+  }
+}
+
+function answerJson({ status, error, description, challenge, allow }: Wire) {
+  return { status, error, description, challenge: challenge ?? null, allow: allow ?? null }
+}

@@ -1,0 +1,37 @@
+import type { GatewayFile } from '../../gateway/config/gateway-file.ts'
+import { toIssuerConfig } from '../../gateway/config/to-issuer-config.ts'
+import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
+import { findFolders } from '../find-folders.ts'
+import { fetchLivePolicies } from '../live-policies.ts'
+import { openOrReport } from '../open-or-report.ts'
+import type { Given } from '../read-arguments.ts'
+import type { Terminal } from '../terminal.ts'
+import { usageError } from '../usage-error.ts'
+import type { TrialPolicies } from './simulate.ts'
+
+/**
+ * Opens the policies that `--url`, `--config` and `--policies` name.
+ * @returns undefined when they are not valid, which has been said: exit code 3.
+ * @throws {BootError} when a running gateway does not tell them, or two places were named.
+ */
+export async function openTrialPolicies(
+  verb: string,
+  given: Given,
+  terminal: Terminal,
+): Promise<TrialPolicies | undefined> {
+  const url = given.text('url')
+  if (url === undefined) {
+    const set = await openOrReport(findFolders(given, terminal), given, terminal)
+    return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
+  }
+  const other = ['config', 'policies'].find((name) => given.has(name))
+  if (other !== undefined) throw usageError(verb, `either --url or --${other} names the policies, not both`)
+  return fetchLivePolicies(url)
+}
+
+/** How the gateway would read a JWT of an issuer; undefined when it would not. */
+function jwtRulesOf({ issuers, baseUrl }: GatewayFile, issuer: unknown): JwtRules | undefined {
+  const entry = issuers.find((one) => one.issuer === issuer)
+  const jwt = entry && toIssuerConfig(entry, { clientSecret: undefined, ca: undefined }).jwt
+  return jwt && { ...jwt, issuer: entry.issuer, algorithms: new Set(jwt.algorithms), resource: baseUrl }
+}

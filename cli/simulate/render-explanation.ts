@@ -1,0 +1,232 @@
+import { styleText } from 'node:util'
+import { abbreviateAudience } from '../../gateway/observability/abbreviate-audience.ts'
+import type { Wire } from '../../gateway/pipeline/error-response.ts'
+import { visibleText } from '../../platform/diagnostics/visible-text.ts'
+import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
+import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
+import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
+import { describeCors } from '../describe-cors.ts'
+import { describeComparison } from './describe-comparison.ts'
+import type { ExplainedTrial } from './explain-simulation.ts'
+import { formatScopeRule } from './format-scope-rule.ts'
+
+type Row = readonly [label: string, verdict: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
+
+const LABEL = 10
+const NAME = 30
+/** A route on the same path that the request did not meet is shown; of many, so many. */
+const MOST_OTHERS = 5
+
+/** Writes why a request is decided on as it is, rule by rule, and what the client would hear. Ends with a line break. */
+export function renderExplanation(
+  explained: ExplainedTrial,
+  options: { readonly colour: boolean; readonly nowSeconds: number },
+): string {
+  const rows = explainRows(explained, options.nowSeconds)
+  const width = Math.max(0, ...rows.map(([, verdict]) => verdict.length))
+  const lines = rows.map(([label, verdict, text]) => {
+    const cell = verdict === '' ? '' : `${paint(verdict, width, options.colour)}  `
+    return `${label.padEnd(LABEL)}${cell}${text}`.trimEnd()
+  })
+  const { method, target } = explained.trial
+  return `${method} ${target}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
+}
+
+/** The rows alone, for a test that failed. */
+export function renderReasons(explained: ExplainedTrial, nowSeconds: number): string {
+  return explainRows(explained, nowSeconds)
+    .map(([label, verdict, text]) =>
+      `${label.padEnd(LABEL)}${verdict === '' ? '' : `${verdict.padEnd(5)} `}${text}`.trimEnd(),
+    )
+    .join('\n')
+}
+
+function explainRows(explained: ExplainedTrial, nowSeconds: number): readonly Row[] {
+  const { decision, explanation } = explained
+  const { route } = decision
+  const others = (explanation?.alsoSaw ?? []).slice(0, MOST_OTHERS)
+  const rows: readonly Row[] = [
+    ['route', '', route === undefined ? describeNoRoute(explained) : describeRoute(route)],
+    ...others.map(
+      (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${whyNot(one, explained)}`],
+    ),
+    ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
+    ...corsRows(explained),
+  ]
+  // Owners, claims and tokens are what others wrote.
+  return rows.map(([label, verdict, text]) => [label, verdict, visibleText(text)])
+}
+
+function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds: number): readonly Row[] {
+  const { decision, claims, explanation } = explained
+  const { policy } = route
+  const upstream = decision.upstreamPath
+  return [
+    tokenRow(explained, nowSeconds),
+    scopesRow(explained, route),
+    ...conditionRows(explained, route),
+    anonymousRow(claims === undefined, route),
+    ...(policy.enforce === 'report'
+      ? [
+          [
+            'enforce',
+            'note',
+            'report: what would be refused for want of a token, scopes or claims is served, logged and counted',
+          ] as Row,
+        ]
+      : []),
+    ...(policy.preset === undefined ? [] : [['preset', '', policy.preset] as Row]),
+    ...(policy.mount === undefined ? [] : [['mount', '', policy.mount] as Row]),
+    ...(policy.rateLimit === undefined
+      ? []
+      : [
+          [
+            'limits',
+            '',
+            `${policy.rateLimit.requests} per ${seconds(policy.rateLimit.perMs / 1_000)} by ${policy.rateLimit.by}`,
+          ] as Row,
+        ]),
+    ...(upstream === undefined || explanation === undefined
+      ? []
+      : [['upstream', '', `${policy.upstream}  ${upstream}`] as Row]),
+  ]
+}
+
+function corsRows({ cors }: ExplainedTrial): readonly Row[] {
+  if (cors === undefined) return []
+  const { isPreflight, isAllowed, deniedHeaders, method, rule } = cors
+  const asked = `${method} from ${cors.origin ?? 'no origin'}`
+  if (isPreflight) {
+    const names = deniedHeaders.length === 0 ? '' : ` with ${deniedHeaders.join(', ')}`
+    return isAllowed && names === ''
+      ? [['cors', 'ok', `a browser sends ${asked}`]]
+      : [['cors', 'DENY', `a browser does not send ${asked}${names}`]]
+  }
+  const limits = rule === undefined ? '' : describeCors(rule)
+  if (cors.origin === undefined) return [['cors', 'n/a', limits]]
+  return [
+    isAllowed
+      ? ['cors', 'ok', `a page of ${cors.origin} can read the response   ${limits}`]
+      : ['cors', 'note', `a page of ${cors.origin} cannot read the response   ${limits}`],
+  ]
+}
+
+function tokenRow(
+  { claims, caller, fault, explanation, trial, decision }: ExplainedTrial,
+  nowSeconds: number,
+): Row {
+  if (claims === undefined)
+    return trial.claims === undefined || decision.as === 'gateway'
+      ? ['token', 'n/a', 'none was sent']
+      : ['token', 'n/a', 'it was not looked at']
+  const found = fault ?? explanation?.token?.fault
+  const told = [
+    ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
+    ...(typeof claims['sub'] === 'string' ? [`subject ${claims['sub']}`] : []),
+    ...(caller === undefined ? [] : [describeExpiry(caller.expiresAtSeconds - nowSeconds)]),
+    `audience ${abbreviateAudience([claims['aud']].flat().map(String)).join(' ')}`,
+    ...(found?.reason === 'wrong_audience' ? [`expected ${found.expected}`] : []),
+  ]
+  return [
+    'token',
+    found === undefined ? 'ok' : 'DENY',
+    `${found === undefined ? '' : `${found.reason}  `}${told.join('  ')}`,
+  ]
+}
+
+function scopesRow({ explanation, caller, decision }: ExplainedTrial, { policy }: CompiledRoute): Row {
+  if (policy.scopes === undefined) return ['scopes', 'n/a', 'a token is optional; a bad one is refused']
+  const needs = `needs ${formatScopeRule(policy.scopes)}`
+  if (caller === undefined || explanation?.scopes === undefined)
+    return ['scopes', 'n/a', decision.as === 'anonymous' ? `${needs}; not asked of who has no token` : needs]
+  const has = [...caller.scopes].join(' ')
+  return [
+    'scopes',
+    explanation.scopes.held ? 'ok' : 'DENY',
+    `${needs}   token has: ${has === '' ? 'none' : has}`,
+  ]
+}
+
+function conditionRows({ explanation, caller }: ExplainedTrial, { policy }: CompiledRoute): readonly Row[] {
+  if (caller === undefined)
+    return policy.when.map((condition): Row => ['when', 'n/a', describeCondition(condition)])
+  return (explanation?.conditions ?? []).map(
+    (one): Row => ['when', one.held ? 'ok' : 'DENY', describeComparison(one)],
+  )
+}
+
+function anonymousRow(isAnonymous: boolean, { policy }: CompiledRoute): Row {
+  if (!isAnonymous) return ['anonymous', 'n/a', 'a token was sent']
+  const says = {
+    allow: ['anonymous', 'ok', 'allow: served without identity'],
+    challenge: ['anonymous', 'DENY', 'challenge: 401 with the way to a token'],
+    deny: ['anonymous', 'DENY', 'deny: 401 without the way to a token'],
+  } as const
+  return says[policy.anonymous]
+}
+
+function describeRoute({ policy }: CompiledRoute): string {
+  const { file, line, column } = policy.source
+  const owner = policy.owner === undefined ? '' : `   (owner ${policy.owner})`
+  return `${policy.name.padEnd(NAME)}  ${file}:${line}:${column}${owner}`
+}
+
+function describeNoRoute({ decision: { refusal, as }, request, answer, nearest }: ExplainedTrial): string {
+  if (request === undefined) return `none: this is no request that is looked at. ${answer?.description ?? ''}`
+  if (isReservedPath(request.path)) return "none: this path is Scopegate's own, and no policy is asked"
+  if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
+  if (refusal?.refused === 'method_not_allowed') return `none: this path takes ${refusal.allow.join(', ')}`
+  if (nearest === undefined) return 'none: no policy has this path'
+  return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
+}
+
+function whyNot({ policy }: CompiledRoute, { trial }: ExplainedTrial): string {
+  const { method } = trial
+  const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
+  if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
+  const { matchHeaders } = policy
+  if (matchHeaders.length === 0) return 'same path, less specific'
+  return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
+}
+
+function renderOutcome({ decision, answer, would }: ExplainedTrial): string {
+  if (answer !== undefined) return renderAnswer(answer)
+  if (decision.as === 'gateway') return 'answered by Scopegate itself\n'
+  const allowed = `allow, as ${decision.as}\n`
+  return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderAnswer(would)}`
+}
+
+function renderAnswer({ status, error, description, challenge, allow }: Wire): string {
+  const headers = [
+    ...(challenge === undefined ? [] : [`  WWW-Authenticate: ${challenge}`]),
+    ...(allow === undefined ? [] : [`  Allow: ${allow.join(', ')}`]),
+  ]
+  return `${[`${status} ${error}`, `  ${description}`, ...headers].join('\n')}\n`
+}
+
+function describeExpiry(left: number): string {
+  return left > 0 ? `expires in ${seconds(left)}` : `expired ${seconds(-left)} ago`
+}
+
+/** `4m 51s`. */
+function seconds(total: number): string {
+  const whole = Math.floor(total)
+  const parts = [
+    [Math.floor(whole / 3_600), 'h'],
+    [Math.floor(whole / 60) % 60, 'm'],
+    [whole % 60, 's'],
+  ] as const
+  return (
+    parts
+      .filter(([number]) => number > 0)
+      .map(([number, unit]) => `${number}${unit}`)
+      .join(' ') || '0s'
+  )
+}
+
+const COLOURS = { ok: 'green', DENY: 'red', note: 'yellow', 'n/a': 'dim' } as const
+
+function paint(verdict: Exclude<Row[1], ''>, width: number, colour: boolean): string {
+  const text = verdict.padEnd(width)
+  return colour ? styleText(COLOURS[verdict], text, { validateStream: false }) : text
+}

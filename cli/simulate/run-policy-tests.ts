@@ -1,0 +1,116 @@
+import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
+import { type Trial, type TrialPolicies, tryRequest, UnusableClaimsError } from './simulate.ts'
+
+/** What came of a test. */
+export type TestResult = {
+  readonly test: PolicyTest
+  /** Empty: it holds. Codes T401 to T406. */
+  readonly failures: readonly Diagnostic[]
+  /** What was decided; undefined when the claims of its token make no sense. */
+  readonly trial: Trial | undefined
+}
+
+/** Runs tests beside policies through the function that the server decides with. Pure. */
+export function runPolicyTests(
+  tests: readonly PolicyTest[],
+  policies: TrialPolicies,
+  nowSeconds: number,
+): readonly TestResult[] {
+  return tests.map((test) => runTest(test, policies, nowSeconds))
+}
+
+function runTest(test: PolicyTest, policies: TrialPolicies, nowSeconds: number): TestResult {
+  const { method, path, headers } = test.request
+  try {
+    const trial = tryRequest(
+      { method, target: path, headers: Object.entries(headers), claims: test.token, isCompleted: true },
+      policies,
+      nowSeconds,
+    )
+    return { test, failures: compare(test, trial), trial }
+  } catch (error) {
+    if (!(error instanceof UnusableClaimsError)) throw error
+    const failure = fail(test, 'T406', 'token', 'no issuer would say this of a token', error.message)
+    return { test, failures: [failure], trial: undefined }
+  }
+}
+
+/** The decision alone when that differs: the rest follows from it. Otherwise everything that differs. */
+function compare(test: PolicyTest, trial: Trial): readonly Diagnostic[] {
+  const { expect } = test
+  const { decision, answer } = trial
+  if (decision.outcome !== expect.decision)
+    return [
+      {
+        ...fail(
+          test,
+          'T401',
+          'decision',
+          `the decision is ${decision.outcome}, not ${expect.decision}`,
+          describe(trial),
+        ),
+        related: metRoute(trial),
+      },
+    ]
+  const differ = (
+    code: string,
+    what: keyof PolicyTest['expect'],
+    got: unknown,
+    wanted: unknown = expect[what],
+  ): readonly Diagnostic[] =>
+    wanted === undefined || JSON.stringify(got) === JSON.stringify(wanted)
+      ? []
+      : [fail(test, code, what, `${what} differs`, `got ${got === undefined ? 'none' : JSON.stringify(got)}`)]
+  if (isDeniedByNobody(trial, expect))
+    return [
+      fail(
+        test,
+        'T404',
+        'decision',
+        'no route is met, so no policy denies it',
+        `got ${answer?.status}; correct the request, or expect status: ${answer?.status}`,
+      ),
+    ]
+  const route = expect.route?.includes('/') === false ? `${test.policy}/${expect.route}` : expect.route
+  return [
+    ...differ('T402', 'as', decision.as),
+    ...differ('T403', 'status', answer?.status),
+    ...differ('T403', 'error', answer?.error),
+    ...differ('T403', 'missing', missingOf(trial)),
+    ...differ('T404', 'route', decision.route?.policy.name, route),
+    ...differ('T405', 'upstreamPath', decision.upstreamPath),
+  ]
+}
+
+/** Such a test would hold whatever the policies say, e.g. for a path with a slip in it. */
+function isDeniedByNobody({ decision }: Trial, { status, error, route }: PolicyTest['expect']): boolean {
+  const isMeant = status !== undefined || error !== undefined || route !== undefined
+  return decision.outcome === 'deny' && decision.route === undefined && !isMeant
+}
+
+function missingOf({ decision: { refusal } }: Trial): readonly string[] | undefined {
+  return refusal?.refused === 'scope_missing' ? refusal.missing : undefined
+}
+
+function describe({ decision, answer }: Trial): string {
+  if (answer === undefined) return decision.as === undefined ? 'got allow' : `got allow, as ${decision.as}`
+  return `got ${decision.outcome}: ${answer.status} ${answer.error}`
+}
+
+function metRoute({ decision: { route } }: Trial): Diagnostic['related'] {
+  if (route === undefined) return []
+  const { name, source } = route.policy
+  const place: Place = { ...source, length: 1, text: undefined }
+  return [{ message: `the request meets ${name}`, place }]
+}
+
+function fail(
+  test: PolicyTest,
+  code: string,
+  what: Parameters<PolicyTest['placeOf']>[0],
+  message: string,
+  hint: string,
+): Diagnostic {
+  return diagnostic(code, `${JSON.stringify(test.it)}: ${message}`, test.placeOf(what), { hint })
+}

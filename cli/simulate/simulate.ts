@@ -1,0 +1,172 @@
+import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
+import type { CanonicalRequest } from '../../gateway/pipeline/canonical-request.ts'
+import { toWire, type Wire } from '../../gateway/pipeline/error-response.ts'
+import { canonicalise } from '../../gateway/pipeline/stages/canonicalize.ts'
+import { readToken } from '../../gateway/pipeline/stages/read-token.ts'
+import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
+import { http } from '../../platform/net/http.ts'
+import type { Caller } from '../../policy-engine/decide/caller.ts'
+import type { CompiledPolicies } from '../../policy-engine/decide/compile-policies.ts'
+import { type Decision, type DecisionRequest, decide } from '../../policy-engine/decide/decide.ts'
+import type { Refusal, TokenFault } from '../../policy-engine/decide/refusal.ts'
+import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
+import type { Resource } from '../../policy-engine/match/resource.ts'
+import type { Resources } from '../../policy-engine/match/resources.ts'
+import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
+
+/** A request that is decided without being sent. */
+export type TrialRequest = {
+  readonly method: string
+  /** The request target: a path, with a query if there is one. */
+  readonly target: string
+  /** Name and value; `Authorization` is not one. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The claims of the token; undefined: no token is sent. */
+  readonly claims: Claims | undefined
+  /** Whether missing claims that a token needs get default values. */
+  readonly isCompleted: boolean
+}
+
+/** The decision on a request, and the response. */
+export type Trial = {
+  readonly decision: Decision
+  /** The response to the client; undefined when the request is forwarded. */
+  readonly answer: Wire | undefined
+  /** The response if the policy were enforced; undefined when that is the same. */
+  readonly would: Wire | undefined
+  /** The resource that the token must name as its audience. */
+  readonly resource: Resource
+  /** With the default values. */
+  readonly claims: Claims | undefined
+  readonly caller: Caller | undefined
+  /** Why the token is not valid for any route. */
+  readonly fault: TokenFault | undefined
+  /** The canonical request; undefined when it is malformed. */
+  readonly request: DecisionRequest | undefined
+}
+
+/** The limits that a decision depends on. */
+export type TrialLimits = Pick<GatewayConfig['limits'], 'targetBytes' | 'tokenBytes'>
+
+/** The policies and settings that decide on a request. */
+export type TrialPolicies = {
+  readonly compiled: CompiledPolicies
+  readonly resources: Resources
+  /** The effective `limits` of the gateway. */
+  readonly limits: TrialLimits
+  /** How JWTs of an issuer are read, where the configuration is known. */
+  readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+/** The decision for a path of Scopegate itself, which no policy decides. */
+const OWN: Decision = Object.freeze({
+  outcome: 'allow',
+  as: 'gateway',
+  route: undefined,
+  params: NO_PARAMS,
+  refusal: undefined,
+  upstreamPath: undefined,
+})
+/** Node's parser rejects all other methods. The server rejects CONNECT. */
+const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
+/** A placeholder: the claims are known, so the token itself is not validated. */
+const SOME_TOKEN = 'Bearer token'
+
+/**
+ * Takes a request through the stages that decide, in their order, without a socket and without an issuer: canonical form,
+ * route, token, access. Pure.
+ * @throws {UnusableClaimsError} for claims that no issuer would tell.
+ */
+export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeconds: number): Trial {
+  const { method, target, claims } = trial
+  const { targetBytes, tokenBytes } = policies.limits
+  const { origin, host } = new URL(policies.resources.root.identifier)
+  const rawHeaders = ['host', host, ...trial.headers.flat()]
+  if (claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
+  const canonical: CanonicalRequest | Refusal = METHODS.has(method)
+    ? canonicalise({ method, target, rawHeaders, httpVersion: '1.1' }, { origin, limitBytes: targetBytes })
+    : { refused: 'request_malformed', detail: `The gateway does not know the method ${method}.` }
+  const answerWith = (refusal: Refusal | undefined, resource: Resource) =>
+    refusal === undefined
+      ? undefined
+      : toWire(refusal, {
+          requestId: '',
+          resourceMetadata: resource.metadataUrl,
+          tokenEndpoint: resource.tokenEndpoint,
+          credential: 'bearer',
+        })
+  const nobody = { claims: undefined, caller: undefined, fault: undefined }
+  if ('refused' in canonical) {
+    const resource = policies.resources.root
+    return {
+      decision: refuse(canonical),
+      answer: answerWith(canonical, resource),
+      would: undefined,
+      resource,
+      request: undefined,
+      ...nobody,
+    }
+  }
+  const { path, query, headers } = canonical
+  const request: DecisionRequest = {
+    method,
+    path,
+    query,
+    nowSeconds,
+    targetLimitBytes: targetBytes,
+    header: (name) => headers.header(name),
+  }
+  const met = isReservedPath(path) ? OWN : decide(request, undefined, policies.compiled)
+  const resource = met.route?.resourceOf(path) ?? policies.resources.root
+  const give = (decision: Decision, who: Pick<Trial, 'claims' | 'caller' | 'fault'>): Trial => {
+    return {
+      decision,
+      answer: answerWith(decision.refusal, resource),
+      would: answerWith(decision.reported, resource),
+      resource,
+      request,
+      ...who,
+    }
+  }
+  // Nothing was met, or nobody is asked who calls.
+  if (met.route === undefined || met.as === 'gateway') return give(met, nobody)
+  const { authorization, authorizationCount, proof } = headers
+  const credentials = readToken(
+    { authorization, authorizationCount, proof, query },
+    { tokenLimitBytes: tokenBytes },
+  )
+  if ('refused' in credentials) return give(refuse(credentials, met), nobody)
+  if (claims === undefined) return give(met, nobody)
+
+  const told = trial.isCompleted ? withDefaults(claims, resource, nowSeconds) : claims
+  const read = callerOfClaims(told, {
+    nowSeconds,
+    names: policies.compiled.claimNames,
+    // A bag of claims has the usual names, whoever it says issued it.
+    jwt: trial.isCompleted ? undefined : policies.jwtRulesOf?.(told['iss']),
+  })
+  if ('problem' in read) throw new UnusableClaimsError(read.problem)
+  if ('fault' in read) {
+    const refusal = { refused: 'token_invalid', fault: read.fault } as const
+    return give(refuse(refusal, met), { claims: told, caller: undefined, fault: read.fault })
+  }
+  const { caller } = read
+  return give(decide(request, caller, policies.compiled), { claims: told, caller, fault: undefined })
+}
+
+/** Claims that no issuer would tell, e.g. a scope that is a number. */
+export class UnusableClaimsError extends Error {
+  readonly code = 'ERR_UNUSABLE_CLAIMS'
+}
+
+function refuse(refusal: Refusal, met?: Decision): Decision {
+  return {
+    outcome: 'deny',
+    as: undefined,
+    route: met?.route,
+    params: met?.params ?? NO_PARAMS,
+    refusal,
+    upstreamPath: undefined,
+  }
+}

@@ -1,0 +1,18 @@
+import { explainTrial } from './explain-simulation.ts'
+import { renderReasons } from './render-explanation.ts'
+import type { TestResult } from './run-policy-tests.ts'
+import type { TrialPolicies } from './simulate.ts'
+
+/** Why the request of a test was decided on as it was, in the lines of `explain`; empty when it was not. */
+export function whyTested({ test, trial }: TestResult, policies: TrialPolicies, nowSeconds: number): string {
+  if (trial === undefined) return ''
+  const { method, path, headers } = test.request
+  const request = {
+    method,
+    target: path,
+    headers: Object.entries(headers),
+    claims: test.token,
+    isCompleted: true,
+  }
+  return renderReasons(explainTrial(request, trial, policies), nowSeconds)
+}

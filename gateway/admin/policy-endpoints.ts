@@ -1,0 +1,34 @@
+import type { ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
+import { policySchema } from '../../policy-engine/format/policy-schema.ts'
+import type { ReloadAsker, ReloadReport } from '../snapshot/reload/reload-report.ts'
+import { reloadAnswer } from './reload-response.ts'
+
+/** What the management port tells and does about policies. */
+export function policyEndpoints(policies: {
+  readonly reload: (asker: ReloadAsker) => Promise<ReloadReport>
+  /** The policies in force, as JSON; undefined: nobody can say right now. */
+  readonly describe: () => Promise<string | undefined>
+}): readonly ManagementEndpoint[] {
+  return [
+    {
+      method: 'POST',
+      path: '/reload',
+      answer: async () => reloadAnswer(await policies.reload('endpoint')),
+    },
+    {
+      method: 'GET',
+      path: '/policies',
+      async answer() {
+        const body = await policies.describe()
+        return body === undefined ? { status: 503, body: NOBODY } : { status: 200, body }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/schemas/policy.v1.json',
+      answer: () => ({ status: 200, body: policySchema('Policy'), type: 'application/schema+json' }),
+    },
+  ]
+}
+
+const NOBODY = { error: 'server_error', error_description: 'No worker serves right now. Ask again soon.' }

@@ -1,0 +1,130 @@
+import cluster from 'node:cluster'
+import { fileURLToPath } from 'node:url'
+import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
+import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
+import { closeLostConnections } from './close-lost-connections.ts'
+import type {
+  FromWorker,
+  MetricsJson,
+  ToWorker,
+  WorkerBeginning,
+  WorkerPolicies,
+  WorkerState,
+} from './worker-messages.ts'
+
+/** A worker as its supervisor sees it. */
+export type WorkerProcess = {
+  readonly pid: number | undefined
+  /** Resolves with the public address, or with undefined when it ended before it served. */
+  readonly ready: Promise<string | undefined>
+  readonly ended: Promise<WorkerEnd>
+  /** What it last said about its metrics; they go on counting when it is gone. */
+  readonly lastMetrics: MetricsJson
+  /** What it last said about its policies; undefined before it is ready. */
+  readonly policies: WorkerPolicies | undefined
+  /** Asks about readiness and metrics; undefined when there is no answer in time, as with the other questions. */
+  ask(): Promise<WorkerState | undefined>
+  /** Brings policies into force. */
+  apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
+  /** Its policies, as `GET /policies` shows them. */
+  describe(): Promise<string | undefined>
+  send(message: ToWorker): void
+  kill(): void
+}
+
+/** How a worker ended: its exit code, or the signal that killed it. */
+export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
+
+type Answer = Extract<FromWorker, { readonly question: number }>
+
+const ANSWER_WITHIN_MS = 1_000
+/** Checking thousands of routes beside its requests takes a busy worker some time. */
+const APPLY_WITHIN_MS = 10_000
+
+/** Starts a worker: this program again, in a process that shares the listening port `port`. */
+export function forkWorker(
+  port: number,
+  beginning: WorkerBeginning,
+  onReplace: (worker: WorkerProcess, reason: string) => void,
+): WorkerProcess {
+  // In a checkout the sources run as they are; in the installed package they were compiled.
+  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  cluster.schedulingPolicy = cluster.SCHED_RR
+  cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
+  const forked = cluster.fork({ SCOPEGATE_LISTEN__PORT: port })
+  closeLostConnections(forked.process)
+  const begin: ToWorker = { kind: 'begin', ...beginning }
+  forked.send(begin, () => undefined)
+  const waiting = new Map<number, (answer: Answer | undefined) => void>()
+  let questions = 0
+  let lastMetrics: MetricsJson = []
+  let policies: WorkerPolicies | undefined
+
+  const ended = new Promise<WorkerEnd>((resolve) => {
+    forked.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }))
+    forked.on('error', () => undefined) // it could not be told something: its end says the rest
+  })
+  const ready = new Promise<string | undefined>((resolve) => {
+    forked.on('message', (message: FromWorker) => {
+      if (message.kind !== 'ready') return
+      policies = message.policies
+      resolve(message.url)
+    })
+    ended.then(() => resolve(undefined))
+  })
+
+  function asked<K extends Answer['kind']>(
+    toMessage: (question: number) => ToWorker,
+    withinMs: number,
+  ): Promise<Extract<Answer, { readonly kind: K }> | undefined> {
+    const question = ++questions
+    return new Promise((resolve) => {
+      const answer = (given: Answer | undefined): void => {
+        clearTimeout(timer)
+        waiting.delete(question)
+        resolve(given as Extract<Answer, { readonly kind: K }> | undefined)
+      }
+      const timer = setTimeout(answer, withinMs, undefined)
+      waiting.set(question, answer)
+      worker.send(toMessage(question))
+    })
+  }
+
+  const worker: WorkerProcess = {
+    pid: forked.process.pid,
+    ready,
+    ended,
+    get lastMetrics() {
+      return lastMetrics
+    },
+    get policies() {
+      return policies
+    },
+    async ask() {
+      const answer = await asked<'state'>((question) => ({ kind: 'ask', question }), ANSWER_WITHIN_MS)
+      return answer?.state
+    },
+    async apply(sources) {
+      const toMessage = (question: number): ToWorker => ({ kind: 'apply', question, sources })
+      return (await asked<'applied'>(toMessage, APPLY_WITHIN_MS))?.outcome
+    },
+    async describe() {
+      const toMessage = (question: number): ToWorker => ({ kind: 'describe', question })
+      return (await asked<'described'>(toMessage, ANSWER_WITHIN_MS))?.policies
+    },
+    send(message) {
+      if (forked.isConnected()) forked.send(message, () => undefined)
+    },
+    kill: () => void forked.process.kill('SIGKILL'),
+  }
+  forked.on('message', (message: FromWorker) => {
+    if (message.kind === 'replace') onReplace(worker, message.reason)
+    if (message.kind === 'leaving') worker.send({ kind: 'leave' })
+    if (message.kind === 'farewell') lastMetrics = message.metrics
+    if (message.kind === 'state') lastMetrics = message.state.metrics
+    if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
+      policies = { ...policies, hash: message.outcome.hash, routes: message.outcome.routes }
+    if ('question' in message) waiting.get(message.question)?.(message)
+  })
+  return worker
+}

@@ -1,0 +1,176 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { Counter, Gauge, Registry } from 'prom-client'
+import type { Logger } from '../../platform/logging/logger.ts'
+import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
+import { startOpsServer } from '../../platform/ops/ops-server.ts'
+import { explainListenError } from '../../platform/process/listen-error.ts'
+import { readPackageVersion } from '../../platform/process/package-version.ts'
+import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
+import { policyEndpoints } from '../admin/policy-endpoints.ts'
+import type { Gateway } from '../app.ts'
+import type { GatewayOptions } from '../gateway-options.ts'
+import { createReloadMeter } from '../observability/reload-metrics.ts'
+import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
+import { generatePrivateKey } from '../upstream-identity/assertion-key.ts'
+import { addMetrics, keepCounts, metricsOf } from './add-metrics.ts'
+import { forkWorker, type WorkerEnd } from './fork-worker.ts'
+import { mergeChecks } from './merge-checks.ts'
+import { openPoliciesOfWorkers, type PoliciesOfWorkers } from './policies-of-workers.ts'
+import type { MetricsJson } from './worker-messages.ts'
+import { WorkerPool } from './worker-pool.ts'
+
+/** A gateway whose requests are served by several processes. */
+export type SupervisedGateway = Gateway & {
+  /** Replaces every worker, one after the other; new ones read configuration and policies anew, from the disk. */
+  roll(): Promise<void>
+}
+
+/**
+ * Runs several workers that share the public port. This process accepts connections and hands them out in turn, so a
+ * worker that leaves takes none with it; it serves the management port for all of them.
+ * @returns the gateway; or how the first worker ended, which has told why itself.
+ * @throws {BootError} when the management address cannot be had.
+ */
+export async function supervise(options: GatewayOptions): Promise<SupervisedGateway | WorkerEnd> {
+  const { config, logger } = options
+  const port = await choosePort(config.listen)
+  // Upstreams ask any worker for the keys: what one has signed, the others must know.
+  const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
+  const own = createOwnMetrics(logger, () => pool.serving.length)
+  const sources = await readPolicySources(config)
+  let policies: PoliciesOfWorkers | undefined
+  let departed: MetricsJson = []
+  let remembering: Promise<void> = Promise.resolve()
+  let draining = false
+  const pool = new WorkerPool({
+    workers: config.workers,
+    fork(onReplace, reason) {
+      // One that crashed comes back with what the others have, whatever is on the disk by now.
+      const shared = reason === 'roll' ? undefined : (policies?.inForce ?? sources)
+      const worker = forkWorker(port, { assertionKey, policies: shared }, onReplace)
+      worker.ready.then(() => {
+        if (reason !== 'roll') policies?.joined(worker)
+      })
+      return worker
+    },
+    logger,
+    graceMs: config.drain.graceMs,
+    onStarted: (reason) => own.started.inc({ reason }),
+    onGone: (metrics) => {
+      remembering = remembering.then(async () => {
+        departed = await keepCounts([departed, metrics])
+      })
+    },
+  })
+
+  async function metrics(): Promise<Registry> {
+    await Promise.all([...pool.living].map((worker) => worker.ask()))
+    await remembering
+    const living = [...pool.living].map((worker) => worker.lastMetrics)
+    return addMetrics([...living, departed, await metricsOf(own.registry)])
+  }
+
+  async function checks(): Promise<readonly ReadinessCheck[]> {
+    const answers = await Promise.all(pool.serving.map((worker) => worker.ask()))
+    const states = answers.flatMap((state) => (state === undefined ? [] : [state.checks]))
+    const ready = states.filter((checks) => checks.every(({ ok }) => ok)).length
+    return [
+      {
+        name: 'workers',
+        ok: ready > 0,
+        degraded: ready < config.workers,
+        detail: `${ready} of ${config.workers} ready`,
+      },
+      { name: 'accepting', ok: !draining },
+      // Workers that stop are not asked: this process accepts the connections.
+      ...mergeChecks(states.map((checks) => checks.filter(({ name }) => name !== 'accepting'))),
+    ]
+  }
+
+  const url = await pool.start()
+  if (typeof url !== 'string') return url
+  const first = [...pool.living].find((worker) => worker.policies !== undefined)?.policies
+  if (first === undefined) throw new Error('a worker serves that has said nothing of its policies')
+  const opened = openPoliciesOfWorkers({
+    sources,
+    first,
+    serving: () => pool.serving,
+    meter: createReloadMeter(own.registry),
+    logger,
+  })
+  policies = opened
+  try {
+    const ops = await startOpsServer({
+      ...config.management,
+      service: 'gateway',
+      version: readPackageVersion(),
+      registry: {
+        contentType: own.registry.contentType,
+        metrics: async () => (await metrics()).metrics(),
+      },
+      checks: async () => [opened.check(), ...(await checks())],
+      endpoints: policyEndpoints(opened),
+      logger,
+    })
+    logger.info(
+      { event: 'listening', url, management_url: ops.url, workers: config.workers },
+      'the gateway listens',
+    )
+    return {
+      url,
+      managementUrl: ops.url,
+      reload: opened.reload,
+      async roll() {
+        await pool.roll()
+        await opened.rolled()
+      },
+      async close({ how } = { how: 'accepting' }) {
+        draining = true
+        opened.close()
+        await pool.stop(how)
+        await ops.close()
+      },
+    }
+  } catch (error) {
+    opened.close()
+    await pool.stop('now')
+    throw error
+  }
+}
+
+/** Workers that all ended and come back must not get another port; 0 asks for a free one, once. */
+async function choosePort({ host, port }: GatewayOptions['config']['listen']): Promise<number> {
+  if (port !== 0) return port
+  const server = createServer()
+  try {
+    await once(server.listen(0, host), 'listening')
+  } catch (error) {
+    throw explainListenError(error, { service: 'gateway', host, port, setting: 'listen.host' })
+  }
+  const address = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return address.port
+}
+
+function createOwnMetrics(logger: Logger, serving: () => number) {
+  const registry = new Registry()
+  const registers = [registry]
+  collectProcessMetrics(registry, logger)
+  new Gauge({
+    name: 'scopegate_workers',
+    help: 'Workers that take requests.',
+    registers,
+    collect() {
+      this.set(serving())
+    },
+  })
+  const started = new Counter({
+    name: 'scopegate_worker_starts_total',
+    help: 'Workers that were started.',
+    labelNames: ['reason'],
+    registers,
+  })
+  for (const reason of ['start', 'crash', 'roll', 'replace']) started.inc({ reason }, 0)
+  return { registry, started }
+}

@@ -1,0 +1,13 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
+
+/** Who names an authority means TLS: C323 for an upstream that would be reached without. */
+export function findIdleAuthorities(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams)
+    .filter(([, one]) => one.caFile !== undefined && addressesOf(one).some((url) => url.startsWith('http:')))
+    .map(([name]) =>
+      diagnostic('C323', `${name}.caFile: an address of the upstream is not https`, wholeFile(shownAs), {
+        hint: 'write https:// addresses, or leave caFile out',
+      }),
+    )
+}

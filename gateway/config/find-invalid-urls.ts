@@ -1,0 +1,21 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { basePathOf } from '../upstreams/base-path-of.ts'
+import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
+
+/** One of `url` and `urls`, and one path for all: it is what a canonical path is put behind. */
+export function findUnclearAddresses(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, upstream]) => {
+    if ((upstream.url === undefined) === (upstream.urls === undefined))
+      return [
+        diagnostic('C307', `${name}: an upstream has url or urls, one of the two`, wholeFile(shownAs), {
+          hint: 'url for one address, urls for several',
+        }),
+      ]
+    if (new Set(addressesOf(upstream).map(basePathOf)).size < 2) return []
+    return [
+      diagnostic('C308', `${name}.urls: the addresses have different paths`, wholeFile(shownAs), {
+        hint: 'give all of them the same path, or make them two upstreams',
+      }),
+    ]
+  })
+}

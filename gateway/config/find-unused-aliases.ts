@@ -1,0 +1,20 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { metadataAliases } from '../../policy-engine/match/authorization-server-routes.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import { toResources } from './to-resources.ts'
+
+/** Aliases that would lie nowhere: no part of the API takes tokens of the bundled server. Code: C345. */
+export function findIdleAliases(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  if (file.compat?.resourcePathAliases !== true) return []
+  const aliases =
+    file.authorizationServer === undefined ? [] : metadataAliases(toResources(file).all, file.baseUrl)
+  if (aliases.length > 0) return []
+  return [
+    diagnostic(
+      'C345',
+      'compat.resourcePathAliases: no resource has a path and takes tokens of the bundled authorization server',
+      wholeFile(shownAs),
+      { hint: 'add such a resource to resources, or leave the key out' },
+    ),
+  ]
+}

@@ -1,0 +1,21 @@
+import type { AssertionKey } from '../upstream-identity/assertion-key.ts'
+import { type OwnDocument, type Representation, representation } from './discovery-document.ts'
+
+/** Where upstreams find the keys that the gateway's assertions are signed with. */
+export const ASSERTION_KEYS_PATH = '/.well-known/scopegate/jwks.json'
+
+/**
+ * Writes the JWK Set of the assertion keys: public members only. It is written anew when the keys change.
+ * Source: RFC 7517 section 5.
+ */
+export function assertionKeysDocument(publishedKeys: () => readonly AssertionKey[]): OwnDocument {
+  let written: { readonly keys: readonly AssertionKey[]; readonly document: Representation } | undefined
+  return () => {
+    const keys = publishedKeys()
+    if (written?.keys !== keys) {
+      const set = { keys: keys.map(({ publicJwk }) => publicJwk) }
+      written = { keys, document: representation('application/jwk-set+json', JSON.stringify(set)) }
+    }
+    return written.document
+  }
+}

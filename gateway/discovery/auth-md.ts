@@ -1,0 +1,276 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { Resources } from '../../policy-engine/match/resources.ts'
+import { type Representation, representation } from './discovery-document.ts'
+
+/** What `/auth.md` is written from. Addresses have no trailing slash. */
+export type AuthWalkthroughOptions = {
+  readonly baseUrl: string
+  readonly name: string
+  /** Whether the gateway leads to the bundled authorization server, whose issuer is `baseUrl`. */
+  readonly bundledAuthorizationServer: boolean
+  readonly catalogue: ScopeCatalogue
+  readonly routes: readonly PolicyRoute[]
+  readonly resources: Resources
+  readonly limits: {
+    readonly bodyBytes: number
+    readonly headersBytes: number
+    readonly targetBytes: number
+    readonly tokenBytes: number
+  }
+}
+
+/**
+ * Writes `/auth.md`: how a client gets from nothing to a call, with commands that run as they stand (POSIX shell, curl,
+ * openssl). Generated from what is configured, so that it cannot be about another server.
+ */
+export function authWalkthroughDocument(options: AuthWalkthroughOptions): Representation {
+  return representation('text/markdown; charset=utf-8', authWalkthrough(options))
+}
+
+/** The text of `/auth.md`, in Markdown. */
+export function authWalkthrough(options: AuthWalkthroughOptions): string {
+  const { baseUrl, name, bundledAuthorizationServer } = options
+  const { root, ofTemplate } = options.resources
+  // The token of the steps is for the API itself.
+  const example = exampleRoute(options.routes.filter(({ path }) => ofTemplate(path)[0] === root))
+  const scope = ['openid', ...exampleScopes(example)].join(' ')
+  const call = `${baseUrl}${example?.path ?? '/'}`
+  const sections = [
+    `# ${oneLine(name)}: getting access
+
+You are an agent or a developer who wants to call the API at \`${baseUrl}\`. ${
+      bundledAuthorizationServer
+        ? `It takes OAuth 2.1 access tokens: authorization
+code with PKCE (S256), and refresh tokens. There is no identity assertion, no service authentication and no claim step: a
+person gives consent in a browser. Run the commands in one shell, in this order; they need \`curl\` and \`openssl\`.`
+        : `It takes OAuth access tokens of the issuers
+below, which other organizations may run. Their metadata describes how a client gets a token.`
+    }`,
+    ...(bundledAuthorizationServer
+      ? [discover(options), ...steps({ baseUrl, scope, call })]
+      : foreignSteps(options, call)),
+    `## Scopes
+
+Ask for the least. Each address needs the scopes that /openapi.json lists for it. \`scopes_supported\` of the resource metadata is
+a baseline. A 403 \`insufficient_scope\` names the missing scope: authorize again with the scopes you had and this one.
+
+| scope | grants |
+| --- | --- |
+${[...options.catalogue.values()].map((one) => `| \`${one.name}\` | ${cell(one.description)} |`).join('\n')}`,
+
+    `## Errors
+
+Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`request_id\`. \`X-Scopegate-Error: 1\` marks the gateway's own.
+
+| status, error | where | what to do |
+| --- | --- | --- |
+| 400 \`invalid_request\` | anywhere | correct the request; the description says what |
+${bundledAuthorizationServer ? BUNDLED_ERRORS : ''}| 401 \`unauthorized\` | API | this address needs a token; \`WWW-Authenticate\` says which scope |
+| 401 \`invalid_token\` | API | ${bundledAuthorizationServer ? 'refresh once, then start at the browser step' : 'get a new token from its issuer'} |
+| 401 \`invalid_dpop_proof\`, \`use_dpop_nonce\` | API | for tokens that are bound to a key: make a new proof, with the nonce in \`DPoP-Nonce\` if there is one |
+| 403 \`insufficient_scope\` | API | authorize again with the scopes in \`scope\` |
+| 403 \`access_denied\` | API | the service itself says no: do not repeat it |
+| 404 \`not_found\`, 405 \`method_not_allowed\` | API | look into /openapi.json |
+| 413 \`payload_too_large\` | API | send less |${tooManyRow(options)}
+| 502, 503 \`upstream_unavailable\`, 504 \`upstream_timeout\` | API | wait for \`Retry-After\`, else 1, 2, 4 seconds; repeat only what may be repeated |`,
+
+    `## Limits
+
+Body ${sizeText(options.limits.bodyBytes)} unless a route says otherwise, headers ${sizeText(options.limits.headersBytes)}, address ${sizeText(options.limits.targetBytes)}, \`Authorization\` ${sizeText(options.limits.tokenBytes)}.`,
+
+    `## Contact
+
+Ask whoever runs \`${baseUrl}\`, and give the \`request_id\` of an answer.`,
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+const BUNDLED_ERRORS = `| 400 \`invalid_redirect_uri\` | registration | use \`http://127.0.0.1:<port>/<path>\` |
+| 400 \`invalid_grant\` | token endpoint | the code or refresh token is used up or expired: start at the browser step |
+`
+
+function discover({ baseUrl, resources }: AuthWalkthroughOptions): string {
+  return `## 1. Discover
+
+\`\`\`sh
+curl -sS ${protectedResourceMetadataUrl(baseUrl)}
+curl -sS ${metadataUrl(baseUrl)}
+\`\`\`
+
+The first names the authorization server (\`${baseUrl}\`), the second lists its endpoints and scopes and is the source of truth.
+The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`
+}
+
+/** Steps that hold for every issuer: the gateway does not know which flows and registration an issuer offers. */
+function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: string): readonly string[] {
+  const rows = resources.root.issuers.map(
+    (issuer) => `| \`${issuer}\` | ${metadataUrl(issuer)} | ${openidConfigurationUrl(issuer)} |`,
+  )
+  return [
+    `## 1. Discover
+
+\`\`\`sh
+curl -sS ${protectedResourceMetadataUrl(baseUrl)}
+\`\`\`
+
+It names the issuers. An issuer publishes one or both of these documents:
+
+| issuer | metadata (RFC 8414) | metadata (OpenID Connect) |
+| --- | --- | --- |
+${rows.join('\n')}
+
+The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`,
+
+    `## 2. Get a token
+
+Get a token from one of the issuers, as its metadata describes. Name this API in the request: \`resource=${baseUrl}\` (RFC 8707), or
+the parameter that the issuer uses for the audience.`,
+
+    `## 3. Call
+
+\`\`\`sh
+curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
+\`\`\``,
+  ]
+}
+
+/** Where tokens are for a part of the API, a client has to know which one to ask for. */
+function ownResources({ all, root }: Resources): string {
+  const parts = all.filter((resource) => resource !== root)
+  if (parts.length === 0) return ''
+  const rows = parts.map((one) => `| \`${one.identifier}\` | ${cell(one.name)} | ${one.metadataUrl} |`)
+  return `
+
+These parts of it take tokens of their own, for them and nothing else. Do the same there, with the metadata of the part, and name
+it: \`resource=…\` in the authorization request and in the token request.
+
+| resource | name | metadata |
+| --- | --- | --- |
+${rows.join('\n')}`
+}
+
+function steps(options: { baseUrl: string; scope: string; call: string }): readonly string[] {
+  const { baseUrl, scope, call } = options
+  return [
+    `## 2. Register
+
+Any client may register with a redirect address on the loopback interface, \`http://127.0.0.1:<port>/<path>\`.
+
+\`\`\`sh
+REDIRECT_URI=http://127.0.0.1:53682/callback
+REGISTRATION=$(curl -sS ${baseUrl}${ENDPOINTS.registration} -H 'Content-Type: application/json' \\
+  -d '{"client_name":"My client","application_type":"native","redirect_uris":["'$REDIRECT_URI'"],"token_endpoint_auth_method":"none"}')
+CLIENT_ID=$(printf '%s' "$REGISTRATION" | sed -n 's/.*"client_id":"\\([^"]*\\)".*/\\1/p')
+\`\`\`
+
+Another redirect address is refused with 400 \`{"error":"invalid_redirect_uri","error_description":"…"}\`. A fixed HTTPS callback
+needs an integration that the operator registers.`,
+
+    `## 3. Send the user to the browser
+
+\`\`\`sh
+CODE_VERIFIER=$(openssl rand -base64 48 | tr '+/' '-_' | tr -d '=\\n')
+CODE_CHALLENGE=$(printf '%s' "$CODE_VERIFIER" | openssl dgst -sha256 -binary | openssl base64 | tr '+/' '-_' | tr -d '=\\n')
+STATE=$(openssl rand -hex 16)
+echo "${baseUrl}${ENDPOINTS.authorization}?response_type=code&client_id=$CLIENT_ID&redirect_uri=$REDIRECT_URI&scope=${encodeURIComponent(scope)}&code_challenge=$CODE_CHALLENGE&code_challenge_method=S256&state=$STATE"
+\`\`\`
+
+Open that address in the user's browser and listen at the redirect address. What comes back has \`code\`, \`state\` and \`iss\`:
+go on only when \`state\` is yours and \`iss\` is the issuer of the metadata. A refusal comes back as \`error=access_denied\`.`,
+
+    `## 4. Exchange the code
+
+Set \`CODE\` to the code that came back.
+
+\`\`\`sh
+TOKENS=$(curl -sS ${baseUrl}${ENDPOINTS.token} \\
+  -d grant_type=authorization_code --data-urlencode "code=$CODE" --data-urlencode "redirect_uri=$REDIRECT_URI" \\
+  -d "client_id=$CLIENT_ID" -d "code_verifier=$CODE_VERIFIER" -d resource=${baseUrl})
+ACCESS_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
+REFRESH_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"refresh_token":"\\([^"]*\\)".*/\\1/p')
+\`\`\``,
+
+    `## 5. Call
+
+\`\`\`sh
+curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
+curl -sS ${call}
+\`\`\`
+
+Without a token you are anonymous: most addresses answer and tell you less, without a challenge. A token that is sent has to
+be good everywhere.
+
+A client that can sign may bind its tokens to a key (DPoP, RFC 9449): send a proof in \`DPoP\` with step 4 and with each refresh; from
+then on call with \`Authorization: DPoP <token>\` and a fresh proof for each request.`,
+
+    `## 6. Refresh
+
+\`\`\`sh
+TOKENS=$(curl -sS ${baseUrl}${ENDPOINTS.token} \\
+  -d grant_type=refresh_token -d "refresh_token=$REFRESH_TOKEN" -d "client_id=$CLIENT_ID")
+ACCESS_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
+REFRESH_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"refresh_token":"\\([^"]*\\)".*/\\1/p')
+\`\`\`
+
+Every refresh gives a new refresh token: store it and use it next time. If the response is lost, repeat the same request at
+once: for a short time it gets the same response. A later use of the old refresh token ends the grant.`,
+
+    `## 7. Revoke
+
+\`\`\`sh
+curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_id=$CLIENT_ID"
+\`\`\``,
+  ]
+}
+
+/** Who may hear 429: registration of the bundled server, routes with a limit, and those with WebSockets, which are counted. */
+function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
+  const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)
+  const where = [...(bundledAuthorizationServer ? ['registration'] : []), ...(limits ? ['API'] : [])]
+  if (where.length === 0) return ''
+  return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait as many seconds as \`Retry-After\` says |`
+}
+
+/** RFC 8414 section 3.1: the well-known part stands between host and path of the issuer. */
+function metadataUrl(issuer: string): string {
+  const { origin, pathname } = new URL(issuer)
+  return `${origin}${ENDPOINTS.authorizationServerMetadata}${pathname === '/' ? '' : pathname}`
+}
+
+/** OpenID Connect Discovery 1.0 section 4. */
+function openidConfigurationUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}${ENDPOINTS.openidConfiguration}`
+}
+
+/** A read without parameters that needs a scope: something that works for everybody who follows the steps. */
+function exampleRoute(routes: readonly PolicyRoute[]): PolicyRoute | undefined {
+  const plain = routes.filter((route) => route.methods.includes('GET') && !/[{*]/.test(route.path))
+  return plain.find((route) => route.scopes !== undefined && route.anonymous === 'allow') ?? plain[0]
+}
+
+function exampleScopes(route: PolicyRoute | undefined): readonly string[] {
+  if (route?.scopes === undefined) return []
+  return [...route.scopes.all, ...route.scopes.any.slice(0, 1)]
+}
+
+function cell(text: string): string {
+  return oneLine(text).replaceAll('|', '\\|')
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}
+
+function sizeText(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB']
+  let amount = bytes
+  let unit = 0
+  while (amount >= 1024 && amount % 1024 === 0 && unit < units.length - 1) {
+    amount /= 1024
+    unit += 1
+  }
+  return `${amount} ${units[unit]}`
+}

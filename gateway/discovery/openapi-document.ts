@@ -1,0 +1,118 @@
+import { Client, type Dispatcher, request } from 'undici'
+import type { FailureLog } from '../../platform/logging/failure-log.ts'
+import type { Upstream } from '../upstreams/pool.ts'
+import { type OwnDocument, type Representation, representation } from './discovery-document.ts'
+import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
+import { readObject } from './openapi-components.ts'
+
+/** What policies say of the API: another one comes with other policies. */
+export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
+
+/** What every `/openapi.json` is written from, and whom it is completed by. */
+export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
+  /** Upstreams; those that describe themselves are asked. */
+  readonly upstreams: readonly Upstream[]
+  readonly failures: FailureLog
+}
+
+/** What upstreams say about themselves, and the documents that it completes. */
+export type OpenapiDocuments = {
+  /** The document of some policies: written when it is asked for, and again when an upstream has said something else. */
+  of(policies: DescribedPolicies): OwnDocument
+  /** Asks the upstreams once. Never fails: what was known of an upstream stays known. */
+  refresh(): Promise<void>
+  close(): void
+}
+
+/** How long an upstream may take to describe itself. Milliseconds. */
+const FETCH_TIMEOUT_MS = 5_000
+const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
+/** An upstream that is away is asked again soon, others now and then. Milliseconds. */
+const RETRY_MS = 5_000
+const REFRESH_MS = 300_000
+
+/** Keeps `/openapi.json`: generated from policies alone until upstreams have answered, refreshed in the background. */
+export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
+  const describing = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
+  let known: ReadonlyMap<string, OpenapiSource> = new Map()
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  async function refresh(): Promise<void> {
+    clearTimeout(timer)
+    const answers = await Promise.all(describing.map(ask))
+    if (closed) return
+    const heard = answers.filter((answer) => answer !== undefined)
+    if (heard.length > 0) known = new Map([...known, ...heard.map((one) => [one.upstream, one] as const)])
+    timer = setTimeout(refresh, heard.length === answers.length ? REFRESH_MS : RETRY_MS)
+    timer.unref()
+  }
+
+  async function ask(upstream: Upstream): Promise<OpenapiSource | undefined> {
+    try {
+      return { upstream: upstream.name, document: await fetchDocument(upstream) }
+    } catch (error) {
+      options.failures.failed(
+        {
+          event: 'openapi_unavailable',
+          place: { upstream: upstream.name },
+          message: known.has(upstream.name)
+            ? 'an upstream does not describe itself now: the last description stays'
+            : 'an upstream does not describe itself: policies describe its routes',
+        },
+        error,
+      )
+      return undefined
+    }
+  }
+
+  return {
+    of(policies) {
+      let written: { readonly by: typeof known; readonly document: Representation } | undefined
+      return () => {
+        if (written?.by !== known) {
+          const description = buildOpenapi({ ...options, ...policies, sources: [...known.values()] })
+          const document = representation('application/json', JSON.stringify(description))
+          written = { by: known, document }
+        }
+        return written.document
+      }
+    },
+    refresh,
+    close() {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function fetchDocument(upstream: Upstream): Promise<OpenapiSource['document']> {
+  const target = upstream.targets.choose()
+  if (target === undefined) throw new Error('the upstream is away')
+  const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
+  try {
+    return await fetchDocumentBy(client, `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`)
+  } finally {
+    await client.destroy()
+  }
+}
+
+async function fetchDocumentBy(dispatcher: Dispatcher, url: string): Promise<OpenapiSource['document']> {
+  const { statusCode, body } = await request(url, {
+    dispatcher,
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+  })
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > DOCUMENT_LIMIT_BYTES) throw new RangeError('the document is larger than 4 MiB')
+    chunks.push(chunk)
+  }
+  if (statusCode !== 200) throw new Error(`the upstream answered with status ${statusCode}`)
+  const document = readObject(JSON.parse(Buffer.concat(chunks, bytes).toString('utf8')))
+  if (typeof document['openapi'] !== 'string' || !document['openapi'].startsWith('3.'))
+    throw new TypeError('this is not an OpenAPI 3 document')
+  return document
+}

@@ -1,0 +1,251 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { neededScopes } from '../../policy-engine/decide/needed-scopes.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { Match } from '../../policy-engine/match/route-table.ts'
+import { adoptComponents, type JsonObject, readObject } from './openapi-components.ts'
+
+/** What one upstream says about itself. */
+export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
+
+/** What the description of the whole API is put together from. `baseUrl` has no trailing slash. */
+export type OpenapiOptions = {
+  readonly baseUrl: string
+  readonly name: string
+  readonly version: string
+  /** Without the bundled authorization server, its endpoints are not part of the document. */
+  readonly bundledAuthorizationServer: boolean
+  readonly catalogue: ScopeCatalogue
+  readonly routes: readonly PolicyRoute[]
+  /** Finds the route that a request would meet; own documents and the authorization server are not in it. */
+  readonly match: (method: string, path: string) => Match<PolicyRoute>
+  /** Upstreams that answered; what is not described by one is described from its policy alone. */
+  readonly sources: readonly OpenapiSource[]
+  /** What else an operation says of its route; nothing in what is served. */
+  readonly extend?: (route: PolicyRoute) => JsonObject
+}
+
+/** The operations of a path item. OpenAPI 3.1 section 4.8.9. */
+const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
+/** A segment that no literal of a policy is: it stands for whatever a parameter may be. */
+const ANY_SEGMENT = '0-any-0'
+
+/**
+ * Writes `/openapi.json`: what upstreams say about their operations, and what policies say about who may use them.
+ * The policy is the truth: operations without a route are left out, routes without a description get a short one.
+ * Source: OpenAPI 3.1. Pure.
+ */
+export function buildOpenapi(options: OpenapiOptions): JsonObject {
+  const paths = new Map<string, Map<string, unknown>>()
+  const components = new Map<string, Map<string, unknown>>()
+  const described = new Set<string>()
+
+  for (const source of options.sources) {
+    const document = adoptComponents(source.document, components, source.upstream)
+    for (const [path, item] of Object.entries(readObject(document['paths']))) {
+      const { kept, shared } = splitPathItem(readObject(item))
+      for (const [method, operation] of kept) {
+        for (const [index, { route, served }] of findServed(method, path, source.upstream).entries()) {
+          const target = paths.get(served) ?? new Map(shared)
+          const { operationId: _taken, ...withoutId } = readObject(operation)
+          // OpenAPI 3.1 section 4.8.10: an operationId is unique in a document.
+          target.set(method, secured(index === 0 ? readObject(operation) : withoutId, route))
+          paths.set(served, target)
+          described.add(`${route.name} ${method}`)
+        }
+      }
+    }
+  }
+
+  for (const route of options.routes.toSorted(plainestFirst)) {
+    for (const method of route.methods.map((one) => one.toLowerCase())) {
+      if (!OPERATION_METHODS.includes(method) || described.has(`${route.name} ${method}`)) continue
+      const path = describePath(route.path)
+      const target = paths.get(path) ?? new Map<string, unknown>()
+      if (target.has(method)) continue
+      const operation = secured(fromPolicy(route, method, path), route)
+      target.set(method, { ...operation, ...options.extend?.(route) })
+      paths.set(path, target)
+    }
+  }
+
+  /** The routes that lead to an operation of an upstream, each with the path of clients: one for each mount. */
+  function findServed(method: string, path: string, upstream: string) {
+    return mountsOf(upstream, options.routes).flatMap((mount) => {
+      const served = `${mount}${path}`
+      const found = options.match(method.toUpperCase(), served.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
+      const isServed =
+        found.kind === 'route' && found.route.upstream === upstream && (found.route.mount ?? '') === mount
+      return isServed ? [{ route: found.route, served }] : []
+    })
+  }
+
+  return {
+    openapi: '3.1.0',
+    info: { title: options.name, version: options.version },
+    externalDocs: { description: 'How to get a token', url: `${options.baseUrl}/auth.md` },
+    servers: [{ url: options.baseUrl }],
+    paths: toObject(paths),
+    components: { ...toObject(components), ...ownComponents(options, components) },
+  }
+}
+
+/** The prefixes below which an upstream is reached; the empty one for routes without a mount. */
+function mountsOf(upstream: string, routes: readonly PolicyRoute[]): readonly string[] {
+  return [...new Set(routes.filter((one) => one.upstream === upstream).map(({ mount }) => mount ?? ''))]
+}
+
+/** An operation has no headers to tell it from another one: of routes that differ in them alone the one with fewest is shown. */
+function plainestFirst(a: PolicyRoute, b: PolicyRoute): number {
+  return a.matchHeaders.length - b.matchHeaders.length
+}
+
+/** `**` becomes a parameter of a name that is free. */
+function describePath(path: string): string {
+  let name = 'path'
+  while (path.includes(`{${name}}`)) name += '_'
+  return path.replace(/\*\*$/, `{${name}}`)
+}
+
+/** What stands beside the operations applies to all of them, except for `servers`: there is one address. */
+function splitPathItem(item: JsonObject): { kept: [string, unknown][]; shared: [string, unknown][] } {
+  const entries = Object.entries(item)
+  return {
+    kept: entries.filter(([key]) => OPERATION_METHODS.includes(key)),
+    shared: entries.filter(([key]) => !OPERATION_METHODS.includes(key) && key !== 'servers'),
+  }
+}
+
+function secured(operation: JsonObject, route: PolicyRoute): JsonObject {
+  const { security: _replaced, servers: _one, ...rest } = operation
+  const responses: Record<string, unknown> = {
+    ...readObject(operation['responses']),
+    '401': { $ref: '#/components/responses/Unauthorized' },
+  }
+  if (route.scopes !== undefined) responses['403'] = forbidden(route)
+  if (route.rateLimit !== undefined) responses['429'] = { $ref: '#/components/responses/TooManyRequests' }
+  return { ...rest, security: securityOf(route), responses }
+}
+
+/** Each item of the list is enough. An empty one says that no token is needed. OpenAPI 3.1 section 4.8.30. */
+function securityOf(route: PolicyRoute): readonly JsonObject[] {
+  const rule = route.scopes
+  const ways =
+    rule === undefined
+      ? [[]]
+      : rule.any.length === 0
+        ? [rule.all]
+        : rule.any.map((scope) => [...new Set([...rule.all, scope])])
+  const withToken = ways.map((scopes) => ({ oauth2: scopes }))
+  return route.anonymous === 'allow' ? [...withToken, {}] : withToken
+}
+
+function forbidden(route: PolicyRoute): JsonObject {
+  return {
+    description: `The access token lacks a scope. Needed: ${neededScopes(route.scopes).join(' ')}.`,
+    headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
+  }
+}
+
+function fromPolicy(route: PolicyRoute, method: string, path: string): JsonObject {
+  const several = route.methods.length > 1
+  const names = [...path.matchAll(/\{([^/{}]+)\}/g)].map((found) => found[1])
+  return {
+    operationId: `${route.name.replace('/', '.')}${several ? `.${method}` : ''}`,
+    summary: (route.name.split('/')[1] ?? route.name).replaceAll('-', ' '),
+    tags: [route.policy],
+    ...(names.length === 0
+      ? {}
+      : {
+          parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+        }),
+    responses: { default: { description: 'The answer of the service.' } },
+  }
+}
+
+function ownComponents(
+  options: OpenapiOptions,
+  components: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+): JsonObject {
+  const merged = (section: string, own: JsonObject): JsonObject => ({
+    ...Object.fromEntries(components.get(section) ?? []),
+    ...own,
+  })
+  return {
+    securitySchemes: {
+      oauth2: {
+        type: 'oauth2',
+        description: options.bundledAuthorizationServer
+          ? `Authorization code with PKCE (S256); see ${options.baseUrl}/auth.md.`
+          : `Tokens of other issuers; see ${options.baseUrl}/auth.md.`,
+        flows: options.bundledAuthorizationServer
+          ? { authorizationCode: authorizationCodeFlow(options) }
+          : {},
+      },
+    },
+    schemas: merged('schemas', {
+      GatewayError: {
+        type: 'object',
+        required: ['error', 'error_description'],
+        properties: {
+          error: { type: 'string' },
+          error_description: { type: 'string' },
+          request_id: { type: 'string' },
+          scope: { type: 'string', description: 'The scopes that are needed, on insufficient_scope.' },
+          retry_after: { type: 'integer', description: 'Seconds, as in Retry-After.' },
+        },
+      },
+    }),
+    headers: merged('headers', {
+      'WWW-Authenticate': {
+        description: 'A Bearer challenge. RFC 6750 section 3, RFC 9728 section 5.1.',
+        schema: { type: 'string' },
+      },
+      'Retry-After': {
+        description: 'Seconds until it is worth to try again. RFC 9110 section 10.2.3.',
+        schema: { type: 'integer' },
+      },
+      RateLimit: {
+        description:
+          'What is left, and when all of it is there again. draft-ietf-httpapi-ratelimit-headers-10.',
+        schema: { type: 'string' },
+      },
+      'RateLimit-Policy': {
+        description: 'How often a caller may ask. draft-ietf-httpapi-ratelimit-headers-10.',
+        schema: { type: 'string' },
+      },
+    }),
+    responses: merged('responses', {
+      TooManyRequests: {
+        description: 'There were too many requests of this caller: rate_limited.',
+        headers: Object.fromEntries(
+          ['Retry-After', 'RateLimit', 'RateLimit-Policy'].map((name) => [
+            name,
+            { $ref: `#/components/headers/${name}` },
+          ]),
+        ),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
+      },
+      Unauthorized: {
+        description: 'The access token is missing where one is needed, or it is not valid.',
+        headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
+      },
+    }),
+  }
+}
+
+/** OpenAPI 3.1 section 4.8.29. */
+function authorizationCodeFlow({ baseUrl, catalogue }: OpenapiOptions): JsonObject {
+  return {
+    authorizationUrl: `${baseUrl}${ENDPOINTS.authorization}`,
+    tokenUrl: `${baseUrl}${ENDPOINTS.token}`,
+    refreshUrl: `${baseUrl}${ENDPOINTS.token}`,
+    scopes: Object.fromEntries([...catalogue.values()].map(({ name, description }) => [name, description])),
+  }
+}
+
+function toObject(map: ReadonlyMap<string, ReadonlyMap<string, unknown>>): JsonObject {
+  return Object.fromEntries([...map].map(([key, inner]) => [key, Object.fromEntries(inner)]))
+}

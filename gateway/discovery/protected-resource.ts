@@ -1,0 +1,41 @@
+import { protectedResourceMetadata } from '../../oauth/metadata.ts'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { Resource } from '../../policy-engine/match/resource.ts'
+import type { Resources } from '../../policy-engine/match/resources.ts'
+import { type Representation, representation } from './discovery-document.ts'
+
+/** Input of the metadata of one resource. */
+export type ProtectedResourceOptions = {
+  readonly resource: Resource
+  readonly resources: Pick<Resources, 'ofTemplate'>
+  readonly catalogue: ScopeCatalogue
+  /** Whether the gateway sees client certificates, so that it accepts tokens bound to one. */
+  readonly seesCertificates: boolean
+  readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
+}
+
+/** Writes the metadata of one resource. Source: RFC 9728 section 2. */
+export function protectedResourceDocument(options: ProtectedResourceOptions): Representation {
+  const { resource, seesCertificates } = options
+  const scopes = resource.baselineScopes ?? readScopes(options)
+  return representation(
+    'application/json',
+    JSON.stringify(protectedResourceMetadata({ ...resource, scopes, seesCertificates })),
+  )
+}
+
+/**
+ * Returns the read scopes that routes of the resource need, in the order of the catalogue. Many clients request every scope of
+ * the metadata at once, so write scopes are left to challenges (docs/decisions/0023).
+ */
+function readScopes({ resource, resources, catalogue, routes }: ProtectedResourceOptions): readonly string[] {
+  const needed = new Set(
+    routes
+      .filter(({ path }) => resources.ofTemplate(path).includes(resource))
+      .flatMap(({ scopes }) => [...(scopes?.all ?? []), ...(scopes?.any ?? [])]),
+  )
+  return [...catalogue.values()]
+    .filter(({ name, sensitivity }) => sensitivity === 'read' && needed.has(name))
+    .map(({ name }) => name)
+}

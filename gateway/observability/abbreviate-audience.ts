@@ -1,0 +1,22 @@
+import { visibleText } from '../../platform/diagnostics/visible-text.ts'
+
+const MOST_MEMBERS = 5
+const MOST_CHARACTERS = 100
+
+/**
+ * Returns the audience of a token in a form that logs and terminals can hold. The issuer of the token chooses the content,
+ * so the size is bounded, and control and bidirectional characters are escaped.
+ */
+export function abbreviateAudience(audience: readonly string[]): readonly string[] {
+  const members = audience
+    .slice(0, MOST_MEMBERS)
+    .map((member) =>
+      visibleText(
+        member.length > MOST_CHARACTERS
+          ? `${member.slice(0, MOST_CHARACTERS)}... (${member.length} characters)`
+          : member,
+      ),
+    )
+  const more = audience.length - members.length
+  return more === 0 ? members : [...members, `(${more} more)`]
+}

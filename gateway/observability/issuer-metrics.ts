@@ -1,0 +1,96 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { SharedResult } from '../tokens/cache/shared-cache.ts'
+import type { Introspector } from '../tokens/introspection/introspect.ts'
+import type { IntrospectionResult } from '../tokens/introspection/introspection-client.ts'
+import type { IssuerMeter } from '../tokens/issuer-meter.ts'
+import type { IssuerKeys } from '../tokens/jwt/issuer-keys.ts'
+import { TalliedCounter } from './buffered-counter.ts'
+import { keep } from './memoize.ts'
+
+/** An issuer, as far as metrics are concerned. */
+export type MeteredIssuer = {
+  readonly issuer: string
+  readonly keys: Pick<IssuerKeys, 'confirmedAtMs' | 'size'> | undefined
+  readonly introspector: Pick<Introspector, 'load'> | undefined
+}
+
+/** Registers what is counted of issuers. Issuers are those of the configuration, so there are few. @returns the meter of each. */
+export function createIssuerMeters(
+  registers: [Registry],
+  issuers: () => readonly MeteredIssuer[],
+): (issuer: string) => IssuerMeter {
+  const refreshes = new Counter({
+    name: 'scopegate_jwks_refresh_total',
+    help: "Fetches of an issuer's keys.",
+    labelNames: ['issuer', 'result'],
+    registers,
+  })
+  const dropped = new Counter({
+    name: 'scopegate_jwks_keys_dropped_total',
+    help: 'Keys that an issuer published and that are not used, each time they are read.',
+    labelNames: ['issuer', 'reason'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_jwks_last_success_timestamp_seconds',
+    aggregator: 'min', // the worker that has waited longest
+    help: "When an issuer's keys were last fetched.",
+    labelNames: ['issuer'],
+    registers,
+    collect() {
+      for (const { issuer, keys } of issuers())
+        if (keys?.confirmedAtMs !== undefined) this.set({ issuer }, keys.confirmedAtMs / 1_000)
+    },
+  })
+  new Gauge({
+    name: 'scopegate_jwks_keys',
+    aggregator: 'min',
+    help: 'Keys of an issuer that are used.',
+    labelNames: ['issuer'],
+    registers,
+    collect() {
+      for (const { issuer, keys } of issuers()) if (keys !== undefined) this.set({ issuer }, keys.size)
+    },
+  })
+  const introspections = new TalliedCounter({
+    name: 'scopegate_introspections_total',
+    help: 'Questions to an issuer about tokens, by how they ended.',
+    labelNames: ['issuer', 'result'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_introspections_in_flight',
+    help: 'Questions to an issuer: on their way, and waiting for their turn.',
+    labelNames: ['issuer', 'state'],
+    registers,
+    collect() {
+      for (const { issuer, introspector } of issuers()) {
+        if (introspector === undefined) continue
+        this.set({ issuer, state: 'working' }, introspector.load.working)
+        this.set({ issuer, state: 'waiting' }, introspector.load.waiting)
+      }
+    },
+  })
+  const introspected = keep((issuer: string) => {
+    const child = keep((result: IntrospectionResult) =>
+      introspections.child({ issuer, result: result.replace('ERR_INTROSPECTION_', '').toLowerCase() }),
+    )
+    return (result: IntrospectionResult) => child(result).inc()
+  })
+  const lookUps = new TalliedCounter({
+    name: 'scopegate_token_shared_cache_total',
+    help: 'Looks into Redis for what other gateways were told about a token, by what came of them.',
+    labelNames: ['issuer', 'result'],
+    registers,
+  })
+  const sharedLookUp = keep((issuer: string) => {
+    const child = keep((result: SharedResult) => lookUps.child({ issuer, result }))
+    return (result: SharedResult) => child(result).inc()
+  })
+  return (issuer) => ({
+    introspected: introspected(issuer),
+    sharedLookUp: sharedLookUp(issuer),
+    refreshed: (result) => refreshes.inc({ issuer, result }),
+    dropped: (reason) => dropped.inc({ issuer, reason }),
+  })
+}

@@ -1,0 +1,126 @@
+import { Counter, Gauge, Registry } from 'prom-client'
+import type { Logger } from '../../platform/logging/logger.ts'
+import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
+import type { OverloadReason } from '../limits/overload/overload-level.ts'
+import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
+import type { FallbackReason } from '../limits/shared-limiter.ts'
+import type { TokenKind } from '../tokens/cache/token-kind.ts'
+import type { IssuerMeter } from '../tokens/issuer-meter.ts'
+import type { CircuitState } from '../upstreams/circuit.ts'
+import { TalliedCounter } from './buffered-counter.ts'
+import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
+import { keep } from './memoize.ts'
+import { addOverloadMetrics } from './overload-metrics.ts'
+import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
+import { retireRoutes } from './retire-routes.ts'
+import { createRevocationMeter, type HeardIssuer, type RevocationMeter } from './revocation-metrics.ts'
+import { createRouteMeters, type RouteMeter } from './route-meter.ts'
+import { createTokenMeter, type TokenMeter } from './token-meter.ts'
+import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
+
+/** Everything that a gateway counts, and the registry that shows it. */
+export type Metrics = RevocationMeter & {
+  readonly registry: Registry
+  route(name: string): RouteMeter
+  upstream(name: string): UpstreamMeter
+  readonly tokens: TokenMeter
+  issuer(name: string): IssuerMeter
+  /** Counts limits that were kept without Redis, although it is configured. */
+  rateLimitFallback(reason: FallbackReason): void
+  /** Counts a DPoP proof that only this process knows of, although Redis is configured. */
+  readonly proofAlone: () => void
+  /** Counts a connection that was closed because there were too many. */
+  readonly connectionRefused: () => void
+  /** Counts a request refused because there was too much to do. */
+  readonly overloaded: (reason: OverloadReason) => void
+  /** Counts an exception that one request ended with. */
+  readonly requestBroke: () => void
+  /** Replaces what is said about the policies. */
+  policies(policies: MeteredPolicies): void
+}
+
+/** What is not counted as it happens but asked for whenever somebody reads the metrics. */
+export type MetricsSources = {
+  readonly version: string
+  readonly overload: () => OverloadMonitor
+  /** Of whose lines those are counted that were never written. */
+  readonly logger: Logger
+  readonly inFlight: () => number
+  readonly cacheEntries: () => Readonly<Record<TokenKind, number>>
+  readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
+  readonly issuers: () => readonly MeteredIssuer[]
+  readonly heardIssuers: () => readonly HeardIssuer[]
+  readonly rateLimitEntries: () => number
+  readonly websocketSessions: () => number
+}
+
+/** Makes the one registry of a gateway. */
+export function createMetrics(sources: MetricsSources): Metrics {
+  const registry = new Registry()
+  const registers: [Registry] = [registry]
+  const { requestBroke } = collectProcessMetrics(registry, sources.logger)
+
+  const whenRead = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value())
+      },
+    })
+  whenRead(
+    'scopegate_rate_limit_entries',
+    'Callers that are counted in this process.',
+    sources.rateLimitEntries,
+  )
+  whenRead('scopegate_websocket_sessions', 'WebSocket sessions that are open.', sources.websocketSessions)
+  whenRead('scopegate_http_requests_in_flight', 'Requests that are being answered.', sources.inFlight)
+
+  new Gauge({
+    name: 'scopegate_build_info',
+    aggregator: 'first', // the same in every worker
+    help: '1 for the version that runs.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version: sources.version, node: process.version }, 1)
+  const rateLimitFallbacks = new TalliedCounter({
+    name: 'scopegate_rate_limit_fallback_total',
+    help: 'Requests that this process counted by itself because Redis was away, given up, or failed.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const fallback = keep((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
+  const proofsAlone = new Counter({
+    name: 'scopegate_dpop_replay_fallback_total',
+    help: 'DPoP proofs that were looked for in this process alone because Redis was away, given up, or failed.',
+    registers,
+  })
+  const connectionsRefused = new Counter({
+    name: 'scopegate_connections_refused_total',
+    help: 'Connections closed because there were too many.',
+    registers,
+  })
+
+  const routes = createRouteMeters(registers)
+  const retire = retireRoutes(routes.forget)
+  const tellPolicies = createPolicyMetrics(registers)
+
+  return {
+    registry,
+    route: routes.of,
+    upstream: createUpstreamMeters(registers, sources.upstreams),
+    tokens: createTokenMeter(registers, sources.cacheEntries),
+    overloaded: addOverloadMetrics(registry, sources.overload),
+    issuer: createIssuerMeters(registers, sources.issuers),
+    ...createRevocationMeter(registers, sources.heardIssuers),
+    rateLimitFallback: (reason) => fallback(reason).inc(),
+    proofAlone: () => proofsAlone.inc(),
+    connectionRefused: () => connectionsRefused.inc(),
+    requestBroke,
+    policies(policies) {
+      tellPolicies(policies)
+      retire(policies.routes)
+    },
+  }
+}

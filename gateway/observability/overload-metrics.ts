@@ -1,0 +1,63 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { OverloadLevel, OverloadReason } from '../limits/overload/overload-level.ts'
+import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
+import { TalliedCounter } from './buffered-counter.ts'
+
+/** In the order of their numbers in `scopegate_overload_level`. */
+const LEVELS: readonly OverloadLevel['level'][] = ['normal', 'closing', 'refusing']
+const REASONS = { heap: 'heap', memory: 'memory', loop: 'event_loop' } as const
+const MS_PER_SECOND = 1_000
+
+/**
+ * Adds the series about overload; of several workers the worst is shown.
+ * @returns counts a request that was refused.
+ */
+export function addOverloadMetrics(
+  registry: Registry,
+  monitor: () => OverloadMonitor,
+): (reason: OverloadReason) => void {
+  const registers = [registry]
+  const refused = new TalliedCounter({
+    name: 'scopegate_overload_refused_total',
+    help: 'Requests refused because this process had too much to do.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const children = {
+    heap: refused.child({ reason: REASONS.heap }),
+    memory: refused.child({ reason: REASONS.memory }),
+    loop: refused.child({ reason: REASONS.loop }),
+  }
+  const gauge = (name: string, help: string, value: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      aggregator: 'max',
+      registers,
+      collect() {
+        this.set(value())
+      },
+    })
+  }
+  gauge(
+    'scopegate_overload_level',
+    '0 normal, 1 connections end with their answers, 2 requests are refused.',
+    () => LEVELS.indexOf(monitor().level),
+  )
+  gauge(
+    'scopegate_heap_used_ratio',
+    'Of the limit of the JavaScript heap, what was left after the last full collection.',
+    () => monitor().reading.heap,
+  )
+  gauge(
+    'scopegate_memory_used_ratio',
+    "Of this process's share of the container's memory, what is in use; 0 without a limit.",
+    () => monitor().reading.memory,
+  )
+  gauge(
+    'scopegate_event_loop_delay_seconds',
+    'The latest that a turn of the event loop came since this was read before.',
+    () => monitor().takeLongestTurnMs() / MS_PER_SECOND,
+  )
+  return (reason) => children[reason].inc()
+}

@@ -1,0 +1,112 @@
+import { Counter, type Registry } from 'prom-client'
+import { TalliedCounter } from './buffered-counter.ts'
+import { TalliedHistogram } from './buffered-histogram.ts'
+import type { Decision } from './decision.ts'
+import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
+import { keep } from './memoize.ts'
+
+/** Counts what happens on one route. Children are bound once; labels never come from callers. */
+export type RouteMeter = {
+  finished(method: string, status: number, seconds: number): void
+  decided(decision: Decision): void
+  /** A request was served that the policy would have decided on so, if it were enforced. */
+  reported(decision: Decision): void
+  rateLimited(outcome: 'allowed' | 'limited'): void
+  /** A WebSocket session ended with this close code. */
+  sessionEnded(code: number): void
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** The meters of all routes. */
+export type RouteMeters = {
+  /** The meter of a route, by its name. Its counts go on where another meter of that name left off. */
+  of(route: string): RouteMeter
+  /** Shows a route's series no longer. */
+  forget(route: string): void
+}
+
+/** Registers the metrics of routes. */
+export function createRouteMeters(registers: [Registry]): RouteMeters {
+  const requests = new TalliedCounter({
+    name: 'scopegate_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['route', 'method', 'code'],
+    registers,
+  })
+  const durations = new TalliedHistogram<'route' | 'method' | 'code_class'>({
+    name: 'scopegate_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const decisions = new TalliedCounter({
+    name: 'scopegate_auth_decisions_total',
+    help: 'Decisions on API routes.',
+    labelNames: ['route', 'decision', 'reason'],
+    registers,
+  })
+  const reports = new TalliedCounter({
+    name: 'scopegate_auth_reported_total',
+    help: 'Requests that were served although their policy, with enforce: report, would have refused them.',
+    labelNames: ['route', 'decision', 'reason'],
+    registers,
+  })
+  const rateLimits = new TalliedCounter({
+    name: 'scopegate_rate_limit_total',
+    help: 'Requests on routes with a rate limit.',
+    labelNames: ['route', 'outcome'],
+    registers,
+  })
+  const sessionsClosed = new Counter({
+    name: 'scopegate_websocket_sessions_closed_total',
+    help: 'WebSocket sessions that ended, by close code.',
+    labelNames: ['route', 'code'],
+    registers,
+  })
+  const closeCodes = new Set<string>()
+
+  function of(route: string): RouteMeter {
+    const durationsOf = keep((method: string) =>
+      keep((code_class: string) => durations.child({ route, method, code_class })),
+    )
+    const finished = keep((method: string) =>
+      keep((status: number) => ({
+        requests: requests.child({ route, method, code: String(status) }),
+        durations: durationsOf(method)(codeClass(status)),
+      })),
+    )
+    const decided = keep(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
+    const reported = keep(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
+    const rateLimited = keep((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
+    return {
+      finished(method, status, seconds) {
+        const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
+        children.requests.inc()
+        children.durations.observe(seconds)
+      },
+      decided: (decision) => decided(decision).inc(),
+      reported: (decision) => reported(decision).inc(),
+      rateLimited: (outcome) => rateLimited(outcome).inc(),
+      sessionEnded(code) {
+        const label = closeCodeLabel(code)
+        closeCodes.add(label)
+        sessionsClosed.inc({ route, code: label })
+      },
+    }
+  }
+
+  return {
+    of,
+    forget(route) {
+      for (const metric of [requests, durations, decisions, reports, rateLimits])
+        metric.forget((labels) => labels['route'] === route)
+      for (const code of closeCodes) sessionsClosed.remove({ route, code })
+    },
+  }
+}
+
+/** Applications choose codes from 3000 on as they like; a label comes from a closed list. */
+function closeCodeLabel(code: number): string {
+  return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'
+}

@@ -1,0 +1,41 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { HandshakeFailure } from '../server/tls/handshake-failure.ts'
+
+export type TlsMeter = {
+  readonly handshakeFailed: (failure: HandshakeFailure) => void
+  readonly reloaded: (result: 'success' | 'failure') => void
+}
+
+/** Adds the series of the TLS listener. */
+export function createTlsMetrics(
+  registry: Registry,
+  certificate: () => { readonly expiresAtMs: number },
+): TlsMeter {
+  const registers = [registry]
+  new Gauge({
+    name: 'scopegate_tls_certificate_expiry_seconds',
+    aggregator: 'min', // of several workers, the one that is behind
+    help: 'When the certificate in force expires, in seconds since 1970.',
+    registers,
+    collect() {
+      this.set(Math.floor(certificate().expiresAtMs / 1_000))
+    },
+  })
+  const reloads = new Counter({
+    name: 'scopegate_tls_certificate_reloads_total',
+    help: 'Certificates that came into force while the gateway ran, and files that were of no use.',
+    labelNames: ['result'],
+    registers,
+  })
+  for (const result of ['success', 'failure']) reloads.inc({ result }, 0)
+  const failures = new Counter({
+    name: 'scopegate_tls_handshake_failures_total',
+    help: 'Connections that ended before TLS was spoken.',
+    labelNames: ['reason'],
+    registers,
+  })
+  return {
+    handshakeFailed: (reason) => failures.inc({ reason }),
+    reloaded: (result) => reloads.inc({ result }),
+  }
+}

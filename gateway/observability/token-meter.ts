@@ -1,0 +1,62 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { TokenKind } from '../tokens/cache/token-kind.ts'
+import { TalliedCounter } from './buffered-counter.ts'
+import { TalliedHistogram } from './buffered-histogram.ts'
+
+/** Counts how it became known who tokens belong to. */
+export type TokenMeter = {
+  hit(kind: TokenKind): void
+  miss(kind: TokenKind): void
+  validated(kind: TokenKind, cache: 'hit' | 'miss', seconds: number): void
+}
+
+/** A cached token takes microseconds, an introspection milliseconds. Seconds. */
+const TOKEN_BUCKETS = [0.000_01, 0.000_1, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+
+/** Registers the metrics of tokens; `cacheEntries` is asked whenever they are read. */
+export function createTokenMeter(
+  registers: [Registry],
+  cacheEntries: () => Readonly<Record<TokenKind, number>>,
+): TokenMeter {
+  const hits = new TalliedCounter({
+    name: 'scopegate_token_cache_hits_total',
+    help: 'Tokens whose verdict was known.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const misses = new TalliedCounter({
+    name: 'scopegate_token_cache_misses_total',
+    help: 'Tokens whose verdict was not known.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const validations = new TalliedHistogram<'kind' | 'cache'>({
+    name: 'scopegate_token_validation_duration_seconds',
+    help: 'Time to know who a token belongs to.',
+    buckets: TOKEN_BUCKETS,
+    registers,
+  })
+  const ofKind = (kind: TokenKind) => ({
+    hits: hits.child({ kind }),
+    misses: misses.child({ kind }),
+    validated: {
+      hit: validations.child({ kind, cache: 'hit' }),
+      miss: validations.child({ kind, cache: 'miss' }),
+    },
+  })
+  const children = { jwt: ofKind('jwt'), opaque: ofKind('opaque') }
+  new Gauge({
+    name: 'scopegate_token_cache_entries',
+    help: 'Verdicts that are remembered.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, entries] of Object.entries(cacheEntries())) this.set({ kind }, entries)
+    },
+  })
+  return {
+    hit: (kind) => children[kind].hits.inc(),
+    miss: (kind) => children[kind].misses.inc(),
+    validated: (kind, cache, seconds) => children[kind].validated[cache].observe(seconds),
+  }
+}

@@ -1,0 +1,85 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { CircuitState } from '../upstreams/circuit.ts'
+import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
+import { TalliedCounter } from './buffered-counter.ts'
+import { TalliedHistogram } from './buffered-histogram.ts'
+import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
+import { keep } from './memoize.ts'
+
+/** Counts what happens with one upstream. */
+export type UpstreamMeter = {
+  answered(status: number, seconds: number): void
+  failed(reason: UpstreamFailureReason): void
+  retried(): void
+}
+
+/** In the order of their numbers in `scopegate_circuit_state`. */
+const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
+
+/** Registers the metrics of upstreams; `states` is asked whenever they are read. @returns the meter of an upstream, by its name. */
+export function createUpstreamMeters(
+  registers: [Registry],
+  states: () => readonly { readonly name: string; readonly state: CircuitState }[],
+): (upstream: string) => UpstreamMeter {
+  const durations = new TalliedHistogram<'upstream' | 'code_class'>({
+    name: 'scopegate_upstream_request_duration_seconds',
+    help: 'Time from forwarding a request to the first byte of the answer.',
+    buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const errors = new TalliedCounter({
+    name: 'scopegate_upstream_errors_total',
+    help: 'Requests that an upstream did not answer wholly.',
+    labelNames: ['upstream', 'reason'],
+    registers,
+  })
+  const retries = new TalliedCounter({
+    name: 'scopegate_upstream_retries_total',
+    help: 'Requests that were sent to an upstream again.',
+    labelNames: ['upstream'],
+    registers,
+  })
+  const ofEach = (
+    name: string,
+    { aggregator, help }: { readonly aggregator: 'min' | 'max'; readonly help: string },
+    numberOf: (state: CircuitState) => number,
+  ) =>
+    new Gauge({
+      name,
+      aggregator,
+      help,
+      labelNames: ['upstream'],
+      registers,
+      collect() {
+        for (const { name: upstream, state } of states()) this.set({ upstream }, numberOf(state))
+      },
+    })
+  ofEach(
+    'scopegate_upstream_up',
+    {
+      aggregator: 'min', // 0 while one worker sends it no requests
+      help: '1 while requests are sent to the upstream, 0 while all of its targets are ejected.',
+    },
+    (state) => (state === 'open' ? 0 : 1),
+  )
+  ofEach(
+    'scopegate_circuit_state',
+    {
+      aggregator: 'max', // the worker whose circuit is the least closed
+      help: 'Of the healthiest target of the upstream: 0 closed, 1 half open, 2 open.',
+    },
+    (state) => CIRCUIT_STATES.indexOf(state),
+  )
+
+  return (upstream) => {
+    const sentAgain = retries.child({ upstream })
+    const durationOf = keep((code_class: string) => durations.child({ upstream, code_class }))
+    const answered = keep((status: number) => durationOf(codeClass(status)))
+    const failed = keep((reason: UpstreamFailureReason) => errors.child({ upstream, reason }))
+    return {
+      answered: (status, seconds) => answered(status).observe(seconds),
+      failed: (reason) => failed(reason).inc(),
+      retried: () => sentAgain.inc(),
+    }
+  }
+}

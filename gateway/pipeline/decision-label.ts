@@ -1,0 +1,45 @@
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Decision } from '../observability/decision.ts'
+
+/** How logs and metrics name a refusal that is about the caller; undefined when it is not. */
+export function decisionOf(refusal: Refusal): Decision | undefined {
+  switch (refusal.refused) {
+    case 'credentials_ambiguous':
+      return DENIED.invalidRequest
+    case 'token_missing':
+      return refusal.anonymous === 'challenge' ? CHALLENGED : DENIED.anonymous
+    case 'token_invalid':
+      if (refusal.fault.reason === 'expired') return DENIED.expired
+      return refusal.fault.reason === 'wrong_audience' ? DENIED.wrongAudience : DENIED.invalidToken
+    case 'proof_invalid':
+      return DENIED.invalidProof
+    case 'proof_nonce':
+      return NONCE_NEEDED
+    case 'token_unverifiable':
+      return DENIED.unverifiable
+    case 'scope_missing':
+      return DENIED.insufficientScope
+    case 'condition_failed':
+      return DENIED.condition
+    case 'rate_limited':
+      return DENIED.rateLimited
+    default:
+      return undefined
+  }
+}
+
+const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
+/** The client comes again with the nonce that it was told. */
+const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
+const DENIED = {
+  anonymous: { decision: 'deny', reason: 'anonymous' },
+  condition: { decision: 'deny', reason: 'condition' },
+  expired: { decision: 'deny', reason: 'expired' },
+  insufficientScope: { decision: 'deny', reason: 'insufficient_scope' },
+  invalidProof: { decision: 'deny', reason: 'invalid_proof' },
+  invalidRequest: { decision: 'deny', reason: 'invalid_request' },
+  invalidToken: { decision: 'deny', reason: 'invalid_token' },
+  rateLimited: { decision: 'deny', reason: 'rate_limited' },
+  unverifiable: { decision: 'deny', reason: 'unverifiable' },
+  wrongAudience: { decision: 'deny', reason: 'wrong_audience' },
+} as const satisfies Record<string, Decision>

@@ -1,0 +1,169 @@
+import { formatChallenge } from '../../oauth/challenge.ts'
+import type { GatewayErrorCode } from '../../oauth/error-body.ts'
+import { refuseToken } from '../../oauth/refuse-token.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import { describeProofFault } from './describe-proof-fault.ts'
+import { describeTokenFault } from './describe-token-fault.ts'
+
+/** What an answer to a refusal says besides the refusal itself. */
+export type RefuseOptions = {
+  readonly requestId: string
+  /** Address of the protected resource metadata. RFC 9728 section 5.1. */
+  readonly resourceMetadata: string
+  /** Where a token can be refreshed; undefined when somebody else issues them. */
+  readonly tokenEndpoint: string | undefined
+  /** How the client sent its token: a challenge answers in the same scheme. */
+  readonly credential?: 'bearer' | 'dpop'
+}
+
+/** What one refusal means on the wire. `challenge` is the value of `WWW-Authenticate`. */
+export type Wire = {
+  readonly status: number
+  readonly error: GatewayErrorCode
+  readonly description: string
+  readonly challenge?: string
+  readonly scope?: string
+  readonly retryAfterSeconds?: number
+  readonly allow?: readonly string[]
+  /** The value of `DPoP-Nonce`. RFC 9449 section 9. */
+  readonly nonce?: string
+}
+
+/** Refusals that are always the same to the client. */
+const FIXED = {
+  request_timed_out: {
+    status: 408,
+    error: 'invalid_request',
+    description: 'The request did not arrive in time.',
+  },
+  body_timed_out: { status: 408, error: 'invalid_request', description: 'The body did not arrive in time.' },
+  condition_failed: {
+    status: 403,
+    error: 'access_denied',
+    description: 'The access token is good, and does not give access to this.',
+  },
+  route_unknown: { status: 404, error: 'not_found', description: 'There is nothing at this address.' },
+  upstream_unreachable: {
+    status: 502,
+    error: 'upstream_unavailable',
+    description: 'The service behind this address cannot be reached.',
+  },
+  upstream_broken: {
+    status: 502,
+    error: 'upstream_unavailable',
+    description: 'The service behind this address did not give a complete answer.',
+  },
+  upstream_timed_out: {
+    status: 504,
+    error: 'upstream_timeout',
+    description: 'The service behind this address did not answer in time.',
+  },
+  internal_error: {
+    status: 500,
+    error: 'server_error',
+    description: 'Something went wrong here. The request id leads to the log.',
+  },
+} as const satisfies Readonly<Record<string, Wire>>
+
+/** Says a refusal in status, words and challenge: the one switch over all of them. */
+export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
+  const { resourceMetadata, credential } = options
+  const scheme = credential === 'dpop' ? 'DPoP' : 'Bearer'
+  switch (refusal.refused) {
+    case 'request_timed_out':
+    case 'body_timed_out':
+    case 'condition_failed':
+    case 'route_unknown':
+    case 'upstream_unreachable':
+    case 'upstream_broken':
+    case 'upstream_timed_out':
+    case 'internal_error':
+      return FIXED[refusal.refused]
+    case 'request_malformed':
+      return { status: 400, error: 'invalid_request', description: refusal.detail }
+    case 'target_too_long':
+      return tooLarge(414, `The address is longer than ${refusal.limitBytes} bytes.`)
+    case 'headers_too_large':
+      return tooLarge(431, `The headers are larger than ${refusal.limitBytes} bytes.`)
+    case 'body_too_large':
+      return tooLarge(413, `The body is larger than ${refusal.limitBytes} bytes.`, 'payload_too_large')
+    case 'method_not_allowed': {
+      const { allow } = refusal
+      const description = `This address takes ${allow.join(', ')}.`
+      return { status: 405, error: 'method_not_allowed', description, allow }
+    }
+    case 'credentials_ambiguous':
+      return refuseToken('invalid_request', refusal.detail, { resourceMetadata, scheme })
+    case 'token_missing':
+      return tokenMissing(refusal.anonymous, refusal.needed, resourceMetadata)
+    case 'token_invalid': {
+      const description = describeTokenFault(refusal.fault, options.tokenEndpoint, scheme)
+      const offersDpop = refusal.fault.reason === 'proof_missing'
+      return refuseToken('invalid_token', description, { resourceMetadata, scheme, offersDpop })
+    }
+    case 'proof_invalid':
+      return refuseToken('invalid_dpop_proof', describeProofFault(refusal.fault), {
+        resourceMetadata,
+        scheme: 'DPoP',
+      })
+    case 'proof_nonce': {
+      const description = 'The DPoP proof needs the nonce in the header DPoP-Nonce of this answer.'
+      const { nonce } = refusal
+      return { ...refuseToken('use_dpop_nonce', description, { resourceMetadata, scheme: 'DPoP' }), nonce }
+    }
+    case 'scope_missing': {
+      const scope = refusal.needed.join(' ')
+      const description = `The access token lacks ${refusal.missing.join(' ')}. Ask for a token with: ${scope}.`
+      return refuseToken('insufficient_scope', description, { scope, resourceMetadata, scheme })
+    }
+    case 'token_unverifiable':
+      return later(503, 'upstream_unavailable', refusal, 'The access token cannot be checked right now.')
+    case 'upstream_ejected':
+      return later(503, 'upstream_unavailable', refusal, 'The service behind this address is away.')
+    case 'overloaded':
+      return later(503, 'server_error', refusal, 'The gateway has too much to do.')
+    case 'rate_limited': {
+      const { retryAfterSeconds } = refusal
+      const soon = retryAfterSeconds === 1 ? '1 second' : `${retryAfterSeconds} seconds`
+      const description = `There were too many requests. Try again in ${soon}.`
+      return { status: 429, error: 'rate_limited', description, retryAfterSeconds }
+    }
+    case 'sessions_exhausted': {
+      const { limit, retryAfterSeconds } = refusal
+      const description = `There are ${limit} open WebSocket sessions of this caller already.`
+      return { status: 429, error: 'rate_limited', description, retryAfterSeconds }
+    }
+  }
+}
+
+function tooLarge(status: number, description: string, error: GatewayErrorCode = 'invalid_request'): Wire {
+  return { status, error, description }
+}
+
+function later(
+  status: number,
+  error: GatewayErrorCode,
+  { retryAfterSeconds }: { readonly retryAfterSeconds: number },
+  why: string,
+): Wire {
+  return { status, error, description: `${why} Try again in a moment.`, retryAfterSeconds }
+}
+
+/** RFC 6750 section 3.1: without credentials, a challenge has no error code. */
+function tokenMissing(
+  anonymous: 'challenge' | 'deny',
+  needed: readonly string[],
+  resourceMetadata: string,
+): Wire {
+  const description = 'This address needs an access token: Authorization: Bearer <access token>.'
+  if (anonymous === 'deny')
+    return { status: 401, error: 'unauthorized', description, challenge: formatChallenge({}) }
+  const scope = needed.join(' ')
+  return {
+    status: 401,
+    error: 'unauthorized',
+    description,
+    challenge: formatChallenge({ resourceMetadata, ...(scope === '' ? {} : { scope }) }),
+    ...(scope === '' ? {} : { scope }),
+  }
+}

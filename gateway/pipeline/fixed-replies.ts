@@ -1,0 +1,98 @@
+import { type PreflightDecision, readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { CorsRule } from '../../policy-engine/load/cors-rule.ts'
+import type { Representation } from '../discovery/discovery-document.ts'
+import type { Route } from '../snapshot/route.ts'
+import { CORS_HEADERS, corsHeaders, preflightHeaders } from './cors-headers.ts'
+import type { Served } from './request-context.ts'
+import { refuse } from './respond-refused.ts'
+import type { OwnAnswer } from './send-reply.ts'
+
+const NOTHING: readonly string[] = []
+
+/** What a client hears that is refused. */
+export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
+  const { requestId, resource, credential } = served
+  const { status, headers, body } = refuse(refusal, {
+    requestId,
+    resourceMetadata: resource.metadataUrl,
+    tokenEndpoint: resource.tokenEndpoint,
+    credential,
+  })
+  return {
+    status,
+    headers: [
+      'content-type',
+      'application/json',
+      'content-length',
+      String(Buffer.byteLength(body)),
+      'cache-control',
+      'no-store',
+      'x-content-type-options',
+      'nosniff',
+      'x-request-id',
+      requestId,
+      'x-scopegate-error',
+      '1',
+      ...headers,
+      ...served.policyHeaders,
+      ...served.rateHeaders,
+      ...served.nonceHeaders,
+      ...(served.route?.kind === 'authorization_server' ? NOTHING : corsOf(served)),
+    ],
+    body,
+  }
+}
+
+/**
+ * Answers OPTIONS without a token: with the methods of a path or, for a preflight, with everything that a page may send.
+ * @param allow the methods of the path.
+ */
+export function optionsAnswer(
+  { requestId, policyHeaders }: Served,
+  allow: readonly string[],
+  decision?: PreflightDecision,
+): OwnAnswer {
+  const cors = decision === undefined ? CORS_HEADERS : preflightHeaders(decision)
+  return {
+    status: 204,
+    headers: ['allow', allow.join(', '), 'x-request-id', requestId, ...policyHeaders, ...cors],
+    body: undefined,
+  }
+}
+
+/** Which pages may call a route; undefined: all. */
+export function corsRuleOf(route: Route | undefined): CorsRule | undefined {
+  return route?.kind === 'api' ? route.policy.cors : undefined
+}
+
+/** Returns the CORS headers of a response that is not one to a preflight. */
+export function corsOf({ route, canonical, request }: Served): readonly string[] {
+  const rule = corsRuleOf(route)
+  if (rule === undefined) return CORS_HEADERS
+  const origin = canonical && readBrowserHeader(canonical.headers, 'origin')
+  return corsHeaders(rule, origin, request.method ?? '')
+}
+
+/** Answers with a document of the gateway's own, or says that the client has it already. */
+export function documentAnswer(
+  { request, requestId, policyHeaders }: Served,
+  document: Representation,
+): OwnAnswer {
+  const always = ['x-request-id', requestId, ...policyHeaders, ...CORS_HEADERS]
+  const known = request.headers['if-none-match']
+  if (known === undefined || !namesEtag(known, document.etag))
+    return { status: 200, headers: [...document.headers, ...always], body: document.body }
+  const kept = document.headers.flatMap((part, at, all) =>
+    at % 2 === 0 && !part.startsWith('content-') ? [part, all[at + 1] as string] : [],
+  )
+  return { status: 304, headers: [...kept, ...always], body: undefined }
+}
+
+/** RFC 9110 section 13.1.2: weak comparison. */
+function namesEtag(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((one) => {
+    const tag = one.trim()
+    return tag === '*' || tag === etag || tag === `W/${etag}`
+  })
+}

@@ -1,0 +1,44 @@
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { EventsRoute } from '../snapshot/route.ts'
+import type { EventOutcome } from '../tokens/revocation/event-receiver.ts'
+import { readBody } from '../tokens/revocation/read-event-body.ts'
+import { expectsContinue } from './expects-continue.ts'
+import type { Served } from './request-context.ts'
+import type { OwnAnswer } from './send-reply.ts'
+
+/** A token of 8 KiB takes a moment on any line. Milliseconds. */
+const BODY_TIMEOUT_MS = 5_000
+const RETRY_AFTER_SECONDS = '5'
+
+/**
+ * Reads a Security Event Token, and says what became of it.
+ * Source: RFC 8935 sections 2.1 to 2.4. Never rejects for anything that a client sends.
+ */
+export async function answerEvent(served: Served, route: EventsRoute): Promise<OwnAnswer | Refusal> {
+  const { request, response } = served
+  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/secevent+jwt')
+    return answer(served, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
+  if (expectsContinue(request)) response.writeContinue()
+  const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
+  if (body === 'too_large') return { refused: 'body_too_large', limitBytes: route.bodyLimitBytes }
+  if (body === 'too_slow') return { refused: 'body_timed_out' }
+  return answer(served, await route.receive(body.text))
+}
+
+function answer({ requestId, policyHeaders, rateHeaders }: Served, outcome: EventOutcome): OwnAnswer {
+  const headers = ['x-request-id', requestId, 'cache-control', 'no-store', ...policyHeaders, ...rateHeaders]
+  if (outcome === 'taken')
+    return { status: 202, headers: [...headers, 'content-length', '0'], body: undefined }
+  headers.push('x-scopegate-error', '1')
+  if (outcome === 'try_again')
+    return {
+      status: 503,
+      headers: [...headers, 'retry-after', RETRY_AFTER_SECONDS, 'content-length', '0'],
+      body: undefined,
+    }
+  const { err, description } = outcome
+  const body = JSON.stringify({ err, description })
+  headers.push('content-type', 'application/json', 'content-language', 'en')
+  return { status: 400, headers: [...headers, 'content-length', String(Buffer.byteLength(body))], body }
+}

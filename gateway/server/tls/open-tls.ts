@@ -1,0 +1,33 @@
+import type { Registry } from 'prom-client'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import type { TlsConfig } from '../../config/gateway-config.ts'
+import { createTlsMetrics } from '../../observability/tls-metrics.ts'
+import { type CertificateSource, openCertificateSource } from './certificate-source.ts'
+import type { TlsOptions } from './tls-server.ts'
+
+/**
+ * Opens what a TLS listener needs: the certificate, which follows its files until `close`, and the series about it.
+ * @throws {ConfigError} C320 when there is no certificate of use.
+ */
+export function openTls(options: {
+  readonly config: TlsConfig
+  readonly registry: Registry
+  readonly nowMs: () => number
+  readonly logger: Logger
+}): TlsOptions & { close(): void } {
+  const { config, registry, nowMs, logger } = options
+  const certificate: CertificateSource = openCertificateSource({
+    files: config,
+    nowMs,
+    logger,
+    onReload: (result) => meter.reloaded(result),
+  })
+  const meter = createTlsMetrics(registry, () => certificate.current)
+  return {
+    certificate,
+    minVersion: config.minVersion,
+    clientCertificates: config.clientCertificates,
+    onHandshakeFailure: meter.handshakeFailed,
+    close: certificate.close,
+  }
+}

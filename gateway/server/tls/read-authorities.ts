@@ -1,0 +1,36 @@
+import { X509Certificate } from 'node:crypto'
+import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
+import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
+import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
+
+/**
+ * Reads the certificates of authorities that vouch for an upstream or an issuer, in PEM.
+ * @param setting where the file is named, for whoever has to mend it.
+ * @throws {ConfigError} C322 when there is none, or one that cannot be read.
+ */
+export function readAuthorities(file: string, setting: string): string {
+  const shownAs = displayPath(file)
+  const fail = (why: string): ConfigError =>
+    new ConfigError([
+      diagnostic('C322', `there is no authority to believe: ${why}`, wholeFile(shownAs), {
+        hint: `put the certificates of the authorities there, in PEM (${setting})`,
+      }),
+    ])
+  const read = readTextFile(file, { shownAs, letter: 'C' })
+  if ('problem' in read) throw fail(read.problem.message)
+  const certificates = pemCertificates(read.text)
+  if (certificates.length === 0) throw fail('the file holds no certificate in PEM')
+  const unread = certificates.findIndex((pem) => !isCertificate(pem))
+  if (unread !== -1) throw fail(`certificate ${unread + 1} of the file cannot be read`)
+  return certificates.join('\n')
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0
+  } catch {
+    return false
+  }
+}

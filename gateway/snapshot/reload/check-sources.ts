@@ -1,0 +1,68 @@
+import type { ScopeCatalogue } from '../../../oauth/scope-catalogue.ts'
+import { readScopeCatalogue } from '../../../platform/config/read-scope-catalogue.ts'
+import { collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
+import { type Diagnostic, hasErrors } from '../../../platform/diagnostics/diagnostic.ts'
+import type { Steps } from '../../../platform/diagnostics/run-sliced.ts'
+import { findEmptyResources } from '../../../policy-engine/checks/find-empty-resources.ts'
+import { findUnknownBaselineScopes } from '../../../policy-engine/checks/find-unknown-baseline-scopes.ts'
+import { readPresets } from '../../../policy-engine/format/presets.ts'
+import { authorizationServersAmong } from '../../../policy-engine/load/authorization-servers.ts'
+import { loadPoliciesInSteps } from '../../../policy-engine/load/load-policies.ts'
+import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
+import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
+import type { Resources } from '../../../policy-engine/match/resources.ts'
+import type { GatewayConfig } from '../../config/gateway-config.ts'
+
+const GATEWAY_FILE = 'gateway.yaml'
+
+/** Policies that were found right, and the catalogue of their scopes: all that one snapshot is made of. */
+export type CheckedPolicies = {
+  readonly routes: readonly PolicyRoute[]
+  readonly catalogue: ScopeCatalogue
+  /** That of the sources. */
+  readonly hash: string
+  readonly warnings: readonly Diagnostic[]
+}
+
+/** Policies that cannot be used, and why: at least one error. */
+export type BrokenPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
+
+/** Checks everything that was read together: all of it is right, or none of it counts. Pure. */
+export function* checkSources(
+  sources: PolicySources,
+  { config, resources }: { readonly config: GatewayConfig; readonly resources: Resources },
+): Steps<CheckedPolicies | BrokenPolicies> {
+  const { hash } = sources
+  const { found, attempt } = collectProblems()
+  const { scopesFile, presetsFile } = config
+  const catalogue =
+    scopesFile === undefined || sources.scopes === undefined
+      ? config.catalogue
+      : attempt(() => readScopeCatalogue({ file: scopesFile, source: sources.scopes }))
+  const presets =
+    presetsFile === undefined || sources.presets === undefined
+      ? config.presets
+      : attempt(() => readPresets(presetsFile, sources.presets))
+  // Without them every policy that extends one would be wrong too, for no reason of its own.
+  if (presets === undefined) return { hash, problems: found }
+  const policies = yield* loadPoliciesInSteps({
+    dir: config.policiesDir,
+    sources,
+    catalogue,
+    presets,
+    upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
+    authorizationServers: authorizationServersAmong(config.upstreams, {
+      named: config.authorizationServer?.upstream,
+      endpoints: config.issuers.flatMap(({ introspection }) =>
+        introspection === undefined ? [] : [introspection.endpoint],
+      ),
+    }),
+  })
+  found.push(...policies.diagnostics)
+  if (catalogue !== undefined)
+    found.push(...findUnknownBaselineScopes(config.resources, catalogue, GATEWAY_FILE))
+  if (catalogue === undefined || hasErrors(found)) return { hash, problems: found }
+  yield
+  const empty = findEmptyResources(resources, policies.routes, GATEWAY_FILE)
+  return { routes: policies.routes, catalogue, hash, warnings: [...found, ...empty] }
+}

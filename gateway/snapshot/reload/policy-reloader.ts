@@ -1,0 +1,173 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
+import type { ReloadMeter } from '../../observability/reload-metrics.ts'
+import { describePlace } from './describe-location.ts'
+import { logReload } from './log-reload.ts'
+import type { ApplyOutcome } from './policy-holder.ts'
+import type { ReloadAsker, ReloadReport, WorkerReload } from './reload-report.ts'
+
+/** What it takes to reload policies. */
+export type PolicyReloaderOptions = {
+  /** Those that the process started with. */
+  readonly inForce: { readonly sources: PolicySources; readonly routes: number }
+  readonly read: () => Promise<PolicySources>
+  /** Brings policies into force, in this process or in every worker. */
+  readonly apply: (sources: PolicySources) => Promise<AppliedEverywhere>
+  readonly meter: ReloadMeter
+  readonly logger: Logger
+  /** What is being written looks broken, and is whole after this. Milliseconds. */
+  readonly settleMs?: number
+}
+
+/** The outcome of all workers, and of each. */
+export type AppliedEverywhere = {
+  readonly outcome: ApplyOutcome
+  readonly workers?: readonly WorkerReload[]
+}
+
+/** Reads policies again and brings them into force, one reload at a time. */
+export type PolicyReloader = {
+  /**
+   * Reads what is on the disk after this call. Whoever asks while a reload runs gets the result of the next one, together
+   * with all others who asked meanwhile. Never rejects.
+   */
+  reload(asker: ReloadAsker): Promise<ReloadReport>
+  /** What new workers start with: what all others have in force. */
+  readonly inForce: PolicySources
+  /** For `/readyz?verbose`: never a reason not to be ready. */
+  check(): ReadinessCheck
+}
+
+const SETTLE_MS = 200
+/** Of a disk that never comes to rest, what is there then has to do. */
+const MOST_LOOKS = 25
+
+/** Keeps the policies in force until others are found right; says what is wrong with those on the disk once. */
+export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
+  const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
+  let { sources: inForce, routes } = options.inForce
+  let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
+  let running: Promise<ReloadReport> | undefined
+  let next: Promise<ReloadReport> | undefined
+
+  async function run(asker: ReloadAsker): Promise<ReloadReport> {
+    const startedMs = performance.now()
+    const previous = inForce.hash
+    const unasked = asker === 'watch'
+    let sources = unasked ? await readSettled() : await read()
+    const known = sources.hash === broken?.hash
+    let applied: AppliedEverywhere
+    if (unasked && known) applied = { outcome: { result: 'broken', ...broken } as ApplyOutcome }
+    else if (unasked && sources.hash === previous) applied = { outcome: unchanged() }
+    else applied = await apply(sources)
+    if (applied.outcome.result === 'broken' && !unasked && !known) {
+      // Nobody is told of what is broken only because it is being written.
+      const again = await readSettled()
+      if (again.hash !== sources.hash) {
+        sources = again
+        applied = await apply(again)
+      }
+    }
+    const { workers } = applied
+    // Workers that were replaced may have read them themselves.
+    const outcome =
+      applied.outcome.result === 'unchanged' && sources.hash !== previous
+        ? { ...applied.outcome, result: 'applied' as const }
+        : applied.outcome
+    const restored = broken !== undefined
+    if (outcome.result === 'broken') {
+      if (!known) meter.reloaded('failure')
+      broken = outcome
+    } else {
+      if (outcome.result === 'applied') meter.reloaded('success')
+      else if (restored) meter.restored()
+      broken = undefined
+      inForce = sources
+      routes = outcome.routes
+    }
+    const report: ReloadReport = {
+      result: outcome.result,
+      hash: inForce.hash,
+      previousHash: outcome.result === 'applied' ? previous : undefined,
+      routes,
+      durationMs: Math.round(performance.now() - startedMs),
+      diagnostics: outcome.result === 'broken' ? outcome.problems : outcome.warnings,
+      workers,
+    }
+    logReload(logger, report, { asker, known, restored, brokenHash: outcome.hash })
+    return report
+  }
+
+  /** Reads until the same is there twice, some time apart: whoever is writing has ended then. */
+  async function readSettled(): Promise<PolicySources> {
+    let sources = await read()
+    for (let looks = 0; looks < MOST_LOOKS; looks++) {
+      if (sources.hash === inForce.hash || sources.hash === broken?.hash) return sources
+      await wait(settleMs)
+      const again = await read()
+      if (again.hash === sources.hash) return again
+      sources = again
+    }
+    return sources
+  }
+
+  function unchanged(): ApplyOutcome {
+    return { result: 'unchanged', hash: inForce.hash, routes, warnings: [] }
+  }
+
+  /** A defect of ours must not end reloading for good. */
+  async function runSafely(asker: ReloadAsker): Promise<ReloadReport> {
+    try {
+      return await run(asker)
+    } catch (error) {
+      meter.reloaded('failure')
+      logger.error({ event: 'policy_reload_broke', err: error }, 'the policies in force stay')
+      return {
+        result: 'broken',
+        hash: inForce.hash,
+        previousHash: undefined,
+        routes,
+        durationMs: 0,
+        diagnostics: [],
+        workers: undefined,
+      }
+    }
+  }
+
+  function start(asker: ReloadAsker): Promise<ReloadReport> {
+    const started = runSafely(asker).finally(() => {
+      if (running === started) running = undefined
+    })
+    running = started
+    return started
+  }
+
+  return {
+    reload(asker) {
+      if (running === undefined) return start(asker)
+      next ??= running.then(() => {
+        next = undefined
+        return start(asker)
+      })
+      return next
+    },
+    get inForce() {
+      return inForce
+    },
+    check() {
+      const detail = `${routes} routes, ${inForce.hash.slice(0, 12)}`
+      const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
+      if (first === undefined) return { name: 'policies', ok: true, detail }
+      const what = `error[${first.code}]: ${first.message}`
+      return {
+        name: 'policies',
+        ok: true,
+        degraded: true,
+        detail: `${detail} stay active; ${describePlace(first.place)}: ${what}`,
+      }
+    },
+  }
+}

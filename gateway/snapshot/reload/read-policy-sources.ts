@@ -1,0 +1,148 @@
+import { hash } from 'node:crypto'
+import { readdir, readlink, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  errorCode,
+  readTextSourceLater,
+  type TextSource,
+} from '../../../platform/diagnostics/yaml/text-source.ts'
+import {
+  nestedFolders,
+  POLICY_SUFFIX,
+  type PolicySources,
+  TESTS_SUFFIX,
+  unreadableFolder,
+  visibleNames,
+} from '../../../policy-engine/load/policy-sources.ts'
+
+/** Where everything lies that is read again while the gateway runs. */
+export type PolicyPlaces = {
+  readonly policiesDir: string
+  /** The scope catalogue; undefined: it is not read again. */
+  readonly scopesFile: string | undefined
+  /** The presets; undefined: there are none, or they are not read again. */
+  readonly presetsFile: string | undefined
+}
+
+/** A volume that is swapped more often than that while it is being read is read as it is. */
+const MOST_SWAPS = 20
+/** Kubernetes' link to the folder that holds a volume's present contents. */
+const DATA_LINK = '..data'
+
+/**
+ * Reads every policy, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never rejects: a result
+ * says which file or folder cannot be read.
+ */
+export async function readPolicySources(places: PolicyPlaces): Promise<PolicySources> {
+  const { policiesDir, scopesFile, presetsFile } = places
+  const [{ folder, files }, scopes, presets] = await Promise.all([
+    readVolume(policiesDir),
+    scopesFile === undefined ? undefined : readTextSourceLater(scopesFile),
+    presetsFile === undefined ? undefined : readTextSourceLater(presetsFile),
+  ])
+  return { folder, files, scopes, presets, hash: hashOf({ folder, files, scopes, presets }) }
+}
+
+type Volume = Pick<PolicySources, 'folder' | 'files'>
+/** Entries of a folder by name: where each one lies, and which ones may be folders. */
+type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
+
+/** Reads a folder at one version, with its nested folders, each of which may be a volume too. */
+async function readVolume(dir: string): Promise<Volume> {
+  return readPinned(dir, async ({ paths, folders }) => {
+    const [own, ...nested] = await Promise.all([
+      readFiles(paths),
+      ...folders.map((name) => readNested(name, paths.get(name) ?? '')),
+    ])
+    const broken = nested.find(({ folder }) => 'code' in folder)
+    if (broken !== undefined) return broken
+    const all = [own, ...nested]
+    return {
+      folder: { names: all.flatMap(({ folder }) => ('names' in folder ? folder.names : [])).toSorted() },
+      files: all.flatMap(({ files }) => files).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    }
+  })
+}
+
+async function readNested(folder: string, dir: string): Promise<Volume> {
+  const volume = await readPinned(dir, ({ paths }) => readFiles(paths))
+  if ('code' in volume.folder) return { folder: unreadableFolder(folder, volume.folder.code), files: [] }
+  return {
+    folder: { names: volume.folder.names.map((name) => `${folder}/${name}`) },
+    files: volume.files.map(({ name, source }) => ({ name: `${folder}/${name}`, source })),
+  }
+}
+
+async function readPinned(dir: string, read: (listing: Listing) => Promise<Volume>): Promise<Volume> {
+  for (let swaps = 0; ; swaps++) {
+    const pinned = await pinnedFolder(dir)
+    const listing = await listFolder(dir, pinned)
+    const volume =
+      typeof listing === 'string' ? { folder: { code: listing }, files: [] } : await read(listing)
+    if (swaps === MOST_SWAPS || (await pinnedFolder(dir)) === pinned) return volume
+  }
+}
+
+/** The folder that the volume shows right now; undefined for an ordinary folder. */
+function pinnedFolder(dir: string): Promise<string | undefined> {
+  return realpath(join(dir, DATA_LINK)).catch(() => undefined)
+}
+
+async function readFiles(paths: Listing['paths']): Promise<Volume> {
+  // The gateway does not run tests, so it does not read them.
+  const names = visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
+  const files = await Promise.all(
+    names
+      .filter((name) => name.endsWith(POLICY_SUFFIX))
+      .map(async (name) => ({ name, source: await readTextSourceLater(paths.get(name) ?? '') })),
+  )
+  return { folder: { names }, files }
+}
+
+/** @returns the entries, or the error code of the folder. */
+async function listFolder(dir: string, pinned: string | undefined): Promise<Listing | string> {
+  try {
+    const entries = await readdir(dir, { withFileTypes: true })
+    const own =
+      pinned === undefined
+        ? entries
+        : (
+            await Promise.all(
+              entries.map(async (entry) => ((await isBesideVolume(dir, entry.name)) ? [entry] : [])),
+            )
+          ).flat()
+    const ofVolume = pinned === undefined ? [] : await readdir(pinned, { withFileTypes: true })
+    return {
+      paths: new Map([
+        ...own.map(({ name }): [string, string] => [name, join(dir, name)]),
+        ...ofVolume.map(({ name }): [string, string] => [name, join(pinned ?? dir, name)]),
+      ]),
+      folders: nestedFolders([...own, ...ofVolume]),
+    }
+  } catch (error) {
+    return errorCode(error)
+  }
+}
+
+/** Names of a volume lead by way of its link; others somebody put beside them. */
+async function isBesideVolume(dir: string, name: string): Promise<boolean> {
+  try {
+    return !(await readlink(join(dir, name))).startsWith(`${DATA_LINK}/`)
+  } catch (error) {
+    return errorCode(error) !== 'ENOENT'
+  }
+}
+
+function hashOf({ folder, files, scopes, presets }: Omit<PolicySources, 'hash'>): string {
+  const parts = [
+    'code' in folder ? `${folder.code}:${folder.folder ?? ''}` : '',
+    ...files.flatMap(({ name, source }) => [name, contentOf(source)]),
+    scopes === undefined ? '' : contentOf(scopes),
+    presets === undefined ? '' : contentOf(presets),
+  ]
+  return hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'hex')
+}
+
+function contentOf(source: TextSource): string {
+  return 'text' in source ? source.text : JSON.stringify(source)
+}

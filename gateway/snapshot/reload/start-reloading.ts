@@ -1,0 +1,20 @@
+import { dirname } from 'node:path'
+import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts'
+import type { PolicyPlaces } from './read-policy-sources.ts'
+import { type FolderWatchOptions, watchFolders } from './watch-folders.ts'
+
+/** Watches everything that policies are read from, unless they are reloaded by hand. @returns what ends it. */
+export function startReloading(
+  reload: (asker: 'watch') => Promise<unknown>,
+  options: PolicyPlaces & { readonly policyReload: 'watch' | 'manual' } & Pick<
+      FolderWatchOptions,
+      'logger' | 'watch'
+    >,
+): () => void {
+  const { policiesDir, scopesFile, presetsFile, policyReload, ...others } = options
+  if (policyReload === 'manual') return () => undefined
+  const files = [scopesFile, presetsFile].flatMap((file) => (file === undefined ? [] : [dirname(file)]))
+  const listDirs = () => [...findPolicyFolders(policiesDir), ...files]
+  const watch = watchFolders({ ...others, listDirs, onChange: () => reload('watch') })
+  return watch.close
+}

@@ -1,0 +1,117 @@
+import { readImplication } from '../../oauth/scope-implication.ts'
+import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
+import type { FailureLog } from '../../platform/logging/failure-log.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { metadataAliases } from '../../policy-engine/match/authorization-server-routes.ts'
+import type { Resources } from '../../policy-engine/match/resources.ts'
+import type { Match } from '../../policy-engine/match/route-table.ts'
+import { assertionKeysDocument } from '../discovery/assertion-keys.ts'
+import { writtenOnDemand } from '../discovery/discovery-document.ts'
+import { createOpenapiDocuments } from '../discovery/openapi-document.ts'
+import { protectedResourceDocument } from '../discovery/protected-resource.ts'
+import { staticDocuments } from '../discovery/static-documents.ts'
+import type { GatewayOptions } from '../gateway-options.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { ReceiveEvent } from '../tokens/revocation/event-receiver.ts'
+import { openAssertionKeys } from '../upstream-identity/assertion-keys.ts'
+import { createAssertions } from '../upstream-identity/assertions.ts'
+import type { Upstream } from '../upstreams/pool.ts'
+import type { CheckedPolicies } from './reload/check-sources.ts'
+import type { Route, Snapshot } from './route.ts'
+import { buildSnapshot } from './snapshot.ts'
+
+/** Makes snapshots, one after the other, of everything that outlives each of them. */
+export type Snapshots = {
+  of(policies: CheckedPolicies): Steps<Snapshot>
+  /** Asks the upstreams to describe themselves, for `/openapi.json`. Never fails. */
+  refresh(): Promise<void>
+  close(): void
+}
+
+/**
+ * Opens what snapshots share: descriptions of the upstreams, and the keys of assertions.
+ * @throws {ConfigError} C306 when the file of the assertion keys is of no use.
+ */
+export function openSnapshots(
+  options: GatewayOptions & {
+    readonly resources: Resources
+    readonly upstreams: ReadonlyMap<string, Upstream>
+    readonly metrics: Metrics
+    readonly version: string
+    readonly receiveEvent: ReceiveEvent | undefined
+    readonly failures: FailureLog
+  },
+): Snapshots {
+  const { config, logger, resources, upstreams, metrics, version } = options
+  const openapi = createOpenapiDocuments({
+    baseUrl: config.baseUrl,
+    name: config.name,
+    version,
+    bundledAuthorizationServer: config.authorizationServer !== undefined,
+    upstreams: [...upstreams.values()],
+    failures: options.failures,
+  })
+  const assertionKeys = openAssertionKeys({
+    ...config.assertion,
+    sharedKey: options.assertionKey,
+    nowMs: Date.now,
+    logger,
+  })
+  const assertionKeysJson = assertionKeysDocument(() => assertionKeys.ring.publishedKeys(Date.now()))
+  const assertFor = createAssertions({
+    issuer: config.baseUrl,
+    ttlSeconds: config.assertion.ttlSeconds,
+    ring: assertionKeys.ring,
+  })
+  const seesCertificates =
+    config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
+
+  function* of(policies: CheckedPolicies): Steps<Snapshot> {
+    const { routes, catalogue, hash } = policies
+    const snapshot: Snapshot = yield* buildSnapshot({
+      policyRoutes: routes,
+      policyHash: hash,
+      tellsPolicy: config.debug.policyHeader,
+      upstreams,
+      authorizationServer: config.authorizationServer?.upstream,
+      authorizationServerAliases: config.compat.resourcePathAliases
+        ? metadataAliases(resources.all, config.baseUrl)
+        : [],
+      documents: {
+        ...staticDocuments(config, policies, resources),
+        openapi: openapi.of({
+          routes,
+          catalogue,
+          match: (method, path) => policyOf(snapshot.match(method, path)),
+        }),
+        assertionKeys: assertionKeysJson,
+      },
+      resources,
+      resourceDocument: (resource) =>
+        writtenOnDemand(() =>
+          protectedResourceDocument({ resource, resources, routes, catalogue, seesCertificates }),
+        ),
+      implication: readImplication(catalogue),
+      bodyLimitBytes: config.limits.bodyBytes,
+      assertFor,
+      receiveEvent: options.receiveEvent,
+      routeMeter: metrics.route,
+    })
+    return snapshot
+  }
+
+  return {
+    of,
+    refresh: openapi.refresh,
+    close() {
+      openapi.close()
+      assertionKeys.close()
+    },
+  }
+}
+
+/** Own documents and the authorization server describe themselves. */
+function policyOf(match: Match<Route>): Match<PolicyRoute> {
+  if (match.kind !== 'route') return match
+  return match.route.kind === 'api' ? { ...match, route: match.route.policy } : { kind: 'not_found' }
+}

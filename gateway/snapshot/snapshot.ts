@@ -1,0 +1,193 @@
+import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
+import { claimNamesOf, compileRoute } from '../../policy-engine/decide/compile-policies.ts'
+import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import {
+  AUTHORIZATION_SERVER_PATHS,
+  type AuthorizationServerPath,
+} from '../../policy-engine/match/authorization-server-routes.ts'
+import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
+import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
+import type { Resource } from '../../policy-engine/match/resource.ts'
+import type { Resources } from '../../policy-engine/match/resources.ts'
+import { buildRouteTableInSteps } from '../../policy-engine/match/route-table.ts'
+import { API_CATALOG_PATH } from '../discovery/api-catalog.ts'
+import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
+import type { OwnDocument } from '../discovery/discovery-document.ts'
+import { accessLogFields } from '../observability/access-log.ts'
+import type { RouteMeter } from '../observability/route-meter.ts'
+import { MAX_JWT_LENGTH } from '../tokens/jwt/read-jwt-parts.ts'
+import type { ReceiveEvent } from '../tokens/revocation/event-receiver.ts'
+import type { Assert } from '../upstream-identity/assertions.ts'
+import type { Upstream } from '../upstreams/pool.ts'
+import type { Route, Snapshot } from './route.ts'
+
+/** Some hundred microseconds' worth. */
+const STEP_ROUTES = 32
+/** Below a tree of Scopegate's own: no policy can lie there. */
+const SECURITY_EVENTS_PATH = '/.well-known/scopegate/security-events'
+/** Issuers come in bursts; each event may cost the check of a signature. */
+const EVENTS_PER_ADDRESS = { requests: 600, perMs: 60_000, by: 'ip' } as const
+const POLICY_HEADER = 'x-scopegate-policy'
+
+/** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
+export type SnapshotOptions = {
+  readonly policyRoutes: readonly PolicyRoute[]
+  readonly policyHash: string
+  /** Whether answers name their policies. */
+  readonly tellsPolicy: boolean
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Name of the bundled authorization server among the upstreams. */
+  readonly authorizationServer: string | undefined
+  /** Further paths that lead to it. */
+  readonly authorizationServerAliases: readonly AuthorizationServerPath[]
+  readonly documents: {
+    readonly landing: OwnDocument
+    readonly apiCatalog: OwnDocument
+    readonly openapi: OwnDocument
+    readonly authWalkthrough: OwnDocument
+    readonly assertionKeys: OwnDocument
+  }
+  /** Takes Security Event Tokens; undefined: no issuer may send any. */
+  readonly receiveEvent: ReceiveEvent | undefined
+  readonly resources: Resources
+  readonly resourceDocument: (resource: Resource) => OwnDocument
+  readonly implication: ScopeImplication
+  readonly bodyLimitBytes: number
+  /** Who signs for an upstream. */
+  readonly assertFor: (upstream: string) => Assert
+  readonly routeMeter: (name: string) => RouteMeter
+}
+
+/**
+ * Compiles policies and configuration into the one table that requests meet. Everything a request needs of a route is
+ * worked out here, once, in steps of some routes each.
+ * @throws {Error} when a route names an upstream that does not exist: `loadPolicies` finds that before.
+ */
+export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
+  const api = yield* apiRoutes(options)
+  const routes = [
+    ...documentRoutes(options),
+    ...authorizationServerRoutes(options),
+    ...eventRoutes(options),
+    ...api,
+  ]
+  const table = yield* buildRouteTableInSteps(routes)
+  return Object.freeze({
+    routes: Object.freeze(routes),
+    policyHash: options.policyHash,
+    policyHeaders: Object.freeze(options.tellsPolicy ? [POLICY_HEADER, shortHash(options)] : []),
+    hasWebsockets: options.policyRoutes.some((route) => route.websocket),
+    routesAt: table.routesAt,
+    match: (method: string, path: string, request?: HeaderSource) => {
+      const match = table.match(method, path, request)
+      // A policy for everything below `/` is not one for what is Scopegate's own.
+      if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReservedPath(path))
+        return { kind: 'not_found' as const }
+      return match
+    },
+  })
+}
+
+function documentRoutes(options: SnapshotOptions): readonly Route[] {
+  const { landing, apiCatalog, openapi, authWalkthrough, assertionKeys } = options.documents
+  const documents = [
+    ['landing', '/', landing],
+    ['api-catalog', API_CATALOG_PATH, apiCatalog],
+    ['openapi', '/openapi.json', openapi],
+    ['auth-walkthrough', '/auth.md', authWalkthrough],
+    ['assertion-keys', ASSERTION_KEYS_PATH, assertionKeys],
+  ] as const
+  const resources = options.resources.all.map(
+    (resource) =>
+      [
+        `protected-resource${resource.path}`,
+        resource.metadataPath,
+        options.resourceDocument(resource),
+      ] as const,
+  )
+  return [...documents, ...resources].map(([shortName, path, document]) => {
+    const name = `scopegate/${shortName}`
+    return { kind: 'document', ...common(options, name, ['GET'], path), document }
+  })
+}
+
+function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
+  if (options.authorizationServer === undefined) return []
+  const upstream = upstreamOf(options, options.authorizationServer)
+  const paths = [...AUTHORIZATION_SERVER_PATHS, ...options.authorizationServerAliases]
+  return paths.map(({ name, methods, path, asks }) => ({
+    kind: 'authorization_server',
+    ...common(options, `authorization-server/${name}`, methods, path, upstream),
+    asks,
+    upstream,
+    timeoutMs: upstream.timeoutMs,
+    idleTimeoutMs: upstream.idleTimeoutMs,
+    bodyLimitBytes: options.bodyLimitBytes,
+  }))
+}
+
+function eventRoutes(options: SnapshotOptions): readonly Route[] {
+  const { receiveEvent } = options
+  if (receiveEvent === undefined) return []
+  const name = 'scopegate/security-events'
+  const rateLimit = compileRateLimit(name, EVENTS_PER_ADDRESS)
+  const own = common(options, name, ['POST'], SECURITY_EVENTS_PATH)
+  return [{ kind: 'events', ...own, receive: receiveEvent, rateLimit, bodyLimitBytes: MAX_JWT_LENGTH }]
+}
+
+function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
+  const names = claimNamesOf(options.policyRoutes)
+  const routes: Route[] = []
+  for (const policy of options.policyRoutes) {
+    if (routes.length % STEP_ROUTES === 0) yield
+    const upstream = upstreamOf(options, policy.upstream)
+    routes.push({
+      kind: 'api',
+      ...common(options, policy.name, policy.methods, policy.path, upstream),
+      ...compileRoute(policy, { ...options, names }),
+      upstream,
+      rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
+      timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
+      idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
+      bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
+      forwardsCredentials: policy.upstreamAuth === 'forward',
+      assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
+      websocket: policy.websocket,
+    })
+  }
+  return routes
+}
+
+function common(
+  options: SnapshotOptions,
+  name: string,
+  methods: readonly string[],
+  path: string,
+  upstream?: Upstream,
+) {
+  return {
+    name,
+    methods,
+    path,
+    meter: options.routeMeter(name),
+    logFields: accessLogFields({
+      'http.route': path,
+      route: name,
+      upstream: upstream?.name,
+      'policy.hash': shortHash(options),
+    }),
+  }
+}
+
+/** Enough of it to tell policies apart. */
+function shortHash({ policyHash }: SnapshotOptions): string {
+  return policyHash.slice(0, 12)
+}
+
+function upstreamOf(options: SnapshotOptions, name: string): Upstream {
+  const upstream = options.upstreams.get(name)
+  if (upstream === undefined) throw new Error(`there is no upstream "${name}"`)
+  return upstream
+}

@@ -1,0 +1,27 @@
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import type { SharedRedis } from '../../../platform/redis/shared-redis.ts'
+import { createNonces } from './nonces.ts'
+import { createSharedUsedProofs } from './shared-used-proofs.ts'
+import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
+import type { VerifyProofOptions } from './verify-dpop-proof.ts'
+
+/** What DPoP proofs are held against. */
+export type Proofs = VerifyProofOptions & { readonly used: UsedProofs }
+
+/** Opens what remembers proofs: this process or, with Redis, all gateways together. */
+export function openProofs(options: {
+  readonly shared: SharedRedis | undefined
+  /** undefined: no nonce is asked for. */
+  readonly nonceSecret: string | undefined
+  /** Counts proofs that only this process knows of, although Redis is configured. */
+  readonly onAlone: () => void
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly failures: FailureLog
+}): Proofs {
+  const { shared, nonceSecret } = options
+  return {
+    used: shared === undefined ? createUsedProofs() : createSharedUsedProofs({ ...options, shared }),
+    nonces: nonceSecret === undefined ? undefined : createNonces(nonceSecret),
+  }
+}

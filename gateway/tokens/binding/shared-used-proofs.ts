@@ -1,0 +1,106 @@
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import { isReplyError, replyCode } from '../../../platform/redis/is-reply-error.ts'
+import type { SharedRedis } from '../../../platform/redis/shared-redis.ts'
+import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
+
+export type SharedUsedProofsOptions = {
+  readonly shared: Pick<SharedRedis, 'send'>
+  /** Counts proofs that only this process remembers. */
+  readonly onAlone: () => void
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly failures: Pick<FailureLog, 'failed'>
+  /** Longest wait for Redis, 1 s unless given. Milliseconds. */
+  readonly patienceMs?: number
+}
+
+const KEY_PREFIX = 'scopegate:dpop:'
+/** A proof is accepted for longer where clocks are behind. Milliseconds. */
+const CLOCKS_DIFFER_MS = 60_000
+/**
+ * Longer than the 75 ms of other uses of Redis: they have a fallback that costs accuracy, and this one costs the protection
+ * against replays. A retry would not help, because Redis answers the commands of a connection in their order. Milliseconds.
+ */
+const PATIENCE_MS = 1_000
+
+const NOT_STORED = {
+  event: 'dpop_proof_not_stored',
+  message: 'redis does not store a used DPoP proof: only this process detects its replay',
+}
+
+/**
+ * Remembers used proofs in Redis, for all gateways together, and in this process. While Redis is away, each process
+ * accepts a proof that it has not seen itself. Redis counts as away without a connection, and from the first
+ * response that is not there in time until that response arrives. An error from Redis concerns one proof: this process alone
+ * remembers it, and asks about the next one again.
+ */
+export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
+  const { shared, onAlone, logger, failures, patienceMs = PATIENCE_MS } = options
+  const local = createUsedProofs()
+  let overdue = 0
+  let isAlone = false
+
+  function useAlone(): true {
+    onAlone()
+    if (!isAlone)
+      logger.warn(
+        { event: 'dpop_replays_local' },
+        'redis is away: this process accepts each DPoP proof that it has not seen itself',
+      )
+    isAlone = true
+    return true
+  }
+
+  /** Logs that Redis did not store a proof, and why. `OOM`: it is full. `READONLY`: it is a replica. */
+  function notStored(error: Error): true {
+    onAlone()
+    failures.failed({ ...NOT_STORED, place: { reason: replyCode(error) } }, error)
+    return true
+  }
+
+  /** @returns whether this is the first use; the error that Redis answers with; undefined without an answer in time. */
+  function claim(id: string, ttlMs: number): Promise<boolean | Error | undefined> {
+    return new Promise((resolve) => {
+      let state: 'waiting' | 'overdue' | 'settled' = 'waiting'
+      const giveUp = (): void => {
+        if (state !== 'waiting') return
+        state = 'overdue'
+        overdue += 1
+        resolve(undefined)
+      }
+      // After a stall of the event loop, timers run before responses are read. setImmediate() reads them first.
+      const timer = setTimeout(() => setImmediate(giveUp), patienceMs)
+      const settle = (outcome: boolean | Error | undefined): void => {
+        clearTimeout(timer)
+        if (state === 'overdue') overdue -= 1
+        state = 'settled'
+        resolve(outcome)
+      }
+      shared.send('set', [KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX']).then(
+        (answer) => settle(answer === 'OK'),
+        (error: unknown) => settle(isReplyError(error) ? error : undefined),
+      )
+    })
+  }
+
+  async function useShared(id: string, ttlMs: number): Promise<boolean> {
+    const outcome = await claim(id, ttlMs)
+    if (outcome === undefined) return useAlone()
+    if (outcome instanceof Error) return notStored(outcome)
+    if (isAlone) logger.info({ event: 'dpop_replays_shared' }, 'redis remembers DPoP proofs again')
+    isAlone = false
+    return outcome
+  }
+
+  return {
+    use(id, expiresAtSeconds, nowSeconds) {
+      if (!local.use(id, expiresAtSeconds, nowSeconds)) return false
+      if (overdue > 0) return useAlone()
+      const ttlMs = Math.ceil((expiresAtSeconds - nowSeconds) * 1_000) + CLOCKS_DIFFER_MS
+      return useShared(id, ttlMs)
+    },
+    get size() {
+      return local.size
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { type CheckedProof, checkProof, type ProofRequest } from './check-dpop-proof.ts'
+import type { Nonces } from './nonces.ts'
+import type { UsedProofs } from './used-proofs.ts'
+
+/** What proofs are held against besides their request. */
+export type VerifyProofOptions = {
+  readonly used: Pick<UsedProofs, 'use'>
+  /** undefined: no nonce is asked for, and one that is sent is not looked at. */
+  readonly nonces: Nonces | undefined
+}
+
+/** What a proof has to be made for, and by whom. */
+export type HolderRequest = ProofRequest & {
+  /** Of the key that the token is bound to. */
+  readonly thumbprint: string
+}
+
+/** A key that a request has proven to hold, and the nonce to be told its client, when that has changed. */
+export type ProvenKey = { readonly thumbprint: string; readonly nextNonce: string | undefined }
+
+/**
+ * Verifies the DPoP proof of a request. It is used up when everything else about it is right: nobody fills the memory with
+ * proofs that prove nothing, and a client whose proof was refused has lost nothing.
+ * Source: RFC 9449 sections 4.3, 9 and 11.1.
+ * @returns the key; `proof_invalid`; `proof_nonce` when a nonce is needed; `token_invalid` when the token is bound to
+ * another key. At once without Redis.
+ */
+export function verifyProof(
+  text: string,
+  request: HolderRequest,
+  options: VerifyProofOptions,
+): ProvenKey | Refusal | Promise<ProvenKey | Refusal> {
+  const proof = checkProof(text, request)
+  if (typeof proof === 'string') return { refused: 'proof_invalid', fault: proof }
+  const { nowSeconds } = request
+  const nextNonce = options.nonces?.current(nowSeconds)
+  const age = options.nonces?.ageOf(proof.nonce, nowSeconds)
+  if (nextNonce !== undefined && age === undefined) return { refused: 'proof_nonce', nonce: nextNonce }
+
+  if (proof.thumbprint !== request.thumbprint)
+    return { refused: 'token_invalid', fault: { reason: 'wrong_key' } }
+
+  const told = age === 'current' ? undefined : nextNonce
+  const first = options.used.use(proof.id, proof.expiresAtSeconds, nowSeconds)
+  return first instanceof Promise
+    ? first.then((isFirst) => outcome(isFirst, proof, told))
+    : outcome(first, proof, told)
+}
+
+function outcome(
+  isFirst: boolean,
+  { thumbprint }: CheckedProof,
+  nextNonce: string | undefined,
+): ProvenKey | Refusal {
+  return isFirst ? { thumbprint, nextNonce } : { refused: 'proof_invalid', fault: 'replayed' }
+}

@@ -1,0 +1,225 @@
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
+import { describeFailure, type Logger } from '../../../platform/logging/logger.ts'
+import { parseJsonObject } from '../jwt/parse-json-object.ts'
+import { UnverifiableError } from '../unverifiable-error.ts'
+import { IntrospectionError, type IntrospectionErrorCode } from './introspection-error.ts'
+import { type AskIssuerOptions, openIssuerLine } from './introspection-transport.ts'
+import { createIssuerCircuit } from './issuer-circuit.ts'
+import { createRequestProbe } from './request-probe.ts'
+import { createTurns } from './semaphore.ts'
+
+/** How a question ended: with an answer, or with which error. A metric label, so a closed list. */
+export type IntrospectionResult = 'answered' | IntrospectionErrorCode
+
+/** The issuer to ask, and the limits on concurrent requests. */
+export type QuestionIssuerOptions = Omit<AskIssuerOptions, 'accept' | 'connections'> & {
+  readonly issuer: string
+  /** From the question to the last byte of the answer, queueing included. Milliseconds. */
+  readonly timeoutMs: number
+  readonly maxConcurrent: number
+  readonly maxQueue: number
+  /** Takes the response out of a signed one (RFC 9701). Undefined: answers are not signed. */
+  readonly readSigned: ((text: string) => Promise<unknown>) | undefined
+  /** A clock that never jumps. Milliseconds. */
+  readonly tickMs: () => number
+  readonly onResult: (result: IntrospectionResult) => void
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>
+  readonly failures: Pick<FailureLog, 'failed'>
+}
+
+/** Questions to one issuer. */
+export type IssuerQuestions = {
+  /** The issuer's response, not looked into. @throws {UnverifiableError} by the promise: any IntrospectionError, or no keys. */
+  ask(token: string): Promise<unknown>
+  /** Questions on their way, and those that wait for their turn. */
+  readonly load: { readonly working: number; readonly waiting: number }
+  /** Why the issuer cannot be used: a rejection or the last failure. Undefined after a response. */
+  readonly trouble: string | undefined
+  close(): Promise<void>
+}
+
+/** Retry-After while the queue is full: time for one request to end. Milliseconds. */
+const OVERLOAD_RETRY_MS = 1_000
+
+/** RFC 7662 section 2.2. */
+const INACTIVE_RESPONSE = { active: false }
+/** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
+const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'invalid_token'])
+/** Statuses that may concern the token. Others, such as 404 and 405, concern the address of the endpoint. */
+const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 413, 414, 422, 431])
+
+const PROBE_REJECTED = 'the issuer rejects the probes of the gateway'
+const REQUESTS_REJECTED = {
+  event: 'introspection_requests_rejected',
+  message:
+    'the issuer rejects a token and the probe after it, so clients get 503: check the client and the endpoint of the gateway',
+  level: 'error',
+} as const
+const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
+
+/**
+ * Puts questions to an issuer within a deadline, so many at once. Too many are refused, and so is every one while the
+ * issuer is given up. Source: RFC 7662 section 2, RFC 9701 for signed answers.
+ */
+export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions {
+  const { issuer, timeoutMs, readSigned, tickMs, logger, failures } = options
+  const line = openIssuerLine({
+    ...options,
+    accept: readSigned === undefined ? 'application/json' : 'application/token-introspection+jwt',
+    connections: options.maxConcurrent,
+  })
+  const turns = createTurns({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
+  let trouble: string | undefined
+  /** Why the issuer did not respond to the last request; undefined after a response. */
+  let lastFailure: unknown
+  const circuit = createIssuerCircuit({
+    tickMs,
+    onChange(isClosed) {
+      if (isClosed) {
+        trouble = undefined
+        logger.info({ event: 'introspection_back', issuer }, 'the issuer responds again: circuit closed')
+      } else {
+        logger.warn(
+          { event: 'introspection_suspended', issuer, err: describeFailure(lastFailure) },
+          'the issuer does not respond: circuit opened',
+        )
+      }
+    },
+  })
+
+  /** Sends one request. A rejection that names the token as its reason is a response about the token. */
+  async function send(token: string, signal: AbortSignal): Promise<unknown> {
+    let response: unknown = INACTIVE_RESPONSE
+    try {
+      const text = await line.ask(token, signal)
+      response = readSigned === undefined ? parse(text) : await readSigned(text)
+    } catch (error) {
+      if (!(error instanceof IntrospectionError && TOKEN_ERRORS.has(error.oauthError))) throw error
+    }
+    trouble = undefined
+    lastFailure = undefined
+    return response
+  }
+
+  const probe = createRequestProbe({
+    send,
+    tickMs,
+    onFailed(error) {
+      if (!isRejection(error)) return
+      trouble = PROBE_REJECTED
+      failures.failed({ ...REQUESTS_REJECTED, place: { issuer } }, error)
+    },
+  })
+
+  async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
+    const startedMs = tickMs()
+    circuit.began()
+    try {
+      const response = await send(token, signal)
+      probe.accepted(token)
+      circuit.answered()
+      return response
+    } catch (error) {
+      if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
+        if (trouble !== CREDENTIALS_REFUSED)
+          logger.error(
+            { event: 'introspection_credentials_refused', issuer },
+            `${CREDENTIALS_REFUSED}: every token that has to be asked about gets 503 until they are right`,
+          )
+        trouble = CREDENTIALS_REFUSED
+      }
+      if (!isRejection(error)) {
+        lastFailure = signal.aborted ? tooLate(timeoutMs, error) : error
+        circuit.failed(startedMs)
+        throw error
+      }
+      circuit.answered()
+      lastFailure = undefined
+      if (TOKEN_STATUSES.has(error.status) && (await probe.isAccepted(signal))) return INACTIVE_RESPONSE
+      throw error
+    } finally {
+      circuit.ended()
+    }
+  }
+
+  function refuseWhileSuspended(): void {
+    const refusedForMs = circuit.refusedForMs()
+    if (refusedForMs !== undefined)
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_SUSPENDED',
+        'The circuit of the issuer is open after repeated failures.',
+        { retryAfterMs: refusedForMs },
+      )
+  }
+
+  async function inTurn(token: string): Promise<unknown> {
+    refuseWhileSuspended()
+    const signal = AbortSignal.timeout(timeoutMs)
+    const turn = turns.take(signal)
+    if (turn === undefined)
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_OVERLOAD',
+        'Too many tokens are being asked about at once.',
+        { retryAfterMs: OVERLOAD_RETRY_MS },
+      )
+    try {
+      await turn
+    } catch (cause) {
+      throw tooLate(timeoutMs, cause)
+    }
+    try {
+      // It may have been given up while this one waited.
+      refuseWhileSuspended()
+      return await askNow(token, signal)
+    } catch (error) {
+      throw error instanceof UnverifiableError || !signal.aborted ? error : tooLate(timeoutMs, error)
+    } finally {
+      turns.end()
+    }
+  }
+
+  return {
+    async ask(token) {
+      try {
+        const response = await inTurn(token)
+        options.onResult('answered')
+        return response
+      } catch (error) {
+        if (error instanceof IntrospectionError) options.onResult(error.code)
+        throw error
+      }
+    },
+    load: turns,
+    get trouble() {
+      return trouble ?? (lastFailure instanceof Error ? lastFailure.message : undefined)
+    },
+    close: () => line.close(),
+  }
+}
+
+/**
+ * A status of 400 to 499 that does not concern the load: the issuer rejects the token, or every request of the gateway.
+ * Such a failure does not open the circuit, or one client with malformed tokens would stop the introspection of all others.
+ */
+function isRejection(error: unknown): error is IntrospectionError {
+  const status = error instanceof IntrospectionError ? error.status : undefined
+  return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429
+}
+
+function tooLate(timeoutMs: number, cause: unknown): IntrospectionError {
+  return new IntrospectionError(
+    'ERR_INTROSPECTION_TIMEOUT',
+    `The issuer gave no answer within ${timeoutMs} ms.`,
+    { cause },
+  )
+}
+
+function parse(text: string): unknown {
+  const members = parseJsonObject(text)
+  if (members === undefined)
+    throw new IntrospectionError(
+      'ERR_INTROSPECTION_RESPONSE',
+      'The issuer did not answer with a JSON object.',
+    )
+  return Object.fromEntries(members)
+}

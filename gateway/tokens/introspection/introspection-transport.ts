@@ -1,0 +1,128 @@
+import { errors, Pool } from 'undici'
+import { issuerTls } from '../issuer-tls.ts'
+import { parseJsonObject } from '../jwt/parse-json-object.ts'
+import { IntrospectionError } from './introspection-error.ts'
+import { readLimited } from './read-limited.ts'
+
+/** Address and credentials of an introspection endpoint. */
+export type AskIssuerOptions = {
+  /** Never taken from a token or a request. */
+  readonly endpoint: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
+  readonly ca: string | undefined
+  /** The only media type that is accepted. */
+  readonly accept: 'application/json' | 'application/token-introspection+jwt'
+  /** Connections, one question at a time on each. */
+  readonly connections: number
+}
+
+/** Puts questions to one introspection endpoint. */
+export type IssuerLine = {
+  /**
+   * The body of the issuer's answer. Cost: one HTTP request, or two where the connection failed.
+   * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE; the signal's reason when it aborts.
+   */
+  ask(token: string, signal: AbortSignal): Promise<string>
+  close(): Promise<void>
+}
+
+/** A response has some hundred bytes. */
+const RESPONSE_LIMIT_BYTES = 64 * 1024
+
+/** Opens connections to an issuer as a confidential client (`client_secret_post`). No redirects. Source: RFC 7662 section 2. */
+export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
+  const endpoint = new URL(options.endpoint)
+  const { accept } = options
+  const pool = new Pool(endpoint.origin, {
+    connections: options.connections,
+    pipelining: 1,
+    headersTimeout: 0, // one deadline covers all of it
+    bodyTimeout: 0,
+    connect: issuerTls(options.ca),
+  })
+  const credentials = new URLSearchParams({
+    token_type_hint: 'access_token',
+    client_id: options.clientId,
+    client_secret: options.clientSecret,
+  }).toString()
+
+  async function askOnce(token: string, signal: AbortSignal): Promise<string> {
+    const { statusCode, headers, body } = await pool.request({
+      method: 'POST',
+      path: endpoint.pathname + endpoint.search,
+      headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept],
+      body: `token=${encodeURIComponent(token)}&${credentials}`,
+      signal,
+    })
+    const text = await readLimited(body, RESPONSE_LIMIT_BYTES)
+    if (statusCode !== 200) throw statusError(statusCode, text)
+    if (text === undefined)
+      throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer answered with more than 64 KiB.')
+    // Rejects a web page that happens to be JSON, and an unsigned response where a signature is required.
+    if (mediaType(headers['content-type']) !== accept)
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_RESPONSE',
+        `The issuer's answer is not ${accept} as its content-type says.`,
+      )
+    return text
+  }
+
+  return {
+    async ask(token, signal) {
+      try {
+        return await askOnce(token, signal)
+      } catch (error) {
+        if (!isConnectionError(error, signal)) throw explain(error, signal)
+      }
+      // Introspection changes nothing, so a repeat is safe. The issuer may just have closed an idle connection.
+      try {
+        return await askOnce(token, signal)
+      } catch (error) {
+        throw explain(error, signal)
+      }
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+/** Error codes that concern the client, and not the token. RFC 6749 section 5.2 permits them with status 400. */
+const CLIENT_ERRORS: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client'])
+
+function statusError(status: number, text: string | undefined): IntrospectionError {
+  const member = status === 400 ? parseJsonObject(text ?? '')?.get('error') : undefined
+  const oauthError = typeof member === 'string' ? member : undefined
+  if (status === 401 || status === 403 || CLIENT_ERRORS.has(oauthError))
+    return new IntrospectionError(
+      'ERR_INTROSPECTION_CREDENTIALS',
+      `The issuer rejects the gateway's client credentials (status ${status}).`,
+    )
+  const message = `The issuer answered with status ${status}.`
+  return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
+}
+
+/** Excludes errors of this module, the deadline, and responses that are not HTTP. */
+function isConnectionError(error: unknown, signal: AbortSignal): boolean {
+  return !(error instanceof IntrospectionError) && !signal.aborted && !isNotHttp(error)
+}
+
+function isNotHttp(error: unknown): boolean {
+  return error instanceof errors.HTTPParserError || error instanceof errors.HeadersOverflowError
+}
+
+function explain(error: unknown, signal: AbortSignal): unknown {
+  if (error instanceof IntrospectionError) return error
+  if (signal.aborted) return signal.reason
+  if (isNotHttp(error))
+    return new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer did not answer with HTTP.', {
+      cause: error,
+    })
+  return new IntrospectionError('ERR_INTROSPECTION_CONNECTION', 'The connection to the issuer failed.', {
+    cause: error,
+  })
+}
+
+function mediaType(contentType: string | string[] | undefined): string | undefined {
+  return typeof contentType === 'string' ? contentType.split(';', 1)[0]?.trim().toLowerCase() : undefined
+}

@@ -1,0 +1,117 @@
+import { readConfirmation } from '../../../policy-engine/decide/confirmation.ts'
+import { type NamedClaims, NO_CLAIMS } from '../../../policy-engine/decide/named-claims.ts'
+import type { GrantedScopes } from '../../../policy-engine/decide/scope-sets.ts'
+import type { Verdict } from '../cache/token-status.ts'
+import { isHeaderSafe, makeCaller } from '../make-caller.ts'
+import { IntrospectionError } from './introspection-error.ts'
+
+/** What an answer of the issuer is held against. `scopes` reads a scope text, and gives undefined when it is none. */
+export type ReadIntrospectionOptions = {
+  readonly issuer: string
+  readonly nowSeconds: number
+  readonly scopes: (scope: string) => GrantedScopes | undefined
+  /** What it says in the claims that policies name; unless given, they name none. */
+  readonly claims?: NamedClaims
+}
+
+/** Clocks of issuer and gateway may differ by this much before `nbf` is believed over `active`. Seconds. */
+const NOT_BEFORE_SKEW_SECONDS = 60
+
+const INACTIVE: Verdict = { active: false, fault: { reason: 'inactive' } }
+
+/**
+ * Reads an introspection response. Only the JSON value `true` is active; what is neither `true` nor `false` is
+ * no answer at all.
+ * Source: RFC 7662 section 2.2; `cnf` RFC 7800, RFC 9449 section 6, RFC 8705 section 3.
+ * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE.
+ */
+export function readIntrospection(response: unknown, options: ReadIntrospectionOptions): Verdict {
+  if (typeof response !== 'object' || response === null || Array.isArray(response))
+    throw unusable('the response is not a JSON object')
+  const claims = new Map<string, unknown>(Object.entries(response))
+  const active = claims.get('active')
+  if (active === false) return INACTIVE
+  if (active !== true) throw unusable('"active" is neither true nor false')
+
+  const expiresAtSeconds = claims.get('exp')
+  if (typeof expiresAtSeconds !== 'number' || !Number.isSafeInteger(expiresAtSeconds))
+    return { active: false, fault: { reason: 'claims_missing' } }
+  const notBefore = claims.get('nbf')
+  const latest = options.nowSeconds + NOT_BEFORE_SKEW_SECONDS
+  if (notBefore !== undefined && !(typeof notBefore === 'number' && notBefore <= latest)) return INACTIVE
+  if (expiresAtSeconds <= options.nowSeconds) {
+    const secondsAgo = Math.floor(options.nowSeconds - expiresAtSeconds)
+    return { active: false, fault: { reason: 'expired', secondsAgo } }
+  }
+  if (claims.get('iss') !== options.issuer) return { active: false, fault: { reason: 'wrong_issuer' } }
+  const tokenType = claims.get('token_type')
+  const confirmation = readConfirmation(claims.get('cnf'))
+  const isBearer =
+    tokenType === undefined || (typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')
+  // A binding that nobody here can check, or a type that promises one which is not told.
+  if (confirmation === 'unknown' || (confirmation === undefined && !isBearer))
+    return { active: false, fault: { reason: 'sender_constrained' } }
+
+  const subject = headerSafe(claims, 'sub')
+  const clientId = headerSafe(claims, 'client_id')
+  const scope = claims.get('scope') ?? ''
+  const granted = typeof scope === 'string' ? options.scopes(scope) : undefined
+  if (granted === undefined) throw unusable('"scope" does not follow RFC 6749 section 3.3')
+  const grant = claims.get('grant')
+  const issuedAt = claims.get('iat')
+
+  return {
+    active: true,
+    caller: makeCaller({
+      subject,
+      clientId,
+      granted,
+      audience: claims.get('aud'),
+      issuer: options.issuer,
+      expiresAtSeconds,
+      notBeforeSeconds: typeof notBefore === 'number' ? notBefore - NOT_BEFORE_SKEW_SECONDS : undefined,
+      issuedAtSeconds: typeof issuedAt === 'number' ? issuedAt : undefined,
+      tokenId: claims.get('jti'),
+      grant: typeof grant === 'string' ? grant : undefined,
+      confirmation,
+      claims: options.claims ?? NO_CLAIMS,
+    }),
+  }
+}
+
+/** Every member that is read above. */
+const KEPT = [
+  'active',
+  'aud',
+  'client_id',
+  'cnf',
+  'exp',
+  'grant',
+  'iat',
+  'iss',
+  'jti',
+  'nbf',
+  'scope',
+  'sub',
+  'token_type',
+]
+
+/** What of a response is worth keeping: what is read here and nothing else that an issuer may say about people. */
+export function keptClaims(response: unknown): Readonly<Record<string, unknown>> {
+  const claims = new Map<string, unknown>(Object.entries(response ?? {}))
+  return Object.fromEntries(KEPT.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])))
+}
+
+function headerSafe(claims: ReadonlyMap<string, unknown>, name: string): string | undefined {
+  const value = claims.get(name)
+  if (value === undefined) return undefined
+  if (!isHeaderSafe(value)) throw unusable(`"${name}" cannot be told to an upstream`)
+  return value
+}
+
+function unusable(why: string): IntrospectionError {
+  return new IntrospectionError(
+    'ERR_INTROSPECTION_RESPONSE',
+    `The issuer's introspection response is of no use: ${why}.`,
+  )
+}

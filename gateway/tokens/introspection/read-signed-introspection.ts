@@ -1,0 +1,47 @@
+import { isSignedBy } from '../jwt/is-signed-by.ts'
+import type { IssuerKeys } from '../jwt/issuer-keys.ts'
+import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
+import { IntrospectionError } from './introspection-error.ts'
+
+/** Rules for a signed introspection response. */
+export type SignedAnswerRules = {
+  readonly issuer: string
+  /** The gateway, as the issuer knows it: its `client_id`. */
+  readonly audience: string
+  readonly algorithms: ReadonlySet<string>
+  readonly keys: Pick<IssuerKeys, 'lookUp'>
+  readonly nowSeconds: () => number
+}
+
+/** An answer is made when it is asked for; the clocks may differ by this much. Seconds. */
+const TOLERANCE_SECONDS = 60
+
+/**
+ * Takes the introspection response out of a JWT that the issuer signed. Its `typ` is its own: no access token passes for
+ * an answer, and no answer for an access token.
+ * Source: RFC 9701 section 5.
+ * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE. @throws {UnverifiableError} when the keys are not to be had.
+ */
+export async function readSignedIntrospection(text: string, rules: SignedAnswerRules): Promise<unknown> {
+  const jwt = readCompactJwt(text)
+  if (typeof jwt === 'string') throw unusable('it is not a signed JWT')
+  if (jwt.type !== 'token-introspection+jwt') throw unusable('its typ is not token-introspection+jwt')
+  if (!rules.algorithms.has(jwt.algorithm)) throw unusable('its algorithm is not one of those allowed')
+  if (jwt.issuer !== rules.issuer) throw unusable('another issuer signed it')
+  const key = await rules.keys.lookUp(jwt.keyId, jwt.algorithm)
+  if (key === undefined || !(await isSignedBy(jwt, key))) throw unusable("the signature is not the issuer's")
+  const audience = jwt.claims.get('aud')
+  const isForUs = Array.isArray(audience) ? audience.includes(rules.audience) : audience === rules.audience
+  if (!isForUs) throw unusable('its audience is another client')
+  const issuedAt = jwt.claims.get('iat')
+  if (typeof issuedAt !== 'number' || Math.abs(rules.nowSeconds() - issuedAt) > TOLERANCE_SECONDS)
+    throw unusable('it was not made just now')
+  return jwt.claims.get('token_introspection')
+}
+
+function unusable(why: string): IntrospectionError {
+  return new IntrospectionError(
+    'ERR_INTROSPECTION_RESPONSE',
+    `The issuer's signed introspection response is not usable: ${why}.`,
+  )
+}

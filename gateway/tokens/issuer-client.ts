@@ -1,0 +1,160 @@
+import { hash } from 'node:crypto'
+import type { FailureKind, FailureLog } from '../../platform/logging/failure-log.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
+import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
+import { createIntrospector, type Introspector, type SharedLevel } from './introspection/introspect.ts'
+import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
+import type { Issuer } from './issuer.ts'
+import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
+import type { IssuerMeter } from './issuer-meter.ts'
+import type { CompactJwt } from './jwt/compact-jwt.ts'
+import { createDocumentFetcher } from './jwt/fetch-document.ts'
+import { type Clock, createIssuerKeys, type IssuerKeys } from './jwt/issuer-keys.ts'
+import { createKeyCopy } from './jwt/jwks-file-cache.ts'
+import { createKeySource } from './jwt/key-source.ts'
+import { verifyJwt } from './jwt/verify-jwt.ts'
+import { UnverifiableError } from './unverifiable-error.ts'
+
+export type OpenIssuerOptions = {
+  readonly config: IssuerConfig
+  /** The resource that an issuer's own names for the API stand for. */
+  readonly baseUrl: string
+  /** Where a copy of its keys is kept; undefined: nowhere. */
+  readonly dataDir: string | undefined
+  readonly clock: Clock
+  readonly random: () => number
+  /** What gateways know together; undefined: nothing. */
+  readonly shared: Omit<SharedLevel, 'onResult'> | undefined
+  readonly meter: IssuerMeter
+  readonly logger: Logger
+  readonly failures: FailureLog
+}
+
+/** An issuer that is open: with its keys where its JWTs are verified here, with a line to it where it is asked. */
+export type OpenIssuer = Issuer & {
+  readonly keys: IssuerKeys | undefined
+  readonly introspector: Pick<Introspector, 'load' | 'trouble'> | undefined
+}
+
+const INTROSPECTION_FAILED = {
+  event: 'introspection_failed',
+  message: 'a token cannot be introspected: clients get 503',
+}
+const JWT_UNVERIFIABLE = {
+  event: 'jwt_unverifiable',
+  message: 'a JWT cannot be verified: clients get 503',
+}
+
+/**
+ * Opens an issuer: its keys are fetched, or read from their copy, before this resolves. It never waits for longer than the
+ * deadlines of its documents, and never throws: an issuer that is away is asked again in the background.
+ */
+export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer> {
+  const { config, clock } = options
+  const { issuer, jwt, introspection } = config
+  const nowSeconds = (): number => clock.nowMs() / 1_000
+  const id = nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } })
+  const opened = jwt === undefined ? undefined : openKeys(jwt, options)
+  const introspector =
+    introspection === undefined
+      ? undefined
+      : createIntrospector({
+          ...introspection,
+          issuer,
+          ca: config.ca,
+          readSigned:
+            introspection.signed && opened !== undefined && jwt !== undefined
+              ? (text) =>
+                  readSignedIntrospection(text, {
+                    issuer,
+                    audience: introspection.clientId,
+                    algorithms: new Set(jwt.algorithms),
+                    keys: opened.keys,
+                    nowSeconds,
+                  })
+              : undefined,
+          id,
+          shared: options.shared && { ...options.shared, onResult: options.meter.sharedLookUp },
+          nowMs: clock.nowMs,
+          tickMs: clock.tickMs,
+          onResult: options.meter.introspected,
+          logger: options.logger,
+          failures: options.failures,
+        })
+  await opened?.keys.start()
+  const scopes = createScopeSets()
+
+  /** Reports why a token cannot be validated: the client learns only that. */
+  function report<A extends readonly unknown[], R>(
+    kind: Pick<FailureKind, 'event' | 'message'>,
+    validate: (...about: A) => Promise<R>,
+  ): (...about: A) => Promise<R> {
+    return async (...about) => {
+      try {
+        return await validate(...about)
+      } catch (error) {
+        if (error instanceof UnverifiableError) options.failures.failed({ ...kind, place: { issuer } }, error)
+        throw error
+      }
+    }
+  }
+
+  const rules = jwt === undefined ? undefined : toRules(jwt, options)
+  return {
+    issuer,
+    id,
+    keys: opened?.keys,
+    introspector,
+    verify:
+      opened === undefined || rules === undefined
+        ? undefined
+        : report(JWT_UNVERIFIABLE, (token: CompactJwt, names: ClaimNames) =>
+            verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names),
+          ),
+    introspect: introspector && report(INTROSPECTION_FAILED, introspector.introspect),
+    get ready() {
+      return opened?.keys.ready ?? true
+    },
+    async close() {
+      opened?.keys.close()
+      await opened?.close()
+      await introspector?.close()
+    },
+  }
+}
+
+function openKeys(jwt: JwtConfig, options: OpenIssuerOptions) {
+  const { issuer, ca } = options.config
+  const { dataDir, clock } = options
+  const algorithms = new Set(jwt.algorithms)
+  const fetcher = createDocumentFetcher({ ca })
+  // A file is at hand whenever the gateway starts.
+  const isCopied = dataDir !== undefined && jwt.keys.by !== 'file'
+  const keys = createIssuerKeys({
+    ...options,
+    ...jwt,
+    issuer,
+    algorithms,
+    load: createKeySource({
+      issuer,
+      place: jwt.keys,
+      algorithms,
+      fetchDocument: fetcher.fetchDocument,
+      timeoutMs: jwt.timeoutMs,
+    }),
+    copy: isCopied
+      ? createKeyCopy({ dir: dataDir, id: nameOf({ issuer, ...jwt.keys }), nowMs: clock.nowMs })
+      : undefined,
+  })
+  return { keys, close: fetcher.close }
+}
+
+function toRules(jwt: JwtConfig, { config, baseUrl }: OpenIssuerOptions) {
+  return { ...jwt, issuer: config.issuer, algorithms: new Set(jwt.algorithms), resource: baseUrl }
+}
+
+/** The same configuration has the same name in every process, and after a restart. */
+function nameOf(config: object): string {
+  return hash('sha256', JSON.stringify(config), 'base64url')
+}

@@ -1,0 +1,66 @@
+import type { Revocation } from '../../../oauth/revocation.ts'
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import { toRevocations } from './to-revocations.ts'
+import { type EventFault, type EventIssuer, verifySecurityEvent } from './verify-security-event.ts'
+
+/** What became of an event: every gateway knows; nobody will; it should be sent again. */
+export type EventOutcome = 'taken' | EventFault | 'try_again'
+
+const NOT_TAKEN = {
+  event: 'security_event_not_taken',
+  message: 'a security event cannot be processed now: its issuer has to send it again',
+}
+
+/** Takes a Security Event Token. Never rejects for anything that somebody sends. */
+export type ReceiveEvent = (text: string) => Promise<EventOutcome>
+
+/**
+ * Makes what takes Security Event Tokens. An event is taken when what it means holds here and, where gateways share a Redis,
+ * has been written there for the others; until then its issuer is asked to send it again, which does no harm.
+ * @param options.tell rejects when the others cannot be told.
+ */
+export function createEventReceiver(options: {
+  readonly issuers: readonly EventIssuer[]
+  /** Refuses in this process, from now on. */
+  readonly revoke: (revocations: readonly Revocation[]) => void
+  readonly tell: (revocation: Revocation & { readonly issuer: string }) => Promise<void>
+  readonly nowSeconds: () => number
+  readonly logger: Logger
+  readonly failures: FailureLog
+}): ReceiveEvent {
+  const { logger } = options
+  const issuers = new Map(options.issuers.map((one) => [one.issuer, one]))
+
+  return async (text) => {
+    try {
+      const event = await verifySecurityEvent(text, issuers, options.nowSeconds())
+      if ('err' in event) return refused(event)
+      const { issuer, id } = event
+      const meaning = toRevocations(event)
+      if (meaning === undefined)
+        return refused({ err: 'invalid_request', description: 'An event of it names no subject.' }, issuer)
+      const { revocations, ignored } = meaning
+      if (revocations.length > 0) options.revoke(revocations)
+      for (const revocation of revocations) await options.tell(revocation)
+      const about = { issuer, jti: id, revocations: revocations.length }
+      if (ignored.length === 0)
+        logger.info({ event: 'security_event_taken', ...about }, 'an issuer took tokens back')
+      else
+        logger.warn(
+          { event: 'security_event_ignored', ...about, types: ignored },
+          'events that take nothing back here',
+        )
+      return 'taken'
+    } catch (error) {
+      // Keys that are not to be had, or Redis: neither is the transmitter's fault.
+      options.failures.failed(NOT_TAKEN, error)
+      return 'try_again'
+    }
+  }
+
+  function refused(fault: EventFault, issuer?: string): EventFault {
+    logger.warn({ event: 'security_event_refused', issuer, reason: fault.err }, fault.description)
+    return fault
+  }
+}

@@ -1,0 +1,24 @@
+import Type from 'typebox'
+import { TimeoutText } from '../diagnostics/schema/value-schemas.ts'
+
+/** The key `drain` of a service's configuration file. */
+export const DrainShape = Type.Object(
+  {
+    delay: Type.Optional(
+      Type.String({
+        description:
+          'time for which new connections are accepted after readiness has turned; 0s without a load balancer',
+        pattern: '^([0-9]|[1-5][0-9])s$',
+        'x-is': 'a number of seconds from 0s to 59s',
+      }),
+    ),
+    grace: Type.Optional(TimeoutText('time after which open connections are closed; it contains the delay')),
+  },
+  { description: 'graceful shutdown' },
+)
+
+/** Values of `drain` that a file may omit. */
+export const DRAIN_DEFAULTS = { delay: '5s', grace: '20s' } as const
+
+/** Graceful shutdown of a service. `graceMs` counts from the signal and contains `delayMs`. */
+export type DrainConfig = { readonly delayMs: number; readonly graceMs: number }

@@ -1,0 +1,168 @@
+import { dirname, resolve } from 'node:path'
+import type { Static, TSchema } from 'typebox'
+import { ConfigError } from '../diagnostics/config-error.ts'
+import {
+  type Diagnostic,
+  diagnostic,
+  hasErrors,
+  type Place,
+  sortDiagnostics,
+  wholeFile,
+} from '../diagnostics/diagnostic.ts'
+import { displayPath } from '../diagnostics/display-path.ts'
+import { compileShape } from '../diagnostics/schema/compile-validator.ts'
+import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
+import { type Override, readOverrides } from './environment-overrides.ts'
+
+/** A configuration file's content, checked and frozen, and what deserves a look although it stops nothing. */
+export type ReadConfig<T> = {
+  readonly value: T
+  readonly warnings: readonly Diagnostic[]
+  /** Where a value is written: in the file, or in the environment. */
+  readonly placeOf: (path: YamlPath) => Place
+}
+
+/**
+ * Reads a configuration file: YAML, then overrides from the environment, then the schema. Keys that the schema does not
+ * list are errors. Paths marked with `x-path` (`FilePath`) become absolute. Defaults are the caller's affair.
+ * Cost: one synchronous read; for the start of a process only.
+ * @throws {ConfigError} ERR_CONFIG_INVALID, listing everything that is wrong, with file, line and column.
+ */
+export function readConfig<T extends TSchema>(options: {
+  readonly file: string
+  readonly schema: T
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The part of the environment that is about this file, e.g. `UPSTREAMS` for `SCOPEGATE_UPSTREAMS__…`. */
+  readonly section?: string
+  /** Sections that other files own, so that their variables are not unknown here. */
+  readonly otherSections?: readonly string[]
+  /** Values of keys that the file may omit, maps within maps included. Paths are relative to the file. */
+  readonly defaults?: ConfigDefaults
+}): ReadConfig<Static<T>> {
+  const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
+  if (document.value === undefined) throw new ConfigError(document.diagnostics)
+  const found = readOverrides({
+    env: options.env,
+    schema: options.schema,
+    value: withDefaults(document.value, options.defaults),
+    section: options.section,
+    otherSections: options.otherSections ?? [],
+  })
+  const fromEnvironment = new Map<string, Override>()
+  const diagnostics = [...document.diagnostics, ...found.diagnostics]
+  let value = withDefaults(document.value, options.defaults)
+  for (const override of found.overrides) {
+    const changed = setAt(value, override.path, override.value)
+    if (changed === undefined) diagnostics.push(cannotSet(override))
+    else value = changed
+    fromEnvironment.set(JSON.stringify(override.path), override)
+  }
+  const placeOf = (path: YamlPath, part: 'key' | 'value') => {
+    for (let length = path.length; length > 0; length--) {
+      const override = fromEnvironment.get(JSON.stringify(path.slice(0, length)))
+      if (override !== undefined) return wholeFile(`environment variable ${override.name}`)
+    }
+    return document.placeOf(path, part)
+  }
+  const check = compileShape(options.schema, { letter: 'C' })
+  diagnostics.push(...check(value, placeOf).map(withVariable))
+  if (hasErrors(diagnostics)) throw new ConfigError(sortDiagnostics(diagnostics))
+  const absolute = resolvePaths(value, options.schema as object as PathSchema, [], (path, given) =>
+    fromEnvironment.has(JSON.stringify(path)) ? resolve(given) : resolve(dirname(options.file), given),
+  )
+  return {
+    value: freezeDeep(absolute) as Static<T>,
+    warnings: diagnostics,
+    placeOf: (path) => placeOf(path, 'value'),
+  }
+}
+
+/** Names the variable in the message, since the place of a value from the environment shows no text. */
+function withVariable(one: Diagnostic): Diagnostic {
+  const variable = /^environment variable (.+)$/.exec(one.place.file)?.[1]
+  return variable === undefined || one.message.includes(variable)
+    ? one
+    : { ...one, message: `${variable}: ${one.message}` }
+}
+
+/** Default values of a configuration file, by key. */
+export type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults }
+
+/** Adds the defaults of absent keys. Anything but a map stays as it is: the schema reports it. */
+function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unknown {
+  if (defaults === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
+    return value
+  const plain: Record<string, unknown> = Object.assign(Object.create(null), value)
+  for (const [key, fallback] of Object.entries(defaults)) {
+    if (!Object.hasOwn(plain, key)) plain[key] = fallback
+    else if (typeof fallback === 'object') plain[key] = withDefaults(plain[key], fallback)
+  }
+  return plain
+}
+
+/** @returns a copy with one value replaced, or undefined when a list would get a hole or a text would get keys. */
+function setAt(value: unknown, path: YamlPath, given: unknown): unknown {
+  const [step, ...rest] = path
+  if (step === undefined) return given
+  if (value === undefined || value === null) value = typeof step === 'number' ? [] : Object.create(null)
+  if (typeof step === 'number') {
+    if (!Array.isArray(value) || step > value.length) return undefined
+    const inner = setAt(value[step], rest, given)
+    return inner === undefined ? undefined : value.toSpliced(step, 1, inner)
+  }
+  if (typeof value !== 'object' || Array.isArray(value)) return undefined
+  const inner = setAt((value as Record<string, unknown>)[step], rest, given)
+  return inner === undefined ? undefined : Object.assign(Object.create(null), value, { [step]: inner })
+}
+
+function cannotSet(override: Override): Diagnostic {
+  return diagnostic(
+    'C111',
+    `${override.name} cannot be set: its parent is neither a map nor a list of that length`,
+    wholeFile(`environment variable ${override.name}`),
+    { hint: 'list items count from 0, without gaps' },
+  )
+}
+
+type PathSchema = { readonly [keyword: string]: unknown }
+
+/** Walks data and schema together and makes every text marked with `x-path` absolute. */
+function resolvePaths(
+  value: unknown,
+  schema: PathSchema,
+  path: YamlPath,
+  absolute: (path: YamlPath, given: string) => string,
+): unknown {
+  if (typeof value === 'string') return marksPath(schema) ? absolute(path, value) : value
+  if (Array.isArray(value)) {
+    return value.map((item, index) =>
+      resolvePaths(item, (schema['items'] ?? {}) as PathSchema, [...path, index], absolute),
+    )
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const plain: Record<string, unknown> = Object.create(null)
+  for (const [key, inner] of Object.entries(value)) {
+    plain[key] = resolvePaths(inner, schemaOf(key, schema), [...path, key], absolute)
+  }
+  return plain
+}
+
+function marksPath(schema: PathSchema): boolean {
+  return schema['x-path'] === true || ((schema['anyOf'] ?? []) as PathSchema[]).some(marksPath)
+}
+
+function schemaOf(key: string, schema: PathSchema): PathSchema {
+  for (const one of [schema, ...((schema['anyOf'] ?? []) as PathSchema[])]) {
+    const listed = (one['properties'] as Record<string, PathSchema> | undefined)?.[key]
+    if (listed !== undefined) return listed
+    const free = Object.values((one['patternProperties'] ?? {}) as Record<string, PathSchema>)[0]
+    if (free !== undefined) return free
+  }
+  return {}
+}
+
+function freezeDeep(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) freezeDeep(inner)
+  return Object.freeze(value)
+}

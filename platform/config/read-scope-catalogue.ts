@@ -1,0 +1,112 @@
+import Type from 'typebox'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { impliedBy } from '../../oauth/scope-implication.ts'
+import { ConfigError } from '../diagnostics/config-error.ts'
+import { type Diagnostic, diagnostic, hasErrors } from '../diagnostics/diagnostic.ts'
+import { displayPath } from '../diagnostics/display-path.ts'
+import { compileShape } from '../diagnostics/schema/compile-validator.ts'
+import { suggest } from '../diagnostics/schema/suggest.ts'
+import type { TextSource } from '../diagnostics/yaml/text-source.ts'
+import { readYamlFile, type YamlDocument } from '../diagnostics/yaml/yaml-document.ts'
+
+const ScopeCatalogueFile = Type.Object(
+  {
+    scopes: Type.Array(
+      Type.Object({
+        name: Type.String({
+          description: 'the scope token',
+          maxLength: 256,
+          pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$', // RFC 6749 section 3.3
+          'x-is': 'a scope name: printable ASCII without spaces, quotes and backslashes',
+        }),
+        description: Type.String({
+          description: 'what somebody allows by granting it',
+          minLength: 1,
+          maxLength: 256,
+        }),
+        group: Type.String({ description: 'its heading on the consent page', minLength: 1, maxLength: 64 }),
+        sensitivity: Type.Enum(['identity', 'read', 'write'], { description: 'identity, read or write' }),
+        implies: Type.Optional(
+          Type.Array(Type.String({ description: 'a scope of this file', minLength: 1, maxLength: 256 }), {
+            description: 'scopes that come with this one',
+            minItems: 1,
+            uniqueItems: true,
+          }),
+        ),
+      }),
+      { description: 'every scope there is, in the order in which people see them', minItems: 1 },
+    ),
+  },
+  { description: 'config/scopes.yaml' },
+)
+
+const checkScopeCatalogue = compileShape(ScopeCatalogueFile, { letter: 'C' })
+
+/**
+ * Reads `config/scopes.yaml`.
+ * @returns every scope by name, in the order of the file.
+ * @throws {ConfigError} ERR_CONFIG_INVALID; code C201 names a scope that is listed twice, C202 one that is implied and not
+ * there, C203 one that implies itself, over others or not.
+ */
+export function readScopeCatalogue(options: {
+  readonly file: string
+  /** What came of reading it already; without it, it is read now. */
+  readonly source?: TextSource | undefined
+}): ScopeCatalogue {
+  const { file, source } = options
+  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
+  if (document.value === undefined) throw new ConfigError(document.diagnostics)
+  const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.placeOf)]
+  if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
+  const { scopes } = document.value as Type.Static<typeof ScopeCatalogueFile>
+  const twice = findTwice(scopes, document)
+  if (twice.length > 0) throw new ConfigError(twice)
+  const catalogue = new Map(scopes.map((scope) => [scope.name, Object.freeze({ ...scope })]))
+  const pointless = findPointlessImplications(catalogue, document)
+  if (pointless.length > 0) throw new ConfigError(pointless)
+  return catalogue
+}
+
+/** In a circle every scope would be as good as every other one: they are one scope, or somebody erred. */
+function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocument): readonly Diagnostic[] {
+  return [...catalogue.values()].flatMap(({ name, implies = [] }, index) =>
+    implies.flatMap((implied, position) => {
+      const place = document.placeOf(['scopes', index, 'implies', position])
+      if (!catalogue.has(implied)) {
+        const near = suggest(implied, catalogue.keys())
+        return [
+          diagnostic('C202', `"${name}" implies "${implied}", which is no scope of this file`, place, {
+            hint: near === undefined ? 'list it too, or leave it out' : `did you mean "${near}"?`,
+          }),
+        ]
+      }
+      if (implied !== name && !impliedBy(implied, catalogue).has(name)) return []
+      const message =
+        implied === name
+          ? `"${name}" implies itself`
+          : `"${name}" implies "${implied}", which implies "${name}"`
+      return [diagnostic('C203', message, place, { hint: 'let the wider scope imply the narrower one only' })]
+    }),
+  )
+}
+
+function findTwice(
+  scopes: readonly { readonly name: string }[],
+  document: YamlDocument,
+): readonly Diagnostic[] {
+  const first = new Map<string, number>()
+  return scopes.flatMap(({ name }, index) => {
+    const earlier = first.get(name)
+    if (earlier === undefined) {
+      first.set(name, index)
+      return []
+    }
+    const related = [{ message: 'it was here first', place: document.placeOf(['scopes', earlier, 'name']) }]
+    return [
+      diagnostic('C201', `the scope "${name}" is listed twice`, document.placeOf(['scopes', index, 'name']), {
+        hint: 'keep one',
+        related,
+      }),
+    ]
+  })
+}

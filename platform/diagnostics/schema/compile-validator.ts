@@ -1,0 +1,197 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { TSchema } from 'typebox'
+import { limitKinds } from '../cap-per-code.ts'
+import { type Diagnostic, diagnostic, type Place } from '../diagnostic.ts'
+import type { CodeLetter } from '../yaml/read-text-file.ts'
+import type { YamlPath } from '../yaml/yaml-places.ts'
+import { parseCidr } from './cidr.ts'
+import { type Explanation, explainViolation, quoted, type Violation } from './describe-schema-error.ts'
+import { suggest } from './suggest.ts'
+
+/** Where a value came from: a place in a file, or an environment variable. */
+export type PlaceOf = (path: YamlPath, part: 'key' | 'value') => Place
+
+/** Better words for a violation that the format knows more about; undefined keeps the usual ones. */
+export type Explain = (violation: Violation) => Explanation | undefined
+
+/**
+ * Keywords of ours inside a schema: `x-is` says in words what a text has to be (`a duration such as 5s`), `x-keys` what the keys of a
+ * map have to be, `x-path` marks a file's path, `x-secret` a value that must never be shown.
+ */
+const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
+
+/**
+ * Prepares a check of plain data against a TypeBox schema. Every object with listed keys is closed: other keys are errors.
+ * Codes: 101 unknown key, 102 not one of the choices, 103 missing key, 104 wrong kind, 105 malformed text, 106 out of bounds.
+ * @returns a function that names everything that is wrong with a value, at most one thing for each place.
+ */
+export function compileShape(
+  schema: TSchema,
+  options: { readonly letter: CodeLetter; readonly explain?: Explain },
+): (value: unknown, placeOf: PlaceOf) => readonly Diagnostic[] {
+  let compiled: ValidateFunction | undefined
+  return (value, placeOf) => {
+    compiled ??= compile(schema)
+    const validate = compiled
+    if (validate(value)) return []
+    const found = limitKinds(
+      withoutEchoes(mostTelling(validate.errors ?? [])).map((error) =>
+        toDiagnostic(
+          { error, path: readPointer(error.instancePath, value), value: error.data },
+          placeOf,
+          options,
+        ),
+      ),
+    )
+    const seen = new Set<string>()
+    return found.filter((one) => {
+      const key = `${one.place.file}:${one.place.line}:${one.place.column}`
+      const isFirst = !seen.has(key)
+      seen.add(key)
+      return isFirst || one.code.endsWith('103')
+    })
+  }
+}
+
+/** Takes some 30 ms, most of it for schemas that nothing is read with in a run; so it waits until there is something to check. */
+function compile(schema: TSchema): ValidateFunction {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    strict: true,
+    strictRequired: false, // a choice of keys names those of the map that it is in
+    allowUnionTypes: true,
+    ownProperties: true,
+    // Schemas are built by TypeBox and tried by tests: the schema of schemas would cost more than all of them.
+    validateSchema: false,
+    code: { optimize: false },
+  })
+  ajv.addVocabulary(OUR_KEYWORDS)
+  // That of the library compares each item with each; a hostile list has a hundred thousand.
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (wanted: boolean, items: readonly unknown[]) => !wanted || findRepeated(items) === -1,
+  })
+  ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
+  return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
+}
+
+/** A union that fails repeats the failures of each branch; those of the branch that was meant stay, the frame goes. */
+function mostTelling(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const inner = errors.filter((one) =>
+    isChoiceOfKeys(one)
+      ? one.keyword === 'oneOf' && isMap(one.data)
+      : !/^(anyOf|oneOf|if)$/.test(one.keyword),
+  )
+  return inner.length === 0 ? errors : inner
+}
+
+function isMap(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether it is about a map that has to have exactly one of several keys. */
+function isChoiceOfKeys({ keyword, schemaPath, schema }: ErrorObject): boolean {
+  if (keyword === 'required') return /\/oneOf\/\d+\/required$/.test(schemaPath)
+  return keyword === 'oneOf' && Array.isArray(schema) && schema.every((one) => 'required' in one)
+}
+
+/** A misspelt key that has to be there is missing too: one slip, one message. */
+function withoutEchoes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const misspelt = new Set<string>()
+  for (const error of errors) {
+    if (error.keyword !== 'additionalProperties') continue
+    const meant = meantKey(error)
+    if (meant !== undefined) misspelt.add(`${error.instancePath} ${meant.key}`)
+  }
+  return errors.filter(
+    ({ keyword, instancePath, params, schema }) =>
+      (keyword !== 'required' || !misspelt.has(`${instancePath} ${params['missingProperty']}`)) &&
+      (keyword !== 'oneOf' || !choices(schema).some((key) => misspelt.has(`${instancePath} ${key}`))),
+  )
+}
+
+/** The keys of which there has to be one. */
+function choices(branches: unknown): readonly string[] {
+  return Array.isArray(branches) ? branches.flatMap(({ required }) => required ?? []) : []
+}
+
+/** The key that somebody meant, and what to write. */
+function meantKey(error: ErrorObject): { readonly key: string; readonly hint: string } | undefined {
+  const written = String(error.params['additionalProperty'])
+  const known = knownKeys(error)
+  const before = /^([\w-]+):./.exec(written)?.[1]
+  if (before !== undefined && known.includes(before))
+    return { key: before, hint: `write "${before}: ${written.slice(before.length + 1)}"` }
+  const key = suggest(written, known)
+  return key === undefined ? undefined : { key, hint: `did you mean "${key}"?` }
+}
+
+function knownKeys(error: ErrorObject): readonly string[] {
+  return Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {})
+}
+
+function toDiagnostic(
+  violation: Violation,
+  placeOf: PlaceOf,
+  options: { readonly letter: CodeLetter; readonly explain?: Explain },
+): Diagnostic {
+  const { error, path } = violation
+  const code = (number: string) => `${options.letter}${number}`
+  const params: Record<string, unknown> = error.params
+  if (error.keyword === 'additionalProperties') {
+    const key = String(params['additionalProperty'])
+    const keys = error.parentSchema?.['x-keys']
+    if (typeof keys === 'string')
+      return diagnostic(code('105'), `${quoted(key)} is not ${keys}`, placeOf([...path, key], 'key'))
+    const hint = meantKey(error)?.hint ?? `known here: ${knownKeys(error).join(', ')}`
+    return diagnostic(code('101'), `unknown key ${quoted(key)}`, placeOf([...path, key], 'key'), { hint })
+  }
+  const better = options.explain?.(violation)
+  const place =
+    error.keyword === 'uniqueItems'
+      ? placeOf([...path, findRepeated(violation.value as readonly unknown[])], 'value')
+      : placeOf(path, error.keyword === 'required' ? 'key' : 'value')
+  if (better !== undefined)
+    return diagnostic(code(better.number), better.message, place, { hint: better.hint })
+  const { number, message, hint } = explainViolation(violation)
+  return diagnostic(code(number), message, place, { hint })
+}
+
+/** @returns the position of the first item that equals an earlier one, or -1. */
+function findRepeated(items: readonly unknown[]): number {
+  const seen = new Set<string>()
+  return items.findIndex((one) => seen.size === seen.add(JSON.stringify(one)).size)
+}
+
+/** RFC 6901; whether a step is a key or a position only the data can tell. */
+function readPointer(pointer: string, root: unknown): YamlPath {
+  let value = root
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((raw) => {
+      const step = raw.replaceAll('~1', '/').replaceAll('~0', '~')
+      const isList = Array.isArray(value)
+      value = (value as Record<string, unknown> | undefined)?.[step]
+      return isList ? Number(step) : step
+    })
+}
+
+/** `additionalProperties: false` on every object that lists its keys and does not say otherwise. */
+function closeObjects(schema: unknown): Record<string, unknown> {
+  if (typeof schema !== 'object' || schema === null) return schema as unknown as Record<string, unknown>
+  const entries = Object.entries(schema).map(
+    ([key, value]) => [key, Array.isArray(value) ? value.map(closeIfObject) : closeIfObject(value)] as const,
+  )
+  const closed: Record<string, unknown> = Object.fromEntries(entries)
+  if (closed['type'] === 'object' && 'properties' in closed) closed['additionalProperties'] ??= false
+  return closed
+}
+
+function closeIfObject(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? closeObjects(value) : value
+}

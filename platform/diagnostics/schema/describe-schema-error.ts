@@ -1,0 +1,149 @@
+import type { ErrorObject } from 'ajv/dist/2020.js'
+import type { YamlPath } from '../yaml/yaml-places.ts'
+import { suggest } from './suggest.ts'
+import { suggestChoice, suggestKind, suggestText } from './suggest-form.ts'
+
+/** One violation, before it is put into words; `value` is what stands there. */
+export type Violation = { readonly error: ErrorObject; readonly path: YamlPath; readonly value: unknown }
+
+/** A violation in words; `number` is the three digits of its code. */
+export type Explanation = {
+  readonly number: string
+  readonly message: string
+  readonly hint?: string | undefined
+}
+
+/**
+ * Says what is wrong with a value in the words of somebody who has never seen a schema.
+ * Numbers: 102 not one of the choices, 103 missing key, 104 wrong kind, 105 malformed text, 106 out of bounds.
+ */
+export function explainViolation({ error, path, value }: Violation): Explanation {
+  const params: Record<string, unknown> = error.params
+  const secret = error.parentSchema?.['x-secret'] === true
+  const is = error.parentSchema?.['x-is'] as string | undefined
+  const shown = secret ? 'the value' : quoted(value)
+  switch (error.keyword) {
+    case 'enum':
+    case 'const': {
+      const choices =
+        error.keyword === 'enum' ? (params['allowedValues'] as unknown[]) : [params['allowedValue']]
+      const message =
+        choices.length === 1
+          ? `${shown} is not ${choices[0]}`
+          : `${shown} is not one of ${choices.join(', ')}`
+      return { number: '102', message, hint: secret ? undefined : nearestChoice(value, choices) }
+    }
+    case 'required':
+      return {
+        number: '103',
+        message: `the key "${params['missingProperty']}" is missing ${path.length === 0 ? 'in this file' : `in ${pathText(path)}`}`,
+        hint: describeMissing(error),
+      }
+    case 'type':
+      return {
+        number: '104',
+        message: `${pathText(path)} has to be ${is ?? kindWords(error.schema)}, and this is ${kindOf(value)}`,
+        hint: secret
+          ? undefined
+          : is === undefined
+            ? (suggestAddress(error, value) ?? suggestKind(error.schema, value))
+            : suggestText(value, error.parentSchema?.['pattern']),
+      }
+    case 'pattern':
+    case 'format':
+      return {
+        number: '105',
+        message: `${shown} is not ${is ?? `of the form ${params['pattern'] ?? params['format']}`}`,
+        hint: secret ? undefined : suggestText(value, params['pattern']),
+      }
+    case 'uniqueItems':
+      return { number: '106', message: `${pathText(path)} names this twice`, hint: 'keep one' }
+    case 'minItems':
+    case 'minProperties':
+    case 'minLength':
+      return { number: '106', message: `${pathText(path)} is empty` }
+    case 'oneOf': {
+      const keys = (error.schema as readonly { readonly required: readonly string[] }[]).flatMap(
+        ({ required }) => required,
+      )
+      return {
+        number: '106',
+        message: `${pathText(path)} has to have one of ${keys.join(', ')}, and only one`,
+      }
+    }
+    case 'minimum':
+      return { number: '106', message: `${pathText(path)} has to be at least ${params['limit']}` }
+    case 'maximum':
+      return { number: '106', message: `${pathText(path)} has to be at most ${params['limit']}` }
+    case 'maxLength':
+      return { number: '106', message: `${pathText(path)} has more than ${params['limit']} characters` }
+    case 'maxItems':
+    case 'maxProperties':
+      return { number: '106', message: `${pathText(path)} has more than ${params['limit']} entries` }
+    default:
+      return { number: '106', message: `${pathText(path)} ${error.message ?? 'is not valid'}` }
+  }
+}
+
+/** An address in place of the map that holds it: `orders: http://orders.test`. */
+function suggestAddress({ schema, parentSchema }: ErrorObject, value: unknown): string | undefined {
+  const isAddress = schema === 'object' && typeof value === 'string' && /^https?:\/\/\S+$/.test(value)
+  return isAddress && Object.hasOwn(parentSchema?.['properties'] ?? {}, 'url')
+    ? `write { url: ${JSON.stringify(value)} }`
+    : undefined
+}
+
+/** A missing key that has one value can be written out; another one is explained. */
+function describeMissing(error: ErrorObject): string | undefined {
+  const properties = error.parentSchema?.['properties'] as
+    | Record<string, { description?: string; enum?: readonly unknown[] }>
+    | undefined
+  const name = String(error.params['missingProperty'])
+  const missing = properties?.[name]
+  return missing?.enum?.length === 1 ? `add "${name}: ${missing.enum[0]}"` : missing?.description
+}
+
+function nearestChoice(value: unknown, choices: readonly unknown[]): string | undefined {
+  const sameLetters = suggestChoice(value, choices)
+  if (sameLetters !== undefined) return sameLetters
+  const near = typeof value === 'string' ? suggest(value, choices.map(String)) : undefined
+  if (near !== undefined) return choices.includes(near) ? `did you mean "${near}"?` : `did you mean ${near}?`
+  return choices.length === 1 ? `write ${choices[0]}` : undefined
+}
+
+/** A value as it may stand in a message. */
+export function quoted(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text
+}
+
+function pathText(path: YamlPath): string {
+  if (path.length === 0) return 'the file'
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .replace(/^\./, '')
+}
+
+function kindWords(types: unknown): string {
+  const words: Record<string, string> = {
+    object: 'a map of keys',
+    array: 'a list',
+    string: 'a text',
+    integer: 'a whole number',
+    number: 'a number',
+    boolean: 'true or false',
+    null: 'empty',
+  }
+  return (Array.isArray(types) ? types : [types])
+    .map((type) => words[String(type)] ?? String(type))
+    .join(' or ')
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a map of keys'
+  if (typeof value === 'string') return 'a text'
+  return `the ${typeof value} ${value}`
+}

@@ -1,0 +1,54 @@
+import { type Diagnostic, diagnostic, wholeFile } from '../diagnostic.ts'
+import { readTextSource, type TextSource } from './text-source.ts'
+
+/** Which family a code belongs to: P for policies, C for configuration, O for OpenAPI documents. */
+export type CodeLetter = 'P' | 'C' | 'O'
+
+type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
+
+/**
+ * Reads a text file that people wrote. A byte order mark is dropped; everything else stays as it is.
+ * @param source what came of reading it already.
+ * @returns the text, or the one reason why it cannot be read (codes 001 unreadable, 003 too large, 004 not plain UTF-8).
+ */
+export function readTextFile(
+  file: string,
+  { shownAs, letter }: Naming,
+  source: TextSource = readTextSource(file),
+): { readonly text: string } | { readonly problem: Diagnostic } {
+  if ('text' in source) return source
+  const [number, message, hint] = explain(source)
+  return { problem: diagnostic(`${letter}${number}`, message, wholeFile(shownAs), { hint }) }
+}
+
+function explain(
+  source: Exclude<TextSource, { readonly text: string }>,
+): [number: string, message: string, hint?: string] {
+  switch (source.fault) {
+    case 'folder':
+      return ['001', 'this is a folder, not a file', 'give the path of a YAML file']
+    case 'irregular':
+      return ['001', 'this is not a regular file', 'give the path of a YAML file']
+    case 'too_large':
+      return [
+        '003',
+        `the file has ${source.bytes} bytes, more than ${source.limit}`,
+        'split it into smaller files',
+      ]
+    case 'utf16':
+      return ['004', 'the file is UTF-16 text', 'save it as UTF-8']
+    case 'not_utf8':
+      return ['004', 'the file is not UTF-8 text', 'save it as UTF-8']
+    case 'unreadable':
+      return ['001', ...explainCode(source.code)]
+  }
+}
+
+function explainCode(code: string): [message: string, hint?: string] {
+  if (code === 'ENOENT' || code === 'ENOTDIR')
+    return ['there is no such file', 'create it, or correct the path that names it']
+  if (code === 'EACCES' || code === 'EPERM')
+    return ['the file may not be read', 'let the user of this process read it']
+  if (code === 'ELOOP') return ['the file is a symbolic link that leads to itself', 'correct the link']
+  return [`the file cannot be read (${code})`]
+}

@@ -1,0 +1,59 @@
+import type { Place } from '../diagnostic.ts'
+import type { YamlRange } from './yaml-places.ts'
+
+type Found = Pick<Place, 'line' | 'column' | 'length' | 'text'>
+
+const MAX_LINE = 10_000 // UTF-16 units; a longer line, such as JSON without line breaks, is not shown
+
+/**
+ * Turns stretches of a text into places. Lines end with LF or CRLF; columns count characters, not UTF-16 units.
+ * A place is worked out when somebody looks at it: a check makes many and shows few.
+ */
+export function placeFinder(text: string, file: string): (range: YamlRange | (() => YamlRange)) => Place {
+  const starts = [0]
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+  return (range) => {
+    let found: Found | undefined
+    // Forgotten once it was asked: it holds on to the whole document.
+    let wanted: typeof range | undefined = range
+    const look = (): Found => {
+      if (wanted !== undefined) found = find(text, starts, typeof wanted === 'function' ? wanted() : wanted)
+      wanted = undefined
+      return found as Found
+    }
+    return {
+      file,
+      get line() {
+        return look().line
+      },
+      get column() {
+        return look().column
+      },
+      get length() {
+        return look().length
+      },
+      get text() {
+        return look().text
+      },
+    }
+  }
+}
+
+function find(text: string, starts: readonly number[], [start, end]: YamlRange): Found {
+  let [low, high] = [0, starts.length - 1]
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((starts[middle] ?? 0) <= start) low = middle
+    else high = middle - 1
+  }
+  const lineStart = starts[low] ?? 0
+  const line = text.slice(lineStart, (starts[low + 1] ?? text.length + 1) - 1).replace(/\r$/, '')
+  const column = countCharacters(line.slice(0, start - lineStart)) + 1
+  const length = countCharacters(line.slice(start - lineStart, end - lineStart))
+  const shown = line.length > MAX_LINE ? undefined : line
+  return { line: low + 1, column, length: Math.max(1, length), text: shown }
+}
+
+function countCharacters(text: string): number {
+  return text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0)
+}

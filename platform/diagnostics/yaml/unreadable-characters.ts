@@ -1,0 +1,37 @@
+import { MAX_OF_A_KIND } from '../cap-per-code.ts'
+import { type Diagnostic, diagnostic, type Place } from '../diagnostic.ts'
+import type { CodeLetter } from './read-text-file.ts'
+import type { YamlRange } from './yaml-places.ts'
+
+/**
+ * Finds characters that people do not see and that change what a file says: control characters (004), and spaces other
+ * than the one that YAML indents with (011).
+ */
+export function findUnreadable(
+  text: string,
+  letter: CodeLetter,
+  at: (range: YamlRange) => Place,
+): readonly Diagnostic[] {
+  const control = /(?![\t\n\r])\p{Cc}|\r(?!\n)/u.exec(text)
+  if (control !== null) {
+    const place = at([control.index, control.index + 1])
+    if (control[0] === '\r' && !text.includes('\n'))
+      return [
+        diagnostic(`${letter}004`, 'the lines end with CR alone', place, { hint: 'save it with LF or CRLF' }),
+      ]
+    const message = `the control character ${nameOf(control[0])} stands here`
+    return [diagnostic(`${letter}004`, message, place, { hint: 'remove it' })]
+  }
+  const found: Diagnostic[] = []
+  for (const one of text.matchAll(/(?<=(?:^|\n)[ \t]*)[\u00a0\u2000-\u200b\u202f\u205f\u3000]+/gu)) {
+    const message = `a space that is no plain one (${nameOf(one[0])}) indents this line`
+    const place = at([one.index, one.index + one[0].length])
+    found.push(diagnostic(`${letter}011`, message, place, { hint: 'use spaces' }))
+    if (found.length === MAX_OF_A_KIND) break
+  }
+  return found
+}
+
+function nameOf(character: string): string {
+  return `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
+}

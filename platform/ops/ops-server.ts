@@ -1,0 +1,125 @@
+import Fastify from 'fastify'
+import type { Registry } from 'prom-client'
+import type { Logger } from '../logging/logger.ts'
+import { WITHOUT_SCHEMAS } from '../net/no-schema-compilers.ts'
+import { explainListenError } from '../process/listen-error.ts'
+import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './management-endpoint.ts'
+import { createOwnHost } from './own-host.ts'
+
+/**
+ * One check of `/readyz`. `ok: false` makes the service not ready. `degraded: true` leaves it ready, and `?verbose` marks
+ * the check with `[!]`.
+ */
+export type ReadinessCheck = {
+  readonly name: string
+  readonly ok: boolean
+  readonly degraded?: boolean
+  readonly detail?: string
+}
+
+/** What the management server shows, and where. Port 0 asks the system for a free one. */
+export type OpsServerOptions = {
+  readonly host: string
+  readonly port: number
+  /** What it may be called, beside its address and `localhost`. */
+  readonly names?: readonly string[] | undefined
+  readonly service: string
+  readonly version: string
+  /** What `/metrics` shows. */
+  readonly registry: Pick<Registry, 'contentType' | 'metrics'>
+  /** Asked on every `/readyz`; an empty list is ready. */
+  readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
+  /** What this service has beside that. */
+  readonly endpoints?: readonly ManagementEndpoint[] | undefined
+  readonly logger: Logger
+}
+
+/** A management server that listens. */
+export type OpsServer = { readonly url: string; close(): Promise<void> }
+
+/**
+ * Serves the management port: `/livez` (the event loop turns), `/readyz` (200 or 503; `?verbose` lists the checks),
+ * `/metrics` (Prometheus text), `/version`, and endpoints of the service's own. It listens apart from the public port, and
+ * answers to its own names only.
+ * @throws {BootError} when the address cannot be had.
+ */
+export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
+  const { endpoints = [] } = options
+  const app = Fastify({
+    logger: false,
+    schemaController: WITHOUT_SCHEMAS,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: 10_000,
+    connectionTimeout: 30_000,
+    forceCloseConnections: true,
+  })
+
+  const known = ['/livez', '/readyz', '/metrics', ...endpoints.map(({ path }) => path)]
+  const isOwnHost = createOwnHost({ host: options.host, names: options.names })
+  app.addHook('onRequest', async (request, reply) => {
+    // Browsers always send one; HTTP/1.0 probes need not.
+    const { host } = request.headers
+    if (host === undefined || isOwnHost(host)) return
+    return reply.code(421).send(NOT_OURS)
+  })
+
+  app.setNotFoundHandler((_request, reply) =>
+    reply
+      .code(404)
+      .send({ error: 'not_found', error_description: `There are ${known.join(', ')} and /version.` }),
+  )
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    const { statusCode = 500 } = error
+    // What a client sent, not what failed here.
+    if (statusCode < 500)
+      return reply
+        .code(statusCode)
+        .send({ error: 'invalid_request', error_description: 'Nothing has to be sent here.' })
+    options.logger.error({ event: 'management_error', err: error }, 'the management port failed')
+    return reply.code(500).send({ error: 'server_error', error_description: 'See the log.' })
+  })
+
+  mountEndpoints(app, endpoints)
+  app.get('/livez', (_request, reply) => reply.type('text/plain').send('ok\n'))
+
+  app.get<{ Querystring: Record<string, string> }>('/readyz', async (request, reply) => {
+    const checks = await options.checks()
+    const ready = checks.every((check) => check.ok)
+    const degraded = checks.some((check) => check.degraded === true)
+    const summary = ready ? (degraded ? 'ok (degraded)\n' : 'ok\n') : 'not ready\n'
+    reply.code(ready ? 200 : 503).type('text/plain')
+    return 'verbose' in request.query ? checks.map(formatCheck).join('') + summary : summary
+  })
+
+  app.get('/metrics', async (_request, reply) => {
+    reply.type(options.registry.contentType)
+    return options.registry.metrics()
+  })
+
+  app.get('/version', () => ({ service: options.service, version: options.version, node: process.version }))
+
+  try {
+    const url = await app.listen({ host: options.host, port: options.port })
+    return { url, close: () => app.close() }
+  } catch (error) {
+    await app.close()
+    throw explainListenError(error, {
+      service: `${options.service} (management)`,
+      host: options.host,
+      port: options.port,
+      setting: 'management.port',
+    })
+  }
+}
+
+/** RFC 9110 section 15.5.20. */
+const NOT_OURS = {
+  error: 'misdirected_request',
+  error_description:
+    'The management port answers to IP addresses, to localhost, and to names listed in management.names.',
+}
+
+function formatCheck(check: ReadinessCheck): string {
+  const mark = check.ok ? (check.degraded === true ? '!' : '+') : '-'
+  return `[${mark}] ${check.name}${check.detail === undefined ? '' : `: ${check.detail}`}\n`
+}

@@ -1,0 +1,71 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
+import { readOperand } from '../load/read-operand.ts'
+import { parsePathTemplate } from '../match/path-template.ts'
+import { explainUnusable } from './check-header-matches.ts'
+
+/**
+ * Finds conditions that compare a claim with something that no request brings. Codes: P110 a text in braces that is no value
+ * of the request, P203 a parameter that the route's path does not have, P312 a header that is not a policy's to look at.
+ */
+export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
+  return rawRoutes(document).flatMap((raw) =>
+    operandsOf(raw).flatMap(({ written, at }) => {
+      const place = () => document.placeOf(at)
+      const operand = readOperand(written)
+      if (typeof operand !== 'object') return []
+      if ('problem' in operand) return [diagnostic('P110', operand.problem, place(), { hint: operand.hint })]
+      if (at.at(-1) === 'matches')
+        return [
+          diagnostic('P110', 'matches takes a text with *, and no value of the request', place(), {
+            hint: `write equals: ${JSON.stringify(written)}`,
+          }),
+        ]
+      if (operand.from === 'header') {
+        const unusable = explainUnusable(operand.name)
+        return unusable === undefined ? [] : [diagnostic('P312', unusable, place())]
+      }
+      const hint = operand.from === 'path' ? explainParameter(operand.name, raw) : undefined
+      return hint === undefined
+        ? []
+        : [diagnostic('P203', `the route has no parameter {${operand.name}}`, place(), { hint })]
+    }),
+  )
+}
+
+/** What conditions are there, with texts where they stand; whatever has the right shape. */
+export function rawConditions({ route }: RawRoute): readonly Readonly<Record<string, unknown>>[] {
+  const { when } = route
+  if (!Array.isArray(when)) return []
+  return when.map((one: unknown) =>
+    typeof one === 'object' && one !== null && !Array.isArray(one) ? (one as Record<string, unknown>) : {},
+  )
+}
+
+function operandsOf(raw: RawRoute): readonly { written: string; at: YamlPath }[] {
+  return rawConditions(raw).flatMap((condition, position) => {
+    const at: YamlPath = ['routes', raw.index, 'when', position]
+    const listed = Array.isArray(condition['in']) ? condition['in'] : []
+    const all = [
+      { written: condition['equals'] as unknown, at: [...at, 'equals'] },
+      { written: condition['matches'] as unknown, at: [...at, 'matches'] },
+      ...listed.map((written: unknown, index) => ({ written, at: [...at, 'in', index] })),
+    ]
+    return all.flatMap(({ written, at }) => (typeof written === 'string' ? [{ written, at }] : []))
+  })
+}
+
+/** @returns what to write instead; undefined when the path has the parameter, or is no path at all. */
+function explainParameter(name: string, { route }: RawRoute): string | undefined {
+  const { path } = (route['match'] ?? {}) as { path?: unknown }
+  const template = typeof path === 'string' ? parsePathTemplate(path) : { problem: 'no path' }
+  if ('problem' in template) return undefined
+  const known = template.segments.flatMap((one) => ('parameter' in one ? [one.parameter] : []))
+  if (known.includes(name)) return undefined
+  const near = suggest(name, known)
+  if (near !== undefined) return `did you mean {path.${near}}?`
+  return known.length === 0 ? 'its path has none' : `it has ${known.map((one) => `{path.${one}}`).join(', ')}`
+}

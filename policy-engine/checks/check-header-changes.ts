@@ -1,0 +1,78 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { rawRoutes } from '../load/raw-routes.ts'
+import { explainUnusable } from './check-header-matches.ts'
+
+/** What the gateway itself says to clients, and what a WebSocket begins with. RFC 6455 section 4. */
+const OWN = /^(?:access-control-|ratelimit$|ratelimit-|www-authenticate$|dpop-nonce$|sec-websocket-)/
+
+type Change = {
+  readonly name: string
+  readonly key: string
+  readonly at: YamlPath
+  readonly part: 'key' | 'value'
+}
+
+/**
+ * Finds changes to headers that a policy cannot make. Codes: P312 a header that is not a policy's, P313 one that is changed in
+ * two ways.
+ */
+export function checkHeaderChanges(document: YamlDocument): readonly Diagnostic[] {
+  const { defaults } = (document.value ?? {}) as { defaults?: { headers?: unknown } | null }
+  return [
+    ...checkHeaderRules(defaults?.headers, ['defaults', 'headers'], document),
+    ...rawRoutes(document).flatMap(({ route, index }) =>
+      checkHeaderRules(route['headers'], ['routes', index, 'headers'], document),
+    ),
+  ]
+}
+
+/** The same for the `headers` of one route, of defaults or of a preset, which stand at `at`. */
+export function checkHeaderRules(
+  rules: unknown,
+  at: YamlPath,
+  document: YamlDocument,
+): readonly Diagnostic[] {
+  return ['request', 'response'].flatMap((direction) => {
+    const seen = new Map<string, string>()
+    return changesOf(record(rules)[direction], [...at, direction]).flatMap((change) => {
+      const { name, key } = change
+      const place = () => document.placeOf(change.at, change.part)
+      const unusable = OWN.test(name) ? `${name} is the gateway's own to say` : explainUnusable(name)
+      if (unusable !== undefined) return [diagnostic('P312', unusable, place())]
+      const earlier = seen.get(name)
+      seen.set(name, key)
+      if (earlier === undefined) return []
+      const twice = earlier === key ? `is in ${key} twice` : `is in ${earlier} and in ${key}`
+      return [
+        diagnostic('P313', `${name} ${twice}`, place(), {
+          hint: 'set puts a value in place of others, add puts one beside them',
+        }),
+      ]
+    })
+  })
+}
+
+function changesOf(changes: unknown, at: YamlPath): readonly Change[] {
+  const { set, add, remove } = record(changes)
+  const inMap = (key: string, values: unknown) =>
+    Object.keys(record(values)).map((name) => ({
+      name: name.toLowerCase(),
+      key,
+      at: [...at, key, name],
+      part: 'key' as const,
+    }))
+  const removed = (Array.isArray(remove) ? remove : []).flatMap((name: unknown, index) =>
+    typeof name === 'string'
+      ? [{ name: name.toLowerCase(), key: 'remove', at: [...at, 'remove', index], part: 'value' as const }]
+      : [],
+  )
+  return [...inMap('set', set), ...inMap('add', add), ...removed]
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
+}

@@ -1,0 +1,76 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { rawRoutes } from '../load/raw-routes.ts'
+import { headerKind } from '../match/header-kind.ts'
+
+/** As in header-choice.ts: what MCP says in headers counts beside a revision. */
+const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
+const MCP_VERSION = 'mcp-protocol-version'
+
+/**
+ * Finds header matches that no request can meet. Codes: P311 the route can never be reached, P312 a header that is not a
+ * policy's to look at.
+ */
+export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[] {
+  return rawRoutes(document).flatMap(({ route, index }) => {
+    const headers = (route['match'] as { headers?: unknown } | null | undefined)?.headers
+    if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return []
+    const entries = Object.entries(headers)
+    const version = entries.find(([name]) => name.toLowerCase() === MCP_VERSION)?.[1]
+    const seen = new Set<string>()
+    return entries.flatMap(([written, value]) => {
+      const name = written.toLowerCase()
+      const at: YamlPath = ['routes', index, 'match', 'headers', written]
+      const isHere = seen.has(name)
+      seen.add(name)
+      if (isHere) {
+        const place = document.placeOf(at, 'key')
+        return [diagnostic('P312', `the header ${name} is here twice`, place, { hint: 'keep one' })]
+      }
+      const unusable = explainUnusable(name)
+      if (unusable !== undefined) return [diagnostic('P312', unusable, document.placeOf(at, 'key'))]
+      const unreachable = explainUnreachable(name, value, version)
+      return unreachable === undefined
+        ? []
+        : [diagnostic('P311', unreachable.message, document.placeOf(at), { hint: unreachable.hint })]
+    })
+  })
+}
+
+/** Why a policy cannot look at a header of this name; undefined when it can. */
+export function explainUnusable(name: string): string | undefined {
+  switch (headerKind(name)) {
+    case undefined:
+    case 'user-agent':
+      return undefined
+    case 'managed':
+      return `${name} is a header of the gateway's own: what clients say under that name is dropped`
+    case 'authorization':
+    case 'dpop':
+    case 'cookie':
+      return `${name} holds credentials: policies look at the token's claims, and not at it`
+    default:
+      return `${name} belongs to one connection and never gets as far as a route`
+  }
+}
+
+function explainUnreachable(
+  name: string,
+  value: unknown,
+  version: unknown,
+): { message: string; hint: string } | undefined {
+  if (!name.startsWith('mcp-') || typeof value !== 'string') return undefined
+  if (name === MCP_VERSION) return undefined
+  if (typeof version === 'string' && !MCP_REVISION.test(version))
+    return {
+      message: `no request meets this route: ${name} counts only beside a revision of MCP, and ${JSON.stringify(version)} is none`,
+      hint: 'a revision is a date, such as 2026-07-28',
+    }
+  if (value.startsWith('=?'))
+    return {
+      message: 'no request meets this route: a value in Base64 is decoded before it is compared',
+      hint: 'write it as it is',
+    }
+  return undefined
+}

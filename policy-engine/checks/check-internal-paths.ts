@@ -1,0 +1,41 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { parsePathTemplate } from '../match/path-template.ts'
+
+/**
+ * Finds routes to the authorization server that could ask it for a path below `/internal`, where it talks to gateways only.
+ * What is asked for has to begin with a literal segment that is another one: a parameter could be it. Code: P307.
+ */
+export function checkInternalPaths(
+  document: YamlDocument,
+  authorizationServers: ReadonlySet<string>,
+): readonly Diagnostic[] {
+  const { upstream, routes } = (document.value ?? {}) as { upstream?: unknown; routes?: unknown }
+  if (typeof upstream !== 'string' || !authorizationServers.has(upstream) || !Array.isArray(routes)) return []
+  return routes.flatMap((route: unknown, index) => {
+    const { match, rewrite } = (route ?? {}) as {
+      match?: { path?: unknown } | null
+      rewrite?: { path?: unknown } | null
+    }
+    const key = typeof rewrite?.path === 'string' ? 'rewrite' : 'match'
+    const path = key === 'rewrite' ? rewrite?.path : match?.path
+    if (typeof path !== 'string' || !mayBeInternal(path)) return []
+    const at: YamlPath = ['routes', index, key, 'path']
+    const message = `${path} may be a path below /internal, and ${upstream} is the authorization server`
+    return [
+      diagnostic('P307', message, document.placeOf(at), {
+        hint: 'begin the path with a literal segment other than internal',
+      }),
+    ]
+  })
+}
+
+/** What is no path at all is complained about elsewhere, as is a path of its own below `/internal`. */
+function mayBeInternal(path: string): boolean {
+  const template = parsePathTemplate(path)
+  if ('problem' in template) return false
+  const [first] = template.segments
+  if (first === undefined) return template.below
+  return 'parameter' in first || first.literal.toLowerCase() === 'internal'
+}

@@ -1,0 +1,110 @@
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { Presets } from '../format/presets.ts'
+
+/** What policies may refer to; undefined where the reader does not care. */
+export type References = {
+  readonly catalogue: ScopeCatalogue | undefined
+  /** The names of config/upstreams.yaml. */
+  readonly upstreams: ReadonlySet<string> | undefined
+  /** Those of config/presets.yaml: one that is not there is always looked for, it could have closed a route. */
+  readonly presets: Presets
+}
+
+/**
+ * Finds names that lead nowhere. It looks at whatever has the right shape, so that a misspelt key does not hide a misspelt
+ * scope.
+ * Codes: P201 unknown scope, P202 unknown upstream, P206 unknown preset, P204 a scope is advertised that would not do.
+ */
+export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
+  const file = record(document.value)
+  const diagnostics = checkUpstream(file['upstream'], document, references.upstreams)
+  const extended = record(file['defaults'])['extends']
+  diagnostics.push(...checkPreset(extended, ['defaults', 'extends'], document, references.presets))
+  for (const [index, route] of list(file['routes']).entries()) {
+    const own = record(route)['extends']
+    diagnostics.push(...checkPreset(own, ['routes', index, 'extends'], document, references.presets))
+    const scopes = record(record(route)['scopes'])
+    for (const key of ['all', 'any']) {
+      for (const [position, scope] of list(scopes[key]).entries()) {
+        const path: YamlPath = ['routes', index, 'scopes', key, position]
+        diagnostics.push(...checkScope(scope, path, document, references.catalogue))
+      }
+    }
+    diagnostics.push(...checkAdvertised(scopes, ['routes', index, 'scopes', 'advertise'], document))
+  }
+  return diagnostics
+}
+
+function checkUpstream(
+  name: unknown,
+  document: YamlDocument,
+  known: ReadonlySet<string> | undefined,
+): Diagnostic[] {
+  if (known === undefined || typeof name !== 'string' || name === '' || known.has(name)) return []
+  const near = suggest(name, known)
+  const hint = near === undefined ? `known: ${[...known].join(', ')}` : `did you mean "${near}"?`
+  const message = `upstream ${JSON.stringify(name)} is not in config/upstreams.yaml`
+  return [diagnostic('P202', message, document.placeOf(['upstream']), { hint })]
+}
+
+function checkPreset(
+  name: unknown,
+  path: YamlPath,
+  document: YamlDocument,
+  presets: Presets,
+): readonly Diagnostic[] {
+  if (typeof name !== 'string' || name === '' || presets.has(name)) return []
+  const near = suggest(name, presets.keys())
+  const known = presets.size === 0 ? 'there are none' : `known: ${[...presets.keys()].join(', ')}`
+  const hint = near === undefined ? known : `did you mean "${near}"?`
+  const message = `there is no preset ${JSON.stringify(name)} in config/presets.yaml`
+  return [diagnostic('P206', message, document.placeOf(path), { hint })]
+}
+
+function checkScope(
+  name: unknown,
+  path: YamlPath,
+  document: YamlDocument,
+  catalogue: ScopeCatalogue | undefined,
+): Diagnostic[] {
+  if (catalogue === undefined || typeof name !== 'string' || name === '' || catalogue.has(name)) return []
+  if (/[\s,]/.test(name.trim())) {
+    const several = name.split(/[\s,]+/).filter(Boolean)
+    const hint = `each scope is an item of its own: write ${several.join(', ')}`
+    return [diagnostic('P201', `${JSON.stringify(name)} is not one scope`, document.placeOf(path), { hint })]
+  }
+  const near = suggest(name, catalogue.keys())
+  const hint =
+    near === undefined ? 'add it to the catalogue, or name one of its scopes' : `did you mean "${near}"?`
+  const message = `scope ${JSON.stringify(name)} is not in the catalogue (config/scopes.yaml)`
+  return [diagnostic('P201', message, document.placeOf(path), { hint })]
+}
+
+function checkAdvertised(
+  { advertise, any }: Readonly<Record<string, unknown>>,
+  path: YamlPath,
+  document: YamlDocument,
+): Diagnostic[] {
+  const enough = list(any)
+  if (typeof advertise !== 'string' || enough.includes(advertise)) return []
+  const hint =
+    enough.length === 0
+      ? 'leave it out: without any, all of all is advertised'
+      : `take one of ${enough.join(', ')}`
+  const message = `scope ${JSON.stringify(advertise)} is advertised, and is not among any`
+  return [diagnostic('P204', message, document.placeOf(path), { hint })]
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,89 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { HeaderValue } from '../load/header-rules.ts'
+import type { Claim } from '../load/route-keys.ts'
+import { HeaderSets } from '../match/header-sets.ts'
+import { shapeOf } from '../match/path-template.ts'
+
+/**
+ * Finds routes between which luck would decide: the same methods on paths of the same shape, in one file or in two, and
+ * headers that do not tell them apart. The order of the claims changes nothing.
+ * Codes: P301 two routes claim one method and path, P305 (warning) two paths differ only in upper and lower case, P310 a
+ * request could bring the headers of two routes.
+ */
+export function findConflicts(claims: readonly Claim[]): readonly Diagnostic[] {
+  const diagnostics: Diagnostic[] = []
+  const inOrder = claims.toSorted(byPlace)
+  const groups = new Map<string, HeaderSets<Claim>>()
+  const spelled = new Map<string, { readonly shape: string; readonly claim: Claim }>()
+  for (const claim of inOrder) {
+    const shape = shapeOf(claim.template)
+    const same = new Map<Claim, string[]>()
+    const crossing = new Map<Claim, string[]>()
+    for (const method of new Set(claim.methods)) {
+      const key = `${method} ${shape}`
+      const group = groups.get(key) ?? new HeaderSets<Claim>()
+      groups.set(key, group)
+      const found = group.add(claim)
+      if (found === undefined) continue
+      const others = found.kind === 'same' ? same : crossing
+      others.set(found.other, [...(others.get(found.other) ?? []), method])
+    }
+    for (const [other, methods] of same) diagnostics.push(conflict(claim, other, methods))
+    for (const [other, methods] of crossing) diagnostics.push(crossed(claim, other, methods))
+    const folded = shape.toLowerCase()
+    const twin = spelled.get(folded)
+    if (twin === undefined) spelled.set(folded, { shape, claim })
+    else if (twin.shape !== shape) diagnostics.push(caseTwin(claim, twin.claim))
+  }
+  return diagnostics
+}
+
+function conflict(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
+  const what = `${methods.join(', ')} ${claim.path}${headersInWords(claim.headers)}`
+  const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
+  return diagnostic('P301', `routes ${other.name} and ${claim.name} both claim ${what}${same}`, claim.place, {
+    hint: 'give each method and path to one route',
+    related: [{ message: `${other.name} claims it here`, place: other.place }],
+  })
+}
+
+function crossed(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
+  const both = headersInWords(union(claim.headers, other.headers))
+  return diagnostic(
+    'P310',
+    `a ${methods.join(' or ')} ${claim.path}${both} would meet both ${other.name} and ${claim.name}`,
+    claim.place,
+    {
+      hint: 'let one ask for all that the other one asks for, or for another value of the same header',
+      related: [{ message: `${other.name} asks for${headersInWords(other.headers)}`, place: other.place }],
+    },
+  )
+}
+
+function union(one: readonly HeaderValue[], other: readonly HeaderValue[]): readonly HeaderValue[] {
+  return [...one, ...other.filter(({ name }) => !one.some((has) => has.name === name))]
+}
+
+function headersInWords(headers: readonly HeaderValue[]): string {
+  return headers.length === 0
+    ? ''
+    : ` with ${headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
+}
+
+function caseTwin(claim: Claim, other: Claim): Diagnostic {
+  return diagnostic(
+    'P305',
+    `${claim.path} and ${other.path} differ only in upper and lower case`,
+    claim.place,
+    {
+      severity: 'warning',
+      hint: 'they are two paths; is that meant?',
+      related: [{ message: 'the other one', place: other.place }],
+    },
+  )
+}
+
+function byPlace({ place: a }: Claim, { place: b }: Claim): number {
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
+}

@@ -1,0 +1,101 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { NO_PRESETS, type Presets } from '../format/presets.ts'
+import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
+import { readOperand } from '../load/read-operand.ts'
+import { compileGlob } from '../match/glob.ts'
+import { rawConditions } from './check-conditions.ts'
+
+type Raw = Readonly<Record<string, unknown>>
+
+/**
+ * Finds conditions that let nobody through. Codes: P308 conditions on a route that takes requests without a token, P309
+ * conditions on one claim that never hold together; as a warning where they do for a claim that is a list.
+ */
+export function findContradictions(
+  document: YamlDocument,
+  presets: Presets = NO_PRESETS,
+): readonly Diagnostic[] {
+  const { defaults } = (document.value ?? {}) as {
+    defaults?: { anonymous?: unknown; extends?: unknown } | null
+  }
+  return rawRoutes(document).flatMap((raw) => [
+    ...checkAnonymous(
+      raw,
+      defaults?.anonymous ?? presets.get(String(raw.route['extends'] ?? defaults?.extends))?.anonymous,
+      document,
+    ),
+    ...checkPairs(raw, document),
+  ])
+}
+
+function checkAnonymous(raw: RawRoute, byDefault: unknown, document: YamlDocument): readonly Diagnostic[] {
+  const anonymous = raw.route['anonymous'] ?? byDefault ?? 'allow'
+  if (!Array.isArray(raw.route['when']) || anonymous !== 'allow') return []
+  const message = 'these conditions hold for tokens, and anonymous: allow serves whoever has none'
+  return [
+    diagnostic('P308', message, document.placeOf(['routes', raw.index, 'when'], 'key'), {
+      hint: 'write anonymous: challenge, or deny, in this route',
+    }),
+  ]
+}
+
+function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[] {
+  const conditions = rawConditions(raw)
+  return conditions.flatMap((condition, index) => {
+    for (const [earlier, other] of conditions.slice(0, index).entries()) {
+      if (typeof condition['claim'] !== 'string' || condition['claim'] !== other['claim']) continue
+      const verdict = compare(other, condition)
+      if (verdict === 'fine') continue
+      const at = (position: number) => document.placeOf(['routes', raw.index, 'when', position])
+      const related = [{ message: 'the other condition', place: at(earlier) }]
+      return verdict === 'never'
+        ? [
+            diagnostic(
+              'P309',
+              `the conditions on ${condition['claim']} never hold together: nobody gets through`,
+              at(index),
+              { hint: 'leave one of them out', related },
+            ),
+          ]
+        : [
+            diagnostic(
+              'P309',
+              `the conditions on ${condition['claim']} hold together only for a claim that is a list`,
+              at(index),
+              { severity: 'warning', hint: 'to allow several values write in: [...]', related },
+            ),
+          ]
+    }
+    return []
+  })
+}
+
+/** What two conditions on one claim mean together. */
+function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
+  const exists = [one['exists'], other['exists']]
+  if (exists.includes(false)) return exists[0] === exists[1] ? 'fine' : 'never'
+  const [values, others] = [literalsOf(one), literalsOf(other)]
+  const [glob, otherGlob] = [globOf(one), globOf(other)]
+  const disjoint =
+    (values !== undefined && others !== undefined && !values.some((value) => others.includes(value))) ||
+    (values !== undefined && otherGlob !== undefined && !values.some(otherGlob)) ||
+    (others !== undefined && glob !== undefined && !others.some(glob))
+  return disjoint ? 'lists' : 'fine'
+}
+
+/** The values that it takes; undefined when the request has a say in them. */
+function literalsOf(condition: Raw): readonly unknown[] | undefined {
+  const wanted = 'equals' in condition ? [condition['equals']] : condition['in']
+  if (!Array.isArray(wanted) || wanted.length === 0) return undefined
+  return wanted.every((one) => typeof one !== 'string' || typeof readOperand(one) === 'string')
+    ? wanted
+    : undefined
+}
+
+function globOf(condition: Raw): ((value: unknown) => boolean) | undefined {
+  const { matches } = condition
+  if (typeof matches !== 'string') return undefined
+  const holds = compileGlob(matches)
+  return (value) => typeof value === 'string' && holds(value)
+}

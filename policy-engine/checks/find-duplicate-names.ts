@@ -1,0 +1,27 @@
+import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+
+/** Something with a name that may be there only once, e.g. a policy. */
+export type Named = { readonly name: string; readonly place: Place }
+
+/** Finds names that are there twice. Codes: P303 policies, P304 routes of one file. */
+export function findSameNames(
+  code: 'P303' | 'P304',
+  what: string,
+  all: readonly Named[],
+): readonly Diagnostic[] {
+  const first = new Map<string, Place>()
+  return all.flatMap(({ name, place }) => {
+    const earlier = first.get(name)
+    if (earlier === undefined) {
+      first.set(name, place)
+      return []
+    }
+    const related = [{ message: 'it was here first', place: earlier }]
+    return [
+      diagnostic(code, `${what} ${JSON.stringify(name)} is here twice`, place, {
+        hint: 'rename one',
+        related,
+      }),
+    ]
+  })
+}

@@ -1,0 +1,177 @@
+import { type Diagnostic, diagnostic, type Severity } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
+import { readOperand } from '../load/read-operand.ts'
+import { rawConditions } from './check-conditions.ts'
+import { looksLike } from './detect-pattern.ts'
+
+type Told = { readonly text: string; readonly hint: string; readonly severity?: Severity }
+type Found = Told & { readonly at: YamlPath }
+
+const NO_EXPRESSIONS = 'there are no regular expressions'
+const REQUEST_VALUES = '{path.name}, {header.name} or {query.name}'
+/** Headers in which a `*` says what it says. RFC 9110 sections 12.5 and 13.1. */
+const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
+
+/**
+ * Finds texts that look like templates, globs or regular expressions where they are taken as they stand: the condition never
+ * holds, the route is never met. Code P111, a warning; a note where the same text may well be meant.
+ */
+export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic[] {
+  const { defaults } = (document.value ?? {}) as { defaults?: unknown }
+  const found = [
+    ...inChanges(record(defaults)['headers'], ['defaults', 'headers']),
+    ...rawRoutes(document).flatMap((raw) => [
+      ...inMatch(raw),
+      ...inConditions(raw),
+      ...inChanges(raw.route['headers'], ['routes', raw.index, 'headers']),
+    ]),
+  ]
+  return found.map(({ text, hint, severity = 'warning', at }) =>
+    diagnostic('P111', text, document.placeOf(at), { severity, hint }),
+  )
+}
+
+function inMatch({ route, index }: RawRoute): readonly Found[] {
+  const { path, headers } = record(route['match'])
+  const at: YamlPath = ['routes', index, 'match']
+  const told = typeof path === 'string' ? inPath(path) : undefined
+  const target = record(route['rewrite'])['path']
+  const numbered = typeof target === 'string' ? /\$\d/.exec(target)?.[0] : undefined
+  return [
+    ...(told === undefined ? [] : [{ ...told, at: [...at, 'path'] }]),
+    ...(numbered === undefined
+      ? []
+      : [
+          {
+            text: `${numbered} in a path is taken as it stands`,
+            hint: 'name a parameter of match.path: {name}',
+            at: ['routes', index, 'rewrite', 'path'],
+          },
+        ]),
+    ...texts(headers).flatMap(([name, written]) => {
+      const seeming = looksLike(written)
+      if (seeming === undefined || (seeming === 'wildcard' && WITH_STARS.test(name.toLowerCase()))) return []
+      return [
+        {
+          text: `the header has to be exactly ${JSON.stringify(written)}`,
+          hint: 'write the value that requests bring, and one route for each',
+          at: [...at, 'headers', name],
+        },
+      ]
+    }),
+  ]
+}
+
+/** Braces, stars and colons are told of by P108. */
+function inPath(path: string): Told | undefined {
+  const part = path.split('/').find((segment) => /^\(.*\)$|\.\+/.test(segment))
+  if (part === undefined || path.includes('{{')) return undefined
+  return {
+    text: `"${part}" in a path is taken as it stands`,
+    hint: `${NO_EXPRESSIONS}: write {name} for any segment`,
+  }
+}
+
+function inConditions(raw: RawRoute): readonly Found[] {
+  return rawConditions(raw).flatMap((condition, position): readonly Found[] => {
+    const at: YamlPath = ['routes', raw.index, 'when', position]
+    const { claim, equals, matches } = condition
+    const listed = Array.isArray(condition['in']) ? condition['in'] : []
+    const values = [{ value: equals, at: [...at, 'equals'] }].concat(
+      listed.map((value: unknown, index) => ({ value, at: [...at, 'in', index] })),
+    )
+    const told = [
+      { told: typeof claim === 'string' ? inClaim(claim) : undefined, at: [...at, 'claim'] },
+      ...values.map((one) => ({ told: inValue(one.value, parametersOf(raw)), at: one.at })),
+      { told: typeof matches === 'string' ? inGlob(matches) : undefined, at: [...at, 'matches'] },
+    ]
+    return told.flatMap((one) => (one.told === undefined ? [] : [{ ...one.told, at: one.at }]))
+  })
+}
+
+function inClaim(claim: string): Told | undefined {
+  const text = `the token has to have a claim called ${JSON.stringify(claim)}`
+  const inner = /^(?:\$\.?|\$?\{+(?:(?:token|claims?|jwt)\.)?)([\w.-]+)\}*$/.exec(claim)?.[1]
+  if (inner !== undefined) return { text, hint: `write ${pointer(inner)}` }
+  return /^[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)+$/.test(claim)
+    ? { text, hint: `for a claim inside another one write ${pointer(claim)}`, severity: 'note' }
+    : undefined
+}
+
+/** RFC 6901. */
+function pointer(dotted: string): string {
+  return dotted.includes('.') ? `/${dotted.replaceAll('.', '/')}` : dotted
+}
+
+function inValue(value: unknown, parameters: readonly string[]): Told | undefined {
+  const operand = typeof value === 'string' ? readOperand(value) : undefined
+  if (typeof operand !== 'string') return undefined
+  const seeming = looksLike(operand)
+  if (seeming === undefined) return undefined
+  const text = `the claim has to be exactly ${JSON.stringify(operand)}`
+  switch (seeming) {
+    case 'template': {
+      const name = /^\$?\{*\s*([\w-]+)\s*\}*$/.exec(operand)?.[1]
+      if (name !== undefined && parameters.includes(name)) return { text, hint: `write "{path.${name}}"` }
+      return { text, hint: `what a request brings is ${REQUEST_VALUES}, and nothing around it` }
+    }
+    case 'regular expression':
+      return { text, hint: `${NO_EXPRESSIONS}: write matches with *, or in with every value` }
+    case 'wildcard':
+      return {
+        text,
+        hint:
+          operand === '*'
+            ? 'for any value write exists: true'
+            : `for any such value write matches: ${JSON.stringify(operand)}`,
+        severity: 'note',
+      }
+  }
+}
+
+function parametersOf({ route }: RawRoute): readonly string[] {
+  const { path } = record(route['match'])
+  return typeof path === 'string' ? [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name) : []
+}
+
+function inGlob(glob: string): Told | undefined {
+  // What the request brings is told of by P110.
+  if (typeof readOperand(glob) !== 'string') return undefined
+  const seeming = looksLike(glob)
+  if (seeming === undefined || seeming === 'wildcard') return undefined
+  const text = `in ${JSON.stringify(glob)} everything but * stands for itself`
+  return seeming === 'template'
+    ? { text, hint: `with equals a claim is compared with ${REQUEST_VALUES}` }
+    : { text, hint: `${NO_EXPRESSIONS}: * is any run of characters` }
+}
+
+function inChanges(rules: unknown, at: YamlPath): readonly Found[] {
+  return ['request', 'response'].flatMap((direction) =>
+    ['set', 'add'].flatMap((key) =>
+      texts(record(record(rules)[direction])[key]).flatMap(([name, written]) => {
+        if (looksLike(written) !== 'template') return []
+        return [
+          {
+            text: `the header gets ${JSON.stringify(written)} as it stands`,
+            hint: 'write the value; who calls is in x-auth-subject, x-auth-client-id and x-auth-scope by itself',
+            at: [...at, direction, key, name],
+          },
+        ]
+      }),
+    ),
+  )
+}
+
+function texts(values: unknown): readonly (readonly [string, string])[] {
+  return Object.entries(record(values)).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  )
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
+}

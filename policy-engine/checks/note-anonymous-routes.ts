@@ -1,0 +1,36 @@
+import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import type { PolicyRoute } from '../load/policy-route.ts'
+
+/**
+ * Notes which routes anonymous callers reach, and which scopes they do not need there. `anonymous: allow` beside `scopes` is
+ * easy to misread. Code N301: for each policy, one note for routes with scopes and one for routes without.
+ */
+export function noteAnonymousRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
+  const open = routes.filter((route) => route.anonymous === 'allow')
+  return [...Map.groupBy(open, (route) => route.policy).values()].flatMap((group) => [
+    ...note(
+      group.filter((route) => route.scopes === undefined),
+      () => 'with any token or none',
+    ),
+    ...note(
+      group.filter((route) => route.scopes !== undefined),
+      (found) => `without ${[...new Set(found.flatMap(scopesOf))].join(', ')}`,
+    ),
+  ])
+}
+
+function note(
+  routes: readonly PolicyRoute[],
+  how: (routes: readonly PolicyRoute[]) => string,
+): readonly Diagnostic[] {
+  const [first] = routes
+  if (first === undefined) return []
+  const names = routes.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
+  const place: Place = { ...first.source, length: 1, text: undefined }
+  const message = `anonymous callers reach ${names} ${how(routes)}`
+  return [diagnostic('N301', message, place, { severity: 'note' })]
+}
+
+function scopesOf({ scopes }: PolicyRoute): readonly string[] {
+  return [...(scopes?.all ?? []), ...(scopes?.any ?? [])]
+}

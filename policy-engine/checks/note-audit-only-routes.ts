@@ -1,0 +1,18 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { PolicyRoute } from '../load/policy-route.ts'
+
+/**
+ * Says which routes only tell what they would refuse: `enforce: report` is for a while, and easy to forget. Code N302, one
+ * note for each policy.
+ */
+export function noteReportedRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
+  const reported = routes.filter((route) => route.enforce === 'report')
+  return [...Map.groupBy(reported, (route) => route.policy).values()].flatMap((group) => {
+    const [first] = group
+    if (first === undefined) return []
+    const names = group.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
+    const message = `what the policy refuses at ${names} is told of and served`
+    const place = { ...first.source, length: 1, text: undefined }
+    return [diagnostic('N302', message, place, { severity: 'note' })]
+  })
+}

@@ -1,0 +1,70 @@
+import type { Condition, Literal, Operand } from '../load/condition.ts'
+import { compileGlob } from '../match/glob.ts'
+import { type RequestValues, readRequestValue } from '../match/request-values.ts'
+import type { ClaimValue, NamedClaims } from './named-claims.ts'
+
+/** A condition that is ready to be asked, and how it is called in logs. */
+export type CompiledCondition = {
+  readonly condition: Condition
+  /** E.g. `school_id equals {header.x-school-id}`. */
+  readonly text: string
+  /** What it compares the claim with, in the request at hand; undefined for what the request does not say clearly. */
+  readonly operands: (request: RequestValues) => readonly (Literal | undefined)[]
+  /** Whether it holds. What is not there, or not clear, meets nothing but `exists: false`. */
+  readonly holds: (claims: NamedClaims, request: RequestValues) => boolean
+}
+
+const NO_OPERANDS = () => []
+
+/** Compiles a condition. Pure. Text is compared with text and numbers with numbers: `1` is not `"1"`. */
+export function compileCondition(condition: Condition): CompiledCondition {
+  const { claim, test } = condition
+  const text = describeCondition(condition)
+  if ('exists' in test) {
+    const holds = (claims: NamedClaims) =>
+      claims.has(claim) && (claims.get(claim) !== undefined) === test.exists
+    return Object.freeze({ condition, text, operands: NO_OPERANDS, holds })
+  }
+  if ('matches' in test) {
+    const matches = compileGlob(test.matches)
+    const holds = (claims: NamedClaims) =>
+      hasMember(claims.get(claim), (member) => typeof member === 'string' && matches(member))
+    return Object.freeze({ condition, text, operands: NO_OPERANDS, holds })
+  }
+  const wanted = 'equals' in test ? [test.equals] : test.in
+  return Object.freeze({
+    condition,
+    text,
+    operands: (request: RequestValues) => wanted.map((operand) => resolve(operand, request)),
+    holds(claims: NamedClaims, request: RequestValues) {
+      const claimed = claims.get(claim)
+      if (claimed === undefined) return false
+      return wanted.some((operand) => {
+        const value = resolve(operand, request)
+        return value !== undefined && hasMember(claimed, (member) => member === value)
+      })
+    },
+  })
+}
+
+/** A condition in words. */
+export function describeCondition({ claim, test }: Condition): string {
+  if ('exists' in test) return `${claim} ${test.exists ? 'exists' : 'does not exist'}`
+  if ('matches' in test) return `${claim} matches ${test.matches}`
+  if ('equals' in test) return `${claim} equals ${describeOperand(test.equals)}`
+  return `${claim} is one of ${test.in.map(describeOperand).join(', ')}`
+}
+
+function describeOperand(operand: Operand): string {
+  return typeof operand === 'object' ? `{${operand.from}.${operand.name}}` : JSON.stringify(operand)
+}
+
+function resolve(operand: Operand, request: RequestValues): Literal | undefined {
+  return typeof operand === 'object' ? readRequestValue(operand, request) : operand
+}
+
+/** A list holds what one of its members does. */
+function hasMember(claimed: ClaimValue | undefined, test: (member: Literal) => boolean): boolean {
+  if (claimed === undefined) return false
+  return typeof claimed === 'object' ? claimed.some(test) : test(claimed)
+}

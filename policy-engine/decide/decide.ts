@@ -1,0 +1,106 @@
+import type { HeaderSource } from '../match/find-header.ts'
+import { findRoute } from '../match/find-route.ts'
+import type { RequestValues } from '../match/request-values.ts'
+import type { Caller } from './caller.ts'
+import { checkAccess } from './check-access.ts'
+import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
+import { isReported } from './is-audit-only.ts'
+import type { Proven } from './possession-proof.ts'
+import { readPreflight } from './preflight.ts'
+import type { Refusal } from './refusal.ts'
+import { rewritePath } from './rewrite-path.ts'
+
+/** A request as far as policies look at it. */
+export type DecisionRequest = HeaderSource & {
+  readonly method: string
+  /** Canonical: `canonicalTarget` makes it so. */
+  readonly path: string
+  /** With its question mark; empty when there is none. */
+  readonly query: string
+  readonly nowSeconds: number
+  /** The longest path that a rewrite may produce: `limits.target`. Bytes. */
+  readonly targetLimitBytes: number
+  /** The proof of possession; undefined: a Bearer token without a certificate. */
+  readonly proven?: Proven | undefined
+}
+
+/** The decision of the policies on a request. Limits and upstreams may still reject it. */
+export type Decision = {
+  /** `challenge` is a 401 that says how to get a token; every other refusal is a `deny`. */
+  readonly outcome: 'allow' | 'deny' | 'challenge'
+  /** The identity of an allowed request; `gateway`: the gateway answers OPTIONS itself. */
+  readonly as: 'token' | 'anonymous' | 'gateway' | undefined
+  /** The matched route, whether or not access is allowed. */
+  readonly route: CompiledRoute | undefined
+  /** The values of the path parameters. */
+  readonly params: Readonly<Record<string, string>>
+  readonly refusal: Refusal | undefined
+  /** The refusal of an allowed request, if the policy were enforced. */
+  readonly reported?: Refusal | undefined
+  /** The path that the upstream is asked for, without its base path; undefined when it is not asked. */
+  readonly upstreamPath: string | undefined
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+
+/**
+ * Decides on a request by policies alone, with the functions that the server decides with: first the route, then the access
+ * to it, then the path that is asked for. Pure.
+ */
+export function decide(
+  request: DecisionRequest,
+  caller: Caller | undefined,
+  policies: Pick<CompiledPolicies, 'match'>,
+): Decision {
+  const { method, path } = request
+  const found = findRoute(method, path, policies, request)
+  if ('refused' in found) return refused(found)
+  if (found.kind === 'options') return ANSWERED
+  const { route, params } = found
+  if (readPreflight(method, request) !== undefined) return { ...ANSWERED, route, params }
+  const { nowSeconds, proven } = request
+  const refusal = checkAccess(
+    { nowSeconds, proven, resource: route.resourceOf(path), values: requestValuesOf(request, params) },
+    caller,
+    route.access,
+  )
+  const isServed = refusal === undefined || isReported(refusal, route.policy.enforce)
+  if (!isServed) return refused(refusal, route, params)
+  const upstreamPath = toUpstreamPath(request, route, params)
+  if (typeof upstreamPath !== 'string') return refused(upstreamPath, route, params)
+  const as = caller === undefined ? 'anonymous' : 'token'
+  return { outcome: 'allow', as, route, params, refusal: undefined, reported: refusal, upstreamPath }
+}
+
+const ANSWERED: Decision = Object.freeze({
+  outcome: 'allow',
+  as: 'gateway',
+  route: undefined,
+  params: NO_PARAMS,
+  refusal: undefined,
+  reported: undefined,
+  upstreamPath: undefined,
+})
+
+function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): Decision {
+  const isChallenge = refusal.refused === 'token_missing' && refusal.anonymous === 'challenge'
+  const outcome = isChallenge ? 'challenge' : 'deny'
+  return { outcome, as: undefined, route, params, refusal, reported: undefined, upstreamPath: undefined }
+}
+
+/** Returns the values that conditions compare claims with. */
+export function requestValuesOf(
+  request: DecisionRequest,
+  params: Readonly<Record<string, string>>,
+): RequestValues {
+  return { params, query: request.query, header: (name) => request.header(name) }
+}
+
+function toUpstreamPath(
+  { method, path, targetLimitBytes }: DecisionRequest,
+  { rewrite }: CompiledRoute,
+  params: Readonly<Record<string, string>>,
+): string | Refusal {
+  if (rewrite === undefined) return path
+  return rewritePath(rewrite, params, { method, origin: '', limitBytes: targetLimitBytes })
+}

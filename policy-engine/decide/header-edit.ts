@@ -1,0 +1,42 @@
+import type { HeaderChanges, HeaderRules, HeaderValue } from '../load/header-rules.ts'
+import { foldHeaderName } from '../match/fold-header-name.ts'
+
+/** Changes to the headers of one direction, ready to be made. */
+export type HeaderEdit = {
+  /** Whether headers of this name, in small letters, are taken out. */
+  readonly drops: (lowerName: string) => boolean
+  /** Headers to append: name, value, name, value. */
+  readonly appended: readonly string[]
+}
+
+/** Compiles the changes of a policy for one direction; undefined: the policy has no changes for it. */
+export function compileHeaderEdit(
+  rules: HeaderRules | undefined,
+  direction: 'request' | 'response',
+): HeaderEdit | undefined {
+  const changes: HeaderChanges | undefined = rules?.[direction]
+  if (changes === undefined) return undefined
+  const dropped = new Set([...changes.remove, ...changes.set.map(({ name }) => name)])
+  const appended = Object.freeze([...changes.set, ...changes.add].flatMap(toPair))
+  if (dropped.size === 0 && appended.length === 0) return undefined
+  return Object.freeze({
+    // Servers that fold names read `x_plan` as `X-Plan`: no spelling of it gets past.
+    drops: (name: string) => dropped.has(name) || dropped.has(foldHeaderName(name)),
+    appended,
+  })
+}
+
+/** Makes the changes in a copy. @param headers name, value, name, value. */
+export function editHeaders(headers: readonly string[], edit: HeaderEdit): string[] {
+  const edited: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] as string
+    if (!edit.drops(name.toLowerCase())) edited.push(name, headers[i + 1] as string)
+  }
+  edited.push(...edit.appended)
+  return edited
+}
+
+function toPair({ name, value }: HeaderValue): readonly string[] {
+  return [name, value]
+}

@@ -1,0 +1,53 @@
+import Type from 'typebox'
+import { open } from './common-schemas.ts'
+
+const Value = Type.Unsafe<string | number | boolean>({
+  type: ['string', 'number', 'boolean'],
+  maxLength: 1024,
+  // Beyond these a number is rounded where it is read: two identifiers would be one. As text it is exact.
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description:
+    'A text, a number, true or false, or what the request brings: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
+})
+
+/** One condition of a route's `when`, as it is written. */
+export const ConditionEntry = Type.Object(
+  {
+    claim: Type.String({
+      description:
+        'The name of a claim or, for one that lies deeper, its JSON pointer, e.g. /realm_access/roles.',
+      pattern: '^(?:[^/].*|(?:/(?:[^~/]|~[01])*)+)$',
+      maxLength: 256,
+      'x-is': 'the name of a claim, or a JSON pointer such as /realm_access/roles',
+    }),
+    equals: Type.Optional(Value),
+    in: Type.Optional(Type.Array(Value, { description: 'The claim equals one of these.', minItems: 1 })),
+    matches: Type.Optional(
+      Type.String({
+        description: 'A text with * for any run of characters, e.g. *@example.com.',
+        minLength: 1,
+        maxLength: 256,
+      }),
+    ),
+    exists: Type.Optional(
+      Type.Boolean({
+        description: 'Whether the token has such a claim at all, with a value other than null.',
+      }),
+    ),
+  },
+  {
+    ...open,
+    oneOf: [
+      { required: ['equals'] },
+      { required: ['in'] },
+      { required: ['matches'] },
+      { required: ['exists'] },
+    ],
+    description:
+      'A condition on a claim of the token. One that is a list meets it when one of its members does; one that is not there does not.',
+  },
+)
+
+/** One condition, as it is written. */
+export type ConditionEntry = Type.Static<typeof ConditionEntry>

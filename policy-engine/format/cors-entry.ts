@@ -1,0 +1,65 @@
+import Type from 'typebox'
+import { open } from './common-schemas.ts'
+import { HEADER_NAME } from './header-schemas.ts'
+
+/** As browsers write it: lower case, without the default port, and nothing after the port. Source: HTML, origin. */
+const ORIGIN =
+  '^(?!http://[^/]*:80$|https://[^/]*:443$)(?:\\*|[a-z][a-z0-9+.-]*://(?:[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*|\\[[0-9a-f:.]+\\])(?::[1-9][0-9]{0,4})?)$'
+
+/** The `cors` of a route, of defaults or of a preset. */
+export const CorsEntry = Type.Object(
+  {
+    origins: Type.Optional(
+      Type.Array(
+        Type.String({
+          description: 'An origin such as https://app.example.com, or "*" for all origins.',
+          pattern: ORIGIN,
+          maxLength: 256,
+          'x-is': 'an origin as browsers send it, such as https://app.example.com',
+        }),
+        {
+          description:
+            'The origins whose pages may call the route. Default: all. An empty list allows no page of another origin.',
+          uniqueItems: true,
+          maxItems: 64,
+        },
+      ),
+    ),
+    methods: Type.Optional(
+      Type.Array(
+        Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], {
+          description: 'An HTTP method.',
+        }),
+        {
+          description:
+            'The methods that pages may use. Default: all methods of the route. GET includes HEAD.',
+          uniqueItems: true,
+        },
+      ),
+    ),
+    headers: Type.Optional(
+      Type.Array(
+        Type.String({
+          description: 'The name of a header.',
+          pattern: HEADER_NAME,
+          'x-is': 'the name of a header: letters, digits and -',
+        }),
+        {
+          description:
+            'The request headers that pages may set. Default: all headers that a browser asks for.',
+          uniqueItems: true,
+          maxItems: 64,
+        },
+      ),
+    ),
+  },
+  {
+    ...open,
+    minProperties: 1,
+    description:
+      'Which pages of other origins may call the route from a browser. It narrows the default, which allows every page: a request is authorised by its token and never by a cookie. It replaces cors of the defaults and of the preset as a whole.',
+  },
+)
+
+/** The `cors` of a route as it is written. */
+export type CorsEntry = Type.Static<typeof CorsEntry>

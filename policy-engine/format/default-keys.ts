@@ -1,0 +1,27 @@
+import Type from 'typebox'
+import { ByteSizeText, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
+import { Anonymous, Enforce, IdleTimeout, RateLimit, Retries, UpstreamAuth } from './common-schemas.ts'
+import { CorsEntry } from './cors-entry.ts'
+import { HeaderRulesEntry } from './header-schemas.ts'
+
+/** What a route may say for itself, a policy's `defaults` for all of its routes, and a preset for many policies. */
+export const DEFAULT_KEYS = {
+  anonymous: Type.Optional(Anonymous),
+  timeout: Type.Optional(
+    TimeoutText('How long the upstream may take to begin its answer, retries included.'),
+  ),
+  idleTimeout: Type.Optional(IdleTimeout),
+  retries: Type.Optional(Retries),
+  rateLimit: Type.Optional(RateLimit),
+  bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
+  websocket: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether a GET may become a WebSocket. Its bodyLimit is that of a message, its timeout that of the handshake.',
+    }),
+  ),
+  upstreamAuth: Type.Optional(UpstreamAuth),
+  headers: Type.Optional(HeaderRulesEntry),
+  cors: Type.Optional(CorsEntry),
+  enforce: Type.Optional(Enforce),
+}

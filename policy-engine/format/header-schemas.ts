@@ -1,0 +1,60 @@
+import Type from 'typebox'
+import { open } from './common-schemas.ts'
+
+/** Letters, digits and `-` alone: other signs are folded to `-` by some servers. */
+export const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
+
+const isHeaderName = { 'x-keys': 'the name of a header: letters, digits and -' } as const
+
+/** A map of header names to values; a value is visible ASCII, spaces inside. */
+export const HeaderValues = (description: string, valueDescription: string) =>
+  Type.Record(
+    Type.String({ pattern: HEADER_NAME }),
+    Type.String({
+      description: valueDescription,
+      pattern: '^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$',
+      maxLength: 1024,
+      'x-is': 'the value of a header: visible ASCII, without spaces around it',
+    }),
+    { ...isHeaderName, additionalProperties: false, minProperties: 1, maxProperties: 16, description },
+  )
+
+const HeaderChangesEntry = (description: string) =>
+  Type.Object(
+    {
+      set: Type.Optional(
+        HeaderValues('Headers that get this value, in place of what is there.', 'The value of the header.'),
+      ),
+      add: Type.Optional(
+        HeaderValues('Headers that get this value, beside what is there.', 'The value of the header.'),
+      ),
+      remove: Type.Optional(
+        Type.Array(
+          Type.String({
+            description: 'The name of a header.',
+            pattern: HEADER_NAME,
+            'x-is': 'the name of a header: letters, digits and -',
+          }),
+          { description: 'Headers that go no further.', minItems: 1, maxItems: 16 },
+        ),
+      ),
+    },
+    { ...open, minProperties: 1, description },
+  )
+
+/** What becomes of headers, as it is written. */
+export const HeaderRulesEntry = Type.Object(
+  {
+    request: Type.Optional(HeaderChangesEntry('On the way to the upstream.')),
+    response: Type.Optional(HeaderChangesEntry("On the way back, in the upstream's answers.")),
+  },
+  {
+    ...open,
+    minProperties: 1,
+    description:
+      'Changes to headers that are not the gateway’s own. Credentials, connections, and what the gateway itself says are out of reach.',
+  },
+)
+
+/** What becomes of headers, as it is written. */
+export type HeaderRulesEntry = Type.Static<typeof HeaderRulesEntry>

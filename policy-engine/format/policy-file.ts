@@ -1,0 +1,91 @@
+import Type from 'typebox'
+import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import type { Violation } from '../../platform/diagnostics/schema/describe-schema-error.ts'
+import { Extends, Mount, Name, open } from './common-schemas.ts'
+import { DEFAULT_KEYS } from './default-keys.ts'
+import { explainOrigin } from './explain-origin.ts'
+import { PolicyTestEntry } from './policy-test-entry.ts'
+import { RouteEntry } from './route-entry.ts'
+
+/** The format of `policies/<team>.policy.yaml`; one source for the loader, the types and the JSON Schema. */
+export const PolicyFileSchema = Type.Object(
+  {
+    apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
+    kind: Type.Enum(['Policy'], { description: 'What the file is.' }),
+    name: Name('What the policy is called; once in all files.'),
+    owner: Type.Optional(
+      Type.String({ description: 'Who gets asked about it.', minLength: 1, maxLength: 128 }),
+    ),
+    upstream: Type.String({
+      description: 'The entry of config/upstreams.yaml that serves the routes.',
+      minLength: 1,
+    }),
+    defaults: Type.Optional(
+      Type.Object(
+        { extends: Type.Optional(Extends), mount: Type.Optional(Mount), ...DEFAULT_KEYS },
+        { ...open, description: 'What every route says unless it says otherwise.' },
+      ),
+    ),
+    routes: Type.Array(RouteEntry, { description: 'The routes; their order means nothing.', minItems: 1 }),
+    tests: Type.Optional(Type.Array(PolicyTestEntry, { description: 'What `scopegate test` tries out.' })),
+  },
+  {
+    ...open,
+    $id: 'https://scopegate.dev/schemas/policy.v1.json',
+    description: 'A policy file of Scopegate.',
+  },
+)
+
+/** A policy file whose shape has been checked. */
+export type PolicyFile = Type.Static<typeof PolicyFileSchema>
+
+/** Checks plain data against the format; codes P101 to P109 and P112. */
+export const checkPolicyFile = compileShape(PolicyFileSchema, { letter: 'P', explain })
+
+/** Two slips that the format invites and the schema alone would explain badly. */
+function explain({
+  error,
+  path,
+  value,
+}: Violation): { number: string; message: string; hint?: string } | undefined {
+  const key = path.at(-1)
+  if (error.keyword === 'enum' && path.at(-2) === 'methods' && /^(?:\*|all|any)$/i.test(String(value))) {
+    return {
+      number: '102',
+      message: `${JSON.stringify(value)} is no method, and there is no word for all of them`,
+      hint: 'name each method',
+    }
+  }
+  if (path.at(-2) === 'origins' && (typeof value === 'string' || value === null))
+    return { number: '112', ...explainOrigin(String(value)) }
+  if (error.keyword !== 'type') return undefined
+  if (key === 'origins' && value === '*')
+    return { number: '104', message: 'cors.origins has to be a list', hint: 'write ["*"]' }
+  if (key === 'scopes' && (typeof value === 'string' || isTexts(value))) {
+    const list = `[${
+      typeof value === 'string'
+        ? value
+            .split(/[\s,]+/)
+            .filter(Boolean)
+            .join(', ')
+        : value.join(', ')
+    }]`
+    return {
+      number: '107',
+      message: 'a bare list of scopes could mean every one of them or any one of them',
+      hint: `write { all: ${list} } or { any: ${list} }`,
+    }
+  }
+  if (key === 'path' && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return {
+      number: '109',
+      message: 'without quotes, { starts a map and not a path',
+      hint: `write "/{${Object.keys(value).join(', ')}}"`,
+    }
+  }
+  return undefined
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
+}

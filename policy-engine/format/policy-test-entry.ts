@@ -1,0 +1,78 @@
+import Type from 'typebox'
+import { open } from './common-schemas.ts'
+import { HeaderValues } from './header-schemas.ts'
+
+const TestedRequest = Type.Object(
+  {
+    method: Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], {
+      description: 'The method of the request.',
+    }),
+    path: Type.String({
+      description: 'The path that clients send, with the mount, and the query if there is one.',
+      pattern: '^/[\\x21-\\x7e]*$',
+      maxLength: 8192,
+      'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',
+    }),
+    headers: Type.Optional(
+      HeaderValues('Headers that the request brings, but for Authorization: say `token`.', 'Its value.'),
+    ),
+  },
+  { ...open, description: 'The request.' },
+)
+
+const Expectation = Type.Object(
+  {
+    decision: Type.Enum(['allow', 'deny', 'challenge'], {
+      description:
+        'allow: the request goes on to the upstream; challenge: 401 with the way to a token; deny: any other refusal.',
+    }),
+    as: Type.Optional(
+      Type.Enum(['token', 'anonymous'], { description: 'As whom an allowed request goes on.' }),
+    ),
+    status: Type.Optional(
+      Type.Integer({ description: 'The status of a refusal.', minimum: 400, maximum: 599 }),
+    ),
+    error: Type.Optional(
+      Type.String({ description: 'The member `error` of its body, e.g. insufficient_scope.', minLength: 1 }),
+    ),
+    missing: Type.Optional(
+      Type.Array(Type.String({ description: 'A scope of config/scopes.yaml.', minLength: 1 }), {
+        description: 'The scopes that the token lacks, in the order of the policy.',
+      }),
+    ),
+    route: Type.Optional(
+      Type.String({ description: 'The route that the request meets, e.g. get-course.', minLength: 1 }),
+    ),
+    upstreamPath: Type.Optional(
+      Type.String({ description: 'The path that the upstream is asked for.', minLength: 1 }),
+    ),
+  },
+  { ...open, description: 'What the gateway is to decide. What is not listed is not looked at.' },
+)
+
+/** A test beside a policy, as it is written. */
+export const PolicyTestEntry = Type.Object(
+  {
+    it: Type.String({
+      description: 'What the test says, e.g. refuses a write with only the read scope.',
+      minLength: 1,
+      maxLength: 256,
+    }),
+    request: TestedRequest,
+    token: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            'The claims of the token, never a token itself. Without this key no token is sent; { } is one without scopes.',
+        },
+      ),
+    ),
+    expect: Expectation,
+  },
+  { ...open, description: 'One test.' },
+)
+
+/** One test, as it is written. */
+export type PolicyTestEntry = Type.Static<typeof PolicyTestEntry>

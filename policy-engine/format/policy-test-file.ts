@@ -1,0 +1,25 @@
+import Type from 'typebox'
+import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { Name, open } from './common-schemas.ts'
+import { PolicyTestEntry } from './policy-test-entry.ts'
+
+/** The format of `<name>_test.yaml`; one source for the loader, the types and the JSON Schema. */
+export const PolicyTestFileSchema = Type.Object(
+  {
+    apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
+    kind: Type.Enum(['PolicyTest'], { description: 'What the file is.' }),
+    policy: Name('The name of the policy that is tested.'),
+    tests: Type.Array(PolicyTestEntry, { description: 'The tests.', minItems: 1 }),
+  },
+  {
+    ...open,
+    $id: 'https://scopegate.dev/schemas/policy-test.v1.json',
+    description: 'Tests of a policy of Scopegate, in a file of their own.',
+  },
+)
+
+/** A file of tests whose shape has been checked. */
+export type PolicyTestFile = Type.Static<typeof PolicyTestFileSchema>
+
+/** Checks plain data against the format of `*_test.yaml`; codes P101 to P106. */
+export const checkPolicyTestFile = compileShape(PolicyTestFileSchema, { letter: 'P' })

@@ -1,0 +1,63 @@
+import Type from 'typebox'
+import { ConfigError } from '../../platform/diagnostics/config-error.ts'
+import { hasErrors } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
+import { readYamlFile } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { checkCorsEntry } from '../checks/check-cors.ts'
+import { checkHeaderRules } from '../checks/check-header-changes.ts'
+import { open } from './common-schemas.ts'
+import { DEFAULT_KEYS } from './default-keys.ts'
+
+const PresetEntry = Type.Object(DEFAULT_KEYS, {
+  ...open,
+  description: 'what a policy or a route that extends it says unless it says otherwise',
+})
+
+const PresetsFile = Type.Object(
+  {
+    presets: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), PresetEntry, {
+      'x-keys': 'a name: small letters, digits and -, starting with a letter',
+      additionalProperties: false,
+      description: 'every preset by its name',
+    }),
+  },
+  { description: 'config/presets.yaml' },
+)
+
+const checkPresetsFile = compileShape(PresetsFile, { letter: 'C' })
+
+/** What many policies say alike, as it is written. */
+export type Preset = Type.Static<typeof PresetEntry>
+
+/** Presets by their names. */
+export type Presets = ReadonlyMap<string, Preset>
+
+/** There are none. */
+export const NO_PRESETS: Presets = new Map()
+
+/**
+ * Reads `config/presets.yaml`.
+ * @param source what came of reading it already; without it, it is read now.
+ * @throws {ConfigError} ERR_CONFIG_INVALID; codes of its shape, and P312 and P313 of headers that no policy can change, P320 of `cors`.
+ */
+export function readPresets(file: string, source?: TextSource): Presets {
+  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
+  if (document.value === undefined) throw new ConfigError(document.diagnostics)
+  const { presets } = document.value as { presets?: unknown }
+  const entries = Object.entries(typeof presets === 'object' && presets !== null ? presets : {})
+  const diagnostics = [
+    ...document.diagnostics,
+    ...checkPresetsFile(document.value, document.placeOf),
+    ...entries.flatMap(([name, preset]) => {
+      const { headers, cors } = (preset ?? {}) as { headers?: unknown; cors?: unknown }
+      return [
+        ...checkHeaderRules(headers, ['presets', name, 'headers'], document),
+        ...checkCorsEntry(cors, ['presets', name, 'cors'], document),
+      ]
+    }),
+  ]
+  if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
+  return new Map(entries as [string, Preset][])
+}

@@ -1,0 +1,21 @@
+import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+
+/**
+ * Finds a manifest of Kubernetes in place of a policy. All keys of such a file would be problems with this one cause.
+ * Code P102.
+ */
+export function findManifest(document: YamlDocument): Diagnostic | undefined {
+  const { apiVersion, kind, metadata } = (document.value ?? {}) as Readonly<Record<string, unknown>>
+  const isManifest =
+    typeof kind === 'string' &&
+    kind !== 'Policy' &&
+    typeof apiVersion === 'string' &&
+    !apiVersion.startsWith('scopegate/') &&
+    typeof metadata === 'object'
+  if (!isManifest) return undefined
+  const message = `this is a ${kind} of Kubernetes and not a policy`
+  return diagnostic('P102', message, document.placeOf(['kind']), {
+    hint: 'write the policy itself: the text of one key in its data',
+  })
+}

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { limitKinds } from '../../platform/diagnostics/cap-per-code.ts'
+import {
+  type Diagnostic,
+  hasErrors,
+  type Place,
+  sortDiagnostics,
+} from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { runAtOnce, type Steps } from '../../platform/diagnostics/run-sliced.ts'
+import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
+import { parseYamlInSteps, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { checkConditions } from '../checks/check-conditions.ts'
+import { checkCors } from '../checks/check-cors.ts'
+import { checkHeaderChanges } from '../checks/check-header-changes.ts'
+import { checkHeaderMatches } from '../checks/check-header-matches.ts'
+import { checkInternalPaths } from '../checks/check-internal-paths.ts'
+import { checkMounts } from '../checks/check-mounts.ts'
+import { checkReferences } from '../checks/check-references.ts'
+import { checkRewrites } from '../checks/check-rewrites.ts'
+import { checkWebsockets } from '../checks/check-websockets.ts'
+import { findConflicts } from '../checks/find-conflicts.ts'
+import { findContradictions } from '../checks/find-contradictions.ts'
+import { findSameNames, type Named } from '../checks/find-duplicate-names.ts'
+import { findImplicitAnonymous } from '../checks/find-implicit-anonymous.ts'
+import { findLiteralPatterns } from '../checks/find-literal-patterns.ts'
+import { checkPolicyFile, type PolicyFile } from '../format/policy-file.ts'
+import type { PolicyTest } from '../format/policy-test.ts'
+import { NO_PRESETS, type Presets } from '../format/presets.ts'
+import { findManifest } from './find-manifest.ts'
+import { findPolicyFiles } from './find-policy-files.ts'
+import { loadPolicyTests } from './load-policy-tests.ts'
+import type { PolicyRoute } from './policy-route.ts'
+import { type PolicySources, readFolder } from './policy-sources.ts'
+import { readPolicyTests } from './read-policy-tests.ts'
+import { type Claim, readClaims } from './route-keys.ts'
+import { toPolicyRoutes } from './to-policy-routes.ts'
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** The policies of a folder. With an error among the diagnostics there are no routes at all: nothing is half applied. */
+export type LoadedPolicies = {
+  /** Frozen, in the order of files and of routes in a file. */
+  readonly routes: readonly PolicyRoute[]
+  /** Those within the policies, then those of `*_test.yaml` when they were asked for. None with an error. */
+  readonly tests: readonly PolicyTest[]
+  /** SHA-256 of names and contents, in hexadecimal: the same for the same policies, wherever they lie. */
+  readonly hash: string
+  /** Everything that is wrong, sorted by file and line; `hasErrors` tells whether to go on. */
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** Where policies are, and what they may refer to. */
+export type LoadPoliciesOptions = {
+  readonly dir: string
+  /** What was read of the folder already; without it, it is read now. */
+  readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
+  readonly catalogue?: ScopeCatalogue | undefined
+  readonly upstreams?: ReadonlySet<string> | undefined
+  /** Those that policies may extend; unless given, there are none. */
+  readonly presets?: Presets | undefined
+  /** Those of the upstreams that lead to the authorization server. */
+  readonly authorizationServers?: ReadonlySet<string> | undefined
+  /** Whether files of tests are read as well: what serves requests has no use for them. */
+  readonly withTestFiles?: boolean | undefined
+}
+
+/**
+ * Loads every `*.policy.yaml` of a folder: syntax, shape, references, conflicts; all problems in one run.
+ * Without a catalogue or upstreams, references to them are not checked. Cost: synchronous reads of small files.
+ */
+export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
+  return runAtOnce(loadPoliciesInSteps(options))
+}
+
+/** The same in steps: some for each file, and one for what files have to do with each other. */
+export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
+  const { dir, sources, presets = NO_PRESETS } = options
+  const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
+  const texts = new Map(sources?.files.map(({ name, source }) => [name, source]))
+  const diagnostics: Diagnostic[] = [...found.diagnostics]
+  const hash = createHash('sha256')
+  const named: Named[] = []
+  const claims: Claim[] = []
+  const routes: PolicyRoute[] = []
+  const tests: PolicyTest[] = []
+  for (const name of found.policies) {
+    yield
+    const file = join(dir, name)
+    const shownAs = displayPath(file)
+    const read = readTextFile(file, { shownAs, letter: 'P' }, texts.get(name))
+    if ('problem' in read) {
+      diagnostics.push(read.problem)
+      continue
+    }
+    hash.update(`${name.length}:${name}${read.text.length}:`).update(read.text)
+    const document = yield* parseYamlInSteps(read.text, { shownAs, letter: 'P' })
+    diagnostics.push(...document.diagnostics)
+    if (document.value === undefined) continue
+    yield
+    const checked = yield* checkDocumentInSteps(document, options)
+    diagnostics.push(...checked.diagnostics)
+    claims.push(...checked.claims)
+    const own = policyName(document)
+    named.push(...own)
+    for (const { place } of [...own, ...checked.claims]) settlePlace(place)
+    if (hasErrors(document.diagnostics) || hasErrors(checked.diagnostics)) continue
+    yield
+    const policy = document.value as PolicyFile
+    routes.push(...toPolicyRoutes(policy, document, presets))
+    diagnostics.push(...limitKinds(findImplicitAnonymous(policy, document, presets)))
+    tests.push(...testsOf(document))
+  }
+  yield
+  diagnostics.push(...findSameNames('P303', 'policy', named))
+  yield
+  diagnostics.push(...limitKinds(findConflicts(claims)))
+  const testFiles =
+    options.withTestFiles === true
+      ? loadPolicyTests(dir, { files: found.tests, policies: named.map(({ name }) => name) })
+      : undefined
+  if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
+  const broken = hasErrors(diagnostics)
+  yield
+  return Object.freeze({
+    routes: Object.freeze(broken ? [] : routes),
+    tests: Object.freeze(broken ? [] : [...tests, ...(testFiles?.tests ?? [])]),
+    hash: hash.digest('hex'),
+    diagnostics: sortDiagnostics(diagnostics),
+  })
+}
+
+/** Checks one policy on its own: shape, references, paths, names. `claims` are for `findConflicts`. */
+export function checkDocument(
+  document: YamlDocument,
+  options: Omit<LoadPoliciesOptions, 'dir'>,
+): CheckedDocument {
+  return runAtOnce(checkDocumentInSteps(document, options))
+}
+
+type CheckedDocument = { readonly claims: readonly Claim[]; readonly diagnostics: readonly Diagnostic[] }
+
+function* checkDocumentInSteps(
+  document: YamlDocument,
+  options: Omit<LoadPoliciesOptions, 'dir'>,
+): Steps<CheckedDocument> {
+  const { catalogue, upstreams, presets = NO_PRESETS } = options
+  const manifest = findManifest(document)
+  if (manifest !== undefined) return { claims: [], diagnostics: [manifest] }
+  const { claims, diagnostics } = readClaims(document)
+  const checks: readonly (() => readonly Diagnostic[])[] = [
+    () => checkPolicyFile(document.value, document.placeOf),
+    () => checkReferences(document, { catalogue, upstreams, presets }),
+    () => diagnostics,
+    () => checkHeaderMatches(document),
+    () => checkHeaderChanges(document),
+    () => checkCors(document),
+    () => checkConditions(document),
+    () => findContradictions(document, presets),
+    () => findLiteralPatterns(document),
+    () => checkMounts(document),
+    () => checkRewrites(document),
+    () => checkInternalPaths(document, options.authorizationServers ?? NONE),
+    () => findSameNames('P304', 'route', routeNames(document)),
+    () => checkWebsockets(document),
+  ]
+  const found: Diagnostic[] = []
+  for (const check of checks) {
+    yield
+    for (const one of check()) found.push(one)
+  }
+  // Where the syntax already complained, nobody knows what was meant.
+  const told = new Set(document.diagnostics.map((one) => one.place.line))
+  const rest = limitKinds(found)
+  return { claims, diagnostics: rest.filter((one) => !told.has(one.place.line)) }
+}
+
+/**
+ * Works a place out, which frees the document that it is in: otherwise those of all files would stay until the last one is read, and
+ * collecting the garbage meanwhile would copy them.
+ */
+function settlePlace(place: Place): void {
+  void place.line
+}
+
+function testsOf(document: YamlDocument): readonly PolicyTest[] {
+  const { name, tests } = document.value as PolicyFile
+  return readPolicyTests(tests, { policy: name, document })
+}
+
+function policyName(document: YamlDocument): readonly Named[] {
+  const name = (document.value as { name?: unknown } | null)?.name
+  return typeof name === 'string' ? [{ name, place: document.placeOf(['name']) }] : []
+}
+
+function routeNames(document: YamlDocument): readonly Named[] {
+  const routes = (document.value as { routes?: unknown } | null)?.routes
+  if (!Array.isArray(routes)) return []
+  return routes.flatMap((route: { name?: unknown } | null, index) =>
+    typeof route?.name === 'string'
+      ? [{ name: route.name, place: document.placeOf(['routes', index, 'name']) }]
+      : [],
+  )
+}

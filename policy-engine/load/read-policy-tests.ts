@@ -1,0 +1,32 @@
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { PolicyTest } from '../format/policy-test.ts'
+import type { PolicyTestEntry } from '../format/policy-test-entry.ts'
+
+/** Turns checked tests of a file into what a test run takes: header names in small letters, frozen. */
+export function readPolicyTests(
+  entries: readonly PolicyTestEntry[] | undefined,
+  options: { readonly policy: string; readonly document: YamlDocument },
+): readonly PolicyTest[] {
+  const { policy, document } = options
+  return (entries ?? []).map(({ it, request, token, expect }, index) => {
+    const { file, line, column } = document.placeOf(['tests', index])
+    const headers: Record<string, string> = Object.create(null)
+    for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
+    return Object.freeze({
+      it,
+      policy,
+      request: Object.freeze({ method: request.method, path: request.path, headers: Object.freeze(headers) }),
+      token: token === undefined ? undefined : Object.freeze({ ...token }),
+      expect: toExpectation(expect),
+      source: Object.freeze({ file, line: line ?? 1, column: column ?? 1 }),
+      placeOf: (what) =>
+        document.placeOf(['tests', index, ...(what === 'token' ? [what] : ['expect', what])]),
+    })
+  })
+}
+
+/** Keys that start with `x-` are the authors' own. */
+function toExpectation(expect: PolicyTestEntry['expect']): PolicyTest['expect'] {
+  const { decision, as, status, error, missing, route, upstreamPath } = expect
+  return Object.freeze({ decision, as, status, error, missing, route, upstreamPath })
+}

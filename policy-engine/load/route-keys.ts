@@ -1,0 +1,89 @@
+import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
+import { findReservedPath } from '../match/reserved-paths.ts'
+import type { HeaderValue } from './header-rules.ts'
+import { prefixOf } from './mount.ts'
+
+/** The methods and the path that a route claims, and their place. */
+export type Claim = {
+  /** `<policy>/<route>`, as far as the file says. */
+  readonly name: string
+  readonly methods: readonly string[]
+  /** The path of clients: with the mount. */
+  readonly path: string
+  readonly template: PathTemplate
+  /** Sorted by name. */
+  readonly headers: readonly HeaderValue[]
+  readonly place: Place
+}
+
+/**
+ * Reads the paths of a file's routes, whatever else is wrong with them, so that conflicts are found in the same run.
+ * Codes: P108 malformed path, P302 a path of Scopegate's own.
+ */
+export function readClaims(document: YamlDocument): {
+  claims: readonly Claim[]
+  diagnostics: readonly Diagnostic[]
+} {
+  const claims: Claim[] = []
+  const diagnostics: Diagnostic[] = []
+  const file = document.value as { name?: unknown; routes?: unknown } | null
+  const routes: readonly unknown[] = Array.isArray(file?.routes) ? file.routes : []
+  for (const [index, route] of routes.entries()) {
+    const { name, match } = (route ?? {}) as {
+      name?: unknown
+      match?: { methods?: unknown; path?: unknown; headers?: unknown } | null
+    }
+    const written = match?.path
+    if (typeof written !== 'string' || written === '') continue
+    const at: YamlPath = ['routes', index, 'match', 'path']
+    const place = document.placeOf(at)
+    const own = parsePathTemplate(written)
+    const prefix = prefixOf(route, document)
+    // Of a mount that cannot be used, everything else would be an echo.
+    if (prefix === undefined && !('problem' in own)) continue
+    const path = `${prefix ?? ''}${written}`
+    const template = 'problem' in own ? own : parsePathTemplate(path)
+    if ('problem' in template) {
+      diagnostics.push(diagnostic('P108', template.problem, place, { hint: template.hint }))
+      continue
+    }
+    const reserved = findReservedPath(template)
+    if (reserved !== undefined) {
+      const message = `${JSON.stringify(path)} belongs to Scopegate itself (${reserved})`
+      diagnostics.push(diagnostic('P302', message, place, { hint: 'choose another path' }))
+      continue
+    }
+    const methods = Array.isArray(match?.methods)
+      ? match.methods.filter((one) => typeof one === 'string')
+      : []
+    const headers = readHeaders(match?.headers)
+    // Conflicts of a route with unreadable headers are unknown.
+    if (headers === undefined) continue
+    claims.push({
+      name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,
+      methods,
+      path,
+      template,
+      headers,
+      place,
+    })
+  }
+  return { claims, diagnostics }
+}
+
+function readHeaders(headers: unknown): readonly HeaderValue[] | undefined {
+  if (headers === undefined) return []
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return undefined
+  const entries = Object.entries(headers)
+  if (entries.some(([, value]) => typeof value !== 'string')) return undefined
+  return entries
+    .map(([name, value]) => ({ name: name.toLowerCase(), value: String(value) }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function textOr(value: unknown, fallback: string): string {
+  return typeof value === 'string' ? value : fallback
+}

@@ -1,0 +1,24 @@
+import type { HeaderRulesEntry } from '../format/header-schemas.ts'
+import type { HeaderChanges, HeaderRules, HeaderValue } from './header-rules.ts'
+
+/** Turns the checked `headers` of a policy into rules: names in small letters, frozen. */
+export function toHeaderRules(headers: HeaderRulesEntry | undefined): HeaderRules | undefined {
+  if (headers === undefined) return undefined
+  return Object.freeze({ request: toChanges(headers.request), response: toChanges(headers.response) })
+}
+
+/** Names in small letters, in their order: two that ask for the same say it in the same way. */
+export function toHeaderValues(values: Readonly<Record<string, string>> | undefined): readonly HeaderValue[] {
+  const pairs = Object.entries(values ?? {}).map(([name, value]) =>
+    Object.freeze({ name: name.toLowerCase(), value }),
+  )
+  return Object.freeze(pairs.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
+}
+
+function toChanges(changes: HeaderRulesEntry['request']): HeaderChanges {
+  return Object.freeze({
+    set: toHeaderValues(changes?.set),
+    add: toHeaderValues(changes?.add),
+    remove: Object.freeze((changes?.remove ?? []).map((name) => name.toLowerCase()).toSorted()),
+  })
+}

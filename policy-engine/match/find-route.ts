@@ -1,0 +1,33 @@
+import type { Refusal } from '../decide/refusal.ts'
+import type { HeaderSource } from './find-header.ts'
+import type { Match } from './route-table.ts'
+
+/** What the table says: a route, or the methods of a path that was asked about with OPTIONS. */
+export type Found<T> =
+  | { readonly kind: 'route'; readonly route: T; readonly params: Readonly<Record<string, string>> }
+  | { readonly kind: 'options'; readonly allow: readonly string[] }
+
+const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/**
+ * Finds the one route of a canonical path: the first half of a decision. Nothing is forwarded without one.
+ * @returns the route; what OPTIONS answers with; `route_unknown` or `method_not_allowed`.
+ */
+export function findRoute<T>(
+  method: string,
+  path: string,
+  table: { match(method: string, path: string, request: HeaderSource): Match<T> },
+  request: HeaderSource,
+): Found<T> | Refusal {
+  // RFC 9110 section 9.3.7: an asterisk asks about the server as a whole.
+  if (path === '*') return { kind: 'options', allow: EVERY_METHOD }
+  const match = table.match(method, path, request)
+  if (match.kind === 'route') return match
+  if (match.kind === 'not_found') return { refused: 'route_unknown' }
+  if (method === 'OPTIONS') return { kind: 'options', allow: withOptions(match.allow) }
+  return { refused: 'method_not_allowed', allow: withOptions(match.allow) }
+}
+
+function withOptions(methods: readonly string[]): readonly string[] {
+  return methods.includes('OPTIONS') ? methods : [...methods, 'OPTIONS']
+}

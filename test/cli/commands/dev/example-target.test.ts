@@ -1,0 +1,37 @@
+import t from 'tap'
+import { exampleTarget } from '../../../../cli/commands/dev/example-target.ts'
+import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
+
+const get = (path: string, anonymous: 'allow' | 'challenge' = 'allow') => aPolicyRoute({ path, anonymous })
+
+t.test('P8: the banner suggests a route of the loaded policies', async (t) => {
+  t.equal(exampleTarget([get('/v1/trains')]), '/v1/trains')
+  t.equal(exampleTarget([aPolicyRoute({ methods: ['POST'] })]), undefined)
+  t.equal(exampleTarget([]), undefined)
+})
+
+t.test(
+  'P8: an anonymous route without parameters comes first, a collection before a single resource',
+  async (t) => {
+    const routes = [
+      get('/private', 'challenge'),
+      get('/v1/trains/{id}'),
+      get('/v1/account'),
+      get('/v1/trains'),
+    ]
+    t.equal(exampleTarget(routes), '/v1/trains')
+    t.equal(exampleTarget(routes.slice(0, 3)), '/v1/account')
+    t.equal(exampleTarget(routes.slice(0, 2)), '/v1/trains/1')
+    t.equal(exampleTarget(routes.slice(0, 1)), '/private')
+  },
+)
+
+t.test('P8: the suggested path has a value for each parameter and no wildcard', async (t) => {
+  t.equal(exampleTarget([get('/v1/{line}/trains/{id}')]), '/v1/1/trains/1')
+  t.equal(exampleTarget([get('/files/**')]), '/files/')
+})
+
+t.test('P8: a route that needs a header is not suggested', async (t) => {
+  const mcp = aPolicyRoute({ path: '/mcp', matchHeaders: [{ name: 'mcp-method', value: 'ping' }] })
+  t.equal(exampleTarget([mcp]), undefined)
+})

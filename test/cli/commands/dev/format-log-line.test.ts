@@ -1,0 +1,83 @@
+import { stripVTControlCharacters } from 'node:util'
+import t from 'tap'
+import { formatLogLine } from '../../../../cli/commands/dev/format-log-line.ts'
+
+const plain = (service: string, entry: object | string): string | undefined => {
+  const line = formatLogLine(service, typeof entry === 'string' ? entry : JSON.stringify(entry))
+  return line === undefined ? undefined : stripVTControlCharacters(line)
+}
+
+t.test('formatLogLine() shows a line that is no JSON as it is, with its service', async (t) => {
+  t.equal(plain('gateway', 'Segmentation fault'), 'gateway: Segmentation fault')
+  t.equal(plain('gateway', '  '), undefined)
+  t.equal(plain('gateway', '"text"'), 'gateway: "text"')
+})
+
+t.test('formatLogLine() shows warnings and errors of every service, with the cause', async (t) => {
+  t.equal(plain('demo API', { level: 'warn', msg: 'disk is slow' }), 'warning  demo API: disk is slow')
+  t.equal(
+    plain('gateway', { level: 'error', msg: 'cannot ask', err: { message: 'ECONNREFUSED' } }),
+    'error  gateway: cannot ask: ECONNREFUSED',
+  )
+})
+
+t.test('formatLogLine() hides what is only information', async (t) => {
+  t.equal(plain('gateway', { level: 'info', msg: 'listening' }), undefined)
+})
+
+t.test('formatLogLine() gives one line for each decision of the gateway', async (t) => {
+  const entry = {
+    level: 'info',
+    event: 'access',
+    time: '2026-01-02T03:04:05.678Z',
+    'http.request.method': 'POST',
+    'url.path': '/api/courses',
+    'http.response.status_code': 403,
+    route: 'courses/create-course',
+    'auth.decision': 'deny',
+    'auth.reason': 'insufficient_scope',
+    'auth.client_id': 'c1',
+    'auth.scopes_missing': ['courses:write'],
+    duration_ms: 1.5,
+  }
+  t.equal(
+    plain('gateway', entry),
+    '03:04:05  deny       403  POST /api/courses  courses/create-course  insufficient_scope  client c1  needs courses:write  1.5 ms',
+  )
+  t.equal(plain('demo API', entry), undefined, 'an upstream behind the gateway would show each request twice')
+})
+
+t.test('formatLogLine() has words for a request that was refused before it had a path', async (t) => {
+  const entry = {
+    level: 'info',
+    event: 'access',
+    time: '2026-01-02T03:04:05.678Z',
+    'http.request.method': 'GET',
+  }
+  t.match(plain('gateway', { ...entry, 'http.response.status_code': 400, duration_ms: 1 }), 'GET (no path)')
+})
+
+t.test(
+  'formatLogLine() shows policies that came into force, and what is wrong with those that did not',
+  async (t) => {
+    t.equal(
+      plain('gateway', {
+        level: 'info',
+        event: 'policy_reloaded',
+        msg: 'other policies are in force',
+        routes: 82,
+      }),
+      'policies  other policies are in force: 82 routes',
+    )
+    const diagnostics = 'error[P101]: unknown key "ownr"\n   |\n 4 | ownr: a\n   | ^^^^'
+    t.equal(
+      plain('gateway', {
+        level: 'error',
+        event: 'policy_reload_failed',
+        msg: 'they are broken',
+        diagnostics,
+      }),
+      `error  gateway: they are broken\n\n${diagnostics}\n`,
+    )
+  },
+)

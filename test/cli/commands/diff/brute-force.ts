@@ -1,0 +1,108 @@
+import { comparePolicies } from '../../../../cli/commands/diff/compare-policies.ts'
+import type { Caller } from '../../../../policy-engine/decide/caller.ts'
+import type { CompiledPolicies } from '../../../../policy-engine/decide/compile-policies.ts'
+import { decide } from '../../../../policy-engine/decide/decide.ts'
+import type { ClaimValue } from '../../../../policy-engine/decide/named-claims.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+
+/** Everything that requests and tokens may be made of. */
+export type Alphabet = {
+  readonly segments: readonly string[]
+  readonly depth: number
+  readonly methods: readonly string[]
+  readonly scopes: readonly string[]
+  readonly headers: Readonly<Record<string, readonly (string | undefined)[]>>
+  readonly claims: Readonly<Record<string, readonly (ClaimValue | undefined)[]>>
+}
+
+/** For each pair of routes that some request meets: who gained, who lost. `-` stands for no route. */
+type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
+
+/** Decides on every request of an alphabet for every token of it and for none, on both sides, and says where they differ. */
+function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
+  const found = new Map<string, { gains: boolean; loses: boolean }>()
+  const callers: (Caller | undefined)[] = [undefined]
+  const plainCallers: (Caller | undefined)[] = [undefined]
+  for (const held of subsets(alphabet.scopes)) {
+    plainCallers.push(aCaller({ scopes: new Set(held) }))
+    for (const claims of records(alphabet.claims))
+      callers.push(aCaller({ scopes: new Set(held), claims: new Map(Object.entries(claims)) }))
+  }
+  const headerSets = [...records(alphabet.headers)]
+  for (const path of paths(alphabet))
+    for (const method of alphabet.methods)
+      for (const headers of headerSets) {
+        const header = (name: string) => headers[name]
+        const routes = [old, now].map((side) => {
+          const match = side.match(method, path, { header })
+          return match.kind === 'route' ? match.route.policy : undefined
+        })
+        const names = routes.map((one) => one?.name ?? '-')
+        if (names[0] === '-' && names[1] === '-') continue
+        const key = names.join(' ')
+        const hasConditions = routes.some((one) => (one?.when.length ?? 0) > 0)
+        // Without conditions it is the two routes alone that decide.
+        if (!hasConditions && found.has(key)) continue
+        const outcome = found.get(key) ?? { gains: false, loses: false }
+        found.set(key, outcome)
+        if (names.includes('-') || (outcome.gains && outcome.loses)) continue
+        const request = { method, path, query: '', header, nowSeconds: 0, targetLimitBytes: 8_192 }
+        for (const caller of hasConditions ? callers : plainCallers) {
+          const [before, after] = [old, now].map((side) => passes(decide(request, caller, side)))
+          if (after === true && before === false) outcome.gains = true
+          if (before === true && after === false) outcome.loses = true
+        }
+      }
+  return found
+}
+
+/** What `diff` tells of access, and what every request and token of an alphabet says, in one form. */
+export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet) {
+  const { changes } = comparePolicies(
+    { policies: old, resourcePaths: [] },
+    { policies: now, resourcePaths: [] },
+  )
+  const told = changes
+    .filter(({ kind, widened, narrowed }) => kind !== 'changed' || widened || narrowed)
+    .map(
+      (one) => [`${one.old ?? '-'} ${one.now ?? '-'}`, { gains: one.widened, loses: one.narrowed }] as const,
+    )
+  const tried = [...bruteForce(old, now, alphabet)].filter(
+    ([key, { gains, loses }]) => gains || loses || key.split(' ').includes('-'),
+  )
+  return { changes, told: new Map(told), tried: new Map(tried) }
+}
+
+const REPORTED = ['token_missing', 'scope_missing', 'condition_failed']
+
+function passes({ outcome, refusal, route }: ReturnType<typeof decide>): boolean {
+  const isReported = route?.policy.enforce === 'report' && REPORTED.includes(refusal?.refused ?? '')
+  return outcome === 'allow' || isReported
+}
+
+function* paths({ segments, depth }: Alphabet): Generator<string> {
+  yield '/'
+  let shorter = ['']
+  for (let length = 1; length <= depth; length++) {
+    const longer = shorter.flatMap((path) => segments.map((segment) => `${path}/${segment}`))
+    yield* longer
+    for (const path of longer) yield `${path}/`
+    shorter = longer
+  }
+}
+
+function* subsets(scopes: readonly string[]): Generator<readonly string[]> {
+  for (let bits = 0; bits < 2 ** scopes.length; bits++) yield scopes.filter((_, index) => (bits >> index) & 1)
+}
+
+function* records<T>(
+  domains: Readonly<Record<string, readonly T[]>>,
+): Generator<Readonly<Record<string, T>>> {
+  const [first, ...rest] = Object.entries(domains)
+  if (first === undefined) {
+    yield {}
+    return
+  }
+  for (const others of records(Object.fromEntries(rest)))
+    for (const value of first[1]) yield { ...others, [first[0]]: value }
+}

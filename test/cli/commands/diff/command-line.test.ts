@@ -1,0 +1,262 @@
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { main } from '../../../../cli/main.ts'
+import { openPolicySet } from '../../../../cli/open-policy-set.ts'
+import { toResourceOptions } from '../../../../gateway/config/to-resources.ts'
+import { readImplication } from '../../../../oauth/scope-implication.ts'
+import { findPackageRoot } from '../../../../platform/process/package-root.ts'
+import { aTerminal } from '../../../fixtures/a-terminal.ts'
+
+const ROOT = findPackageRoot()
+const COURSES = readFileSync(join(ROOT, 'policies/courses.policy.yaml'), 'utf8')
+const WIDER = COURSES.replace(
+  'scopes: { all: [courses:write] }',
+  'scopes: { any: [courses:write, courses:read] }',
+)
+
+const diff = async (folder: string, ...args: string[]) => {
+  const terminal = aTerminal({ folder, env: { PATH: process.env['PATH'], HOME: folder } })
+  return { code: await main(['diff', ...args], terminal), ...terminal.said }
+}
+
+/** A repository with a commit: the shipped configuration, and courses alone. */
+function aRepository(t: Test): string {
+  const dir = t.testdir({ policies: { 'courses.policy.yaml': COURSES } })
+  cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
+  git(dir, 'init', '-q', '-b', 'main')
+  git(dir, 'add', '.')
+  git(dir, 'commit', '-q', '-m', 'first')
+  return dir
+}
+
+function git(dir: string, ...args: string[]): void {
+  const who = ['-c', 'user.name=Test', '-c', 'user.email=test@example.test', '-c', 'commit.gpgsign=false']
+  execFileSync('git', [...who, ...args], { cwd: dir, stdio: 'ignore' })
+}
+
+t.test('diff compares folders, and says it in words and in numbers', async (t) => {
+  const dir = t.testdir({
+    old: { 'courses.policy.yaml': COURSES },
+    new: { 'courses.policy.yaml': WIDER.replace(/\n {2}- name: delete-course[\s\S]*$/, '\n') },
+  })
+  const { code, out, err } = await diff(dir, 'old', 'new')
+  t.equal(err, '')
+  t.equal(code, 1)
+  t.equal(
+    out,
+    `~ courses/create-course   POST /api/courses
+    scopes     all: courses:write  ->  any: courses:write, courses:read       WIDENED
+- courses/delete-course   DELETE /api/courses/{id}                            now 405
+1 widened, 0 narrowed, 0 new, 1 gone
+`,
+  )
+  t.same(await diff(dir, 'old', 'old'), { code: 0, out: 'nothing changes for callers\n', err: '' })
+  for (const [kinds, expected] of [
+    [['widened'], 1],
+    [['narrowed'], 0],
+    [['narrowed', 'gone'], 1],
+    [['changed', 'new'], 0],
+  ] as const)
+    t.equal((await diff(dir, 'old', 'new', ...kinds.flatMap((kind) => ['--fail-on', kind]))).code, expected)
+  const json = JSON.parse((await diff(dir, 'old', 'new', '--json')).out)
+  t.match(json, {
+    same: false,
+    counts: { widened: 1, narrowed: 0, changed: 0, new: 0, gone: 1 },
+    changes: [
+      {
+        kind: 'changed',
+        old: 'courses/create-course',
+        now: 'courses/create-course',
+        methods: ['POST'],
+        path: '/api/courses',
+        widened: true,
+        narrowed: false,
+        details: [{ what: 'scopes', gains: true, loses: false }],
+      },
+      { kind: 'gone', old: 'courses/delete-course', statuses: [405] },
+    ],
+  })
+})
+
+t.test('diff refuses what is no comparison, and names what is broken on a side', async (t) => {
+  const dir = t.testdir({
+    old: { 'courses.policy.yaml': COURSES },
+    broken: { 'a.policy.yaml': 'apiVersion: x\n' },
+  })
+  for (const args of [
+    ['old'],
+    ['old', 'old', 'old'],
+    [],
+    ['old', 'old', '--live', 'http://127.0.0.1:1'],
+    ['old', 'old', '--fail-on', 'wider'],
+  ])
+    t.equal((await diff(dir, ...args)).code, 2, args.join(' '))
+  const { code, err, out } = await diff(dir, 'old', 'broken')
+  t.equal(code, 3)
+  t.equal(out, '')
+  t.match(err, /error\[P10\d\][\s\S]*broken\/a\.policy\.yaml:1:13/)
+})
+
+t.test('diff reads git revisions: policies of a folder, or policies with their configuration', async (t) => {
+  const dir = aRepository(t)
+  writeFileSync(join(dir, 'policies/courses.policy.yaml'), WIDER)
+  // Other tests leave things in the machine's own.
+  const temporary = join(dir, 'temporary')
+  mkdirSync(temporary)
+  const { TMPDIR } = process.env
+  process.env['TMPDIR'] = temporary
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
+  })
+  t.match(await diff(dir, 'main:policies', 'policies'), { code: 1, out: /1 widened/ })
+  t.match(await diff(dir, 'HEAD', 'policies'), { code: 1, out: /1 widened/ })
+  t.same(await diff(dir, 'HEAD', 'HEAD:policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
+  // What the catalogue says is part of what a revision means.
+  const scopes = join(dir, 'config/scopes.yaml')
+  writeFileSync(
+    scopes,
+    readFileSync(scopes, 'utf8').replace(
+      'description: Create, change and delete courses\n',
+      '$&    implies: [courses:read]\n',
+    ),
+  )
+  git(dir, 'commit', '-aqm', 'second')
+  const { out } = await diff(dir, 'HEAD~1', 'HEAD')
+  t.match(
+    out,
+    /courses\/list-courses .*\n +scopes +all: courses:read {2}-> {2}all: courses:read \(or courses:write\) +WIDENED/,
+  )
+  // A broken revision is shown by its name.
+  writeFileSync(join(dir, 'policies/courses.policy.yaml'), 'name: [\n')
+  git(dir, 'commit', '-aqm', 'third')
+  t.match(await diff(dir, 'HEAD~1', 'HEAD:policies'), {
+    code: 3,
+    err: /--> HEAD:policies\/courses\.policy\.yaml:1/,
+  })
+  t.same(readdirSync(temporary), [], 'nothing is left behind')
+})
+
+t.test('names of revisions are names and nothing else', async (t) => {
+  const dir = aRepository(t)
+  for (const name of [
+    '--output=pwned',
+    '-h',
+    '$(touch pwned)',
+    '`touch pwned`',
+    'main; touch pwned',
+    'main\ntouch pwned',
+    'main\0',
+    '',
+    'main..main',
+    '^main',
+    'main:../../etc',
+    'main:/etc',
+    ':policies',
+    'x'.repeat(10_000),
+    '@{-1}',
+    'main^{tree}',
+  ]) {
+    const { code, out, err } = await diff(dir, '--', name, 'policies')
+    t.equal(code, 2, JSON.stringify(name.slice(0, 40)))
+    t.equal(out, '')
+    t.match(err, /^scopegate: /)
+  }
+  t.notOk(existsSync(join(dir, 'pwned')))
+})
+
+t.test('links and folders of a revision are not read, nor is what lies outside', async (t) => {
+  const dir = aRepository(t)
+  writeFileSync(
+    join(dir, 'secret.policy.yaml'),
+    COURSES.replace('name: courses', 'name: secret').replaceAll('/api/courses', '/api/secret'),
+  )
+  symlinkSync('../secret.policy.yaml', join(dir, 'policies/secret.policy.yaml'))
+  mkdirSync(join(dir, 'policies/more.policy.yaml'))
+  writeFileSync(join(dir, 'policies/more.policy.yaml/x.policy.yaml'), COURSES)
+  git(dir, 'add', '.')
+  git(dir, 'commit', '-qm', 'links')
+  t.match(await diff(dir, 'HEAD~1:policies', 'HEAD:policies'), {
+    code: 0,
+    out: 'nothing changes for callers\n',
+  })
+})
+
+t.test('outside of a repository, and without git, it says so', async (t) => {
+  const dir = t.testdir({ old: { 'courses.policy.yaml': COURSES } })
+  const terminal = aTerminal({ folder: tmpdir(), env: { PATH: process.env['PATH'] } })
+  t.equal(await main(['diff', 'main', join(dir, 'old')], terminal), 2)
+  t.match(terminal.said.err, 'this is no git repository')
+  rmSync(join(dir, 'old/courses.policy.yaml'))
+})
+
+t.test('diff compares with what a gateway has in force', async (t) => {
+  const { set } = await openPolicySet({ configDir: join(ROOT, 'config') })
+  if (set === undefined) throw new Error('the shipped policies are not valid')
+  const inForce = JSON.stringify({
+    hash: set.compiled.hash,
+    routes: set.policies.routes,
+    implication: Object.fromEntries(readImplication(set.catalogue)),
+    // Another environment: what counts is the part of the API, not the address.
+    resources: {
+      ...toResourceOptions(set.gateway),
+      baseUrl: 'https://api.example.test',
+      issuers: ['https://api.example.test'],
+    },
+  })
+  const server = createServer((request, response) =>
+    request.url === '/policies' ? response.end(inForce) : response.writeHead(404).end(),
+  ).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.on('listening', resolve))
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  const dir = t.testdir({})
+  cpSync(join(ROOT, 'policies'), join(dir, 'policies'), { recursive: true })
+  t.same(await diff(dir, '--live', url, 'policies'), {
+    code: 0,
+    out: 'nothing changes for callers\n',
+    err: '',
+  })
+  writeFileSync(join(dir, 'policies/courses.policy.yaml'), WIDER)
+  t.match(await diff(dir, '--live', url, 'policies', '--fail-on', 'widened'), { code: 1, out: /1 widened/ })
+  t.equal((await diff(dir, '--live', `${url}/nothing`, 'policies')).code, 1)
+})
+
+t.test('D3: diff reads the policies in nested folders of a revision', async (t) => {
+  const dir = aRepository(t)
+  mkdirSync(join(dir, 'policies/team/deeper'), { recursive: true })
+  for (const [path, name] of [
+    ['policies/team/courses.policy.yaml', 'team'],
+    ['policies/team/deeper/a.policy.yaml', 'deeper'],
+    ['policies/team/.hidden.policy.yaml', 'hidden'],
+  ] as const)
+    writeFileSync(
+      join(dir, path),
+      COURSES.replace('name: courses', `name: ${name}`).replaceAll('/api/courses', `/api/${name}`),
+    )
+  git(dir, 'add', '.')
+  git(dir, 'commit', '-qm', 'nested')
+  const { code, out, err } = await diff(dir, 'HEAD~1', 'HEAD:policies', '--json')
+  t.equal(err, '')
+  t.equal(code, 1)
+  const { changes } = JSON.parse(out) as { changes: readonly { now?: string }[] }
+  t.ok(changes.length > 0)
+  t.same(
+    changes.filter(({ now }) => now?.startsWith('team/') !== true),
+    [],
+  )
+  t.same(await diff(dir, 'HEAD', 'policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
+})

@@ -1,0 +1,223 @@
+import t from 'tap'
+import { comparePolicies } from '../../../../cli/commands/diff/compare-policies.ts'
+import { renderDiff } from '../../../../cli/commands/diff/render-diff.ts'
+import { NO_IMPLICATION } from '../../../../oauth/scope-implication.ts'
+import { compilePolicies } from '../../../../policy-engine/decide/compile-policies.ts'
+import type { Condition } from '../../../../policy-engine/load/condition.ts'
+import type { CorsRule } from '../../../../policy-engine/load/cors-rule.ts'
+import type { PolicyRoute } from '../../../../policy-engine/load/policy-route.ts'
+import type { Resources } from '../../../../policy-engine/match/resources.ts'
+import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
+import { cpuMs } from '../../../fixtures/cpu-ms.ts'
+import { someResources } from '../../../fixtures/some-resources.ts'
+
+function side(routes: readonly PolicyRoute[], resources: Resources = someResources([])) {
+  const policies = compilePolicies({ routes, hash: '' }, { implication: NO_IMPLICATION, resources })
+  return { policies, resourcePaths: resources.all.map(({ path }) => path).filter((path) => path !== '') }
+}
+
+type Side = ReturnType<typeof side>
+
+const say = (old: ReturnType<typeof side>, now: ReturnType<typeof side>) =>
+  renderDiff(comparePolicies(old, now), { colour: false })
+
+const equals = (claim: string, value: string): Condition => ({
+  claim,
+  test: { equals: value },
+  source: { file: 'x', line: 1, column: 1 },
+})
+
+t.test('a part of the API that becomes a resource of its own takes tokens of its own', async (t) => {
+  const wide = [aPolicyRoute({ name: 'a/wide', path: '/a/**', anonymous: 'deny' })]
+  const said = say(side(wide), side(wide, someResources(['/a/b'])))
+  t.match(said, /^~ a\/wide {3}GET \/a\/\*\*/)
+  t.match(
+    said,
+    / {4}audience {3}https:\/\/api\.test of \S+ {2}-> {2}https:\/\/api\.test\/a\/b of \S+ +WIDENED and NARROWED/,
+  )
+  const [change] = comparePolicies(side(wide), side(wide, someResources(['/a/b']))).changes
+  t.match(change, { partly: true, example: { path: '/a/b' } })
+})
+
+t.test('the same parts of the API under another address are no change; another issuer is one', async (t) => {
+  const routes = [aPolicyRoute({ anonymous: 'deny' })]
+  const elsewhere = someResources(['/mcp'], { baseUrl: 'https://other.test', issuers: ['https://x.test'] })
+  t.equal(
+    say(side(routes, someResources(['/mcp'])), side(routes, elsewhere)),
+    'nothing changes for callers\n',
+  )
+  const more = someResources([], { issuers: ['https://api.test', 'https://login.test'] })
+  t.match(say(side(routes), side(routes, more)), /audience .*WIDENED\n1 widened, 0 narrowed/)
+})
+
+t.test(
+  'conditions that cannot all be tried are compared as they are written: no gain is missed',
+  async (t) => {
+    const claims = Array.from({ length: 12 }, (_, index) => `c${index}`)
+    const when = claims.map((claim) => equals(claim, 'x'))
+    const route = (conditions: readonly Condition[]) => [
+      aPolicyRoute({ anonymous: 'deny', when: conditions }),
+    ]
+    const start = cpuMs()
+    t.equal(say(side(route(when)), side(route(when.toReversed()))), 'nothing changes for callers\n')
+    t.match(
+      say(side(route(when)), side(route(when.slice(1)))),
+      / when .*WIDENED\n.* as they are written\n1 widened, 0 narrowed/,
+    )
+    t.match(
+      say(side(route(when.slice(1))), side(route(when))),
+      / when .*NARROWED\n.* as they are written\n0 widened, 1 narrowed/,
+    )
+    const other = [...when.slice(1), equals('c0', 'y')]
+    const said = say(side(route(when)), side(route(other)))
+    t.match(
+      said,
+      /WIDENED and NARROWED\n +these conditions have too many combinations .* as they are written\n/,
+    )
+    const [change] = comparePolicies(side(route(when)), side(route(other))).changes
+    t.match(change?.details, [{ what: 'when', asWritten: true }])
+    const few = say(side(route([equals('c', 'x')])), side(route([])))
+    t.match(few, /WIDENED\n/)
+    t.notMatch(few, /as they are written/)
+    t.ok(cpuMs() - start < 10_000)
+  },
+)
+
+t.test(
+  'a rate limit that is split along with its route is told of: each part counts for itself',
+  async (t) => {
+    const limited = (name: string, path: string, methods = ['GET']) =>
+      aPolicyRoute({ name, path, methods, rateLimit: { requests: 600, perMs: 60_000, by: 'client' } })
+    const whole = side([limited('a/all', '/a/**')])
+    const split = side([limited('a/all', '/a/**'), limited('a/b', '/a/b')])
+    t.equal(
+      say(whole, split),
+      [
+        '~ a/b (was a/all)   GET /a/b, e.g. GET /a/b',
+        '    counted    with the rest of a/all  ->  for itself',
+        '0 widened, 0 narrowed, 1 changed, 0 new, 0 gone\n',
+      ].join('\n'),
+    )
+    t.match(
+      say(split, whole),
+      /~ a\/all \(was a\/b\).*\n {4}counted {4}for itself {2}-> {2}with the rest of a\/all\n/,
+    )
+    const byMethod = (...names: readonly string[]) =>
+      side(names.map((name, index) => limited(name, '/a', [['GET'], ['PUT']][index])))
+    const together = side([limited('a/x', '/a', ['GET', 'PUT'])])
+    t.equal(
+      say(together, byMethod('a/y', 'a/z')).match(/with the rest of a\/x {2}-> {2}for itself/g)?.length,
+      2,
+    )
+    t.equal(
+      say(byMethod('a/y', 'a/z'), byMethod('a/z', 'a/y')).includes('counted'),
+      false,
+      'names mean nothing',
+    )
+    t.match(
+      say(whole, side([limited('b/all', '/a/**')])),
+      /nothing else changed/,
+      'nor does one name for all of it',
+    )
+    const open = side([aPolicyRoute({ name: 'a/x', path: '/a' }), aPolicyRoute({ name: 'a/y', path: '/b' })])
+    t.notMatch(say(open, side([limited('a/x', '/a'), limited('a/z', '/b')])), /counted/)
+  },
+)
+
+t.test(
+  'a claim that is a list may meet one condition by one member and another one by another',
+  async (t) => {
+    const among = (...values: readonly string[]) => [
+      aPolicyRoute({
+        anonymous: 'deny',
+        when: [
+          { ...equals('c', ''), test: { equals: { from: 'path', name: 'id' } } },
+          { ...equals('c', ''), test: { in: values } },
+        ],
+      }),
+    ]
+    // No path holds this value in a parameter, and still a token with [id, 'x/y'] passes.
+    t.match(say(side(among('a')), side(among('a', 'x/y'))), /WIDENED\n1 widened, 0 narrowed/)
+    t.match(say(side(among('a', 'x y')), side(among('a'))), /NARROWED\n0 widened, 1 narrowed/)
+  },
+)
+
+t.test('a tool of an MCP server is met with the version that its headers count beside', async (t) => {
+  const tool = (name: string, scope: string) =>
+    aPolicyRoute({
+      name: `mcp/${name}`,
+      path: '/mcp',
+      methods: ['POST'],
+      matchHeaders: [
+        { name: 'mcp-method', value: 'tools/call' },
+        { name: 'mcp-name', value: name },
+      ],
+      scopes: { all: [scope], any: [] },
+    })
+  const said = say(side([tool('one', 'a'), tool('two', 'b')]), side([tool('one', 'b'), tool('two', 'b')]))
+  t.match(
+    said,
+    /^~ mcp\/one {3}POST \/mcp \(mcp-method: tools\/call, mcp-name: one\)\n {4}scopes {5}all: a {2}-> {2}all: b +WIDENED and NARROWED\n1 widened, 1 narrowed, 0 new, 0 gone\n$/,
+  )
+})
+
+t.test('a route that is only called something else is told of, and counts as nothing', async (t) => {
+  const { changes, renamed } = comparePolicies(
+    side([aPolicyRoute()]),
+    side([aPolicyRoute({ name: 'courses/other' })]),
+  )
+  t.same(changes, [])
+  t.same(renamed, [{ old: 'courses/read-course', now: 'courses/other' }])
+})
+
+t.test('what a challenge tells to ask for is a change that lets nobody pass', async (t) => {
+  const route = (advertise: string) => [aPolicyRoute({ scopes: { all: [], any: ['a', 'b'], advertise } })]
+  t.match(
+    say(side(route('a')), side(route('b'))),
+    / {4}advertised a {2}-> {2}b\n0 widened, 0 narrowed, 1 changed/,
+  )
+})
+
+t.test('nothing that a gateway tells reaches the terminal as a command to it', async (t) => {
+  const route = (value: string) => [
+    aPolicyRoute({ name: `a/${value}`, upstream: value, matchHeaders: [{ name: 'x', value: '\u001b[2J' }] }),
+  ]
+  const said = say(side(route('\u001b]0;x\u0007')), side(route('\u202e\n')))
+  t.match(said, 'x: \\u{1b}[2J')
+  t.match(said, '\\u{1b}]0;x\\u{7}  ->  \\u{202e}\\u{a}')
+  t.notMatch(said, /(?!\n)[\p{Cc}\p{Cf}]/u)
+})
+
+t.test('G4: more pages that may call a route are widened, fewer are narrowed', async (t) => {
+  const A = 'https://a.example'
+  const B = 'https://b.example'
+  const detail = (old: CorsRule | undefined, now: CorsRule | undefined) => {
+    const [before, after] = [old, now].map((cors) => side([aPolicyRoute({ methods: ['GET', 'PUT'], cors })]))
+    const { changes } = comparePolicies(before as Side, after as Side)
+    return changes.flatMap(({ details, widened, narrowed }) => [
+      ...details.map((one) => `${one.what}: ${one.old} -> ${one.now}`),
+      `${widened ? 'widened' : ''}${narrowed ? 'narrowed' : ''}`,
+    ])
+  }
+  t.same(detail(undefined, { origins: [A] }), [`cors origins: all -> ${A}`, 'narrowed'])
+  t.same(detail({ origins: [A] }, undefined), [`cors origins: ${A} -> all`, 'widened'])
+  t.same(detail({ origins: [A] }, { origins: [A, B] }), [`cors origins: ${A} -> ${A}, ${B}`, 'widened'])
+  t.same(detail({ origins: [A] }, { origins: [B] }), [`cors origins: ${A} -> ${B}`, 'widenednarrowed'])
+  t.same(detail({ origins: [A] }, { origins: [] }), [`cors origins: ${A} -> none`, 'narrowed'])
+  t.same(detail({ origins: [A, B] }, { origins: [B, A] }), [])
+  t.same(detail({ methods: ['GET'] }, { methods: ['GET', 'PUT'] }), [
+    'cors methods: GET -> GET, PUT',
+    'widened',
+  ])
+  t.same(detail(undefined, { methods: ['PUT'] }), ['cors methods: all -> PUT', 'narrowed'])
+  t.same(detail(undefined, { headers: ['x-a'] }), ['cors headers: all -> x-a', 'narrowed'])
+  t.same(detail({ headers: ['x-a'] }, { headers: ['x-b'] }), ['cors headers: x-a -> x-b', 'widenednarrowed'])
+  const [narrow, scoped] = [
+    side([aPolicyRoute({ cors: { origins: [A] } })]),
+    side([aPolicyRoute({ cors: { origins: [A, B] }, scopes: { all: ['orders:read'], any: [] } })]),
+  ]
+  t.match(
+    say(narrow, scoped),
+    / {4}scopes .*WIDENED and NARROWED\n {4}cors origins https:\/\/a\.example {2}-> .*WIDENED\n1 widened, 1 narrowed/,
+  )
+})

@@ -1,0 +1,382 @@
+import { readFileSync } from 'node:fs'
+import { createServer as createPlainServer } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { CHECKS, type CheckName } from '../../../../cli/commands/doctor/checks.ts'
+import { readChallenges } from '../../../../cli/commands/doctor/read-challenges.ts'
+import { main } from '../../../../cli/main.ts'
+import { findPackageRoot } from '../../../../platform/process/package-root.ts'
+import { aCertificate } from '../../../fixtures/a-certificate.ts'
+import { aTerminal } from '../../../fixtures/a-terminal.ts'
+import { type Bend, type BentAnswer, startBentGateway } from '../../../fixtures/start-bent-gateway.ts'
+import { startScopegate } from '../../../fixtures/start-scopegate.ts'
+
+const { baseUrl } = await startScopegate(t)
+const bent = await startBentGateway(t, baseUrl)
+const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
+const OAUTH_METADATA = '/.well-known/oauth-authorization-server'
+const OPENID_METADATA = '/.well-known/openid-configuration'
+
+type Found = {
+  readonly check: CheckName
+  readonly level: string
+  readonly says: string
+  readonly cure?: string
+}
+
+async function examine(...args: string[]) {
+  const terminal = aTerminal()
+  const code = await main(['doctor', '--json', ...args], terminal)
+  const { healthy, findings } = JSON.parse(terminal.said.out) as { healthy: boolean; findings: Found[] }
+  return { code, healthy, findings, faults: findings.filter(({ level }) => level === 'fault') }
+}
+
+t.test('our own gateway is healthy, and a proxy that changes nothing is as well', async (t) => {
+  for (const url of [baseUrl, `${baseUrl}/`, bent.url]) {
+    const { code, healthy, findings } = await examine(url)
+    t.same(
+      findings.filter(({ level }) => level !== 'ok'),
+      [],
+      url,
+    )
+    t.equal(code, 0)
+    t.equal(healthy, true)
+    t.ok(findings.length >= 20)
+  }
+})
+
+t.test('text for people: a line for each thing, the faults with a cure, and the sum', async (t) => {
+  bent.bend(() => undefined)
+  const well = aTerminal()
+  t.equal(await main(['doctor', bent.url], well), 0)
+  t.match(well.said.out, /^✓ reachable +answers 200$/m)
+  t.match(well.said.out, /\nhealthy: \d+ things were looked at\n$/)
+  bent.bend((answer) => {
+    delete answer.headers['www-authenticate']
+  })
+  const ill = aTerminal()
+  t.equal(await main(['doctor', bent.url, '--quiet'], ill), 1)
+  t.match(ill.said.out, /^✗ challenge +401 without WWW-Authenticate\n {2}http\S+\n {2}let the proxy/m)
+  t.notMatch(ill.said.out, '✓')
+  t.match(ill.said.out, /\d+ faults? among \d+ things that were looked at\n$/)
+})
+
+/** What somebody got wrong, the check that says so, and words that say what. */
+const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, says: RegExp])[] = [
+  ['the metadata is kept back', on(RESOURCE_METADATA, { status: 403 }), 'resource-metadata', /^403$/],
+  [
+    'the metadata is a page',
+    on(RESOURCE_METADATA, (a) => {
+      a.headers['content-type'] = 'text/html'
+      a.body = '<!doctype html>'
+    }),
+    'resource-metadata',
+    /not a JSON object, but text\/html/,
+  ],
+  [
+    'the metadata redirects',
+    on(RESOURCE_METADATA, (a) => {
+      a.status = 302
+      a.headers['location'] = 'https://other.example/metadata'
+    }),
+    'resource-metadata',
+    /302 to https:\/\/other\.example/,
+  ],
+  [
+    'the metadata has a wrong type',
+    on(RESOURCE_METADATA, { headers: { 'content-type': 'text/plain' } }),
+    'resource-metadata',
+    /type is text\/plain/,
+  ],
+  [
+    'the resource is another address',
+    json(RESOURCE_METADATA, (d) => ({ ...d, resource: 'http://gateway.internal:8080' })),
+    'resource',
+    /"http:\/\/gateway\.internal:8080", and clients were given/,
+  ],
+  [
+    'the resource has a slash at its end',
+    json(RESOURCE_METADATA, (d) => ({ ...d, resource: `${d['resource']}/` })),
+    'resource',
+    /\/", and clients/,
+  ],
+  [
+    'nobody issues tokens',
+    json(RESOURCE_METADATA, (d) => ({ ...d, authorization_servers: [] })),
+    'resource-metadata',
+    /names nobody/,
+  ],
+  [
+    'every path is a resource',
+    (a, path) => {
+      if (path.startsWith(`${RESOURCE_METADATA}/`)) a.status = 200
+    },
+    'path-metadata',
+    /every path seems to be a resource/,
+  ],
+  [
+    'the issuer is another one',
+    json(OAUTH_METADATA, (d) => ({ ...d, issuer: 'https://login.example.com' })),
+    'issuer',
+    /"https:\/\/login\.example\.com"/,
+  ],
+  ['one of the two documents is missing', on(OPENID_METADATA, { status: 404 }), 'server-metadata', /404/],
+  [
+    'the two documents disagree',
+    json(OPENID_METADATA, (d) => ({ ...d, token_endpoint: `${d['token_endpoint']}2` })),
+    'server-metadata',
+    /^token_endpoint: not what/,
+  ],
+  [
+    'PKCE is not advertised',
+    json(OPENID_METADATA, ({ code_challenge_methods_supported: _, ...d }) => d),
+    'pkce',
+    /lacks S256/,
+  ],
+  ['the token endpoint is not routed', on('/api/oauth/token', { status: 404 }), 'endpoints', /404, not 400/],
+  [
+    'the token endpoint may be cached',
+    on('/api/oauth/token', { headers: { 'cache-control': 'public, max-age=60' } }),
+    'endpoints',
+    /may be cached/,
+  ],
+  [
+    'an endpoint is no address',
+    json(OAUTH_METADATA, (d) => ({ ...d, revocation_endpoint: '/api/oauth/revoke' })),
+    'endpoints',
+    /revocation_endpoint is "\/api/,
+  ],
+  [
+    'the keys hold a private one',
+    json('/api/oauth/jwks', () => ({ keys: [{ kty: 'EC', d: 'x' }] })),
+    'endpoints',
+    /PRIVATE/,
+  ],
+  [
+    'the authorization endpoint lets pages in',
+    on('/oauth/authorize', { headers: { 'access-control-allow-origin': '*' } }),
+    'endpoints',
+    /pages of other origins/,
+  ],
+  [
+    'a scope that nobody can give is asked for',
+    json(RESOURCE_METADATA, (d) => ({ ...d, scopes_supported: ['courses:read', 'courses:fly'] })),
+    'scopes',
+    /^courses:fly/,
+  ],
+  [
+    'documents say nothing of other origins',
+    on(RESOURCE_METADATA, (a) => {
+      delete a.headers['access-control-allow-origin']
+    }),
+    'cors',
+    /Allow-Origin is missing$/,
+  ],
+  [
+    'the challenge is not exposed',
+    (a) => {
+      delete a.headers['access-control-expose-headers']
+    },
+    'cors',
+    /Expose-Headers lacks WWW-Authenticate/,
+  ],
+  [
+    'errors say nothing of other origins',
+    (a) => {
+      if (a.status === 401) delete a.headers['access-control-allow-origin']
+    },
+    'cors',
+    /missing on an error/,
+  ],
+  [
+    'preflights want a token',
+    (a, _path, method) => {
+      if (method === 'OPTIONS') a.status = 401
+    },
+    'cors',
+    /a preflight is answered with 401/,
+  ],
+  [
+    'the challenge leads elsewhere',
+    (a) => {
+      const header = a.headers['www-authenticate']
+      if (header !== undefined)
+        a.headers['www-authenticate'] = header.replace(
+          /resource_metadata="[^"]*"/,
+          'resource_metadata="http://x"',
+        )
+    },
+    'challenge',
+    /resource_metadata is "http:\/\/x"/,
+  ],
+  [
+    'the challenge cannot be read',
+    (a) => {
+      if (a.status === 401) a.headers['www-authenticate'] = 'Bearer realm="api'
+    },
+    'challenge',
+    /no Bearer challenge can be read/,
+  ],
+  [
+    'a bad token is a 403',
+    (a) => {
+      if (a.status === 401) a.status = 403
+    },
+    'challenge',
+    /answered with 403, not 401/,
+  ],
+  [
+    'a bad token is served',
+    (a, path) => {
+      if (path.startsWith('/api/') && a.status === 401) a.status = 200
+    },
+    'challenge',
+    /answered with 200, not 401/,
+  ],
+  [
+    'a token in the address is served',
+    (a, path, method) => {
+      if (path.startsWith('/api/') && a.status === 400 && method === 'GET') a.status = 200
+    },
+    'credentials',
+    /in the address is answered with 200/,
+  ],
+  [
+    'the clock is wrong',
+    on(RESOURCE_METADATA, { headers: { date: 'Sat, 01 Jan 2000 00:00:00 GMT' } }),
+    'clock',
+    /^it is \d{9} s away/,
+  ],
+  ['the base URL redirects', on('/', { status: 301 }), 'reachable', /redirects/],
+]
+
+for (const [what, bend, check, says] of FAULTS)
+  t.test(`${what}: the fault is named, with a cure`, async (t) => {
+    bent.bend(bend)
+    const { code, faults } = await examine(bent.url)
+    t.equal(code, 1)
+    const fault = faults.find((one) => one.check === check && says.test(one.says))
+    t.ok(fault, JSON.stringify(faults, null, 2))
+    t.ok((fault?.cure ?? '').length > 10, 'it says what to change')
+  })
+
+t.test('what somebody else answers reaches no terminal as it is', async (t) => {
+  bent.bend(json(RESOURCE_METADATA, (d) => ({ ...d, resource: '\u001b[2J\u202ewipes the screen' })))
+  const terminal = aTerminal()
+  t.equal(await main(['doctor', bent.url], terminal), 1)
+  for (const obeyed of ['\u001b', '\u202e']) t.notOk(terminal.said.out.includes(obeyed))
+  t.match(terminal.said.out, 'wipes the screen')
+})
+
+t.test(
+  'documents without an end and servers without an answer end the examination, not the patience',
+  async (t) => {
+    bent.bend(on(RESOURCE_METADATA, { body: `{"a":"${'x'.repeat(2_000_000)}"}` }))
+    const { code, faults } = await examine(bent.url)
+    t.equal(code, 1)
+    t.match(faults, [{ check: 'resource-metadata', says: /longer than 1048576 bytes/ }])
+    const nobody = await examine('http://127.0.0.1:1')
+    t.equal(nobody.code, 1)
+    t.match(nobody.faults, [{ check: 'reachable', says: /nothing listens there/ }])
+  },
+)
+
+t.test(
+  'https: a certificate of an unknown authority, one that ends soon, and the authority named',
+  async (t) => {
+    const authority = aCertificate({ authority: true })
+    const { cert, key } = aCertificate({ by: authority })
+    const url = await listen(
+      t,
+      createServer({ cert, key }, (_, response) => response.end('{}')),
+      'https',
+    )
+    const unknown = await examine(url)
+    t.match(unknown.faults, [{ check: 'reachable', says: /unknown authority; name it with --ca/ }])
+    const file = join(t.testdir({ 'ca.pem': authority.cert }), 'ca.pem')
+    const { findings } = await examine(url, '--ca', file)
+    t.match(findings, [
+      { check: 'reachable', level: 'ok' },
+      { check: 'certificate', level: 'warning' },
+    ])
+    t.match(findings[1]?.says ?? '', /it expires in 0 days/)
+  },
+)
+
+t.test('plain http anywhere but on this machine is a fault', async (t) => {
+  const url = await listen(
+    t,
+    createPlainServer((_, response) => response.end('{}')),
+    'http',
+  )
+  const { faults } = await examine(url.replace('127.0.0.1', '[::ffff:127.0.0.1]'))
+  t.match(faults, [{ check: 'transport', says: /plain http/ }, { check: 'resource-metadata' }])
+})
+
+t.test('what is no address, and paths that are none, are wrong usage', async (t) => {
+  for (const args of [
+    ['127.0.0.1:8080'],
+    ['ftp://127.0.0.1'],
+    ['http://user:pass@127.0.0.1'],
+    ['http://127.0.0.1/?a=b'],
+    [baseUrl, '--path', 'api/courses'],
+    [baseUrl, '--resource', 'mcp'],
+    [],
+  ]) {
+    const terminal = aTerminal()
+    t.equal(await main(['doctor', ...args], terminal), 2, args.join(' '))
+    t.match(terminal.said.err, 'See: scopegate doctor --help')
+    t.equal(terminal.said.out, '')
+  }
+  const terminal = aTerminal()
+  t.equal(await main(['doctor', baseUrl, '--ca', '/nowhere.pem'], terminal), 1)
+  t.match(terminal.said.err, '--ca /nowhere.pem cannot be read')
+})
+
+t.test('challenges are read as they may be written', (t) => {
+  t.same(readChallenges('Basic, Bearer error="a \\"b\\"", x=y ,DPoP algs="ES256 PS256"')?.map(flat), [
+    ['basic', {}],
+    ['bearer', { error: 'a "b"', x: 'y' }],
+    ['dpop', { algs: 'ES256 PS256' }],
+  ])
+  for (const bad of ['', 'error="x"', 'Bearer error="x', 'Bearer a="1", a="2"', 'Bearer \u0001'])
+    t.equal(readChallenges(bad), undefined, bad)
+  t.end()
+})
+
+t.test('docs/doctor.md explains every check, and no other', (t) => {
+  const text = readFileSync(join(findPackageRoot(), 'docs/doctor.md'), 'utf8')
+  const explained = [...text.matchAll(/^\| `([a-z-]+)` +\| (.*?) +\|/gm)].map(([, name, what]) => [
+    name,
+    what,
+  ])
+  t.same(explained, Object.entries(CHECKS))
+  t.end()
+})
+
+/** Bends the answers of one path: by a function, or to what stands here. */
+function on(path: string, bend: ((answer: BentAnswer) => void) | Partial<BentAnswer>): Bend {
+  return (answer, asked) => {
+    if (asked !== path) return
+    if (typeof bend === 'function') bend(answer)
+    else Object.assign(answer, bend, { headers: { ...answer.headers, ...bend.headers } })
+  }
+}
+
+function json(path: string, change: (document: Record<string, unknown>) => Record<string, unknown>): Bend {
+  return on(path, (answer) => {
+    answer.body = JSON.stringify(change(JSON.parse(answer.body)))
+  })
+}
+
+function flat({ scheme, parameters }: NonNullable<ReturnType<typeof readChallenges>>[number]) {
+  return [scheme, Object.fromEntries(parameters)]
+}
+
+async function listen(t: Test, server: Server, protocol: string): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise((resolve) => server.close(resolve)))
+  return `${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

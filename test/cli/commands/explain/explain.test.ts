@@ -1,0 +1,301 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { main } from '../../../../cli/main.ts'
+import { aPolicyFolder } from '../../../fixtures/a-policy-folder.ts'
+import { aTerminal } from '../../../fixtures/a-terminal.ts'
+
+async function explain(args: readonly string[], given: Parameters<typeof aTerminal>[0] = {}) {
+  const terminal = aTerminal(given)
+  const code = await main(['explain', ...args], terminal)
+  return { code, ...terminal.said }
+}
+
+const jwt = (claims: object): string =>
+  ['{"alg":"none"}', JSON.stringify(claims), 'signature']
+    .map((part) => Buffer.from(part).toString('base64url'))
+    .join('.')
+
+t.test(
+  'explain says by which rules a request is refused, and the challenge as the gateway sends it',
+  async (t) => {
+    const { code, out } = await explain(['PATCH', '/api/courses/42', '--scope', 'courses:read'])
+    t.equal(code, 1)
+    t.match(
+      out,
+      /^PATCH \/api\/courses\/42\n\nroute {5}courses\/change-course +policies\/courses\.policy\.yaml:\d+:5 {3}\(owner team-learning\)\n/,
+    )
+    t.match(out, /^also saw {2}courses\/read-course +same path, methods GET only$/m)
+    t.match(out, /^scopes {4}DENY {2}needs all of: courses:write {3}token has: courses:read$/m)
+    t.ok(
+      out.endsWith(`\n403 insufficient_scope
+  The access token lacks courses:write. Ask for a token with: courses:write.
+  WWW-Authenticate: Bearer error="insufficient_scope", error_description="The access token lacks courses:write. Ask for a token with: courses:write.", scope="courses:write", resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource"
+`),
+      out,
+    )
+  },
+)
+
+t.test('explain knows what is no route, no request, and no business of policies', async (t) => {
+  for (const [args, code, text] of [
+    [['GET', '/api/nope'], 1, 'none: no policy has this path'],
+    [['GET', '/api//x'], 1, 'none: this is no request that is looked at'],
+    [['DELETE', '/api/analytics'], 1, 'none: this path takes GET, HEAD, OPTIONS'],
+    [['OPTIONS', '/api/courses'], 0, 'none: OPTIONS is answered by the gateway'],
+    [['GET', '/openapi.json'], 0, "none: this path is Scopegate's own"],
+    [['GET', '/api/courses?access_token=x'], 1, '400 invalid_request'],
+    [['GET', '/api/courses'], 0, 'allow, as anonymous'],
+    [['GET', '/api/courses', '--scope', 'courses:read'], 0, 'allow, as token'],
+  ] as const) {
+    const said = await explain(args)
+    t.equal(said.code, code, args.join(' '))
+    t.match(said.out, text, args.join(' '))
+  }
+})
+
+t.test('G7: explain applies limits.target of the file and of the environment', async (t) => {
+  const path = `/api/courses/${'x'.repeat(200)}`
+  const limited = { env: { SCOPEGATE_LIMITS__TARGET: '128B' } }
+  t.match(await explain(['GET', path]), { code: 0, out: /allow, as anonymous/ })
+  t.match(await explain(['GET', path], limited), { code: 1, out: /414 invalid_request\n.*128 bytes/ })
+
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - name: rewritten
+    match: { methods: [GET], path: "/a/{x}" }
+    anonymous: allow
+    rewrite: { path: "/a-much-longer-path/{x}" }
+tests:
+  - it: accepts a path that is short enough after the rewrite
+    request: { method: GET, path: /a/1234567890 }
+    expect: { decision: allow, route: rewritten }
+  - it: rejects a path that the rewrite makes too long
+    request: { method: GET, path: /a/12345678901 }
+    expect: { decision: deny, status: 414, route: rewritten }
+`,
+  })
+  const file = join(folder, 'config', 'gateway.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('target: 8KiB', 'target: 30B'))
+  t.match(await explain(['GET', '/a/1234567890'], { folder }), { code: 0 })
+  t.match(await explain(['GET', '/a/12345678901'], { folder }), { code: 1, out: /414 invalid_request/ })
+  const terminal = aTerminal({ folder })
+  t.equal(await main(['test'], terminal), 0, terminal.said.out)
+})
+
+t.test('G7: explain decides on a preflight as the server does', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - { name: a, match: { methods: [GET, OPTIONS], path: /a }, anonymous: deny, scopes: { all: [courses:read] } }
+`,
+  })
+  const preflight = ['OPTIONS', '/a', '--header', 'access-control-request-method=GET']
+  t.match(await explain(preflight, { folder }), { code: 0, out: /answered by Scopegate itself/ })
+  for (const more of ['connection=access-control-request-method', 'access_control_request_method=PUT'])
+    t.match(await explain([...preflight, '--header', more], { folder }), { code: 1, out: /401/ }, more)
+})
+
+t.test('G4: explain shows which pages may call a route', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+defaults: { anonymous: allow, cors: { origins: [https://app.example], headers: [X-A] } }
+routes:
+  - { name: a, match: { methods: [GET, PUT], path: /a } }
+  - { name: b, match: { methods: [GET], path: /b }, cors: { origins: ["*"] } }
+`,
+  })
+  const ask = (args: readonly string[], ...headers: readonly string[]) =>
+    explain([...args, ...headers.flatMap((header) => ['--header', header])], { folder })
+  const PAGE = 'origin=https://app.example'
+  const FOREIGN = 'origin=https://foreign.example'
+  const limits = 'origins: https://app.example; headers: x-a'
+  for (const [headers, row] of [
+    [[], `cors      n/a  ${limits}`],
+    [[PAGE], `cors      ok   a page of https://app.example can read the response   ${limits}`],
+    [[FOREIGN], `cors      note  a page of https://foreign.example cannot read the response   ${limits}`],
+  ] as const) {
+    const { code, out } = await ask(['GET', '/a'], ...headers)
+    t.equal(code, 0)
+    t.ok(out.includes(`\n${row}\n`), out)
+  }
+  t.notMatch((await ask(['GET', '/b'], FOREIGN)).out, /^cors/m)
+  const preflight = ['OPTIONS', '/a']
+  const put = 'access-control-request-method=PUT'
+  for (const [headers, row] of [
+    [[PAGE, put], /^cors +ok +a browser sends PUT from https:\/\/app\.example$/m],
+    [[FOREIGN, put], /^cors +DENY +a browser does not send PUT from https:\/\/foreign\.example$/m],
+    [[put], /^cors +DENY +a browser does not send PUT from no origin$/m],
+    [[PAGE, 'access-control-request-method=DELETE'], /^cors +DENY .*DELETE/m],
+    [
+      [PAGE, put, 'access-control-request-headers=x-a,x-b'],
+      /^cors +DENY +a browser does not send PUT from https:\/\/app\.example with x-b$/m,
+    ],
+  ] as const)
+    t.match((await ask(preflight, ...headers)).out, row, headers.join(' '))
+  const { cors } = JSON.parse((await ask([...preflight, '--json'], PAGE, put)).out)
+  t.same(cors, {
+    preflight: true,
+    origin: 'https://app.example',
+    method: 'PUT',
+    allowed: true,
+    deniedHeaders: [],
+  })
+})
+
+t.test('G7: explain rejects methods that the server rejects before routing', async (t) => {
+  for (const method of ['CONNECT', 'BREW', 'PRI'])
+    t.match(await explain([method, '/api/courses']), { code: 1, out: /400 invalid_request/ }, method)
+  t.match(await explain(['TRACE', '/api/courses']), { code: 1, out: /405 method_not_allowed/ })
+})
+
+t.test('P10: explain takes methods in any case', async (t) => {
+  for (const method of ['get', 'Get', 'GET'])
+    t.match(await explain([method, '/api/courses']), { code: 0, out: /^GET \/api\/courses\n/ }, method)
+  t.match(await explain(['g et', '/api/courses']), { code: 2, err: /"g et" is not an HTTP method/ })
+})
+
+t.test('P10: explain names the nearest route of a path that no policy has', async (t) => {
+  for (const [path, nearest] of [
+    ['/api/course', 'GET /api/courses (courses/list-courses)'],
+    ['/api/curses/7', 'GET /api/courses/{id} (courses/read-course)'],
+    ['/api/courses/7/lessons', 'GET /api/courses/{id} (courses/read-course)'],
+  ] as const) {
+    const { code, out } = await explain(['GET', path])
+    t.equal(code, 1, path)
+    t.match(out, `none: no policy has this path. The nearest route: ${nearest}\n`, path)
+  }
+  t.match((await explain(['GET', '/zzz'])).out, /none: no policy has this path\n/)
+  const { nearest } = JSON.parse((await explain(['GET', '/api/course', '--json'])).out)
+  t.same(nearest, { name: 'courses/list-courses', methods: ['GET'], path: '/api/courses' })
+})
+
+t.test('explain --token - reads a JWT without believing it, says so, and shows nothing of it', async (t) => {
+  const claims = {
+    iss: 'http://127.0.0.1:8080',
+    aud: 'http://127.0.0.1:8080',
+    sub: 'alice',
+    scope: 'courses:write',
+    exp: 4_102_444_800,
+  }
+  const token = jwt(claims)
+  const args = ['PATCH', '/api/courses/42', '--token', '-']
+  for (const typed of [token, `Bearer ${token}\n`]) {
+    const { code, out, err } = await explain(args, { typed })
+    t.equal(code, 0)
+    t.match(out, 'subject alice')
+    t.equal(err, 'scopegate: the signature of the token was not checked; its claims are taken as they are\n')
+    for (const part of token.split('.')) t.notOk(`${out}${err}`.includes(part))
+  }
+  // Nothing is made up for a real token.
+  t.match(await explain(args, { typed: jwt({ ...claims, aud: undefined }) }), {
+    code: 1,
+    out: /wrong_audience/,
+  })
+  t.match(await explain(args, { typed: jwt({ ...claims, exp: 1 }) }), { code: 1, out: /401 invalid_token/ })
+  const hostile = await explain(args, {
+    typed: jwt({ ...claims, exp: 1, sub: 'a\u001b[2Jb\nroute', aud: '\u202e' }),
+  })
+  t.match(hostile.out, 'subject a\\u{1b}[2Jb\\u{a}route')
+  t.notMatch(hostile.out.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u)
+  for (const typed of [
+    'opaque-secret-token',
+    'a.b',
+    '..',
+    `x.${Buffer.from('[]').toString('base64url')}.y`,
+    '',
+  ]) {
+    const { code, out, err } = await explain(args, { typed })
+    t.equal(code, 2, typed)
+    t.equal(out, '')
+    t.match(err, /^scopegate: /)
+    t.notMatch(err, 'secret')
+  }
+})
+
+t.test('explain refuses what makes no sense on the command line', async (t) => {
+  for (const args of [
+    ['G ET', '/api/courses'],
+    ['GET', '/api/courses', '--anonymous', '--scope', 'x'],
+    ['GET', '/api/courses', '--claim', 'sub'],
+    ['GET', '/api/courses', '--claim', 'scope=4'],
+    ['GET', '/api/courses', '--header', 'x'],
+    ['GET', '/api/courses', '--header', 'Authorization=Bearer x'],
+    ['GET', '/api/courses', '--header', 'a b=c'],
+    ['GET', '/api/courses', '--header', 'a=b\nc: d'],
+    ['GET', '/api/courses', '--token', 'eyJ'],
+    ['GET', '/api/courses', '--url', 'http://127.0.0.1:9', '--config', '.'],
+  ]) {
+    const { code, out, err } = await explain(args)
+    t.equal(code, 2, args.join(' '))
+    t.equal(out, '')
+    t.match(err, /See: scopegate explain --help\n$/)
+  }
+  for (const url of ['http://127.0.0.1:9', 'nowhere', 'file:///etc/passwd']) {
+    const { code, err } = await explain(['GET', '/', '--url', url])
+    t.equal(code, 1)
+    t.match(err, `scopegate: ${url} did not tell its policies: `)
+  }
+})
+
+t.test('explain --json holds the decision, the route and the answer', async (t) => {
+  const { code, out } = await explain([
+    'PATCH',
+    '/api/courses/42',
+    '--scope',
+    'courses:read',
+    '--claim',
+    'sub=alice',
+    '--json',
+  ])
+  t.equal(code, 1)
+  t.match(JSON.parse(out), {
+    request: { method: 'PATCH', target: '/api/courses/42', path: '/api/courses/42' },
+    decision: 'deny',
+    as: null,
+    resource: 'http://127.0.0.1:8080',
+    route: { name: 'courses/change-course', owner: 'team-learning', source: { column: 5 } },
+    params: { id: '42' },
+    token: { held: true, fault: null, subject: 'alice', client: 'some-client', scopes: ['courses:read'] },
+    scopes: { held: false, missing: ['courses:write'] },
+    upstream: null,
+    answer: { status: 403, error: 'insufficient_scope', challenge: /^Bearer error="insufficient_scope"/ },
+  })
+})
+
+t.test('explain --token - reads a JWT by the names that its issuer has for claims', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'courses.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: courses
+upstream: learning-platform
+routes:
+  - { name: change, match: { methods: [PATCH], path: /api/courses }, scopes: { all: [courses:write] } }
+`,
+  })
+  const file = join(folder, 'config/gateway.yaml')
+  const issuer =
+    '  - { issuer: "https://login.test", jwt: { audience: [api://courses], claims: { scope: [permissions] } } }\n'
+  writeFileSync(file, readFileSync(file, 'utf8').replace('\nissuers:\n', `\nissuers:\n${issuer}`))
+  const claims = {
+    iss: 'https://login.test',
+    aud: 'api://courses',
+    permissions: ['courses:write'],
+    exp: 4_102_444_800,
+  }
+  const ask = (token: object) =>
+    explain(['PATCH', '/api/courses', '--token', '-'], { folder, typed: jwt(token) })
+  t.match(await ask(claims), { code: 0, out: /allow, as token/ })
+  t.match(await ask({ ...claims, aud: 'api://other' }), { code: 1, out: /wrong_audience/ })
+  t.match(await ask({ ...claims, permissions: undefined, scope: 'courses:write' }), { code: 1, out: /403/ })
+})

@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { main } from '../../../../cli/main.ts'
+import { aTerminal } from '../../../fixtures/a-terminal.ts'
+import { startScopegate } from '../../../fixtures/start-scopegate.ts'
+
+async function run(folder: string, ...args: string[]) {
+  const terminal = aTerminal({ folder })
+  return { code: await main(args, terminal), ...terminal.said }
+}
+
+t.test('init writes nothing when one of its files is there already', async (t) => {
+  const folder = t.testdir({ policies: { 'courses.policy.yaml': 'mine' } })
+  const { code, out, err } = await run(folder, 'init')
+  t.equal(code, 1)
+  t.equal(out, '')
+  t.match(
+    err,
+    /^scopegate init: nothing was written, because these files exist: .*policies\/courses\.policy\.yaml\n$/,
+  )
+  t.throws(() => readFileSync(join(folder, 'README.md')))
+  t.equal(readFileSync(join(folder, 'policies/courses.policy.yaml'), 'utf8'), 'mine')
+  writeFileSync(join(folder, 'file'), '')
+  t.match(await run(folder, 'init', 'file'), { code: 1, err: /cannot be written/ })
+})
+
+t.test(
+  'init gives up where no folder can be made, and says where to go',
+  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
+  async (t) => {
+    t.match(await run(t.testdir(), 'init', '/proc/x'), {
+      code: 1,
+      out: '',
+      err: /^scopegate init: \/proc\/x\/.* cannot be written \(ENOENT.*\)\. Choose a folder .*: scopegate init DIR\n$/,
+    })
+  },
+)
+
+t.test('what init writes is valid, tested and laid out', async (t) => {
+  const folder = t.testdir({})
+  t.match(await run(folder, 'init', 'shop'), { code: 0, out: /README\.md\n$/ })
+  const shop = join(folder, 'shop')
+  t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
+  t.match(await run(shop, 'test', '--coverage'), { code: 0, out: 'ok: 4 tests of 1 policy\n' })
+  t.match(await run(shop, 'fmt', '--check'), { code: 0, out: '1 laid out already\n' })
+  await t.test('P9: its comments name only files that the new folder has', async (t) => {
+    const files = readdirSync(shop, { recursive: true, encoding: 'utf8' })
+    for (const file of files.filter((name) => /\.(yaml|md)$/.test(name))) {
+      const text = readFileSync(join(shop, file), 'utf8')
+      for (const [named] of text.matchAll(/(?<![\w/-])[\w-]+(?:\/[\w-]+)*\.(?:md|json)\b/g))
+        t.ok(
+          files.some((name) => name.endsWith(named)),
+          `${file}: ${named}`,
+        )
+    }
+    const policy = readFileSync(join(shop, 'policies/courses.policy.yaml'), 'utf8')
+    t.match(policy, /^# yaml-language-server: \$schema=\.\.\/policy\.v1\.json\n/)
+    const schema = JSON.parse(readFileSync(join(shop, 'policy.v1.json'), 'utf8'))
+    t.equal(schema.title, 'Scopegate Policy')
+  })
+  await t.test('P9: keys with a default may be omitted from gateway.yaml', async (t) => {
+    const file = join(shop, 'config/gateway.yaml')
+    const whole = readFileSync(file, 'utf8')
+    const short = whole.replace(/^(name|listen|management|policies|scopes|upstreams):.*\n/gm, '')
+    t.equal(short.split('\n').length, whole.split('\n').length - 6)
+    writeFileSync(file, short)
+    t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
+  })
+  await t.test('and serves', async (t) => {
+    const product = await startScopegate(t, { args: ['--config', join(shop, 'config')] })
+    t.match(product.output(), `curl ${product.baseUrl}/api/courses\n`, 'P8: a route of these policies')
+    t.equal((await fetch(`${product.baseUrl}/api/courses`)).status, 200)
+    t.equal((await fetch(`${product.baseUrl}/api/courses/42`)).status, 401)
+  })
+})

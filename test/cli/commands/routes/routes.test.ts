@@ -1,0 +1,72 @@
+import t from 'tap'
+import { main } from '../../../../cli/main.ts'
+import { aPolicyFolder } from '../../../fixtures/a-policy-folder.ts'
+import { aTerminal } from '../../../fixtures/a-terminal.ts'
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: courses
+owner: team-a
+upstream: learning-platform
+defaults: { anonymous: challenge }
+routes:
+  - name: tool
+    match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call } }
+    scopes: { all: [courses:read], any: [courses:write, posts:write] }
+    when: [{ claim: school_id, exists: true }]
+    enforce: report
+  - { name: open, match: { methods: [GET], path: /api/courses }, anonymous: allow }
+`
+
+async function run(folder: string, ...args: string[]) {
+  const terminal = aTerminal({ folder })
+  return { code: await main(['routes', ...args], terminal), ...terminal.said }
+}
+
+t.test('routes lists what each route comes to, defaults filled in, by path', async (t) => {
+  const second = POLICY.replace('name: courses', 'name: other').replace('team-a', 'team-b')
+  const folder = aPolicyFolder(t, {
+    'courses.policy.yaml': POLICY,
+    'other.policy.yaml': second.replace('/mcp', '/mcp2').replace('/api/courses', '/api/other'),
+  })
+  const { code, out } = await run(folder, '--owner', 'team-a')
+  t.equal(code, 0)
+  const [head, open, tool, , sum] = out.split('\n')
+  t.match(head, /^METHODS {2}PATH +SCOPES +ANONYMOUS {2}ENFORCE {2}UPSTREAM +OWNER +ROUTE +PLACE$/)
+  t.match(
+    open,
+    /^GET +\/api\/courses +- +allow +on +learning-platform {2}team-a {2}courses\/open +\S+courses\.policy\.yaml:13:5$/,
+  )
+  t.match(
+    tool,
+    /^POST +\/mcp mcp-method: tools\/call {2}all of: courses:read and one of: courses:write, posts:write when school_id {2}challenge {2}report /,
+  )
+  t.equal(sum, '2 routes')
+  const json = JSON.parse((await run(folder, '--json')).out)
+  t.equal(json.routes.length, 4)
+  t.match(json, {
+    hash: /^[0-9a-f]{64}$/,
+    routes: [{ name: 'courses/open', anonymous: 'allow', source: { line: 13 } }],
+  })
+})
+
+t.test('routes and explain say what a policy that only reports would do', async (t) => {
+  const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY })
+  const terminal = aTerminal({ folder })
+  const request = [
+    'POST',
+    '/mcp',
+    '--header',
+    'mcp-method=tools/call',
+    '--header',
+    'mcp-protocol-version=2026-07-28',
+  ]
+  t.equal(await main(['explain', ...request], terminal), 0)
+  t.match(terminal.said.out, /\nallow, as anonymous\n\nwith enforce: on it would be\n401 unauthorized\n/)
+  t.match(terminal.said.out, /^enforce +note +report: /m)
+})
+
+t.test('routes ends with 3 when a policy is broken', async (t) => {
+  const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY.replace('courses:read', 'course:read') })
+  t.match(await run(folder), { code: 3, out: '', err: /^error\[P201\]/ })
+})

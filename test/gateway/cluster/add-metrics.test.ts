@@ -1,0 +1,176 @@
+import { Gauge, Registry } from 'prom-client'
+import t from 'tap'
+import { addMetrics, metricsOf } from '../../../gateway/cluster/add-metrics.ts'
+import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monitor.ts'
+import type { PressureReading } from '../../../gateway/limits/overload/read-pressure.ts'
+import { createMetrics } from '../../../gateway/observability/metrics.ts'
+import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
+import { createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
+import type { CircuitState } from '../../../gateway/upstreams/circuit.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
+
+const ISSUER = 'https://issuer.example'
+const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
+
+type WorkerFigures = {
+  readonly state: CircuitState
+  readonly isHeard: boolean
+  /** Every count and size. */
+  readonly count: number
+  readonly pressure: PressureReading
+  readonly level: 'normal' | 'refusing'
+}
+
+/** The registry of a worker whose sources give these figures. */
+function aWorker({ state, isHeard, count, pressure, level }: WorkerFigures): Registry {
+  const limit = level === 'normal' ? 1 : 0
+  const monitor = new OverloadMonitor({
+    limits: {
+      heap: { close: limit, refuse: limit },
+      memory: { close: 2, refuse: 2 },
+      loop: { close: 1_000, refuse: 1_000 },
+    },
+    read: () => pressure,
+    collectGarbage: () => undefined,
+    logger: LOGGER,
+  })
+  monitor.look()
+  const metrics = createMetrics({
+    version: '1.2.3',
+    logger: LOGGER,
+    overload: () => monitor,
+    inFlight: () => count,
+    cacheEntries: () => ({ jwt: count, opaque: count }),
+    upstreams: () => [{ name: 'api', state }],
+    issuers: () => [
+      {
+        issuer: ISSUER,
+        keys: { confirmedAtMs: count * 1_000, size: count },
+        introspector: { load: { working: count, waiting: count } },
+      },
+    ],
+    heardIssuers: () => [{ issuer: ISSUER, isHeard }],
+    rateLimitEntries: () => count,
+    websocketSessions: () => count,
+  })
+  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }] })
+  createReloadMeter(metrics.registry).reloaded(isHeard ? 'success' : 'failure')
+  createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
+  return metrics.registry
+}
+
+const WELL: WorkerFigures = {
+  state: 'closed',
+  isHeard: true,
+  count: 5,
+  pressure: { heap: 0.25, memory: 0.5, loop: 1, longestTurnMs: 1_000 },
+  level: 'normal',
+}
+const ILL: WorkerFigures = {
+  state: 'open',
+  isHeard: false,
+  count: 3,
+  pressure: { heap: 0.5, memory: 0.25, loop: 1, longestTurnMs: 2_000 },
+  level: 'refusing',
+}
+
+/** Every gauge of ours: its value over the two workers, in either order. */
+const EXPECTED: Readonly<Record<string, number>> = {
+  scopegate_build_info: 1,
+  scopegate_circuit_state: 2,
+  scopegate_event_loop_delay_seconds: 2,
+  scopegate_heap_used_ratio: 0.5,
+  scopegate_http_requests_in_flight: 8,
+  scopegate_introspections_in_flight: 8,
+  scopegate_jwks_keys: 3,
+  scopegate_jwks_last_success_timestamp_seconds: 3,
+  scopegate_memory_used_ratio: 0.5,
+  scopegate_overload_level: 2,
+  scopegate_policy_info: 1,
+  scopegate_policy_reload_success: 0,
+  scopegate_policy_routes: 1,
+  scopegate_rate_limit_entries: 8,
+  scopegate_revocation_channel_up: 0,
+  scopegate_tls_certificate_expiry_seconds: 3,
+  scopegate_token_cache_entries: 8,
+  scopegate_upstream_up: 0,
+  scopegate_websocket_sessions: 8,
+}
+
+for (const [order, workers] of [
+  ['the well one first', [WELL, ILL]],
+  ['the ill one first', [ILL, WELL]],
+] as const)
+  t.test(`G14: addMetrics() shows amounts as sums and states as the worst worker's, ${order}`, async (t) => {
+    const parts = await Promise.all(workers.map((worker) => metricsOf(aWorker(worker))))
+    const gauges = (await metricsOf(addMetrics(parts))).filter(
+      ({ name, type }) => String(type) === 'gauge' && name.startsWith('scopegate_'),
+    )
+    const shown = gauges.map(({ name, values }) => [name, [...new Set(values.map(({ value }) => value))]])
+    const expected = Object.entries(EXPECTED).map(([name, value]) => [name, [value]])
+    t.strictSame(Object.fromEntries(shown), Object.fromEntries(expected))
+  })
+
+t.test(
+  'G14: addMetrics() shows the worst process where prom-client would show a sum or a mean',
+  async (t) => {
+    const ofProcess = async (values: Readonly<Record<string, number>>) => {
+      const registry = new Registry()
+      for (const [name, value] of Object.entries(values))
+        new Gauge({ name, help: name, registers: [registry] }).set(value)
+      return metricsOf(registry)
+    }
+    const shown = await addMetrics([
+      await ofProcess({ process_open_fds: 10, process_max_fds: 1_000, process_start_time_seconds: 100 }),
+      await ofProcess({ process_open_fds: 900, process_max_fds: 1_024, process_start_time_seconds: 200 }),
+    ]).getMetricsAsJSON()
+    t.strictSame(Object.fromEntries(shown.map(({ name, values }) => [name, values[0]?.value])), {
+      process_open_fds: 900,
+      process_max_fds: 1_000,
+      process_start_time_seconds: 100,
+    })
+  },
+)
+
+t.test("G14: every gauge of Node.js and the process is added up by this project's choice", async (t) => {
+  const registry = new Registry()
+  collectProcessMetrics(registry, LOGGER)
+  const parts = await metricsOf(registry)
+  const added = await metricsOf(addMetrics([parts, parts]))
+  const rules = added
+    .filter(({ type }) => String(type) === 'gauge')
+    .map(({ name, aggregator }) => [name, String(aggregator)] as const)
+  t.ok(rules.some(([name]) => name === 'process_start_time_seconds'))
+  const expected: Readonly<Record<string, string>> = {
+    nodejs_active_handles: 'sum',
+    nodejs_active_requests: 'sum',
+    nodejs_active_resources: 'sum',
+    nodejs_eventloop_lag_max_seconds: 'max',
+    nodejs_eventloop_lag_mean_seconds: 'max',
+    nodejs_eventloop_lag_min_seconds: 'min',
+    nodejs_eventloop_lag_p50_seconds: 'max',
+    nodejs_eventloop_lag_p90_seconds: 'max',
+    nodejs_eventloop_lag_p99_seconds: 'max',
+    nodejs_eventloop_lag_seconds: 'max',
+    nodejs_eventloop_lag_stddev_seconds: 'max',
+    nodejs_external_memory_bytes: 'sum',
+    nodejs_heap_size_total_bytes: 'sum',
+    nodejs_heap_size_used_bytes: 'sum',
+    nodejs_heap_space_size_available_bytes: 'sum',
+    nodejs_heap_space_size_total_bytes: 'sum',
+    nodejs_heap_space_size_used_bytes: 'sum',
+    nodejs_version_info: 'first',
+    process_heap_bytes: 'sum',
+    process_max_fds: 'min',
+    process_open_fds: 'max',
+    process_resident_memory_bytes: 'sum',
+    process_start_time_seconds: 'min',
+    process_virtual_memory_bytes: 'sum',
+  }
+  // Some systems have fewer of them.
+  t.strictSame(
+    rules,
+    rules.map(([name]) => [name, expected[name]]),
+  )
+})

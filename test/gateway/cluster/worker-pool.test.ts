@@ -1,0 +1,206 @@
+import t from 'tap'
+import type { WorkerEnd, WorkerProcess } from '../../../gateway/cluster/fork-worker.ts'
+import type { ToWorker } from '../../../gateway/cluster/worker-messages.ts'
+import { WorkerPool } from '../../../gateway/cluster/worker-pool.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import { until } from '../../fixtures/until.ts'
+
+type FakeWorker = WorkerProcess & {
+  readonly told: ToWorker[]
+  become(url: string | undefined): void
+  end(end: WorkerEnd): void
+}
+
+const CRASH: WorkerEnd = { code: undefined, signal: 'SIGKILL' }
+
+/** Creates a pool of workers that a test controls. A worker ends when it gets the message to stop. */
+function aPool(workers: number) {
+  const forked: FakeWorker[] = []
+  const reasons: string[] = []
+  const lines: Readonly<Record<string, unknown>>[] = []
+  let replace: (worker: WorkerProcess, reason: string) => void = () => undefined
+  const pool = new WorkerPool({
+    workers,
+    graceMs: 60_000,
+    logger: createLogger(
+      { level: 'info', service: 'gateway' },
+      {
+        write(line) {
+          const { time: _, ...fields } = JSON.parse(line)
+          lines.push(fields)
+        },
+      },
+    ),
+    onStarted: (reason) => reasons.push(reason),
+    onGone: () => undefined,
+    fork: (onReplace) => {
+      replace = onReplace
+      const ready = Promise.withResolvers<string | undefined>()
+      const ended = Promise.withResolvers<WorkerEnd>()
+      const told: ToWorker[] = []
+      const worker: FakeWorker = {
+        pid: forked.length + 1,
+        ready: ready.promise,
+        ended: ended.promise,
+        lastMetrics: [],
+        ask: async () => undefined,
+        policies: undefined,
+        apply: async () => undefined,
+        describe: async () => undefined,
+        told,
+        send(message) {
+          told.push(message)
+          if (message.kind === 'stop') ended.resolve({ code: 0, signal: undefined })
+        },
+        kill: () => undefined,
+        become: ready.resolve,
+        end(end) {
+          ready.resolve(undefined)
+          ended.resolve(end)
+        },
+      }
+      forked.push(worker)
+      return worker
+    },
+  })
+  const fork = (number: number): Promise<FakeWorker> =>
+    until(`worker ${number} is forked`, async () => forked[number - 1])
+  return { pool, forked, reasons, lines, fork, askToReplace: (worker: FakeWorker) => replace(worker, 'test') }
+}
+
+const URL = 'http://127.0.0.1:1'
+
+t.test('a first worker that does not start is all there is: its exit code is handed on', async (t) => {
+  const { pool, forked, fork } = aPool(3)
+  const started = pool.start()
+  ;(await fork(1)).end({ code: 3, signal: undefined })
+  t.strictSame(await started, { code: 3, signal: undefined })
+  t.equal(forked.length, 1)
+})
+
+t.test(
+  'a roll replaces one after the other, and tells an old one to retire when its successor serves',
+  async (t) => {
+    const { pool, forked, fork, reasons } = aPool(2)
+    const started = pool.start()
+    ;(await fork(1)).become(URL)
+    ;(await fork(2)).become(URL)
+    t.equal(await started, URL)
+    const rolled = pool.roll()
+    const third = await fork(3)
+    t.strictSame(forked[0]?.told, [], 'each worker stays until its successor serves')
+    third.become(URL)
+    ;(await fork(4)).become(URL)
+    await rolled
+    t.strictSame(forked[0]?.told, [{ kind: 'stop', how: 'retiring' }])
+    t.strictSame(forked[1]?.told, [{ kind: 'stop', how: 'retiring' }])
+    t.strictSame(pool.serving, [forked[2], forked[3]])
+    t.strictSame(reasons, ['start', 'start', 'roll', 'roll'])
+    await pool.stop('now')
+  },
+)
+
+t.test('a roll whose new worker does not start ends there, and the old ones stay', async (t) => {
+  const { pool, forked, fork } = aPool(2)
+  const started = pool.start()
+  ;(await fork(1)).become(URL)
+  ;(await fork(2)).become(URL)
+  await started
+  const rolled = pool.roll()
+  ;(await fork(3)).end({ code: 3, signal: undefined })
+  await rolled
+  t.equal(forked.length, 3)
+  t.strictSame(pool.serving, [forked[0], forked[1]])
+  await pool.stop('now')
+})
+
+t.test('a worker that asks for it is replaced; one that left already is not', async (t) => {
+  const { pool, forked, fork, askToReplace } = aPool(1)
+  const started = pool.start()
+  const first = await fork(1)
+  first.become(URL)
+  await started
+  askToReplace(first)
+  askToReplace(first)
+  const second = await fork(2)
+  second.become(URL)
+  await first.ended
+  await until('the second has its place', async () => pool.serving[0] === second)
+  askToReplace(first)
+  await pool.stop('now')
+  t.equal(forked.length, 2)
+})
+
+t.test('a worker that crashes repeatedly does not count as serving', async (t) => {
+  const { pool, fork, reasons } = aPool(1)
+  const started = pool.start()
+  const first = await fork(1)
+  first.become(URL)
+  await started
+  t.equal(pool.serving.length, 1)
+  first.end(CRASH)
+  for (const number of [2, 3]) {
+    const next = await fork(number)
+    next.become(URL)
+    await until('it serves', async () => pool.serving.length === 1)
+    next.end(CRASH)
+    await until('it is gone', async () => pool.serving.length === 0)
+  }
+  ;(await fork(4)).become(URL)
+  t.equal(pool.serving.length, 0, 'it is up, but has to prove sound')
+  t.strictSame(reasons, ['start', 'crash', 'crash', 'crash'])
+  await pool.stop('now')
+})
+
+t.test('T12: each event of the pool has exactly these fields in the log', async (t) => {
+  const { pool, fork, lines, askToReplace } = aPool(1)
+  const started = pool.start()
+  const first = await fork(1)
+  first.become(URL)
+  await started
+  askToReplace(first)
+  ;(await fork(2)).become(URL)
+  await first.ended
+  const rolled = pool.roll()
+  ;(await fork(3)).become(URL)
+  await rolled
+  const failed = pool.roll()
+  ;(await fork(4)).end({ code: 3, signal: undefined })
+  await failed
+  const third = pool.serving[0] as FakeWorker
+  third.end(CRASH)
+  await fork(5)
+  await pool.stop('now')
+
+  const common = { service: 'gateway' }
+  const crash = { ...common, level: 'error', event: 'worker_crashed', msg: 'a worker ended by itself' }
+  t.strictSame(lines, [
+    {
+      ...common,
+      level: 'warn',
+      event: 'worker_leaves',
+      pid: 1,
+      reason: 'test',
+      msg: 'a worker asks to be replaced',
+    },
+    { ...common, level: 'info', event: 'workers_replaced', msg: 'every worker was replaced' },
+    {
+      ...common,
+      level: 'error',
+      event: 'worker_not_replaced',
+      pid: 3,
+      msg: 'a new worker does not start, so the old ones stay; its message is above',
+    },
+    { ...crash, pid: 3, signal: 'SIGKILL', restart_ms: 0 },
+  ])
+
+  const other = aPool(1)
+  const begun = other.pool.start()
+  const only = await other.fork(1)
+  only.become(URL)
+  await begun
+  only.end({ code: 7, signal: undefined })
+  await other.fork(2)
+  await other.pool.stop('now')
+  t.strictSame(other.lines, [{ ...crash, pid: 1, exit_code: 7, restart_ms: 0 }])
+})

@@ -1,0 +1,45 @@
+import t from 'tap'
+import { type AuthWalkthroughOptions, authWalkthrough } from '../../../gateway/discovery/auth-md.ts'
+import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
+import { someResources } from '../../fixtures/some-resources.ts'
+
+const textOf = (change: Partial<AuthWalkthroughOptions>): string =>
+  authWalkthrough({
+    baseUrl: 'https://api.test',
+    name: 'Test',
+    bundledAuthorizationServer: false,
+    catalogue: aCatalogue(),
+    routes: [aPolicyRoute()],
+    resources: someResources([]),
+    limits: { bodyBytes: 1, headersBytes: 1, targetBytes: 1, tokenBytes: 1 },
+    ...change,
+  })
+
+const rowsOf = (change: Partial<AuthWalkthroughOptions>): readonly string[] =>
+  textOf(change)
+    .split('\n')
+    .filter((line) => line.includes('429'))
+
+t.test('authWalkthrough() tells of 429 where somebody may hear it, and nowhere else', async (t) => {
+  const rateLimit = { requests: 6, perMs: 60_000, by: 'client' as const }
+  t.same(rowsOf({}), [])
+  t.match(rowsOf({ routes: [aPolicyRoute({ rateLimit })] }), [/^\| 429 `rate_limited` \| API \|/])
+  t.match(rowsOf({ routes: [aPolicyRoute({ websocket: true })] }), [/^\| 429 `rate_limited` \| API \|/])
+  t.match(rowsOf({ bundledAuthorizationServer: true }), [/^\| 429 `rate_limited` \| registration \|/])
+})
+
+t.test(
+  'authWalkthrough() names the parts that take tokens of their own, and shows a call that needs none',
+  async (t) => {
+    t.notMatch(textOf({}), 'take tokens of their own')
+    const routes = [aPolicyRoute({ path: '/mcp/courses' }), aPolicyRoute({ path: '/api/posts' })]
+    const text = textOf({ routes, resources: someResources([{ path: '/mcp', name: 'A | B' }]) })
+    t.match(
+      text,
+      '| `https://api.test/mcp` | A \\| B | https://api.test/.well-known/oauth-protected-resource/mcp |',
+    )
+    t.match(text, 'https://api.test/api/posts')
+    t.notMatch(text, 'https://api.test/mcp/courses')
+  },
+)

@@ -1,0 +1,37 @@
+import { Registry } from 'prom-client'
+import t from 'tap'
+import { retireRoutes } from '../../../gateway/observability/retire-routes.ts'
+import { createRouteMeters } from '../../../gateway/observability/route-meter.ts'
+import { until } from '../../fixtures/until.ts'
+
+const named = (...names: string[]) => names.map((name) => ({ name }))
+
+t.test('the series of a route end some time after the route, those of one that is back do not', async (t) => {
+  const registry = new Registry()
+  const meters = createRouteMeters([registry])
+  const tell = retireRoutes(meters.forget, 20)
+  const count = (name: string): void => {
+    const meter = meters.of(name)
+    meter.finished('GET', 200, 0.001)
+    meter.decided({ decision: 'allow', reason: 'ok' })
+    meter.rateLimited('allowed')
+    meter.sessionEnded(1000)
+  }
+  const shown = async (name: string): Promise<number> =>
+    (await registry.metrics()).split('\n').filter((line) => line.includes(`route="${name}"`)).length
+  tell(named('a/stays', 'a/goes', 'a/returns'))
+  for (const name of ['a/stays', 'a/goes', 'a/returns']) count(name)
+  const each = await shown('a/goes')
+  t.ok(each > 4)
+
+  tell(named('a/stays'))
+  t.equal(await shown('a/goes'), each, 'not at once: what is under way is counted, and read once more')
+  tell(named('a/stays', 'a/returns'))
+  await until('it is forgotten', async () => (await shown('a/goes')) === 0)
+  t.equal(await shown('a/stays'), each)
+  t.equal(await shown('a/returns'), each)
+  count('a/returns')
+  t.match(await registry.metrics(), /requests_total\{route="a\/returns",method="GET",code="200"\} 2/)
+  count('a/goes')
+  t.match(await registry.metrics(), /requests_total\{route="a\/goes",method="GET",code="200"\} 1/, 'anew')
+})

@@ -1,0 +1,116 @@
+import t from 'tap'
+import { type CredentialsInput, readToken } from '../../../../gateway/pipeline/stages/read-token.ts'
+
+const RULES = { tokenLimitBytes: 64 }
+
+function read(input: Partial<CredentialsInput>) {
+  return readToken(
+    {
+      authorization: undefined,
+      authorizationCount: input.authorization === undefined ? 0 : 1,
+      query: '',
+      ...input,
+    },
+    RULES,
+  )
+}
+
+for (const authorization of [
+  'Bearer',
+  'Bearer ',
+  'bearer',
+  'Bearer a b',
+  'Bearer a,b',
+  'Bearer a, Bearer b',
+  'Bearer "a"',
+  'Bearer a\tb',
+  'Bearer =a',
+  'Bearer a=b',
+  'Bearer ä',
+  'Bearer \u0000',
+  'Bearer <script>',
+  `Bearer ${'a'.repeat(100)}`,
+])
+  t.test(
+    `§3.1 a malformed token is invalid, not absent: ${JSON.stringify(authorization).slice(0, 40)}`,
+    async (t) => {
+      t.same(read({ authorization }), { refused: 'token_invalid', fault: { reason: 'malformed' } })
+    },
+  )
+
+for (const authorization of ['', 'Basic YTpi', 'Digest x', 'abc', 'Bearerabc', ' ', 'Token token="a"'])
+  t.test(`§2.1 another scheme is invalid, not absent: ${JSON.stringify(authorization)}`, async (t) => {
+    t.same(read({ authorization }), { refused: 'token_invalid', fault: { reason: 'unsupported_scheme' } })
+  })
+
+t.test('§3.1 two Authorization headers are an invalid request', async (t) => {
+  t.match(read({ authorization: 'Bearer a', authorizationCount: 2 }), { refused: 'credentials_ambiguous' })
+})
+
+for (const query of [
+  '?access_token=a',
+  '?x=1&access_token=a',
+  '?access_token',
+  '?%61ccess_token=a',
+  '?access%5Ftoken=a',
+])
+  t.test(`§2.3 a token in the query is an invalid request: ${query}`, async (t) => {
+    t.match(read({ query }), { refused: 'credentials_ambiguous' })
+    t.match(read({ query, authorization: 'Bearer a' }), { refused: 'credentials_ambiguous' })
+  })
+
+for (const query of ['?my_access_token=a', '?x=access_token', '?access_tokens=a', '?Access_Token=a', '?%zz'])
+  t.test(`§2.3 another parameter is none of our business: ${query}`, async (t) => {
+    t.same(read({ query }), { kind: 'anonymous' })
+  })
+
+for (const authorization of ['Bearer a', 'bearer a', 'BEARER a', 'Bearer   a'])
+  t.test(`§2.1 the scheme has no case: ${authorization}`, async (t) => {
+    t.same(read({ authorization }), { kind: 'bearer', token: 'a' })
+  })
+
+t.test('§2.1 a token is a b64token', async (t) => {
+  t.same(read({ authorization: 'Bearer aZ09-._~+/==' }), { kind: 'bearer', token: 'aZ09-._~+/==' })
+})
+
+t.test('readToken() takes a request without credentials for what it is', async (t) => {
+  t.same(read({}), { kind: 'anonymous' })
+})
+
+t.test('RFC 9449 §7.1 a token of the scheme DPoP comes with a proof', async (t) => {
+  for (const scheme of ['DPoP', 'dpop', 'DPOP']) {
+    t.same(read({ authorization: `${scheme} abc`, proof: 'p' }), { kind: 'dpop', token: 'abc' })
+    t.same(read({ authorization: `${scheme} abc` }), { refused: 'proof_invalid', fault: 'missing' })
+    t.same(read({ authorization: `${scheme} a b`, proof: 'p' }), {
+      refused: 'token_invalid',
+      fault: { reason: 'malformed' },
+    })
+  }
+  t.same(read({ authorization: 'Bearer abc', proof: 'p' }), { kind: 'bearer', token: 'abc' })
+})
+
+t.test(
+  'class 53: a megabyte in Authorization costs less than a millisecond, whatever limits.token says',
+  async (t) => {
+    const long = (piece: string): string => piece.repeat(1_048_576 / piece.length)
+    for (const value of [
+      long('a'),
+      `${long('a')}!`,
+      long('a='),
+      `${long('a')}${long('=')}!`,
+      long(' '),
+      long('.'),
+    ])
+      for (const scheme of ['Bearer', 'DPoP', 'Basic']) {
+        const input = { authorization: `${scheme} ${value}`, authorizationCount: 1, proof: 'x', query: '' }
+        const before = process.cpuUsage()
+        let answer: unknown
+        for (let round = 0; round < 20; round += 1) answer = readToken(input, { tokenLimitBytes: 4_194_304 })
+        const { user, system } = process.cpuUsage(before)
+        t.same(answer, { refused: 'token_invalid', fault: { reason: 'malformed' } })
+        t.ok((user + system) / 20 < 1_000, `${(user + system) / 20} µs`)
+      }
+    const longest = { authorization: `Bearer ${'a'.repeat(8_192)}`, authorizationCount: 1, query: '' }
+    t.match(readToken(longest, { tokenLimitBytes: 4_194_304 }), { kind: 'bearer' })
+  },
+)

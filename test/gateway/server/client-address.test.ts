@@ -1,0 +1,99 @@
+import t from 'tap'
+import { clientAddress } from '../../../gateway/server/client-address.ts'
+import { plainAddress } from '../../../gateway/server/normalize-ip.ts'
+import { compileTrustedProxies } from '../../../gateway/server/trusted-proxies.ts'
+
+const trusted = compileTrustedProxies(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
+if (trusted === undefined) throw new Error('there are proxies')
+
+type Case = readonly [value: string, client: string, why: string]
+
+const X_FORWARDED_FOR: readonly Case[] = [
+  ['', '10.0.0.1', 'nothing is said'],
+  ['203.0.113.9', '203.0.113.9', 'one hop'],
+  ['6.6.6.6, 203.0.113.9', '203.0.113.9', 'what the client says stands to the left of what the proxy saw'],
+  ['10.9.9.9, 203.0.113.9', '203.0.113.9', 'a client cannot pose as a proxy'],
+  ['203.0.113.9, 10.2.2.2, 192.0.2.7', '203.0.113.9', 'proxies vouch for each other'],
+  ['203.0.113.9,10.2.2.2', '203.0.113.9', 'without spaces'],
+  ['10.3.3.3, 10.2.2.2', '10.3.3.3', 'everybody is trusted: the farthest'],
+  ['203.0.113.9, unknown', '10.0.0.1', 'a gap vouches for nothing'],
+  ['203.0.113.9, unknown, 10.2.2.2', '10.2.2.2', 'a gap further left neither'],
+  ['203.0.113.9, ', '10.0.0.1', 'an empty entry is a gap'],
+  [',', '10.0.0.1', 'nothing but a comma'],
+  [',,,,', '10.0.0.1', 'nothing but commas'],
+  ['203.0.113.9:4711', '203.0.113.9', 'with a port'],
+  ['203.0.113.9:65535', '203.0.113.9', 'with a port of five digits'],
+  ['2001:db8::1', '2001:db8::1', 'IPv6'],
+  ['[2001:db8::1]', '2001:db8::1', 'IPv6 in brackets'],
+  ['[2001:db8::1]:4711', '2001:db8::1', 'IPv6 with a port'],
+  ['[2001:db8::1]:65535', '2001:db8::1', 'IPv6 with a port of five digits'],
+  ['[2001:db8::1, 203.0.113.9', '203.0.113.9', 'half a bracket on the left'],
+  ['[2001:db8::1', '10.0.0.1', 'half a bracket'],
+  ['::ffff:203.0.113.9', '203.0.113.9', 'IPv4 written as IPv6'],
+  ['203.0.113.9, ::ffff:10.2.2.2', '203.0.113.9', 'a proxy written as IPv6'],
+  ['203.0.113.9, fd12::1', '203.0.113.9', 'an IPv6 proxy'],
+  ['fe80::1%eth0', 'fe80::1', 'a zone means nothing here'],
+  ['999.1.1.1', '10.0.0.1', 'not an address'],
+  ['0x7f.1', '10.0.0.1', 'not an address that anybody writes'],
+  ['127.1', '10.0.0.1', 'a short form'],
+  ['203.0.113.9"', '10.0.0.1', 'a stray quote'],
+  ['localhost', '10.0.0.1', 'a name'],
+]
+
+for (const [value, client, why] of X_FORWARDED_FOR)
+  t.test(`clientAddress() reads X-Forwarded-For "${value}": ${why}`, async (t) => {
+    t.equal(clientAddress('10.0.0.1', value, { header: 'x-forwarded-for', trusted }), client)
+  })
+
+const FORWARDED: readonly Case[] = [
+  ['for=203.0.113.9', '203.0.113.9', 'RFC 7239 section 4'],
+  ['For="203.0.113.9"', '203.0.113.9', 'names in any case, values in quotes'],
+  ['for="[2001:db8:cafe::17]:4711"', '2001:db8:cafe::17', 'IPv6 with a port'],
+  ['for=192.0.2.60;proto=http;by=203.0.113.43', '192.0.2.60', 'among others'],
+  ['proto=http;for=192.0.2.60', '192.0.2.60', 'in any order'],
+  ['for=6.6.6.6, for=203.0.113.9, for=10.2.2.2;by=10.0.0.1', '203.0.113.9', 'rightmost that is not trusted'],
+  ['for="6.6.6.6, for=203.0.113.9', '203.0.113.9', 'a quote that the client left open swallows nothing'],
+  ['for=6.6.6.6;for=203.0.113.9', '10.0.0.1', 'twice in one element is nothing'],
+  ['for=_hidden', '10.0.0.1', 'a hidden name'],
+  ['for=unknown', '10.0.0.1', 'an unknown one'],
+  ['by=203.0.113.9', '10.0.0.1', 'no for'],
+  ['xfor=203.0.113.9', '10.0.0.1', 'another name'],
+  ['203.0.113.9', '10.0.0.1', 'the form of the other header'],
+]
+
+for (const [value, client, why] of FORWARDED)
+  t.test(`clientAddress() reads Forwarded ${value}: ${why}`, async (t) => {
+    t.equal(clientAddress('10.0.0.1', value, { header: 'forwarded', trusted }), client)
+  })
+
+t.test('clientAddress() gives an address for anything that a header can hold', async (t) => {
+  const value = `${'10.0.0.2, '.repeat(1_600)}x`
+  t.equal(clientAddress('10.0.0.1', value, { header: 'x-forwarded-for', trusted }), '10.0.0.1')
+})
+
+t.test('compileTrustedProxies() compares as the network does', async (t) => {
+  for (const address of ['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd12:3456::1'])
+    t.ok(trusted.has(address), address)
+  for (const address of [
+    '11.0.0.0',
+    '9.255.255.255',
+    '192.0.2.8',
+    'fe00::1',
+    '::1',
+    '',
+    'x',
+    '10.0.0.1, 10.0.0.1',
+  ])
+    t.notOk(trusted.has(address), address)
+  t.equal(compileTrustedProxies([]), undefined)
+  t.throws(() => compileTrustedProxies(['everybody']), { message: /everybody/ })
+})
+
+t.test('plainAddress() has one spelling for an address', async (t) => {
+  t.equal(plainAddress('::ffff:127.0.0.1'), '127.0.0.1')
+  t.equal(plainAddress('::FFFF:127.0.0.1'), '127.0.0.1')
+  t.equal(plainAddress('::1'), '::1')
+  t.equal(plainAddress('fe80::1%2'), 'fe80::1')
+  t.equal(plainAddress('127.0.0.1'), '127.0.0.1')
+  t.equal(plainAddress(undefined), '')
+})

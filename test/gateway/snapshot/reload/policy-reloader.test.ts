@@ -1,0 +1,133 @@
+import t from 'tap'
+import type { ApplyOutcome } from '../../../../gateway/snapshot/reload/policy-holder.ts'
+import { createPolicyReloader } from '../../../../gateway/snapshot/reload/policy-reloader.ts'
+import { diagnostic, wholeFile } from '../../../../platform/diagnostics/diagnostic.ts'
+import { createLogger } from '../../../../platform/logging/logger.ts'
+import type { PolicySources } from '../../../../policy-engine/load/policy-sources.ts'
+
+const sourcesOf = (hash: string): PolicySources => ({
+  folder: { names: [] },
+  files: [],
+  scopes: undefined,
+  presets: undefined,
+  hash,
+})
+const PROBLEMS = [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))]
+
+/** A reloader whose disk says what it is told to; contents that begin with `bad` are broken. */
+function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
+  const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
+  const lines: Record<string, unknown>[] = []
+  let disk = 'good-0'
+  const reloader = createPolicyReloader({
+    inForce: { sources: sourcesOf('good-0'), routes: 1 },
+    async read() {
+      counts.reads += 1
+      return sourcesOf(options.read?.() ?? disk)
+    },
+    async apply({ hash }) {
+      await options.apply?.(hash)
+      counts.applied.push(hash)
+      const outcome: ApplyOutcome = hash.startsWith('bad')
+        ? { result: 'broken', hash, problems: PROBLEMS }
+        : { result: 'applied', hash, routes: 2, warnings: [] }
+      return { outcome }
+    },
+    meter: {
+      reloaded(result) {
+        counts[result] += 1
+      },
+      restored() {
+        counts.restored += 1
+      },
+    },
+    logger: createLogger(
+      { level: 'info', service: 'test' },
+      { write: (line) => lines.push(JSON.parse(line)) },
+    ),
+    settleMs: 1,
+  })
+  return {
+    reloader,
+    counts,
+    events: () => lines.map(({ event }) => event),
+    put(hash: string) {
+      disk = hash
+    },
+  }
+}
+
+t.test('what is broken while it is being written is told to nobody', async (t) => {
+  const contents = ['bad-half', 'bad-half-more', 'good-1', 'good-1']
+  const { reloader, counts, events } = start({ read: () => contents.shift() ?? 'good-1' })
+  t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1', previousHash: 'good-0' })
+  t.same(counts, { success: 1, failure: 0, restored: 0, applied: ['bad-half', 'good-1'], reads: 4 })
+  t.same(events(), ['policy_reloaded'])
+})
+
+t.test('a watch waits for two looks that agree, and looks at nothing twice', async (t) => {
+  const { reloader, counts, put } = start()
+  await reloader.reload('watch')
+  t.same(counts.applied, [], 'nothing new')
+  put('good-1')
+  await reloader.reload('watch')
+  put('bad-1')
+  await reloader.reload('watch')
+  await reloader.reload('watch')
+  t.same(counts.applied, ['good-1', 'bad-1'], 'the same broken contents are not checked again')
+  t.match(reloader.check(), {
+    ok: true,
+    degraded: true,
+    detail: /2 routes, good-1 .*a\.policy\.yaml: error\[P101\]/,
+  })
+  put('good-1')
+  await reloader.reload('watch')
+  t.match(counts, { success: 1, failure: 1, restored: 1 })
+  t.match(reloader.check(), { detail: '2 routes, good-1' })
+  t.equal(reloader.inForce.hash, 'good-1')
+})
+
+t.test('of a disk that never comes to rest, what is there then has to do', async (t) => {
+  let look = 0
+  const { reloader } = start({ read: () => `good-${++look}` })
+  t.match(await reloader.reload('watch'), { result: 'applied' })
+})
+
+t.test(
+  'one reload at a time; all who ask meanwhile share the next one, which reads after they asked',
+  async (t) => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { reloader, counts, put } = start({
+      apply: (hash) => (hash === 'good-1' ? held : Promise.resolve()),
+    })
+    put('good-1')
+    const first = reloader.reload('endpoint')
+    await new Promise(setImmediate)
+    put('good-2')
+    const others = Array.from({ length: 100 }, () => reloader.reload('endpoint'))
+    release()
+    t.match(await first, { hash: 'good-1' })
+    const reports = await Promise.all(others)
+    t.equal(new Set(reports).size, 1)
+    t.match(reports[0], { result: 'applied', hash: 'good-2', previousHash: 'good-1' })
+    t.same(counts.applied, ['good-1', 'good-2'])
+  },
+)
+
+t.test('a defect of ours leaves the policies in force, and the next reload goes on', async (t) => {
+  let breaks = true
+  const { reloader, counts, events, put } = start({
+    async apply() {
+      if (breaks) throw new Error('a defect')
+    },
+  })
+  put('good-1')
+  t.match(await reloader.reload('signal'), { result: 'broken', hash: 'good-0', diagnostics: [] })
+  t.same(events(), ['policy_reload_broke'])
+  t.equal(counts.failure, 1)
+  breaks = false
+  t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1' })
+})

@@ -1,0 +1,142 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readPolicySources } from '../../../../gateway/snapshot/reload/read-policy-sources.ts'
+import { findPolicyFiles } from '../../../../policy-engine/load/find-policy-files.ts'
+import { findPolicyFolders, readFolder } from '../../../../policy-engine/load/policy-sources.ts'
+import { aConfigMap } from '../../../fixtures/a-config-map.ts'
+import { inUnwritableFolder } from '../../../fixtures/in-unwritable-folder.ts'
+
+const read = (policiesDir: string, scopesFile?: string) =>
+  readPolicySources({ policiesDir, scopesFile, presetsFile: scopesFile })
+
+t.test('whatever cannot be read says so, and nothing waits for it', async (t) => {
+  const dir = t.testdir({ 'good.policy.yaml': 'a: 1\n', 'wide.policy.yaml': Buffer.from([0xff, 0xfe, 0x41]) })
+  mkdirSync(join(dir, 'folder.policy.yaml'))
+  symlinkSync('loop.policy.yaml', join(dir, 'loop.policy.yaml'))
+  symlinkSync('nowhere', join(dir, 'gone.policy.yaml'))
+  execFileSync('mkfifo', [join(dir, 'pipe.policy.yaml')])
+  writeFileSync(join(dir, 'large.policy.yaml'), ' '.repeat(262_145))
+  const { files } = await read(dir)
+  t.same(Object.fromEntries(files.map(({ name, source }) => [name.split('.')[0], source])), {
+    folder: { fault: 'folder' },
+    gone: { fault: 'unreadable', code: 'ENOENT' },
+    good: { text: 'a: 1\n' },
+    large: { fault: 'too_large', bytes: 262_145, limit: 262_144 },
+    loop: { fault: 'unreadable', code: 'ELOOP' },
+    pipe: { fault: 'irregular' },
+    wide: { fault: 'utf16' },
+  })
+  t.same((await read(join(dir, 'nowhere'))).folder, { code: 'ENOENT' })
+  t.same((await read(join(dir, 'good.policy.yaml'))).folder, { code: 'ENOTDIR' })
+})
+
+t.test('a folder that may not be read says so', (t) =>
+  inUnwritableFolder(t, async (folder) => {
+    const dir = join(folder, 'policies')
+    chmodSync(folder, 0o100)
+    t.same((await read(folder)).folder, { code: 'EACCES' })
+    t.same((await read(dir)).folder, { code: 'ENOENT' })
+  }),
+)
+
+t.test('the hash is that of what decides: names, contents and scopes, and of nothing else', async (t) => {
+  const dir = t.testdir({ 'a.policy.yaml': 'a: 1\n', 'scopes.yaml': 'scopes: []\n' })
+  const scopes = join(dir, 'scopes.yaml')
+  const { hash } = await read(dir, scopes)
+  t.match(hash, /^[0-9a-f]{64}$/)
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // another time, the same text
+  writeFileSync(join(dir, 'a_test.yaml'), 'tests: []\n')
+  writeFileSync(join(dir, 'README.md'), '# a\n')
+  const again = await read(dir, scopes)
+  t.equal(again.hash, hash)
+  t.notMatch(again.folder, { names: ['a_test.yaml'] }, 'tests are not for what serves requests')
+  writeFileSync(scopes, 'scopes: [ ]\n')
+  const other = await read(dir, scopes)
+  t.not(other.hash, hash)
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 2\n')
+  const third = await read(dir, scopes)
+  t.not(third.hash, other.hash)
+})
+
+t.test('a ConfigMap is read from one of its versions, however often it is swapped meanwhile', async (t) => {
+  const dir = t.testdir()
+  const version = (number: number) =>
+    Object.fromEntries(
+      Array.from({ length: 8 }, (_, file) => [`${file}-${number % 2}.policy.yaml`, `version: ${number}\n`]),
+    )
+  const volume = aConfigMap(dir, version(0))
+  writeFileSync(join(dir, 'beside.policy.yaml'), 'version: none\n')
+  let number = 0
+  let mixed = 0
+  let torn = 0
+  for (let round = 0; round < 100; round++) {
+    const reading = read(dir)
+    volume.swap(version(++number))
+    await new Promise(setImmediate)
+    volume.swap(version(++number))
+    const { files } = await reading
+    const texts = new Set(files.map(({ source }) => ('text' in source ? source.text : 'unread')))
+    if (texts.has('unread') || files.length !== 9) torn += 1
+    if (texts.size !== 2) mixed += 1
+  }
+  t.equal(torn, 0, 'files that were there, and are gone')
+  t.equal(mixed, 0, 'files of two versions together')
+})
+
+t.test('D3: each nested folder is read at one version of its ConfigMap', async (t) => {
+  const dir = t.testdir({
+    one: {},
+    two: {},
+    plain: { deeper: { 'a.policy.yaml': 'deeper\n' } },
+    '.hidden': {},
+  })
+  const version = (number: number) => ({
+    'a.policy.yaml': `version: ${number}\n`,
+    'b.policy.yaml': `version: ${number}\n`,
+  })
+  const volumes = ['one', 'two'].map((name) => aConfigMap(join(dir, name), version(0)))
+  writeFileSync(join(dir, '.hidden', 'a.policy.yaml'), 'hidden\n')
+  writeFileSync(join(dir, 'plain', 'a.policy.yaml'), 'version: none\n')
+  symlinkSync('.', join(dir, 'plain', 'loop'))
+  symlinkSync('nowhere', join(dir, 'gone'))
+  symlinkSync('plain/a.policy.yaml', join(dir, 'file'))
+  const policies = ['one/a', 'one/b', 'plain/a', 'two/a', 'two/b'].map((name) => `${name}.policy.yaml`)
+  const { folder } = await read(dir)
+  t.same(folder, {
+    names: [...policies, 'file', 'gone', 'one', 'plain', 'plain/deeper', 'plain/loop', 'two'].toSorted(),
+  })
+  t.same(readFolder(dir), folder, 'the synchronous reader agrees')
+  t.same(
+    findPolicyFolders(dir),
+    ['', 'one', 'plain', 'two'].map((name) => join(dir, name)),
+  )
+  const mixed: string[] = []
+  for (let number = 1; number <= 100; number++) {
+    const reading = read(dir)
+    volumes[number % 2]?.swap(version(number))
+    const { files } = await reading
+    const texts = files.map(({ source }) => ('text' in source ? source.text : 'unread'))
+    if (files.map(({ name }) => name).join() !== policies.join()) mixed.push(JSON.stringify(files))
+    if (texts[0] !== texts[1] || texts[3] !== texts[4] || texts.includes('unread')) mixed.push(texts.join())
+  }
+  t.same(mixed, [], 'each read shows one version of each ConfigMap')
+})
+
+t.test('D3: a nested folder that cannot be read is an error, because its policies would vanish', (t) =>
+  inUnwritableFolder(t, async (folder) => {
+    chmodSync(folder, 0o700)
+    mkdirSync(join(folder, 'team'))
+    writeFileSync(join(folder, 'team', 'a.policy.yaml'), 'a: 1\n')
+    chmodSync(join(folder, 'team'), 0)
+    const { folder: found, hash } = await read(folder)
+    t.same(found, { code: 'EACCES', folder: 'team' })
+    t.same(readFolder(folder), { code: 'EACCES', folder: 'team' })
+    t.match(findPolicyFiles(folder, found).diagnostics, [
+      { code: 'P001', place: { file: join(folder, 'team') } },
+    ])
+    chmodSync(join(folder, 'team'), 0o700)
+    t.not((await read(folder)).hash, hash)
+  }),
+)

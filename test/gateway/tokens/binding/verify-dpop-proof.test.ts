@@ -1,0 +1,81 @@
+import { sign } from 'node:crypto'
+import t from 'tap'
+import { createNonces } from '../../../../gateway/tokens/binding/nonces.ts'
+import { createUsedProofs } from '../../../../gateway/tokens/binding/used-proofs.ts'
+import { verifyProof } from '../../../../gateway/tokens/binding/verify-dpop-proof.ts'
+import { aProof, aProofKey, type ProofOptions } from '../../../fixtures/dpop-proof.ts'
+
+const URL = 'https://api.test/api/courses'
+const KEY = aProofKey()
+const THIEF = aProofKey()
+const NONCES = createNonces('x'.repeat(32))
+const NOW = Math.floor(Date.now() / 1_000)
+const GOOD: ProofOptions = { key: KEY, url: URL, token: 'token', claims: { jti: 'id', iat: NOW } }
+
+function verify(
+  text: string,
+  used: ReturnType<typeof createUsedProofs>,
+  nonces: typeof NONCES | undefined = undefined,
+) {
+  return verifyProof(
+    text,
+    {
+      method: 'GET',
+      isAddress: (htu) => htu === URL,
+      token: 'token',
+      nowSeconds: NOW,
+      thumbprint: KEY.thumbprint,
+    },
+    { used, nonces },
+  )
+}
+
+/** The good proof, signed otherwise. */
+function resigned(change: (signature: Buffer, input: string) => Buffer): string {
+  const proof = aProof(GOOD)
+  const at = proof.lastIndexOf('.')
+  const signature = change(Buffer.from(proof.slice(at + 1), 'base64url'), proof.slice(0, at))
+  return `${proof.slice(0, at)}.${signature.toString('base64url')}`
+}
+
+/** Proofs that are refused although nothing about their id is wrong. */
+const REFUSED: Readonly<Record<string, string>> = {
+  'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
+  'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),
+  'its signature in DER': resigned((_, input) => sign('sha256', Buffer.from(input), KEY.privateKey)),
+  'the numbers of its signature with zeros in front': resigned((signature) =>
+    Buffer.concat([Buffer.alloc(16), signature.subarray(0, 32), Buffer.alloc(16), signature.subarray(32)]),
+  ),
+  'a signature of zeros': resigned((signature) => Buffer.alloc(signature.length)),
+  'a signature with a byte too few': resigned((signature) => signature.subarray(1)),
+  "a thief's own key": aProof({ ...GOOD, key: THIEF }),
+  'a proof that was stolen on its way with another token': aProof({ ...GOOD, token: 'other' }),
+  'another method': aProof({ ...GOOD, method: 'POST' }),
+  'another address': aProof({ ...GOOD, url: 'https://api.test/api/posts' }),
+  'too old': aProof({ ...GOOD, claims: { jti: 'id', iat: NOW - 61 } }),
+  'another type': aProof({ ...GOOD, header: { typ: 'JWT' } }),
+}
+
+t.test('a proof is used up only when everything about it is right', async (t) => {
+  const used = createUsedProofs()
+  for (const [what, text] of Object.entries(REFUSED)) {
+    t.hasProp(await verify(text, used), 'refused', what)
+    t.equal(used.size, 0, `${what} is not remembered`)
+  }
+  t.match(await verify(aProof(GOOD), used, NONCES), { refused: 'proof_nonce' })
+  t.equal(used.size, 0, 'one without a nonce is not remembered: the client comes again')
+
+  t.match(await verify(aProof(GOOD), used), { thumbprint: KEY.thumbprint }, 'the id is nobody else’s yet')
+  t.equal(used.size, 1)
+  t.match(await verify(aProof(GOOD), used), { refused: 'proof_invalid', fault: 'replayed' })
+})
+
+t.test('a proof by another key than the one of the token says so, and no more is found out', async (t) => {
+  const used = createUsedProofs()
+  await verify(aProof(GOOD), used)
+  for (const id of ['id', 'new'])
+    t.same(await verify(aProof({ ...GOOD, key: THIEF, claims: { jti: id, iat: NOW } }), used), {
+      refused: 'token_invalid',
+      fault: { reason: 'wrong_key' },
+    })
+})

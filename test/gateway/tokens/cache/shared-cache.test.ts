@@ -1,0 +1,241 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import type { SharedResult } from '../../../../gateway/tokens/cache/shared-cache.ts'
+import { createIntrospector } from '../../../../gateway/tokens/introspection/introspect.ts'
+import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revocation-marks.ts'
+import { createLogger } from '../../../../platform/logging/logger.ts'
+import { revokedKey } from '../../../../platform/redis/revocation-keys.ts'
+import { openSharedRedis } from '../../../../platform/redis/shared-redis.ts'
+import { startIssuer, type TestIssuer } from '../../../fixtures/an-issuer.ts'
+import { introspectionOptions } from '../../../fixtures/introspection-options.ts'
+import { startRedis } from '../../../fixtures/start-redis.ts'
+import { until } from '../../../fixtures/until.ts'
+
+const ISSUER = 'https://issuer.test'
+const TTL_MS = 30_000
+const folder = mkdtempSync(join(tmpdir(), 'scopegate-shared-'))
+const redis = await startRedis({ folder })
+const spy = new Redis(redis.url)
+t.teardown(async () => {
+  spy.disconnect()
+  await redis.stop()
+  rmSync(folder, { recursive: true })
+})
+t.beforeEach(() => spy.flushall())
+
+/** A gateway's way to ask an issuer, with a wall clock that the test sets. */
+async function aGateway(
+  t: Test,
+  issuer: TestIssuer,
+  change: { secret?: string; id?: string; maxTtlMs?: number } = {},
+) {
+  const clock = { aheadMs: 0 }
+  const results: SharedResult[] = []
+  const logger = createLogger({ level: 'silent', service: 'gateway' })
+  const shared = await openSharedRedis({
+    url: redis.url,
+    logger,
+    tickMs: () => performance.now(),
+    commandTimeoutMs: 20_000, // a busy machine is no Redis that fails
+  })
+  const introspector = createIntrospector(
+    introspectionOptions({
+      issuer: ISSUER,
+      endpoint: issuer.endpoint,
+      clientId: issuer.clientId,
+      clientSecret: change.secret ?? issuer.clientSecret,
+      id: change.id ?? 'configuration',
+      nowMs: () => Date.now() + clock.aheadMs,
+      shared: {
+        redis: shared,
+        isRevoked: (caller) => isMarkedRevoked(shared.redis, caller),
+        maxTtlMs: change.maxTtlMs ?? TTL_MS,
+        maxAgeMs: (_issuer, sinceClearMs) => Math.min(TTL_MS, sinceClearMs),
+        onResult: (result) => results.push(result),
+      },
+    }),
+  )
+  t.teardown(async () => {
+    await introspector.close()
+    shared.close()
+  })
+  return { introspect: introspector.introspect, clock, results }
+}
+
+async function setUp(t: Test) {
+  const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
+  t.teardown(() => issuer.close())
+  return { issuer, one: await aGateway(t, issuer), two: await aGateway(t, issuer) }
+}
+
+/** The one key in Redis, once it is there. */
+async function theKey(): Promise<string> {
+  return until('the answer is kept', async () => (await spy.keys('scopegate:verdict:*'))[0])
+}
+
+t.test('an issuer is asked by one gateway, and the others know', async (t) => {
+  const { issuer, one, two } = await setUp(t)
+  issuer.store('token', { scope: 'courses:read', jti: 'a', email: 'alice@example.com' })
+  const first = await one.introspect('token')
+  const key = await theKey()
+  const second = await two.introspect('token')
+  t.equal(issuer.asked.length, 1)
+  t.same(second.verdict, first.verdict, 'the very same claims')
+  t.ok(second.ageMs >= 0 && second.ageMs < 5_000 && second.ttlMs <= TTL_MS)
+  t.same([...one.results, ...two.results], ['miss', 'hit'])
+  const ttl = await spy.pttl(key)
+  t.ok(ttl > 0 && ttl <= TTL_MS)
+})
+
+t.test('Redis holds nothing that can be read: no token, no claim, no hash of a token', async (t) => {
+  const { issuer, one } = await setUp(t)
+  issuer.store('the-token', { sub: 'alice', scope: 'courses:read', email: 'alice@example.com' })
+  await one.introspect('the-token')
+  const everything = (await theKey()) + (await spy.getBuffer(await theKey()))?.toString('latin1')
+  for (const word of ['the-token', 'alice', 'courses', 'active', 'user', issuer.clientSecret])
+    t.notMatch(everything, word)
+})
+
+t.test('class 49: another issuer, another configuration, another secret: nothing is shared', async (t) => {
+  const { issuer, one } = await setUp(t)
+  issuer.store('token')
+  await one.introspect('token')
+  await theKey()
+  const other = await aGateway(t, issuer, { id: 'another configuration' })
+  await other.introspect('token')
+  t.equal(issuer.asked.length, 2)
+  const stranger = await aGateway(t, issuer, { secret: 'guessed' })
+  await t.rejects(stranger.introspect('token'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
+  t.same([...other.results, ...stranger.results], ['miss', 'miss'])
+})
+
+t.test('a token that is not active is told to nobody', async (t) => {
+  const { issuer, one, two } = await setUp(t)
+  t.match(await one.introspect('unknown'), { verdict: { active: false } })
+  issuer.store('good')
+  await one.introspect('good')
+  await theKey()
+  t.equal(await spy.dbsize(), 1)
+  await two.introspect('unknown')
+  t.equal(issuer.asked.length, 3)
+})
+
+t.test('whatever else stands in Redis is a miss, and the issuer is asked', async (t) => {
+  const { issuer, one, two } = await setUp(t)
+  issuer.store('token')
+  issuer.store('rich', { scope: 'courses:write', sub: 'rich' })
+  await one.introspect('rich')
+  const richKey = await theKey()
+  const rich = await spy.getBuffer(richKey)
+  await spy.del(richKey)
+  await one.introspect('token')
+  const key = await theKey()
+  const own = await spy.getBuffer(key)
+  if (rich === null || own === null) throw new Error('both are kept')
+  const changed = Buffer.from(own)
+  changed.writeUInt8(changed.readUInt8(40) ^ 1, 40)
+  const rows: readonly (readonly [what: string, put: () => Promise<unknown>])[] = [
+    ['junk', () => spy.set(key, 'junk', 'PX', TTL_MS)],
+    ['claims in the clear', () => spy.set(key, '{"active":true,"scope":"all"}', 'PX', TTL_MS)],
+    ["another token's value", () => spy.set(key, rich, 'PX', TTL_MS)],
+    ['one bit changed', () => spy.set(key, changed, 'PX', TTL_MS)],
+    ['1 MB', () => spy.set(key, Buffer.concat([own, Buffer.alloc(2 ** 20)]), 'PX', TTL_MS)],
+    ['its own value for ever', () => spy.set(key, own)],
+    ['a list', () => spy.lpush(key, own)],
+    ['a hash', () => spy.hset(key, 'a', own)],
+  ]
+  for (const [what, put] of rows) {
+    await spy.del(key)
+    await put()
+    const asked = issuer.asked.length
+    t.match(await two.introspect('token'), { verdict: { caller: { subject: 'user-1' } } }, what)
+    t.equal(issuer.asked.length, asked + 1, what)
+    t.equal(two.results.at(-1), 'bad', what)
+    await until('the answer is kept again', async () => {
+      // A key of another kind is replaced, too.
+      return (await spy.type(key)) === 'string' && (await spy.strlen(key)) === own.length
+    })
+  }
+  await spy.set(key, own, 'PX', TTL_MS * 100)
+  await two.introspect('token')
+  t.equal(two.results.at(-1), 'hit', 'a longer life in Redis makes nothing younger')
+  two.clock.aheadMs = TTL_MS
+  await two.introspect('token')
+  t.equal(two.results.at(-1), 'stale')
+})
+
+t.test('F13: a clock that is an hour off costs a question, and nothing else', async (t) => {
+  for (const aheadMs of [3_600_000, -3_600_000]) {
+    const { issuer, one, two } = await setUp(t)
+    issuer.store('token', { exp: Math.floor(Date.now() / 1_000) + 86_400 })
+    await one.introspect('token')
+    await theKey()
+    two.clock.aheadMs = aheadMs
+    t.match(await two.introspect('token'), { verdict: { active: true } })
+    t.same(two.results, [aheadMs > 0 ? 'stale' : 'bad'])
+    t.equal(issuer.asked.length, 2)
+    await spy.flushall()
+  }
+})
+
+t.test('an answer is not older than the caller takes, nor than the token lives', async (t) => {
+  const { issuer, one, two } = await setUp(t)
+  issuer.store('token', { exp: Math.floor(Date.now() / 1_000) + 10 })
+  await one.introspect('token')
+  const ttl = await spy.pttl(await theKey())
+  t.ok(ttl <= 10_000, `kept for ${ttl} ms`)
+  await two.introspect('token', 0)
+  t.same(two.results, ['stale'])
+  t.equal(issuer.asked.length, 2)
+})
+
+t.test('an answer is used no longer than the gateway that asked may use it', async (t) => {
+  const { issuer, one } = await setUp(t)
+  issuer.store('token')
+  const hasty = await aGateway(t, issuer, { maxTtlMs: 1_000 })
+  await hasty.introspect('token')
+  const key = await theKey()
+  await spy.pexpire(key, TTL_MS)
+  one.clock.aheadMs = 1_000
+  await one.introspect('token')
+  t.same(one.results, ['stale'])
+})
+
+t.test('what was revoked is not taken from Redis, whoever heard of it', async (t) => {
+  const { issuer, one, two } = await setUp(t)
+  issuer.store('token', { grant: 'grant-1' })
+  await one.introspect('token')
+  await theKey()
+  issuer.revoke('token', { push: false })
+  await spy.set(revokedKey('grant', 'grant-1'), '1')
+  t.match(await two.introspect('token'), { verdict: { active: false } })
+  t.same(two.results, ['revoked'])
+})
+
+t.test('an answer that leaves a claim open which policies name is asked for anew', async (t) => {
+  const issuer = await startIssuer({ issuer: ISSUER, audience: ISSUER })
+  t.teardown(() => issuer.close())
+  issuer.store('a', { tenant: 't1', roles: { inner: ['x', { y: 1 }] }, huge: 'x'.repeat(2_000) })
+  const [one, other] = [await aGateway(t, issuer), await aGateway(t, issuer)]
+  const claimsOf = async (gateway: typeof one, names: readonly string[]) => {
+    const { verdict } = await gateway.introspect('a', undefined, names)
+    return verdict.active ? Object.fromEntries(verdict.caller.claims) : undefined
+  }
+  t.strictSame(await claimsOf(one, ['tenant']), { tenant: 't1' })
+  await until('it is shared', async () => (await spy.dbsize()) === 1)
+  t.strictSame(await claimsOf(other, ['tenant']), { tenant: 't1' })
+  t.equal(issuer.asked.length, 1)
+  const names = ['/roles/inner', 'absent', 'huge', 'tenant']
+  const known = { '/roles/inner': ['x'], absent: undefined, huge: [], tenant: 't1' }
+  t.strictSame(await claimsOf(other, names), known)
+  t.equal(issuer.asked.length, 2)
+  await until('the fuller one is shared', async () => {
+    await claimsOf(one, names)
+    return one.results.at(-1) === 'hit'
+  })
+  t.strictSame(await claimsOf(one, names), known)
+  t.strictSame(await claimsOf(one, ['absent']), known, 'what is known beyond that does no harm')
+})

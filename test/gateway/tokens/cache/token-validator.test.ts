@@ -1,0 +1,318 @@
+import t from 'tap'
+import type { Answer } from '../../../../gateway/tokens/cache/introspection-result.ts'
+import { VerdictCache } from '../../../../gateway/tokens/cache/token-cache.ts'
+import type { Verdict } from '../../../../gateway/tokens/cache/token-status.ts'
+import { createTokenVerdicts } from '../../../../gateway/tokens/cache/token-validator.ts'
+import { subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import type { WantedClaims } from '../../../../policy-engine/decide/named-claims.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+import { aRevocation } from '../../../fixtures/a-revocation.ts'
+
+const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies Verdict
+const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
+
+/** Verdicts with a clock and an issuer in the test's hand. */
+function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
+  const clock = { ms: 0, wallMs: 0 }
+  const questions: {
+    token: string
+    sinceClearMs: number
+    answer: (verdict: Verdict, ttlMs?: number, ageMs?: number) => void
+    fail: (error: Error) => void
+  }[] = []
+  const cache = new VerdictCache({
+    maxEntries: options.maxEntries ?? 100,
+    maxBytes: 1024 * 1024,
+    maxTtlMs: 30_000,
+    negativeTtlMs: 5_000,
+    ...(options.capMs === undefined ? {} : { capMs: options.capMs }),
+  })
+  const { verdictOf, revoke, clear } = createTokenVerdicts({
+    issuers: [
+      {
+        issuer: 'https://issuer.test',
+        id: 'issuer',
+        verify: undefined,
+        introspect: (token, sinceClearMs) =>
+          new Promise<Answer>((resolve, fail) => {
+            const answer = (verdict: Verdict, ttlMs = Infinity, ageMs = 0) =>
+              resolve({ verdict, ageMs, ttlMs })
+            questions.push({ token, sinceClearMs, answer, fail })
+          }),
+        ready: true,
+        close: async () => undefined,
+      },
+    ],
+    cache,
+    nowMs: () => clock.wallMs + clock.ms,
+    tickMs: () => clock.ms,
+    observe: { hit() {}, miss() {} },
+  })
+  const issuers = ['https://issuer.test']
+  const ask = (token: string, wanted?: WantedClaims) => verdictOf(token, issuers, wanted)
+  const verdicts = { verdictOf: (token: string) => ask(token), revoke, clear }
+  const question = (index: number) => {
+    const found = questions[index]
+    if (found === undefined) throw new Error(`there is no question ${index}`)
+    return found
+  }
+  /** Lets the issuer answer question `index`, and gives what `pending` became. */
+  const settle = (pending: Verdict | Promise<Verdict>, index: number, verdict: Verdict) => {
+    question(index).answer(verdict)
+    return pending
+  }
+  return { clock, questions, question, settle, cache, ask, verdicts }
+}
+
+t.test('verdictOf() refuses a token that was revoked while the issuer was answering', async (t) => {
+  const { settle, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
+  t.match(await settle(pending, 0, GOOD), BAD)
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'and nothing was remembered')
+})
+
+t.test('verdictOf() asks again after a revocation of another grant changed nothing', async (t) => {
+  const { settle, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  verdicts.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
+  t.equal(await settle(pending, 0, GOOD), GOOD)
+  t.equal(verdicts.verdictOf('a'), GOOD)
+})
+
+t.test('verdictOf() remembers nothing that was asked before everything was forgotten', async (t) => {
+  const { questions, settle, verdicts } = setUp()
+  const before = verdicts.verdictOf('a')
+  verdicts.clear()
+  const after = verdicts.verdictOf('a')
+  t.equal(questions.length, 2, 'a question of before is not shared')
+  t.equal(await settle(before, 0, GOOD), GOOD)
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+  t.equal(await settle(after, 1, GOOD), GOOD)
+  t.equal(verdicts.verdictOf('a'), GOOD)
+})
+
+t.test('revoke() forgets every token of the grant and no other', async (t) => {
+  const { question, cache, verdicts } = setUp()
+  const other: Verdict = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
+  await Promise.all(
+    [GOOD, GOOD, other].map((verdict, i) => {
+      const pending = verdicts.verdictOf(`token-${i}`)
+      question(i).answer(verdict)
+      return pending
+    }),
+  )
+  t.equal(cache.size, 3)
+  verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
+  t.equal(cache.size, 1)
+  t.equal(verdicts.verdictOf('token-2'), other)
+})
+
+t.test('verdictOf() asks the issuer once for a thousand parallel uses', async (t) => {
+  const { questions, question, verdicts } = setUp()
+  const all = Array.from({ length: 1_000 }, () => verdicts.verdictOf('a'))
+  t.equal(questions.length, 1)
+  question(0).answer(GOOD)
+  t.same(new Set(await Promise.all(all)), new Set([GOOD]))
+})
+
+t.test('verdictOf() remembers no failure', async (t) => {
+  const { question, settle, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  question(0).fail(new Error('away'))
+  await t.rejects(Promise.resolve(pending), { message: 'away' })
+  const again = verdicts.verdictOf('a')
+  t.equal(await settle(again, 1, GOOD), GOOD)
+})
+
+t.test('verdictOf() keeps a good verdict for its time, and never past the token', async (t) => {
+  const { clock, settle, verdicts } = setUp()
+  await settle(verdicts.verdictOf('a'), 0, GOOD)
+  clock.ms = 29_999
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 30_000
+  const again = verdicts.verdictOf('a')
+  t.ok(again instanceof Promise)
+  clock.ms = 59_999
+  await settle(again, 1, GOOD)
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 60_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'its time began when it was asked about')
+  clock.ms = 90_000
+  await settle(verdicts.verdictOf('b'), 3, GOOD)
+  clock.ms = 99_999
+  t.equal(verdicts.verdictOf('b'), GOOD)
+  clock.ms = 100_000
+  t.ok(verdicts.verdictOf('b') instanceof Promise)
+})
+
+t.test('verdictOf() keeps an answer no longer than its issuer allows', async (t) => {
+  const { clock, question, verdicts } = setUp()
+  const pending = verdicts.verdictOf('a')
+  question(0).answer(GOOD, 1_000)
+  await pending
+  clock.ms = 999
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 1_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+})
+
+t.test('verdictOf() counts the time for which another gateway knew it', async (t) => {
+  const { clock, question, verdicts } = setUp()
+  for (const [token, ttlMs] of [
+    ['a', Infinity],
+    ['b', 25_000],
+  ] as const) {
+    const pending = verdicts.verdictOf(token)
+    question(token === 'a' ? 0 : 1).answer(GOOD, ttlMs, 20_000)
+    await pending
+  }
+  clock.ms = 4_999
+  for (const token of ['a', 'b']) t.equal(verdicts.verdictOf(token), GOOD)
+  clock.ms = 5_000
+  t.ok(verdicts.verdictOf('b') instanceof Promise, 'the issuer said 25 s, 20 of which were over')
+  clock.ms = 10_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+})
+
+t.test(
+  'verdictOf() says how long ago everything was forgotten: no answer from before is taken over',
+  async (t) => {
+    const { clock, question, verdicts } = setUp()
+    clock.ms = 1_000
+    void verdicts.verdictOf('a')
+    verdicts.clear()
+    clock.ms = 1_700
+    void verdicts.verdictOf('a')
+    t.same([question(0).sinceClearMs, question(1).sinceClearMs], [Infinity, 700])
+  },
+)
+
+t.test('F13 verdictOf() keeps a verdict for its time when the wall clock jumps', async (t) => {
+  for (const jumpMs of [3_600_000, -3_600_000]) {
+    const { clock, settle, verdicts } = setUp()
+    clock.wallMs = 1_800_000_000_000
+    const good: Verdict = { active: true, caller: aCaller({ expiresAtSeconds: 1_800_000_900 }) }
+    await settle(verdicts.verdictOf('a'), 0, good)
+    clock.wallMs += jumpMs
+    clock.ms = 29_999
+    t.equal(verdicts.verdictOf('a'), good, 'whether it has expired is judged by whoever asks')
+    clock.ms = 30_000
+    t.ok(verdicts.verdictOf('a') instanceof Promise)
+  }
+})
+
+t.test('verdictOf() keeps a bad verdict for seconds only', async (t) => {
+  const { clock, settle, verdicts } = setUp()
+  await settle(verdicts.verdictOf('a'), 0, BAD)
+  clock.ms = 4_999
+  t.equal(verdicts.verdictOf('a'), BAD)
+  clock.ms = 5_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise)
+})
+
+t.test('bad tokens do not push out good ones, and both are bounded', async (t) => {
+  const { cache } = setUp({ maxEntries: 10 })
+  const put = (key: string, verdict: Verdict) =>
+    cache.set(key, { verdict, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
+  put('good', GOOD)
+  for (let i = 0; i < 100; i++) put(`junk-${i}`, BAD)
+  t.equal(cache.get('good', 1), GOOD)
+  t.equal(cache.size, 11)
+  for (let i = 0; i < 100; i++) put(`good-${i}`, GOOD)
+  t.equal(cache.size, 20)
+  t.same(cache.entries, { jwt: 0, opaque: 20 })
+  cache.dropGrant('grant-1')
+  t.equal(cache.size, 10)
+  t.same(cache.entries, { jwt: 0, opaque: 10 })
+  cache.clear()
+  t.same(cache.entries, { jwt: 0, opaque: 0 })
+})
+
+t.test('a cache is bounded by the size of what tokens say', async (t) => {
+  const cache = new VerdictCache({
+    maxEntries: 1_000,
+    maxBytes: 100_000,
+    maxTtlMs: 1_000,
+    negativeTtlMs: 1_000,
+  })
+  for (let i = 0; i < 1_000; i++) {
+    const caller = aCaller({ grant: `grant-${i}`, identityHeaders: ['x-auth-subject', 'x'.repeat(1_000)] })
+    cache.set(
+      `key-${i}`,
+      { verdict: { active: true, caller }, ageMs: 0, ttlMs: Infinity },
+      { tickMs: 0, nowMs: 0, kind: 'opaque' },
+    )
+  }
+  t.ok(cache.size > 10 && cache.size < 100, `${cache.size} entries`)
+  t.ok(cache.bytes <= 100_000)
+  t.ok(cache.get('key-999', 1))
+})
+
+t.test('verdictOf() refuses a known token, and one whose answer is new, by its token id', async (t) => {
+  const { questions, settle, verdicts } = setUp()
+  const verdict = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
+  await settle(verdicts.verdictOf('a'), 0, verdict)
+  verdicts.revoke(aRevocation({ token: 'id-2' }), verdict.caller.issuer)
+  t.equal(verdicts.verdictOf('a'), verdict)
+  verdicts.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
+  t.equal(verdicts.verdictOf('a'), verdict, 'another issuer takes nothing back')
+  verdicts.revoke(aRevocation({ token: 'id-1' }), verdict.caller.issuer)
+  t.match(verdicts.verdictOf('a'), BAD)
+  verdicts.clear()
+  t.match(await settle(verdicts.verdictOf('a'), 1, verdict), BAD, 'a signature that is good changes nothing')
+  t.equal(questions.length, 2)
+})
+
+t.test('verdictOf() refuses what a subject had, and takes what it gets when it signs in again', async (t) => {
+  const { clock, settle, verdicts } = setUp()
+  const issued = (issuedAtSeconds: number | undefined) =>
+    ({ active: true, caller: aCaller({ grant: undefined, issuedAtSeconds }) }) as const
+  await settle(verdicts.verdictOf('before'), 0, issued(10))
+  await settle(verdicts.verdictOf('undated'), 1, issued(undefined))
+  clock.ms = 20_000
+  const subject = subjectName('https://api.test', 'user-1')
+  verdicts.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
+  t.match(verdicts.verdictOf('before'), BAD)
+  t.match(verdicts.verdictOf('undated'), BAD)
+  t.match(await settle(verdicts.verdictOf('at once'), 2, issued(20)), BAD)
+  const later = issued(21)
+  t.equal(await settle(verdicts.verdictOf('later'), 3, later), later)
+})
+
+t.test('verdictOf() judges the age of what it knows by the cap that is in force', async (t) => {
+  const cap = { ms: 30_000 }
+  const { clock, settle, verdicts } = setUp({ capMs: () => cap.ms })
+  await settle(verdicts.verdictOf('a'), 0, GOOD)
+  clock.ms = 4_999
+  cap.ms = 5_000
+  t.equal(verdicts.verdictOf('a'), GOOD)
+  clock.ms = 5_000
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'it was remembered under a longer one')
+})
+
+t.test('verdictOf() takes no verdict that leaves open a claim which the route looks at', async (t) => {
+  const { ask, settle } = setUp()
+  const names = ['plan', 'tenant']
+  const known = (claims: readonly (readonly [string, string])[]): Verdict => ({
+    active: true,
+    caller: aCaller({ expiresAtSeconds: 100, claims: new Map(claims) }),
+  })
+  await settle(ask('a'), 0, GOOD)
+  t.equal(ask('a', { needed: [], names }), GOOD, 'a route without conditions asks nobody')
+  const [one, two] = [ask('a', { needed: ['tenant'], names }), ask('a', { needed: ['plan'], names })]
+  t.equal(one, two, 'parallel uses share the question')
+  const full = known([
+    ['plan', 'gold'],
+    ['tenant', 't1'],
+  ])
+  t.equal(await settle(one, 1, full), full)
+  t.equal(ask('a', { needed: ['tenant'], names }), full)
+  t.equal(ask('a'), full)
+  const other = ask('a', { needed: ['role'], names: ['role'] })
+  const before = ask('a', { needed: ['role', 'plan'], names: ['plan', 'role'] })
+  t.ok(
+    other instanceof Promise && before instanceof Promise && other !== before,
+    'each policy set asks for its own',
+  )
+})

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { createRequestProbe } from '../../../../gateway/tokens/introspection/request-probe.ts'
+import { until } from '../../../fixtures/until.ts'
+
+/** A probe whose requests end when the test says so. */
+function setUp() {
+  const clock = { ms: 0 }
+  const sent: { readonly token: string; readonly accept: () => void; readonly reject: () => void }[] = []
+  const failures: unknown[] = []
+  const probe = createRequestProbe({
+    tickMs: () => clock.ms,
+    onFailed: (error) => failures.push(error),
+    send: (token) =>
+      new Promise((resolve, reject) => {
+        sent.push({ token, accept: () => resolve({}), reject: () => reject(new Error('rejected')) })
+      }),
+  })
+  const isAccepted = () => probe.isAccepted(new AbortController().signal)
+  const nth = (number: number) => until(`request ${number} is sent`, async () => sent[number - 1])
+  return { clock, sent, failures, probe, isAccepted, nth }
+}
+
+t.test(
+  'a probe that began before the rejection is not used, and later callers share the next one',
+  async (t) => {
+    const { sent, isAccepted, nth } = setUp()
+    const first = isAccepted()
+    const request = await nth(1)
+    const others = Array.from({ length: 30 }, isAccepted)
+    await new Promise(setImmediate)
+    t.equal(sent.length, 1, 'one probe at a time')
+    request.accept()
+    t.equal(await first, true)
+    ;(await nth(2)).reject()
+    t.same(new Set(await Promise.all(others)), new Set([false]))
+    t.equal(sent.length, 2)
+  },
+)
+
+t.test('after a failed probe no request is sent for a second', async (t) => {
+  const { clock, sent, failures, isAccepted, nth } = setUp()
+  const first = isAccepted()
+  ;(await nth(1)).reject()
+  t.equal(await first, false)
+  t.equal(failures.length, 1)
+  clock.ms = 999
+  t.equal(await isAccepted(), false)
+  t.equal(sent.length, 1)
+  clock.ms = 1_000
+  const second = isAccepted()
+  ;(await nth(2)).accept()
+  t.equal(await second, true)
+  t.equal(failures.length, 1)
+})
+
+t.test(
+  'where a token of the form of the last accepted one is rejected, the fixed token is sent',
+  async (t) => {
+    const { sent, failures, probe, isAccepted, nth } = setUp()
+    probe.accepted('abcdefghij0123456789')
+    const result = isAccepted()
+    ;(await nth(1)).reject()
+    ;(await nth(2)).accept()
+    t.equal(await result, true)
+    t.same(
+      sent.map(({ token }) => token),
+      ['abcdefghij1000000009', 'scopegate-introspection-probe'],
+    )
+    t.same(failures, [])
+  },
+)
+
+t.test('a token that is too short to be altered is not sent', async (t) => {
+  const { probe, isAccepted, nth } = setUp()
+  probe.accepted('a')
+  const result = isAccepted()
+  const { token, accept } = await nth(1)
+  t.equal(token, 'scopegate-introspection-probe')
+  accept()
+  t.equal(await result, true)
+})

@@ -1,0 +1,93 @@
+import {
+  chmodSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createKeyCopy } from '../../../../gateway/tokens/jwt/jwks-file-cache.ts'
+import { aKey } from '../../../fixtures/jwk.ts'
+
+const NOW = 1_800_000_000_000
+const COPY = { fetchedAtMs: NOW - 1_000, jwks: { keys: [aKey('ES256', 'a').jwk] } }
+
+async function aCopy(t: Test) {
+  const dir = join(t.testdir({}), 'below', 'data')
+  const copy = createKeyCopy({ dir, id: 'config-1', nowMs: () => NOW })
+  await copy.write(COPY)
+  return { dir, copy, file: join(dir, 'issuer-keys-config-1.json') }
+}
+
+t.test('a copy is read as it was written, and is its owner’s alone', async (t) => {
+  const { dir, copy, file } = await aCopy(t)
+  t.same(await copy.read(), COPY)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.equal(statSync(dir).mode & 0o777, 0o700)
+  t.same(readdirSync(dir), ['issuer-keys-config-1.json'], 'no draft is left')
+})
+
+t.test('20 writers at once leave one whole copy', async (t) => {
+  const { dir, copy } = await aCopy(t)
+  await Promise.all(Array.from({ length: 20 }, () => copy.write(COPY)))
+  t.same(await copy.read(), COPY)
+  t.equal(readdirSync(dir).length, 1)
+})
+
+t.test('there is no copy at first, and none where nothing can be written', async (t) => {
+  const dir = t.testdir({ file: '' })
+  t.equal(await createKeyCopy({ dir, id: 'x', nowMs: () => NOW }).read(), undefined)
+  const nowhere = [join(dir, 'file'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
+  for (const folder of nowhere)
+    await t.rejects(createKeyCopy({ dir: folder, id: 'x', nowMs: () => NOW }).write(COPY))
+})
+
+t.test('a copy of another configuration is not read', async (t) => {
+  const { dir, file } = await aCopy(t)
+  renameSync(file, join(dir, 'issuer-keys-config-2.json'))
+  t.equal(await createKeyCopy({ dir, id: 'config-2', nowMs: () => NOW }).read(), undefined)
+})
+
+t.test('a copy from the future is not read: it would never grow old', async (t) => {
+  const { dir } = await aCopy(t)
+  t.equal(await createKeyCopy({ dir, id: 'config-1', nowMs: () => NOW - 2_000 }).read(), undefined)
+})
+
+const turnIntoLink = (file: string) => {
+  renameSync(file, `${file}.real`)
+  symlinkSync(`${file}.real`, file)
+}
+
+const SPOILT: readonly (readonly [what: string, spoil: (file: string) => void])[] = [
+  ['that others may write', (file) => chmodSync(file, 0o602)],
+  ['that its group may write', (file) => chmodSync(file, 0o660)],
+  ['that is a link', turnIntoLink],
+  ['that has a second name', (file) => linkSync(file, `${file}.other`)],
+  ['that ends in the middle', (file) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, -20))],
+  ['that is empty', (file) => writeFileSync(file, '')],
+  ['that is null', (file) => writeFileSync(file, 'null')],
+  ['that is larger than any', (file) => writeFileSync(file, ' '.repeat(700_000))],
+  [
+    'of another version',
+    (file) => writeFileSync(file, JSON.stringify({ ...COPY, version: 2, id: 'config-1' })),
+  ],
+  [
+    'without keys',
+    (file) => writeFileSync(file, JSON.stringify({ version: 1, id: 'config-1', fetchedAtMs: 1 })),
+  ],
+  [
+    'without a date',
+    (file) => writeFileSync(file, JSON.stringify({ version: 1, id: 'config-1', jwks: COPY.jwks })),
+  ],
+]
+
+for (const [what, spoil] of SPOILT)
+  t.test(`a copy ${what} is not read`, async (t) => {
+    const { copy, file } = await aCopy(t)
+    spoil(file)
+    t.equal(await copy.read(), undefined)
+  })

@@ -1,0 +1,200 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { readCompactJwt } from '../../../../gateway/tokens/jwt/read-compact-jwt.ts'
+import { cpuMs } from '../../../fixtures/cpu-ms.ts'
+import { part } from '../../../fixtures/jws.ts'
+
+const HEADER = { alg: 'ES256', typ: 'at+jwt', kid: 'k1' }
+const CLAIMS = { iss: 'https://issuer.test', exp: 1_000 }
+const SIGNATURE = part('any bytes')
+const compact = (header: unknown, claims: unknown, signature = SIGNATURE) =>
+  `${part(header)}.${part(claims)}.${signature}`
+const nested = (depth: number) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
+
+t.test('readCompactJwt() gives what a JWT says, without believing it', async (t) => {
+  const jwt = readCompactJwt(compact(HEADER, CLAIMS))
+  t.match(jwt, { algorithm: 'ES256', keyId: 'k1', type: 'at+jwt', issuer: 'https://issuer.test' })
+  if (typeof jwt === 'string') return
+  t.equal(jwt.claims.get('exp'), 1_000)
+  t.equal(jwt.token, compact(HEADER, CLAIMS))
+})
+
+t.test('RFC 7515 §4.1.9 typ is compared without application/ and without regard to case', async (t) => {
+  t.match(readCompactJwt(compact({ ...HEADER, typ: 'application/AT+JWT' }, CLAIMS)), { type: 'at+jwt' })
+})
+
+t.test('a header of keys and addresses is not read', async (t) => {
+  for (const name of ['jwk', 'jku', 'x5u', 'x5c', 'x5t'])
+    t.match(readCompactJwt(compact({ ...HEADER, [name]: 'x' }, CLAIMS)), { algorithm: 'ES256' })
+})
+
+for (const token of [
+  'x',
+  'an-opaque_token~',
+  'v2.local.payload',
+  'a.b.c',
+  'abc',
+  'eyJhbGciOiJFUzI1NiJ9',
+  'e',
+  // tokens of random letters in two parts, as some servers have them, begin with anything
+  `e9${'x'.repeat(41)}.${'y'.repeat(43)}`,
+  `eyJ${'x'.repeat(40)}.${'y'.repeat(43)}`,
+  `ew0${'x'.repeat(40)}.${'y'.repeat(43)}`,
+  'eAAA.b.c',
+  'ez.b.c',
+])
+  t.test(`${token} is opaque`, async (t) => {
+    t.equal(readCompactJwt(token), 'opaque')
+  })
+
+const whole = compact(HEADER, CLAIMS)
+const [h = '', c = '', s = ''] = whole.split('.')
+/** The same bytes with other trailing bits: what a lenient reader takes for the same token. */
+const otherTrailingBits = (text: string) => {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  return text.slice(0, -1) + alphabet[alphabet.indexOf(text.at(-1) ?? '') + 1]
+}
+
+const MALFORMED: readonly (readonly [what: string, token: string])[] = [
+  ['a dot in front', `.${whole}`],
+  ['a dot behind', `${whole}.`],
+  ['one part missing', `${h}.${c}`],
+  ['one part missing, with padding', `${h}==.${c}`],
+  ['two parts missing', `${h}.`],
+  ['a header with white space and one part missing', `${part('{ "alg": "ES256" }')}.${c}`],
+  ['an empty header', `${part('{}')}.${c}.${s}`],
+  ['a header that breaks off', `${h.slice(0, -4)}.${c}.${s}`],
+  ['a fourth part', `${whole}.${s}`],
+  ['five parts, which is a JWE', `${whole}.${s}.${s}`],
+  ['no signature', `${h}.${c}.`],
+  ['no claims', `${h}..${s}`],
+  ['padding on the header', `${h}=.${c}.${s}`],
+  ['padding on the signature', `${h}.${c}.${s}==`],
+  ['a space inside', `${h}.${c} .${s}`],
+  ['a line break behind', `${whole}\n`],
+  ['a tab inside', `${h}.\t${c}.${s}`],
+  ['a NUL inside', `${h}.${c}\0.${s}`],
+  [
+    'the alphabet of base64',
+    `${h}.${part('{"a":"???>>>~~~"}').replaceAll('_', '/').replaceAll('-', '+')}.${s}`,
+  ],
+  ['a signature with other trailing bits', `${h}.${c}.${otherTrailingBits(part('1234567'))}`],
+  ['claims with other trailing bits', `${h}.${otherTrailingBits(part('{"a":11}'))}.${s}`],
+  ['a signature of one character', `${h}.${c}.A`],
+  ['a letter that is none of ASCII', `${h}.${c}é.${s}`],
+  ['claims that are an array', compact(HEADER, [])],
+  ['claims that are a string', compact(HEADER, '"x"')],
+  ['claims that are null', compact(HEADER, 'null')],
+  ['claims that are a number', compact(HEADER, '1')],
+  ['claims that are no JSON', compact(HEADER, '{a:1}')],
+  ['claims with something behind', compact(HEADER, '{} {}')],
+  ['claims with a byte order mark', compact(HEADER, '\ufeff{}')],
+  ['claims that are not UTF-8', compact(HEADER, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))],
+  [
+    'claims that are overlong UTF-8',
+    compact(HEADER, Buffer.from([0x7b, 0x22, 0xc0, 0xae, 0x22, 0x3a, 0x31, 0x7d])),
+  ],
+  ['a claim twice', compact(HEADER, '{"iss":"a","iss":"b"}')],
+  ['a claim twice, once escaped', compact(HEADER, '{"iss":"a","\\u0069ss":"b"}')],
+  ['a claim twice, far inside', compact(HEADER, '{"a":[{"b":{"c":1,"c":1}}]}')],
+  ['a claim twice, with space before the colon', compact(HEADER, '{"a":1,"a" \n:2}')],
+  ['__proto__ among the claims', compact(HEADER, '{"__proto__":{"iss":"a"}}')],
+  ['__proto__ escaped', compact(HEADER, '{"\\u005f_proto__":{"iss":"a"}}')],
+  ['__proto__ far inside', compact(HEADER, '{"a":{"b":[{"__proto__":1}]}}')],
+  ['17 levels', compact(HEADER, nested(16))],
+  ['2,900 levels', compact(HEADER, nested(2_900))],
+  ['alg missing', compact({ typ: 'at+jwt' }, CLAIMS)],
+  ['alg that is a number', compact({ alg: 256 }, CLAIMS)],
+  ['alg that is an array', compact({ alg: ['ES256'] }, CLAIMS)],
+  ['alg twice', compact('{"alg":"none","alg":"ES256"}', CLAIMS)],
+  ['kid that is an object', compact({ ...HEADER, kid: {} }, CLAIMS)],
+  ['kid that is null', compact({ ...HEADER, kid: null }, CLAIMS)],
+  ['typ that is an array', compact({ ...HEADER, typ: ['at+jwt'] }, CLAIMS)],
+  ['crit', compact({ ...HEADER, crit: ['exp'] }, CLAIMS)],
+  ['crit that is empty', compact({ ...HEADER, crit: [] }, CLAIMS)],
+  ['b64: false', compact({ ...HEADER, b64: false }, CLAIMS)],
+  ['zip', compact({ ...HEADER, zip: 'DEF' }, CLAIMS)],
+  ['enc', compact({ ...HEADER, enc: 'A256GCM' }, CLAIMS)],
+  ['more than 8 KiB', compact(HEADER, { a: 'x'.repeat(8_192) })],
+]
+
+for (const [what, token] of MALFORMED)
+  t.test(`${what} is malformed`, async (t) => {
+    t.equal(readCompactJwt(token), 'malformed')
+  })
+
+t.test('16 levels, and the same name in two objects, are fine', async (t) => {
+  t.type(readCompactJwt(compact(HEADER, nested(15))), 'object')
+  t.type(
+    readCompactJwt(compact(HEADER, '{"a":{"c":1},"b":{"c":1},"d":[{"c":"c"},{"c":"\\"c\\":"}]}')),
+    'object',
+  )
+})
+
+t.test('names of Object.prototype are names like others', async (t) => {
+  const jwt = readCompactJwt(compact(HEADER, { constructor: 1, toString: 2, hasOwnProperty: 3 }))
+  t.type(jwt, 'object')
+  if (typeof jwt !== 'string') t.equal(jwt.claims.get('valueOf'), undefined)
+})
+
+/** Of the processor's time, for each of fifty; the least of three times, so that nobody else's garbage is counted. */
+function leastMicros(token: string): number {
+  const times = [1, 2, 3].map(() => {
+    const before = cpuMs()
+    for (let round = 0; round < 50; round += 1) readCompactJwt(token)
+    return ((cpuMs() - before) * 1_000) / 50
+  })
+  return Math.min(...times)
+}
+
+t.test('class 53: a megabyte of dots, of braces or of anything costs less than a millisecond', async (t) => {
+  const hostile = ['.', 'e.', 'eyJ.', '[', 'A'].map((text) => text.repeat(1_048_576 / text.length))
+  hostile.push(whole.repeat(8_000), `${h}.${c}.${'A'.repeat(1_048_576)}`)
+  for (const token of hostile) {
+    t.equal(readCompactJwt(token), 'malformed')
+    const micros = leastMicros(token)
+    t.ok(micros < 1_000, `${micros} µs`)
+  }
+})
+
+t.test('a token of 8 KiB of nested objects is read in time that its length allows', async (t) => {
+  const tokens = [nested(2_900), `{"a":"${'\\"'.repeat(2_900)}"}`, `{${'"a" '.repeat(1_400)}`].map((claims) =>
+    compact(HEADER, claims),
+  )
+  for (const token of tokens) {
+    t.ok(token.length <= 8_192)
+    const micros = leastMicros(token)
+    t.ok(micros < 1_000, `${micros} µs`)
+  }
+})
+
+t.test(
+  'readCompactJwt() takes every JWT apart the way it was put together, and no other spelling of it',
+  async () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(
+          fc.string().filter((name) => name !== '__proto__'),
+          fc.jsonValue({ maxDepth: 5 }),
+        ),
+        fc.uint8Array({ minLength: 1, maxLength: 64 }),
+        fc.nat(),
+        fc.constantFrom('', '=', '.', 'A', ' ', '+', '/', '%41'),
+        (claims, signature, at, put) => {
+          const text = JSON.stringify(claims)
+          if (/"__proto__":/.test(text)) return true
+          const token = compact(HEADER, text, part(signature))
+          const jwt = readCompactJwt(token)
+          if (typeof jwt === 'string') return token.length > 8_192
+          const place = at % token.length
+          const other = token.slice(0, place) + put + token.slice(place)
+          const again = readCompactJwt(other)
+          // Another spelling is another token, or none.
+          if (other !== token && typeof again !== 'string' && again.token === token) return false
+          return JSON.stringify(Object.fromEntries(jwt.claims)) === JSON.stringify(JSON.parse(text))
+        },
+      ),
+      { numRuns: 500 },
+    )
+  },
+)

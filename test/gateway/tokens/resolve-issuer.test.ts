@@ -1,0 +1,105 @@
+import t from 'tap'
+import type { Verdict } from '../../../gateway/tokens/cache/token-status.ts'
+import type { Issuer } from '../../../gateway/tokens/issuer.ts'
+import { chooseIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+import { part } from '../../fixtures/jws.ts'
+
+const GOOD: Verdict = { active: true, caller: aCaller() }
+const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): Verdict =>
+  reason === 'expired'
+    ? { active: false, fault: { reason, secondsAgo: 1 } }
+    : { active: false, fault: { reason } }
+
+/** An issuer that answers as told, and writes down that it was asked. */
+function anIssuer(
+  asked: string[],
+  name: string,
+  ways: { verify?: Verdict; introspect?: Verdict | Error },
+): Issuer {
+  const { verify, introspect } = ways
+  return {
+    issuer: name,
+    id: name,
+    verify: verify && (async () => (asked.push(`${name} verifies`) ? verify : verify)),
+    introspect:
+      introspect &&
+      (async () => {
+        asked.push(`${name} answers`)
+        if (introspect instanceof Error) throw introspect
+        return { verdict: introspect, ageMs: 0, ttlMs: Infinity }
+      }),
+    ready: true,
+    close: async () => undefined,
+  }
+}
+
+const jwtOf = (iss: unknown) => `${part({ alg: 'ES256' })}.${part({ iss })}.${part('signature')}`
+
+async function ask(token: string, issuers: readonly Issuer[]): Promise<Verdict> {
+  const check = chooseIssuer(token, issuers)
+  return check.kind === 'known' ? check.verdict : (await check.ask(Infinity, [])).verdict
+}
+
+t.test('class 44: a JWT concerns the issuer that it names, and no other one', async (t) => {
+  const asked: string[] = []
+  const issuers = [
+    anIssuer(asked, 'https://a.test', { verify: fault('inactive'), introspect: GOOD }),
+    anIssuer(asked, 'https://b.test', { verify: GOOD, introspect: GOOD }),
+  ]
+  t.equal(await ask(jwtOf('https://b.test'), issuers), GOOD)
+  t.match(await ask(jwtOf('https://a.test'), issuers), fault('inactive'))
+  t.same(asked, ['https://b.test verifies', 'https://a.test verifies'])
+  for (const iss of ['https://c.test', 'https://a.test/', undefined, null, ['https://a.test']])
+    t.match(await ask(jwtOf(iss), issuers), fault('wrong_issuer'))
+  t.equal(asked.length, 2, 'nobody else was asked')
+})
+
+t.test('an issuer without jwt is asked about its JWTs', async (t) => {
+  const asked: string[] = []
+  const issuers = [
+    anIssuer(asked, 'https://a.test', { introspect: GOOD }),
+    anIssuer(asked, 'https://b.test', { introspect: GOOD }),
+  ]
+  t.equal(await ask(jwtOf('https://b.test'), issuers), GOOD)
+  t.same(asked, ['https://b.test answers'])
+})
+
+t.test(
+  'an opaque token goes to issuers that answer questions, in their order, until one knows it',
+  async (t) => {
+    const asked: string[] = []
+    const issuers = [
+      anIssuer(asked, 'a', { verify: GOOD }),
+      anIssuer(asked, 'b', { introspect: fault('inactive') }),
+      anIssuer(asked, 'c', { introspect: GOOD }),
+      anIssuer(asked, 'd', { introspect: GOOD }),
+    ]
+    t.equal(await ask('opaque', issuers), GOOD)
+    t.same(asked, ['b answers', 'c answers'])
+  },
+)
+
+t.test('what one issuer says more of than that it knows nothing counts', async (t) => {
+  const knows = anIssuer([], 'a', { introspect: fault('expired') })
+  const knowsNot = anIssuer([], 'b', { introspect: fault('inactive') })
+  t.match(await ask('opaque', [knows, knowsNot]), fault('expired'))
+  t.match(await ask('opaque', [knowsNot, knows]), fault('expired'))
+})
+
+t.test('class 50: an issuer that gives no answer is no “no”', async (t) => {
+  const away = anIssuer([], 'a', { introspect: new Error('away') })
+  await t.rejects(ask('opaque', [away, anIssuer([], 'b', { introspect: fault('inactive') })]), {
+    message: 'away',
+  })
+  t.equal(await ask('opaque', [away, anIssuer([], 'b', { introspect: GOOD })]), GOOD)
+})
+
+t.test('with nobody to ask, an opaque token is nobody’s; a broken JWT is that everywhere', async (t) => {
+  const asked: string[] = []
+  t.match(await ask('opaque', [anIssuer(asked, 'a', { verify: GOOD })]), fault('wrong_issuer'))
+  t.match(await ask('eyJ.e30.', [anIssuer(asked, 'a', { verify: GOOD, introspect: GOOD })]), {
+    fault: { reason: 'malformed' },
+  })
+  t.same(asked, [])
+})

@@ -1,0 +1,189 @@
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { openRevocationChannels } from '../../../../gateway/tokens/revocation/revocation-channels.ts'
+import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revocation-marks.ts'
+import { subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { type Revocation, writeRevocation } from '../../../../oauth/revocation.ts'
+import { createFailureLog } from '../../../../platform/logging/failure-log.ts'
+import {
+  publisherKey,
+  REVOCATION_FIELD,
+  REVOCATION_STREAM,
+} from '../../../../platform/redis/revocation-keys.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+import { aRevocation } from '../../../fixtures/a-revocation.ts'
+import { startRedis } from '../../../fixtures/start-redis.ts'
+import { startRevocationSource } from '../../../fixtures/start-revocation-source.ts'
+import { until } from '../../../fixtures/until.ts'
+
+const ISSUER = 'https://api.test'
+
+/** One gateway's ears. */
+async function listen(
+  t: Test,
+  options: {
+    readonly stream?: string
+    readonly redis?: string
+  },
+) {
+  const heard: (Revocation & { readonly from: string | undefined })[] = []
+  const seen = { missed: 0 }
+  const clock = { aheadMs: 0 }
+  const { stream, redis } = options
+  const channels = await openRevocationChannels({
+    issuers: [
+      {
+        issuer: ISSUER,
+        stream:
+          stream === undefined
+            ? undefined
+            : { url: stream, clientId: 'gateway', clientSecret: 'x', ca: undefined },
+      },
+    ],
+    redis: redis === undefined ? undefined : { url: redis },
+    onRevoked: (revocations, from) => void heard.push(...revocations.map((one) => ({ ...one, from }))),
+    onMissed() {
+      seen.missed += 1
+    },
+    logger: pino({ enabled: false }),
+    failures: createFailureLog(pino({ enabled: false })),
+    random: () => 0,
+    tickMs: () => performance.now() + clock.aheadMs,
+    nowSeconds: () => Date.now() / 1_000,
+  })
+  t.teardown(() => channels.close())
+  return { channels, heard, seen, clock }
+}
+
+async function aRedis(t: Test) {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+  return { url: server.url, redis, server }
+}
+
+t.test('an issuer is heard in Redis while it says that it publishes there', async (t) => {
+  const { url, redis } = await aRedis(t)
+  const { channels, heard } = await listen(t, { redis: url })
+  const write = (revocation: Revocation) =>
+    redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, writeRevocation(revocation))
+  await write(aRevocation({ issuer: ISSUER, grant: 'a' }))
+  await until('heard', async () => heard.length === 1)
+  await until('somebody wrote something: no promise', async () => !channels.expects(ISSUER))
+  t.equal(channels.hears(ISSUER), false)
+  await redis.set(publisherKey(ISSUER), '1')
+  await until('heard', async () => channels.hears(ISSUER))
+  await redis.del(publisherKey(ISSUER))
+  await until('no longer', async () => !channels.hears(ISSUER))
+  t.equal(channels.expects(ISSUER), true, 'it did once')
+})
+
+t.test('until Redis has answered, every issuer may be publishing there', async (t) => {
+  const { url, redis, server } = await aRedis(t)
+  await redis.set(publisherKey(ISSUER), '1')
+  server.freeze()
+  const early = await listen(t, { redis: url })
+  t.equal(early.channels.expects(ISSUER), true)
+  t.equal(early.channels.hears(ISSUER), false)
+  t.equal(early.channels.marks(ISSUER), false)
+  server.thaw()
+  await until('heard', async () => early.channels.hears(ISSUER))
+
+  await redis.del(publisherKey(ISSUER))
+  const late = await listen(t, { redis: url })
+  await until('asked', async () => !late.channels.expects(ISSUER))
+  t.equal(late.channels.hears(ISSUER), false)
+
+  const without = await listen(t, {})
+  t.equal(without.channels.expects(ISSUER), false, 'no Redis, no stream: nothing is promised')
+})
+
+t.test('a process that was stopped believes nothing that it has not heard since', async (t) => {
+  const source = await startRevocationSource(t)
+  const stream = await listen(t, { stream: source.url })
+  await until('heard', async () => stream.channels.hears(ISSUER))
+  stream.clock.aheadMs = 16_000
+  t.equal(stream.channels.hears(ISSUER), false, 'no comment for three times as long as one takes')
+  t.equal(stream.channels.expects(ISSUER), true)
+  source.send('other', '{}')
+  await until('heard again', async () => stream.channels.hears(ISSUER))
+
+  const { url, redis } = await aRedis(t)
+  await redis.set(publisherKey(ISSUER), '1')
+  const there = await listen(t, { redis: url })
+  await until('heard', async () => there.channels.hears(ISSUER))
+  there.clock.aheadMs = 4_000
+  t.equal(there.channels.hears(ISSUER), false)
+  await until('heard again', async () => there.channels.hears(ISSUER))
+})
+
+t.test('what nobody can read, or is of nobody, makes everything forgotten', async (t) => {
+  const { url, redis } = await aRedis(t)
+  const { heard, seen } = await listen(t, { redis: url })
+  await until('begun', async () => seen.missed === 1)
+  await redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, '{')
+  await until('forgotten', async () => seen.missed === 2)
+  await redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, '{"grant":"g"}')
+  await until('forgotten', async () => seen.missed === 3)
+  t.same(heard, [])
+})
+
+t.test('what a stream tells stands in Redis once, for gateways that start later', async (t) => {
+  const { url, redis } = await aRedis(t)
+  const source = await startRevocationSource(t)
+  const gateways = await Promise.all([1, 2, 3].map(() => listen(t, { stream: source.url, redis: url })))
+  for (const { channels } of gateways) await until('heard', async () => channels.hears(ISSUER))
+  const subject = subjectName(ISSUER, 'user-1')
+  source.send('revoked', writeRevocation(aRevocation({ issuer: 'https://other.test', token: 'id-1' })))
+  source.send('revoked', writeRevocation(aRevocation({ grant: 'grant-1', subject, atSeconds: 100 })))
+  await until('written', async () => (await redis.xlen(REVOCATION_STREAM)) === 3)
+
+  const late = await listen(t, { redis: url })
+  await until('heard', async () => late.heard.length === 3)
+  t.match(late.heard, [
+    { issuer: ISSUER, token: 'id-1' },
+    { issuer: ISSUER, grant: 'grant-1', token: undefined },
+    { issuer: ISSUER, subject, atSeconds: 100 },
+  ])
+  const marked = (change: Parameters<typeof aCaller>[0]) =>
+    isMarkedRevoked(redis, aCaller({ grant: undefined, subject: undefined, ...change }))
+  t.equal(await marked({}), false)
+  t.equal(await marked({ tokenId: 'id-1' }), true)
+  t.equal(await marked({ tokenId: 'id-2' }), false)
+  t.equal(await marked({ grant: 'grant-1' }), true)
+  t.equal(await marked({ subject: 'user-1' }), true)
+  t.equal(await marked({ subject: 'user-2' }), false)
+  t.equal(await marked({ subject: 'user-1', issuer: 'https://other.test' }), false)
+  t.equal(await marked({ subject: 'user-1', issuedAtSeconds: Date.now() / 1_000 + 60 }), false)
+  for (const { heard } of gateways) t.ok(heard.some(({ from, token }) => from === ISSUER && token === 'id-1'))
+  t.equal(await redis.xlen(REVOCATION_STREAM), 3, 'by one of the three')
+})
+
+t.test(
+  'a stream that says `reset`, junk, or nothing of a resumption makes everything forgotten',
+  async (t) => {
+    const source = await startRevocationSource(t)
+    const { channels, seen } = await listen(t, { stream: source.url })
+    await until('heard', async () => channels.hears(ISSUER))
+    t.equal(seen.missed, 1)
+    source.send('reset', '{}')
+    await until('forgotten', async () => seen.missed === 2)
+    for (const junk of ['', '{', '{"grant":7}', 'x'.repeat(10_000)]) source.send('revoked', junk)
+    await until('forgotten', async () => seen.missed === 6)
+    source.send('something-else', 'junk')
+    source.send('revoked', '{"grant":"g"}', 'id-7')
+    source.drop()
+    await until('again', async () => source.lastEventIds.length === 2)
+    t.same(source.lastEventIds, [undefined, 'id-7'])
+    await until('forgotten', async () => seen.missed === 7, 10_000)
+    source.resume = true
+    source.drop()
+    await until('again', async () => source.lastEventIds.length === 3)
+    await until('heard', async () => channels.hears(ISSUER))
+    t.equal(seen.missed, 7)
+  },
+)

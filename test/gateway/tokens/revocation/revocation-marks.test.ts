@@ -1,0 +1,45 @@
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revocation-marks.ts'
+import { createRevokedTokens, subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { relayRevocation } from '../../../../platform/redis/publish-revocation.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+import { aRevocation } from '../../../fixtures/a-revocation.ts'
+import { startRedis } from '../../../fixtures/start-redis.ts'
+
+const { issuer } = aCaller()
+const REVOKED_AT = 1_000
+/** A second in which a token was issued, and whether the revocation of its subject applies to it. */
+const ROWS = [
+  [REVOKED_AT - 1, true],
+  [REVOKED_AT, true],
+  [REVOKED_AT + 1, false],
+  [undefined, true],
+] as const
+const revocation = {
+  ...aRevocation({ subject: subjectName(issuer, 'user-1'), atSeconds: REVOKED_AT }),
+  issuer,
+}
+
+t.test('T7: a mark in Redis revokes a token that was issued in the second of the revocation', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+  await relayRevocation(redis, revocation, REVOKED_AT)
+  for (const [issuedAtSeconds, isRevoked] of ROWS)
+    t.equal(
+      await isMarkedRevoked(redis, aCaller({ issuedAtSeconds })),
+      isRevoked,
+      `issued at ${issuedAtSeconds}`,
+    )
+})
+
+t.test('T7: a revocation in this process applies to the same tokens as its mark', async (t) => {
+  const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was evicted') })
+  revoked.add(revocation, undefined, REVOKED_AT)
+  for (const [issuedAtSeconds, isRevoked] of ROWS)
+    t.equal(revoked.has(aCaller({ issuedAtSeconds })), isRevoked, `issued at ${issuedAtSeconds}`)
+})

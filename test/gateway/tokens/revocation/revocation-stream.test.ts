@@ -1,0 +1,31 @@
+import t from 'tap'
+import { createEventStreamReader } from '../../../../gateway/tokens/revocation/revocation-stream.ts'
+
+t.test('an id stays until another one comes, and is one that a header may hold', async (t) => {
+  const read = createEventStreamReader()
+  t.same(read('event: ready\ndata: {}\n\nid: a.1\nevent: revoked\nda'), [
+    { event: 'ready', data: '{}', id: undefined },
+  ])
+  t.same(read('ta: 1\n\nevent: revoked\ndata: 2\n\nid: b\u0000c\nid:\nid: é\ndata: 3\n\n'), [
+    { event: 'revoked', data: '1', id: 'a.1' },
+    { event: 'revoked', data: '2', id: 'a.1' },
+    { event: 'message', data: '3', id: 'a.1' },
+  ])
+  t.same(read(`id: ${'x'.repeat(257)}\ndata: 4\n\nid:a.2\r\ndata:5\r\n\r\n: comment\n\n`), [
+    { event: 'message', data: '4', id: 'a.1' },
+    { event: 'message', data: '5', id: 'a.2' },
+  ])
+})
+
+t.test('a line, a comment or an event without an end is given up, and memory with it', async (t) => {
+  for (const piece of ['data: x', ': comment', 'x', 'data: x\n', 'data:\n'.repeat(10)]) {
+    const read = createEventStreamReader()
+    t.throws(
+      () => {
+        for (let pieces = 0; pieces < 1_000_000; pieces += 1) read(piece)
+      },
+      { message: 'an event has no end' },
+      JSON.stringify(piece.slice(0, 10)),
+    )
+  }
+})

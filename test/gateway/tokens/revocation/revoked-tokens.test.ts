@@ -1,0 +1,44 @@
+import t from 'tap'
+import { createRevokedTokens } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
+import { aRevocation } from '../../../fixtures/a-revocation.ts'
+
+const ISSUER = 'https://api.test'
+
+t.test('has() knows grants of their own issuer only', async (t) => {
+  const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was forgotten') })
+  t.equal(revoked.has(aCaller()), false)
+  revoked.add(aRevocation({ grant: 'grant-1' }), 'https://another.test', 100)
+  revoked.add(aRevocation({ grant: 'grant-1', issuer: 'https://third.test' }), ISSUER, 100)
+  t.equal(revoked.has(aCaller()), false)
+  revoked.add(aRevocation({ grant: 'grant-1' }), ISSUER, 100)
+  t.equal(revoked.has(aCaller()), true)
+  t.equal(revoked.has(aCaller({ grant: 'grant-2' })), false)
+  for (const other of ['https://another.test', 'https://third.test'])
+    revoked.add(aRevocation({ grant: 'grant-1' }), other, 200)
+  t.equal(revoked.has(aCaller()), true, 'others do not lift it')
+  t.equal(revoked.has(aCaller({ issuer: 'https://another.test' })), true)
+  t.equal(revoked.has(aCaller({ issuer: 'https://fourth.test' })), false)
+  t.equal(revoked.has(aCaller({ grant: undefined })), false)
+})
+
+t.test('add() keeps nothing that no token can outlive', async (t) => {
+  const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was forgotten') })
+  revoked.add(aRevocation({ grant: 'grant-1', expiresAtSeconds: 100 }), ISSUER, 221)
+  t.equal(revoked.size, 0)
+  revoked.add(aRevocation({ grant: 'grant-1', expiresAtSeconds: 100 }), ISSUER, 219)
+  t.equal(revoked.size, 1)
+})
+
+t.test('a flood is bounded, and says so when what still matters was forgotten', async (t) => {
+  let forgotten = 0
+  const revoked = createRevokedTokens({ onForgotten: () => (forgotten += 1), maxBans: 10 })
+  for (let i = 0; i < 10; i++)
+    revoked.add(aRevocation({ grant: `old-${i}`, expiresAtSeconds: 100 }), ISSUER, 99)
+  for (let i = 0; i < 10; i++) revoked.add(aRevocation({ grant: `g-${i}` }), ISSUER, 300)
+  t.equal(forgotten, 0, 'nobody needs the old ones any longer')
+  revoked.add(aRevocation({ grant: 'one-more' }), ISSUER, 301)
+  t.equal(forgotten, 1)
+  t.equal(revoked.size, 10)
+  t.equal(revoked.has(aCaller({ grant: 'one-more' })), true)
+})

@@ -1,8 +1,0 @@
-import t from 'tap'
-import { restartDelayMs } from '../../../gateway/workers/restart-delay.ts'
-
-t.test('restartDelayMs() is nothing at first, doubles, and has an end', async (t) => {
-  t.strictSame([0, 1, 2, 3].map(restartDelayMs), [0, 100, 200, 400])
-  t.equal(restartDelayMs(50), 10_000)
-  t.equal(restartDelayMs(5_000), 10_000)
-})

@@ -1,0 +1,280 @@
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import Type from 'typebox'
+import { readConfig } from '../../../platform/config/read-config.ts'
+import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
+import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import {
+  ByteSizeText,
+  DurationText,
+  FilePath,
+  HttpAddress,
+  HttpOrigin,
+  PortNumber,
+  SecretText,
+} from '../../../platform/diagnostics/schema/value-schemas.ts'
+import { diagnosticsOf } from '../../fixtures/diagnostics-of.ts'
+
+const Schema = Type.Object({
+  baseUrl: HttpOrigin('the public address'),
+  listen: Type.Object({ host: Type.String(), port: PortNumber('the port') }),
+  policies: FilePath('the folder of policy files'),
+  development: Type.Optional(Type.Boolean()),
+  loopback: Type.Optional(Type.Array(Type.String())),
+  redis: Type.Optional(Type.Object({ url: SecretText('where Redis is') })),
+  issuers: Type.Array(
+    Type.Object({
+      issuer: HttpAddress('the issuer'),
+      clientSecretFile: FilePath('a secret'),
+      timeout: Type.Optional(DurationText('how long')),
+    }),
+  ),
+  tokenCache: Type.Optional(
+    Type.Object({ maxTtl: DurationText('how long'), maxSize: Type.Optional(ByteSizeText('how much')) }),
+  ),
+  upstreams: Type.Optional(Type.Record(Type.String(), Type.Object({ url: HttpAddress('where it is') }))),
+  log: Type.Optional(Type.Object({ level: Type.Enum(['info', 'debug']) })),
+})
+
+const GOOD = `baseUrl: http://127.0.0.1:8080
+listen: { host: 127.0.0.1, port: 8080 }
+policies: ../policies
+issuers:
+  - issuer: http://127.0.0.1:8080
+    clientSecretFile: ../.scopegate/secret
+upstreams:
+  learning-platform: { url: "http://127.0.0.1:8082" }
+`
+
+function read(t: Test, text: string, env: Record<string, string | undefined> = {}) {
+  const dir = t.testdir({ config: { 'gateway.yaml': text } })
+  return { dir, ...readConfig({ file: join(dir, 'config', 'gateway.yaml'), schema: Schema, env }) }
+}
+
+function refused(t: Test, text: string, env: Record<string, string> = {}): readonly Diagnostic[] {
+  const found = diagnosticsOf(() => read(t, text, env))
+  t.ok(found.length > 0, 'it is refused')
+  return found
+}
+
+t.test(
+  'readConfig() throws a BootError with exit code 3 that lists every problem with file, line and column',
+  async (t) => {
+    const text = GOOD.replace('8080\n', '8080/\n')
+      .replace('port: 8080', 'port: "80"')
+      .replace('policies:', 'polices:')
+      .concat('log: { level: inf }\n')
+    try {
+      read(t, text)
+      t.fail('it was accepted')
+    } catch (error) {
+      t.ok(error instanceof BootError && error instanceof ConfigError)
+      if (!(error instanceof ConfigError)) return
+      t.equal(error.exitCode, 3)
+      t.equal(error.code, 'ERR_CONFIG_INVALID')
+      t.strictSame(
+        error.diagnostics.map((one) => [one.code, one.place.line, one.place.column]),
+        [
+          ['C105', 1, 10],
+          ['C104', 2, 34],
+          ['C101', 3, 1],
+          ['C102', 9, 15],
+        ],
+      )
+      t.match(
+        error.message,
+        /gateway\.yaml:3:1\n.*\n3 \| polices: \.\.\/policies\n.*did you mean "policies"\?/,
+      )
+      t.notMatch(error.message, /\n\s+at /)
+    }
+  },
+)
+
+t.test('readConfig() explains a file that is missing, a folder, or empty', async (t) => {
+  const dir = t.testdir({ folder: {}, 'empty.yaml': '' })
+  for (const [name, code] of [
+    ['nowhere.yaml', 'C001'],
+    ['folder', 'C001'],
+    ['empty.yaml', 'C002'],
+  ] as const)
+    t.match(
+      diagnosticsOf(() => readConfig({ file: join(dir, name), schema: Schema, env: {} })),
+      [{ code }],
+      name,
+    )
+})
+
+t.test(
+  'readConfig() names the environment variable when its value is wrong, and shows no secret',
+  async (t) => {
+    const env = {
+      SCOPEGATE_LISTEN__PORT: '70000',
+      SCOPEGATE_LOG__LEVEL: 'debgu',
+      SCOPEGATE_DEVELOPMENT: 'yes',
+      SCOPEGATE_TOKEN_CACHE__MAX_TTL: '30',
+      REDIS_URL: 'x'.repeat(5_000),
+    }
+    const found = refused(t, GOOD, env)
+    t.strictSame(
+      found.map((one) => [one.code, one.place.file, one.place.line]),
+      [
+        ['C106', 'environment variable REDIS_URL', undefined],
+        ['C104', 'environment variable SCOPEGATE_DEVELOPMENT', undefined],
+        ['C106', 'environment variable SCOPEGATE_LISTEN__PORT', undefined],
+        ['C102', 'environment variable SCOPEGATE_LOG__LEVEL', undefined],
+        ['C105', 'environment variable SCOPEGATE_TOKEN_CACHE__MAX_TTL', undefined],
+      ],
+    )
+    t.notMatch(JSON.stringify(found), /xxx/)
+  },
+)
+
+t.test('readConfig() refuses holes in lists and keys below texts', async (t) => {
+  const found = refused(t, GOOD, { SCOPEGATE_ISSUERS__2__ISSUER: 'http://a' })
+  t.match(found, [{ code: 'C111', hint: /without gaps/ }])
+})
+
+t.test('readConfig() does not let the environment reach prototypes', async (t) => {
+  const { value, warnings } = read(t, GOOD, {
+    SCOPEGATE___PROTO____POLLUTED: '1',
+    SCOPEGATE_CONSTRUCTOR__PROTOTYPE__X: '1',
+    SCOPEGATE_LISTEN____PROTO__: '1',
+  })
+  t.equal(({} as Record<string, unknown>)['POLLUTED'], undefined)
+  t.equal(Object.hasOwn(value, '__proto__'), false)
+  t.strictSame(
+    warnings.map((one) => one.code),
+    ['C110', 'C110', 'C110'],
+  )
+})
+
+t.test('readConfig() warns of a variable that sets nothing, with the one that was meant', async (t) => {
+  const { warnings } = read(t, GOOD, {
+    SCOPEGATE_TOKEN_CACH__MAX_TTL: '5s',
+    SCOPEGATE_CONFIG_DIR: '/etc',
+    SCOPEGATE_LISTEN__PROT: '1',
+    OTHER: 'x',
+  })
+  t.strictSame(
+    warnings.map((one) => [one.severity, one.code, one.hint]),
+    [
+      ['warning', 'C110', 'did you mean SCOPEGATE_LISTEN__PORT?'],
+      ['warning', 'C110', 'did you mean SCOPEGATE_TOKEN_CACHE__MAX_TTL?'],
+    ],
+  )
+})
+
+t.test('readConfig() overrides every kind of value, whatever the case of its key', async (t) => {
+  const { value, warnings } = read(t, GOOD, {
+    SCOPEGATE_BASE_URL: 'https://api.example.com',
+    SCOPEGATE_LISTEN__PORT: '0',
+    SCOPEGATE_DEVELOPMENT: 'true',
+    SCOPEGATE_LOOPBACK: '127.0.0.1, ::1',
+    SCOPEGATE_TOKEN_CACHE__MAX_TTL: '5s',
+    SCOPEGATE_ISSUERS__0__TIMEOUT: '2s',
+    SCOPEGATE_ISSUERS__1: '{ issuer: "https://b.example.com", clientSecretFile: /b }',
+    SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: 'http://10.0.0.1:1',
+    SCOPEGATE_UPSTREAMS__MORE_FILES__URL: 'http://10.0.0.2:2',
+    SCOPEGATE_LOG__LEVEL: '',
+  })
+  t.strictSame(warnings, [])
+  t.match(value, {
+    baseUrl: 'https://api.example.com',
+    listen: { host: '127.0.0.1', port: 0 },
+    development: true,
+    loopback: ['127.0.0.1', '::1'],
+    tokenCache: { maxTtl: '5s' },
+    issuers: [
+      { issuer: 'http://127.0.0.1:8080', timeout: '2s' },
+      { issuer: 'https://b.example.com', clientSecretFile: '/b' },
+    ],
+    upstreams: {
+      'learning-platform': { url: 'http://10.0.0.1:1' },
+      'more-files': { url: 'http://10.0.0.2:2' },
+    },
+  })
+  t.equal(value.log, undefined, 'an empty variable counts as absent')
+})
+
+t.test('readConfig() lets the long form win over PORT and REDIS_URL', async (t) => {
+  const short = read(t, GOOD, { PORT: '1', REDIS_URL: 'redis://a' }).value
+  t.match(short, { listen: { port: 1 }, redis: { url: 'redis://a' } })
+  const long = read(t, GOOD, {
+    PORT: '1',
+    SCOPEGATE_LISTEN__PORT: '2',
+    SCOPEGATE_REDIS__URL: 'redis://b',
+    REDIS_URL: 'redis://a',
+  }).value
+  t.match(long, { listen: { port: 2 }, redis: { url: 'redis://b' } })
+})
+
+t.test(
+  'readConfig() reads a value from the file that a variable with _FILE names, or says why not',
+  async (t) => {
+    const dir = t.testdir({ redis: 'redis://:s3cret@db:6379\n', 'gateway.yaml': GOOD })
+    const readWith = (env: Record<string, string>) =>
+      readConfig({ file: join(dir, 'gateway.yaml'), schema: Schema, env })
+    const long = readWith({ SCOPEGATE_REDIS__URL_FILE: join(dir, 'redis') })
+    t.equal(long.value.redis?.url, 'redis://:s3cret@db:6379')
+    const short = readWith({ REDIS_URL_FILE: join(dir, 'redis') })
+    t.equal(short.value.redis?.url, 'redis://:s3cret@db:6379')
+    t.match(
+      diagnosticsOf(() => readWith({ SCOPEGATE_REDIS__URL_FILE: '/nowhere' })),
+      [{ code: 'C001', message: /SCOPEGATE_REDIS__URL_FILE/ }],
+    )
+  },
+)
+
+t.test(
+  'readConfig() takes a key that ends in File as a path, from a variable that ends in _FILE too',
+  async (t) => {
+    const { value, dir } = read(t, GOOD, { SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE: 'relative/secret' })
+    t.equal(value.issuers[0]?.clientSecretFile, resolve('relative/secret'), 'from the working folder')
+    t.equal(value.policies, join(dir, 'policies'), 'from the folder of the file')
+  },
+)
+
+t.test('readConfig() reads one section of the environment for a file of its own', async (t) => {
+  const Upstream = Type.Object({ url: HttpAddress('where it is') })
+  const Upstreams = Type.Object(
+    {},
+    { patternProperties: { '^[a-z-]+$': Upstream }, additionalProperties: false },
+  )
+  const dir = t.testdir({
+    'upstreams.yaml': 'learning-platform: { url: "http://127.0.0.1:8082" }\n',
+    'gateway.yaml': GOOD.replace(/upstreams:\n.*\n/, ''),
+  })
+  const env = {
+    SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: 'http://10.0.0.1:1',
+    SCOPEGATE_BASE_URL: 'http://b',
+  }
+  const file = join(dir, 'upstreams.yaml')
+  const upstreams = readConfig({ file, schema: Upstreams, env, section: 'UPSTREAMS' })
+  t.match(upstreams, { value: { 'learning-platform': { url: 'http://10.0.0.1:1' } } })
+  t.strictSame(upstreams.warnings, [])
+  const options = { file: join(dir, 'gateway.yaml'), schema: Schema, env, otherSections: ['UPSTREAMS'] }
+  const gateway = readConfig(options)
+  t.equal(gateway.value.baseUrl, 'http://b')
+  t.strictSame(gateway.warnings, [])
+})
+
+t.test('readConfig() freezes all of what it returns', async (t) => {
+  const { value } = read(t, GOOD)
+  t.ok(
+    Object.isFrozen(value) &&
+      Object.isFrozen(value.listen) &&
+      Object.isFrozen(value.issuers) &&
+      Object.isFrozen(value.issuers[0]),
+  )
+})
+
+t.test('readConfig() takes digits for a number where a key has a number or a word', async (t) => {
+  const file = join(t.testdir({ 'gateway.yaml': 'workers: auto\n' }), 'gateway.yaml')
+  const schema = Type.Object({ workers: Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1 })]) })
+  const workers = (given: string) =>
+    readConfig({ file, schema, env: { SCOPEGATE_WORKERS: given } }).value.workers
+  t.equal(workers('1'), 1)
+  t.equal(workers('auto'), 'auto')
+  t.throws(() => workers('0'), ConfigError)
+})

@@ -1,0 +1,12 @@
+import t from 'tap'
+import { parseByteSize } from '../../../../platform/diagnostics/schema/byte-size.ts'
+
+t.test('parseByteSize() refuses decimal units and anything else', async (t) => {
+  for (const text of ['', '10', 'MiB', '10MB', '10kb', '10mib', '1.5MiB', '-1B', ' 1B', '1B\n', '9999999B'])
+    t.equal(parseByteSize(text), undefined, JSON.stringify(text))
+})
+
+t.test('parseByteSize() reads each unit', async (t) => {
+  const cases = { '0B': 0, '512B': 512, '16KiB': 16_384, '10MiB': 10_485_760, '1GiB': 1_073_741_824 }
+  for (const [text, bytes] of Object.entries(cases)) t.equal(parseByteSize(text), bytes, text)
+})

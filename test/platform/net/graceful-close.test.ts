@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { closeGently, LOOK_EVERY_MS } from '../../../platform/net/graceful-close.ts'
+
+async function start(t: Test, answer: RequestListener) {
+  const server = createServer({ keepAliveTimeout: 72_000 }, answer)
+  const gentle = closeGently(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  const open = async (): Promise<Socket> => {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    return socket
+  }
+  return { server, gentle, open, port }
+}
+
+const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
+const ok: RequestListener = (_request, response) => response.end('ok')
+
+/** Timers of one length fire in the order in which they were set: when this one has, a server that is ending has looked. */
+const nextLook = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+
+t.test('connections that never carried a request, and idle ones, hold nothing up', async (t) => {
+  const { server, gentle, open } = await start(t, ok)
+  const connected = once(server, 'connection')
+  const unused = await open()
+  await connected
+  const idle = await open()
+  idle.write(REQUEST)
+  await once(idle, 'data')
+  const ends = Promise.all([once(unused.resume(), 'end'), once(idle.resume(), 'end')])
+  t.equal(await gentle.finish({ graceMs: 60_000 }), 0, 'nothing was cut')
+  await ends
+})
+
+t.test('a request on a kept-alive connection is answered though the listener is closed', async (t) => {
+  const { gentle, open, port } = await start(t, ok)
+  const kept = await open()
+  kept.write(REQUEST)
+  await once(kept, 'data')
+  const finished = gentle.finish({ graceMs: 60_000 })
+  const refused = connect(port, '127.0.0.1')
+  const [error] = await once(refused, 'error')
+  t.equal(error.code, 'ECONNREFUSED')
+  kept.write(REQUEST)
+  const [answer] = await once(kept, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
+  t.equal(await finished, 0)
+})
+
+t.test('time in which the machine stood still does not make a connection idle', async (t) => {
+  const { gentle, open } = await start(t, ok)
+  const kept = await open()
+  kept.write(REQUEST)
+  await once(kept, 'data')
+  const finished = gentle.finish({ graceMs: 60_000 })
+  await nextLook()
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // longer than a connection may be quiet
+  // A client that stood still too sends only when the server has looked again.
+  await nextLook()
+  kept.write(REQUEST)
+  const [answer] = await once(kept, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
+  t.equal(await finished, 0)
+})
+
+t.test('after the announcement it accepts, and every answer ends its connection', async (t) => {
+  const { gentle, open } = await start(t, ok)
+  gentle.announce()
+  const fresh = await open()
+  fresh.write(REQUEST)
+  const [answer] = await once(fresh, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
+  t.equal(await gentle.finish({ graceMs: 60_000 }), 0)
+})
+
+t.test('an answer that is under way ends whole; one that never ends is cut after the grace', async (t) => {
+  let release: () => void = () => undefined
+  const { server, gentle, open } = await start(t, (request, response) => {
+    response.write('begun')
+    if (request.url === '/') release = () => response.end('whole')
+  })
+  const first = await open()
+  const asked = once(server, 'request')
+  first.write(REQUEST)
+  await asked
+  const stream = await open()
+  const askedAgain = once(server, 'request')
+  stream.write('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
+  await askedAgain
+  let received = ''
+  first.on('data', (chunk) => (received += chunk))
+  const broken = Promise.race([once(stream.resume(), 'close'), once(stream, 'error')])
+  const firstEnds = once(first, 'end')
+  const finished = gentle.finish({ graceMs: 1_000 })
+  release()
+  await firstEnds
+  t.match(received, /begun[\s\S]*whole[\s\S]*0\r\n\r\n$/)
+  t.equal(await finished, 1, 'the stream was cut')
+  await broken
+})
+
+t.test('finish() does not close a connection that was quiet for less than quietMs', async (t) => {
+  const { gentle, open } = await start(t, ok)
+  const kept = await open()
+  kept.write(REQUEST)
+  await once(kept, 'data')
+  const closed = once(kept.resume(), 'close')
+  t.equal(await gentle.finish({ graceMs: 1_000, quietMs: 3_600_000 }), 1, 'it was cut after the grace')
+  await closed
+})

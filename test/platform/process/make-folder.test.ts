@@ -1,0 +1,28 @@
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { makeFolder } from '../../../platform/process/make-folder.ts'
+
+t.test(
+  'makeFolder() gives up where a parent takes no children',
+  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
+  async (t) => {
+    t.throws(() => makeFolder('/proc/nothing/below'), { code: 'ENOENT' })
+  },
+)
+
+t.test('makeFolder() refuses to make a folder below a file', async (t) => {
+  const file = join(t.testdir(), 'file')
+  writeFileSync(file, '')
+  t.throws(() => makeFolder(join(file, 'folder')), { code: 'ENOTDIR' })
+})
+
+t.test('makeFolder() makes each level for its owner only, and nothing twice', async (t) => {
+  const folder = join(t.testdir(), 'one', 'two')
+  makeFolder(folder)
+  makeFolder(folder)
+  for (const level of [folder, join(folder, '..')]) t.equal(statSync(level).mode & 0o777, 0o700)
+  const shared = join(folder, 'three')
+  makeFolder(shared, 0o755)
+  t.equal(statSync(shared).mode & 0o777, 0o755 & ~process.umask())
+})

@@ -1,0 +1,225 @@
+import { execFileSync } from 'node:child_process'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { writeRevocation } from '../../../oauth/revocation.ts'
+import { followRedisRevocations } from '../../../platform/redis/follow-redis-revocations.ts'
+import { REVOCATION_FIELD, REVOCATION_STREAM } from '../../../platform/redis/revocation-keys.ts'
+import { aRevocation } from '../../fixtures/a-revocation.ts'
+import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+import { until } from '../../fixtures/until.ts'
+
+/** A Redis, somebody who writes into it, and a follower that reaches it over a network in the test's hand. */
+async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly user?: string } = {}) {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = new Redis(server.url)
+  const way = await startFaultProxy(server.port)
+  t.teardown(async () => {
+    redis.disconnect()
+    await way.close()
+    await server.stop()
+  })
+  const told: (string | undefined)[] = []
+  const seen = { missed: 0, alive: 0, lost: [] as string[] }
+  const follow = async (): Promise<void> => {
+    const follower = await followRedisRevocations({
+      url: `redis://${options.user ?? ''}127.0.0.1:${way.port}`,
+      fromStart: options.fromStart ?? true,
+      onEntries: (entries) => void told.push(...entries.map(({ revocation }) => revocation?.grant)),
+      onMissed: () => (seen.missed += 1),
+      onAlive: async () => {
+        seen.alive += 1
+      },
+      onLost: (reason) => void seen.lost.push(reason),
+    })
+    t.teardown(() => follower.close())
+  }
+  const write = (text: string) => redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, text)
+  const revoke = (grant: string) => write(writeRevocation(aRevocation({ issuer: 'https://a.test', grant })))
+  const alive = () => {
+    const before = seen.alive
+    return until('alive', async () => seen.alive > before)
+  }
+  return { server, redis, way, told, seen, follow, write, revoke, alive }
+}
+
+t.test('what stood in the stream is told first, then what comes, over a broken connection', async (t) => {
+  const { way, told, seen, follow, revoke, alive } = await setUp(t)
+  await revoke('a')
+  await revoke('b')
+  await follow()
+  await alive()
+  t.same(told, ['a', 'b'])
+  await revoke('c')
+  await until('told', async () => told.length === 3)
+  await way.down()
+  await until('lost', async () => seen.lost.length > 0)
+  await revoke('d')
+  await revoke('e')
+  const before = way.connections
+  await way.up()
+  await until('told', async () => told.length === 5)
+  t.same(told, ['a', 'b', 'c', 'd', 'e'])
+  t.equal(seen.missed, 1, 'that of the start')
+  t.ok(way.connections > before)
+})
+
+t.test('who follows from now on is told nothing old', async (t) => {
+  const { told, seen, follow, revoke, alive } = await setUp(t, { fromStart: false })
+  await revoke('a')
+  await follow()
+  await alive()
+  await revoke('b')
+  await until('told', async () => told.length > 0)
+  t.same(told, ['b'])
+  t.equal(seen.missed, 1)
+})
+
+t.test('a stream that was taken away and begins anew, even with smaller ids, is noticed', async (t) => {
+  const { redis, told, seen, follow, revoke, alive } = await setUp(t)
+  await revoke('a')
+  await follow()
+  await alive()
+  await redis.flushall()
+  const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'b' }))
+  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // its clock went back
+  await until('told', async () => told.length === 2)
+  t.same(told, ['a', 'b'])
+  t.equal(seen.missed, 2)
+  await revoke('c')
+  await until('told', async () => told.length === 3)
+  t.equal(seen.missed, 2)
+})
+
+t.test('when its place is gone from the stream, that is said and all of it read again', async (t) => {
+  const { redis, way, told, seen, follow, revoke, alive } = await setUp(t)
+  await revoke('a')
+  await follow()
+  await alive()
+  await way.down()
+  await until('lost', async () => seen.lost.length > 0)
+  await revoke('b')
+  await revoke('c')
+  await redis.xtrim(REVOCATION_STREAM, 'MAXLEN', 1)
+  await way.up()
+  await until('told', async () => told.length === 2)
+  t.same(told, ['a', 'c'])
+  t.equal(seen.missed, 2)
+})
+
+t.test('T2: a follower that trimming has overtaken while it reads reports a gap', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+  const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'g' }))
+  const pipeline = redis.pipeline()
+  for (let i = 0; i < 2_500; i++) pipeline.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, text)
+  await pipeline.exec()
+  const calls: (number | 'gap')[] = []
+  const follower = await followRedisRevocations({
+    url: server.url,
+    fromStart: true,
+    onEntries(entries) {
+      // Synchronous, so that the follower asks for the next page after it.
+      if (calls.length === 1) trimSync(server.port, 10)
+      calls.push(entries.length)
+    },
+    onMissed: () => calls.push('gap'),
+  })
+  t.teardown(() => follower.close())
+  await until('the last page is read', async () => calls.at(-1) === 10)
+  t.same(calls, ['gap', 1_000, 'gap', 10], 'the gap at the start, and the gap before the last page')
+})
+
+function trimSync(port: number, length: number): void {
+  const command = `XTRIM ${REVOCATION_STREAM} MAXLEN ${length}\\r\\n`
+  const script = `const socket = require('node:net').connect(${port}, '127.0.0.1', () => socket.write('${command}')); socket.once('data', () => socket.end())`
+  execFileSync(process.execPath, ['-e', script])
+}
+
+t.test('junk in the stream is told as something that nobody can read', async (t) => {
+  const { redis, told, follow, write, revoke } = await setUp(t)
+  await follow()
+  const junk = ['', '{', 'null', '{"grant":7}', '[['.repeat(10_000), '\u0000', 'x'.repeat(1_000_000)]
+  for (const text of junk) await write(text)
+  await redis.xadd(REVOCATION_STREAM, '*', 'something', 'else')
+  await redis.xadd(REVOCATION_STREAM, '*', 'x', REVOCATION_FIELD)
+  await revoke('a')
+  await until('told', async () => told.includes('a'))
+  t.same(told, [...junk.map(() => undefined), undefined, undefined, 'a'])
+})
+
+t.test('a flood is read to its end, and nothing of it is lost', async (t) => {
+  const { redis, told, seen, follow, alive } = await setUp(t)
+  await follow()
+  await alive()
+  const flood = 30_000
+  const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'g' }))
+  const pipeline = redis.pipeline()
+  for (let i = 0; i < flood; i++) pipeline.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, text)
+  await pipeline.exec()
+  await until('told', async () => told.length === flood)
+  t.equal(seen.missed, 1)
+})
+
+t.test('a Redis that does not say which process it is, is not trusted to have kept anything', async (t) => {
+  const { redis, way, told, seen, follow, revoke, alive } = await setUp(t, { user: 'reader:secret@' })
+  await redis.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-info')
+  await revoke('a')
+  await follow()
+  await alive()
+  way.reset()
+  await until('told again', async () => told.length === 2)
+  t.ok(seen.missed >= 2, `${seen.missed} times`)
+})
+
+t.test('a key of another type keeps nobody busy', async (t) => {
+  const { redis, seen, follow, revoke, told } = await setUp(t)
+  await redis.set(REVOCATION_STREAM, 'junk')
+  const startedMs = performance.now()
+  await follow()
+  const reason = await until('lost', async () => seen.lost[0])
+  t.match(reason, /WRONGTYPE/)
+  t.equal(seen.alive, 0)
+  await redis.del(REVOCATION_STREAM)
+  await revoke('a')
+  await until('told', async () => told.length === 1)
+  const seconds = (performance.now() - startedMs) / 1_000
+  t.ok(seen.lost.length <= seconds + 1, `${seen.lost.length} attempts in ${seconds.toFixed(1)} s`)
+})
+
+t.test('a Redis that flaps is connected to once a second at most, and loses nothing', async (t) => {
+  const { way, told, follow, revoke, alive } = await setUp(t)
+  await follow()
+  await alive()
+  const before = way.connections
+  const startedMs = performance.now()
+  for (let i = 0; i < 4; i++) {
+    await revoke(`g${i}`)
+    const seen = way.connections
+    way.reset()
+    await until('connected again', async () => way.connections > seen)
+  }
+  const seconds = (performance.now() - startedMs) / 1_000
+  t.ok(way.connections - before <= seconds + 1, `${way.connections - before} in ${seconds.toFixed(1)} s`)
+  await until('told', async () => told.length >= 4)
+  t.same([...new Set(told)], ['g0', 'g1', 'g2', 'g3'])
+})
+
+t.test('a Redis that stands still is noticed, and heard again when it goes on', async (t) => {
+  const { server, told, seen, follow, revoke, alive } = await setUp(t)
+  await follow()
+  await alive()
+  await revoke('a')
+  await until('told', async () => told.length === 1)
+  server.freeze()
+  await until('lost', async () => seen.lost.length > 0)
+  server.thaw()
+  await revoke('b')
+  await until('told', async () => told.length === 2)
+  t.same(told, ['a', 'b'])
+  t.equal(seen.missed, 1)
+})

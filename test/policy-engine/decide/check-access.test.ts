@@ -1,0 +1,167 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { NO_IMPLICATION, type ScopeImplication } from '../../../oauth/scope-implication.ts'
+import { checkAccess } from '../../../policy-engine/decide/check-access.ts'
+import { compileScopeCheck } from '../../../policy-engine/decide/scope-check.ts'
+import type { AnonymousRule, ScopeRule } from '../../../policy-engine/load/policy-route.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+
+const REQUEST = {
+  nowSeconds: 500,
+  resource: { identifier: 'https://api.test', issuers: ['https://api.test'] },
+}
+
+function aRoute(
+  change: { readonly scopes?: ScopeRule | undefined; readonly anonymous?: AnonymousRule } = {},
+  implication: ScopeImplication = NO_IMPLICATION,
+) {
+  const { scopes, anonymous } = {
+    scopes: { all: ['courses:write'], any: [] },
+    anonymous: 'allow' as const,
+    ...change,
+  }
+  return { anonymous, scopes: compileScopeCheck(scopes, implication), when: [] }
+}
+
+t.test('checkAccess() refuses a caller of an issuer that the resource does not name', async (t) => {
+  const scopes = new Set(['courses:write'])
+  for (const issuer of [
+    'https://other.test',
+    'https://api.test/',
+    'https://API.test',
+    'https://api.test.evil',
+  ])
+    t.same(checkAccess(REQUEST, aCaller({ issuer, scopes }), aRoute()), {
+      refused: 'token_invalid',
+      fault: { reason: 'wrong_issuer' },
+    })
+})
+
+t.test(
+  'checkAccess() takes a scope that implies the needed one, and never tells to ask for it',
+  async (t) => {
+    const implication = new Map([['courses:read', ['courses:read', 'courses:write', 'courses:own']]])
+    const read = aRoute({ scopes: { all: ['courses:read'], any: [] } }, implication)
+    for (const scope of ['courses:read', 'courses:write', 'courses:own'])
+      t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set([scope]) }), read), undefined, scope)
+    t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['courses:readwrite']) }), read), {
+      refused: 'scope_missing',
+      needed: ['courses:read'],
+      missing: ['courses:read'],
+    })
+    const either = aRoute({ scopes: { all: [], any: ['posts:read', 'courses:read'] } }, implication)
+    t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set(['courses:own']) }), either), undefined)
+    const write = aRoute({ scopes: { all: ['courses:write'], any: [] } }, implication)
+    t.match(checkAccess(REQUEST, aCaller({ scopes: new Set(['courses:read']) }), write), {
+      needed: ['courses:write'],
+      missing: ['courses:write'],
+    })
+  },
+)
+
+t.test('checkAccess() tells to ask for the scope that is advertised', async (t) => {
+  const route = aRoute({ scopes: { all: ['a:read'], any: ['b:read', 'c:read'], advertise: 'c:read' } })
+  t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read']) }), route), {
+    refused: 'scope_missing',
+    needed: ['a:read', 'c:read'],
+    missing: ['c:read'],
+  })
+  t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read', 'b:read']) }), route), undefined)
+})
+
+t.test('checkAccess() refuses a caller whose token expired since it was cached', async (t) => {
+  const caller = aCaller({ expiresAtSeconds: 440, scopes: new Set(['courses:write']) })
+  t.same(checkAccess(REQUEST, caller, aRoute()), {
+    refused: 'token_invalid',
+    fault: { reason: 'expired', secondsAgo: 60 },
+  })
+  t.match(checkAccess(REQUEST, aCaller({ expiresAtSeconds: 500 }), aRoute()), {
+    fault: { reason: 'expired' },
+  })
+})
+
+for (const audience of [
+  [],
+  ['https://other.test'],
+  ['https://api.test.evil'],
+  ['https://api.tes'],
+  ['https://API.test'],
+  ['https://api.test/mcp'],
+  ['https://other.test', 'https://api.test:443'],
+])
+  t.test(`checkAccess() refuses a token for ${JSON.stringify(audience)}`, async (t) => {
+    t.same(checkAccess(REQUEST, aCaller({ audience, scopes: new Set(['courses:write']) }), aRoute()), {
+      refused: 'token_invalid',
+      fault: { reason: 'wrong_audience', expected: 'https://api.test', actual: audience },
+    })
+  })
+
+t.test('checkAccess() refuses a token whose time has not come, and lets it in when it has', async (t) => {
+  const caller = aCaller({ notBeforeSeconds: 501, scopes: new Set(['courses:write']) })
+  t.match(checkAccess(REQUEST, caller, aRoute()), { fault: { reason: 'not_yet_valid' } })
+  t.equal(checkAccess({ ...REQUEST, nowSeconds: 501 }, caller, aRoute()), undefined)
+})
+
+for (const [kind, reason] of [
+  ['dpop', 'proof_missing'],
+  ['mtls', 'certificate_missing'],
+] as const)
+  t.test(`RFC 9449 §7.2, RFC 8705 §3 a token bound by ${kind} opens nothing as a Bearer token`, async (t) => {
+    const confirmation = { kind, thumbprint: 'A'.repeat(43) }
+    t.match(checkAccess(REQUEST, aCaller({ confirmation, scopes: new Set(['courses:write']) }), aRoute()), {
+      refused: 'token_invalid',
+      fault: { reason },
+    })
+  })
+
+t.test('checkAccess() names each missing scope, in policy order, and all that are needed', async (t) => {
+  const route = aRoute({ scopes: { all: ['a:read', 'b:read', 'c:read'], any: [] } })
+  t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['b:read']) }), route), {
+    refused: 'scope_missing',
+    needed: ['a:read', 'b:read', 'c:read'],
+    missing: ['a:read', 'c:read'],
+  })
+})
+
+t.test('checkAccess() asks for one of any, and advertises the first', async (t) => {
+  const route = aRoute({ scopes: { all: ['a:read'], any: ['b:read', 'c:read'] } })
+  t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read']) }), route), {
+    refused: 'scope_missing',
+    needed: ['a:read', 'b:read'],
+    missing: ['b:read'],
+  })
+  t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read', 'c:read']) }), route), undefined)
+  t.match(checkAccess(REQUEST, aCaller({ scopes: new Set(['c:read']) }), route), { missing: ['a:read'] })
+})
+
+t.test('checkAccess() compares scopes as exact members', async () => {
+  const close = [
+    'courses:writ',
+    'courses:write ',
+    'Courses:write',
+    'courses:write,x',
+    'courses',
+    'courses:writer',
+  ]
+  fc.assert(
+    fc.property(
+      fc.subarray(close),
+      (held) => checkAccess(REQUEST, aCaller({ scopes: new Set(held) }), aRoute()) !== undefined,
+    ),
+  )
+})
+
+t.test('checkAccess() lets a caller through who has what is needed', async (t) => {
+  t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set(['x', 'courses:write']) }), aRoute()), undefined)
+  t.equal(checkAccess(REQUEST, aCaller(), aRoute({ scopes: undefined })), undefined)
+})
+
+t.test('checkAccess() does with nobody what the route says', async (t) => {
+  t.equal(checkAccess(REQUEST, undefined, aRoute()), undefined)
+  t.same(checkAccess(REQUEST, undefined, aRoute({ anonymous: 'challenge' })), {
+    refused: 'token_missing',
+    anonymous: 'challenge',
+    needed: ['courses:write'],
+  })
+  t.match(checkAccess(REQUEST, undefined, aRoute({ anonymous: 'deny' })), { anonymous: 'deny' })
+})

@@ -1,0 +1,141 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { readPresets } from '../../../policy-engine/format/presets.ts'
+import { loadPolicies } from '../../../policy-engine/load/load-policies.ts'
+import { diagnosticsOf } from '../../fixtures/diagnostics-of.ts'
+
+const SHIPPED = readPresets(join(findPackageRoot(), 'config', 'presets.yaml'))
+
+function load(rest: string, presets = SHIPPED) {
+  const text = `apiVersion: scopegate/v1\nkind: Policy\nname: a\nupstream: api\n${rest}`
+  const loaded = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': text }), presets })
+  return {
+    ...loaded,
+    codes: loaded.diagnostics.map(({ code, place, hint }) => `${code} ${place.line}:${place.column} ${hint}`),
+  }
+}
+
+const ROUTE = 'match: { methods: [GET], path: /a }'
+
+t.test('a preset that is not there is an error, and opens nothing', async (t) => {
+  const { routes, codes } = load(`routes:\n  - { name: r, extends: mpc, ${ROUTE} }\n`)
+  t.strictSame(codes, ['P206 6:25 did you mean "mcp"?'])
+  t.strictSame(routes, [])
+  t.match(load(`defaults: { extends: none }\nroutes:\n  - { name: r, ${ROUTE} }\n`).codes, [
+    /^P206 5:22 known: learning-platform, mcp/,
+  ])
+  t.match(load(`routes:\n  - { name: r, extends: mcp, ${ROUTE} }\n`, new Map()).codes, [
+    /^P206 .*there are none/,
+  ])
+  t.match(load(`routes:\n  - { name: r, extends: __proto__, ${ROUTE} }\n`).codes, [/^P206 /])
+  t.match(load(`routes:\n  - { name: r, extends: [mcp], ${ROUTE} }\n`).codes, [/^P104 /])
+})
+
+t.test('a route says most, then the defaults of its policy, then the preset', async (t) => {
+  const { routes, codes } = load(
+    `defaults: { timeout: 7s }
+routes:
+  - { name: plain, match: { methods: [GET], path: /plain } }
+  - { name: tool, extends: mcp, match: { methods: [GET], path: /tool } }
+  - { name: own, extends: mcp, anonymous: deny, match: { methods: [GET], path: /own } }
+`,
+  )
+  t.match(codes, [/^P314 7:13 /], 'only the first route has the key nowhere')
+  t.match(routes, [
+    {
+      preset: undefined,
+      anonymous: 'allow',
+      timeoutMs: 7_000,
+      idleTimeoutMs: undefined,
+      upstreamAuth: 'none',
+    },
+    {
+      preset: 'mcp',
+      anonymous: 'challenge',
+      timeoutMs: 7_000,
+      idleTimeoutMs: 600_000,
+      upstreamAuth: 'assertion',
+    },
+    { preset: 'mcp', anonymous: 'deny', timeoutMs: 7_000 },
+  ])
+})
+
+t.test('conditions are held against what the preset says about anonymous callers', async (t) => {
+  const when = 'when: [{ claim: s, exists: true }]'
+  t.strictSame(load(`routes:\n  - { name: r, extends: mcp, ${when}, ${ROUTE} }\n`).codes, [])
+  t.strictSame(load(`defaults: { extends: mcp }\nroutes:\n  - { name: r, ${when}, ${ROUTE} }\n`).codes, [])
+  t.match(load(`routes:\n  - { name: r, extends: mcp, anonymous: allow, ${when}, ${ROUTE} }\n`).codes, [
+    /^P308/,
+  ])
+})
+
+t.test('readPresets() names everything that is wrong with them', async (t) => {
+  const found = (text: string) =>
+    diagnosticsOf(() => readPresets(join(t.testdir({ 'presets.yaml': text }), 'presets.yaml'))).map(
+      ({ code, place }) => `${code} ${place.line}:${place.column}`,
+    )
+  t.strictSame(found('presets: { a: { timout: 5s, anonymous: alow } }'), ['C101 1:17', 'C102 1:40'])
+  t.strictSame(found('presets: { a: { headers: { request: { set: { host: x } } } } }'), ['P312 1:46'])
+  t.strictSame(found('presets: { a: { extends: b }, b: {} }'), ['C101 1:17'])
+  t.strictSame(found('presets: { A: {} }'), ['C105 1:12'])
+  t.strictSame(found('presets: [a]'), ['C104 1:10'])
+  t.strictSame(found('other: {}'), ['C103 1:1'])
+  t.strictSame(found(''), ['C002 undefined:undefined'])
+  t.strictSame(
+    diagnosticsOf(() => readPresets(join(t.testdir({}), 'presets.yaml'))).map(({ code }) => code),
+    ['C001'],
+  )
+})
+
+t.test('defaults hold for every key that a route may say by itself', async (t) => {
+  const { routes, codes } = load(
+    `defaults: { anonymous: deny, bodyLimit: 1KiB, websocket: true, enforce: report, headers: { request: { remove: [X-A] } } }
+routes:
+  - { name: get, match: { methods: [GET], path: /a } }
+  - { name: post, match: { methods: [POST], path: /a } }
+`,
+  )
+  t.strictSame(codes, [])
+  const headers = { request: { remove: ['x-a'] } }
+  t.match(routes, [
+    { bodyLimitBytes: 1_024, websocket: true, enforce: 'report', headers },
+    { bodyLimitBytes: 1_024, websocket: false, enforce: 'report', headers },
+  ])
+})
+
+t.test('G4: cors of a route replaces that of defaults, which replaces that of the preset', async (t) => {
+  const file = join(
+    t.testdir({
+      'presets.yaml':
+        'presets:\n  web: { cors: { origins: [https://preset.example], headers: [X-Preset] } }\n',
+    }),
+    'presets.yaml',
+  )
+  const presets = readPresets(file)
+  const { routes, codes } = load(
+    `defaults: { anonymous: deny, extends: web }
+routes:
+  - { name: preset, match: { methods: [GET], path: /preset } }
+  - { name: own, match: { methods: [GET], path: /own }, cors: { methods: [GET] } }
+  - { name: all, match: { methods: [GET], path: /all }, cors: { origins: ["*"] } }
+`,
+    presets,
+  )
+  t.same(codes, [])
+  t.same(
+    routes.map(({ cors }) => cors),
+    [{ origins: ['https://preset.example'], headers: ['x-preset'] }, { methods: ['GET'] }, undefined],
+  )
+  const wrong = join(
+    t.testdir({
+      'presets.yaml':
+        'presets:\n  a: { cors: { origins: ["*", https://a.example] } }\n  b: { cors: { origins: [https://b.example/b] } }\n',
+    }),
+    'presets.yaml',
+  )
+  t.same(
+    diagnosticsOf(() => readPresets(wrong)).map(({ code, place }) => `${code} ${place.line}:${place.column}`),
+    ['C105 3:26', 'P320 2:26'],
+  )
+})
