@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from '../platform/logging/logger.ts'
-import { closeGently } from '../platform/net/graceful-close.ts'
+import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import type { ShutdownMode } from '../platform/process/drain.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
@@ -102,7 +102,7 @@ export async function startAuthorizationServer(options: {
       logger,
     })
     closing.push(() => management.close())
-    const connections = closeGently(app.server)
+    const connections = gracefulClose(app.server)
     const { delayMs, graceMs } = config.drain
     closing.push(async (how) => {
       await connections.finish({ graceMs: how === 'graceful' ? graceMs - delayMs : graceMs })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Type from 'typebox'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
-import { DRAIN_DEFAULTS, type DrainConfig, DrainShape } from '../platform/config/drain-schema.ts'
+import { DRAIN_DEFAULTS, type DrainConfig, DrainSchema } from '../platform/config/drain-schema.ts'
 import { ListenAddress } from '../platform/config/listen-address.ts'
 import { ManagementAddress } from '../platform/config/management-address.ts'
 import { readConfig } from '../platform/config/read-config.ts'
@@ -279,7 +279,7 @@ export const AuthorizationServerFile = Type.Object(
     development: Type.Optional(
       Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
     ),
-    drain: Type.Optional(DrainShape),
+    drain: Type.Optional(DrainSchema),
     lifetimes: Type.Optional(Lifetimes),
     refreshTokens: Type.Optional(RefreshTokens),
     registration: Type.Optional(Registration),

@@ -9,9 +9,9 @@ import { authenticateIntegration } from './endpoints/authenticate-integration.ts
 import { createAuthorizationLimit } from './endpoints/authorization-limit.ts'
 import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import {
-  answerBrokenAddress,
-  answerBrokenConnection,
-  answerEverythingElse,
+  registerFallbackHandlers,
+  replyToBrokenConnection,
+  replyToInvalidUrl,
 } from './endpoints/fallback-handlers.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
@@ -48,12 +48,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
     requestTimeout: REQUEST_TIMEOUT_MS,
-    clientErrorHandler: answerBrokenConnection,
-    frameworkErrors: (_error, _request, reply) => void answerBrokenAddress(reply),
+    clientErrorHandler: replyToBrokenConnection,
+    frameworkErrors: (_error, _request, reply) => void replyToInvalidUrl(reply),
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
   })
-  answerEverythingElse(app, { logger })
+  registerFallbackHandlers(app, { logger })
   app.register(async (scope) =>
     mountEndpoints(scope, {
       engine,

@@ -2,7 +2,7 @@
 export const ONE_TARGET = 'name one resource: a token is for one API'
 
 /** Said of a request for an API that there is not. RFC 8707 section 2. */
-export function unknownTarget(resources: readonly string[]): string {
+export function unknownResource(resources: readonly string[]): string {
   const [only, ...others] = resources
   return others.length === 0
     ? `resource must be ${only}, the only API this server issues tokens for`

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findConfigDir } from '../platform/config/config-dir.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
-import type { Given } from './read-arguments.ts'
+import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The folders that a verb works on. Absolute. */
@@ -17,7 +17,7 @@ export type Folders = {
  * a gateway.yaml in it, else the configuration in this package; `--policies` relative to where it was typed.
  */
 export function findFolders(
-  given: Pick<Given, 'text'>,
+  given: Pick<ParsedArguments, 'text'>,
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
 ): Folders {
   const [config, policies] = [given.text('config'), given.text('policies')]

@@ -2,13 +2,13 @@ import { BootError } from '../platform/diagnostics/boot-error.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import type { PolicyRoute } from '../policy-engine/load/policy-route.ts'
 import { compileResources, type Resources, type ResourcesOptions } from '../policy-engine/match/resources.ts'
-import type { TrialLimits } from './simulate/simulate.ts'
+import type { SimulationLimits } from './simulate/simulate.ts'
 
 /** The policies that a running gateway has in force, ready to decide with. */
 export type LivePolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
-  readonly limits: TrialLimits
+  readonly limits: SimulationLimits
 }
 
 const TIMEOUT_MS = 10_000
@@ -67,7 +67,7 @@ function readPolicies(text: string): LivePolicies {
     readonly hash: string
     readonly implication: Readonly<Record<string, readonly string[]>>
     readonly resources: ResourcesOptions
-    readonly limits: TrialLimits
+    readonly limits: SimulationLimits
   }
   const compiled = compileResources(resources)
   return {

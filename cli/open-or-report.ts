@@ -3,7 +3,7 @@ import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Folders } from './find-folders.ts'
 import { type OpenedPolicySet, openPolicySet, type PolicySet } from './open-policy-set.ts'
-import type { Given } from './read-arguments.ts'
+import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { Terminal } from './terminal.ts'
  */
 export async function openOrReport(
   folders: Folders,
-  given: Pick<Given, 'has'>,
+  given: Pick<ParsedArguments, 'has'>,
   terminal: Terminal,
 ): Promise<PolicySet | undefined> {
   const opened: OpenedPolicySet = await openPolicySet({ ...folders, env: terminal.env })

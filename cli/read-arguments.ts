@@ -3,8 +3,8 @@ import { suggest } from '../platform/diagnostics/schema/suggest.ts'
 import type { Verb, VerbOption } from './verb.ts'
 
 /** What stands after a verb, checked against its options. */
-export type Given = {
-  readonly words: readonly string[]
+export type ParsedArguments = {
+  readonly positionals: readonly string[]
   /** Whether a flag stands there. */
   has(name: string): boolean
   /** The value of an option; undefined when it was not given. */
@@ -17,7 +17,7 @@ export type Given = {
 export function readArguments(
   verb: Pick<Verb, 'name' | 'options' | 'words'>,
   args: readonly string[],
-): { readonly given: Given } | { readonly wrong: string } {
+): { readonly given: ParsedArguments } | { readonly wrong: string } {
   const known = new Map(verb.options.map((option) => [option.name, option]))
   const { tokens } = parseArgs({
     args: [...args],
@@ -42,7 +42,7 @@ export function readArguments(
   if (wrong !== undefined) return { wrong }
   return {
     given: {
-      words,
+      positionals: words,
       has: (name) => values.has(name),
       text: (name) => values.get(name)?.[0],
       texts: (name) => values.get(name) ?? [],

@@ -1,7 +1,7 @@
 import { ConfigError } from '../platform/diagnostics/config-error.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
 import { problemToJson } from './commands/check/render-json.ts'
-import type { Given } from './read-arguments.ts'
+import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
@@ -9,7 +9,11 @@ import type { Terminal } from './terminal.ts'
  * `check` prints it.
  * @returns the exit code.
  */
-export function reportFailure(error: unknown, given: Pick<Given, 'has'>, { out, err }: Terminal): number {
+export function reportFailure(
+  error: unknown,
+  given: Pick<ParsedArguments, 'has'>,
+  { out, err }: Terminal,
+): number {
   if (!(error instanceof ConfigError && given.has('json'))) return reportBootError(error, err)
   out.write(`${JSON.stringify({ problems: error.diagnostics.map(problemToJson) }, undefined, 2)}\n`)
   return error.exitCode

@@ -1,4 +1,4 @@
-import type { Given } from './read-arguments.ts'
+import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /** One `--name` of a verb. */
@@ -50,5 +50,5 @@ export type Verb = {
    * Loads its own code, and no other verb's, and runs it.
    * @returns the exit code, or undefined when the process goes on serving.
    */
-  run(given: Given, terminal: Terminal): Promise<number | undefined>
+  run(given: ParsedArguments, terminal: Terminal): Promise<number | undefined>
 }

@@ -3,9 +3,9 @@ import { readPackageVersion } from '../platform/process/package-version.ts'
 import { describePolicies } from './admin/describe-policies.ts'
 import { policyEndpoints } from './admin/policy-endpoints.ts'
 import type { GatewayOptions } from './gateway-options.ts'
-import { serve } from './gateway-runtime.ts'
+import { createGatewayRuntime } from './gateway-runtime.ts'
 import { createReloadMeter } from './observability/reload-metrics.ts'
-import type { StopOptions } from './server/shutdown.ts'
+import type { ShutdownOptions } from './server/shutdown.ts'
 import { createPolicyReloader } from './snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import type { ReloadAsker, ReloadReport } from './snapshot/reload/reload-report.ts'
@@ -18,7 +18,7 @@ export type Gateway = {
   /** Reads the policies again and brings them into force; broken ones change nothing. Never rejects. */
   reload(asker: ReloadAsker): Promise<ReloadReport>
   /** Readiness turns first; requests are taken until that was noticed; what is under way is answered; then everything ends. */
-  close(options?: StopOptions): Promise<void>
+  close(options?: ShutdownOptions): Promise<void>
 }
 
 /**
@@ -28,7 +28,7 @@ export type Gateway = {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
   const policies = options.policies ?? (await readPolicySources(config))
-  const serving = await serve({ ...options, policies })
+  const serving = await createGatewayRuntime({ ...options, policies })
   const reloader = createPolicyReloader({
     inForce: { sources: policies, routes: serving.policies.inForce().routes.length },
     read: () => readPolicySources(config),

@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client'
 import { ConfigError } from '../platform/diagnostics/config-error.ts'
-import { runAtOnce } from '../platform/diagnostics/run-sliced.ts'
+import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { createFailureLog } from '../platform/logging/failure-log.ts'
 import { writeLines } from '../platform/logging/logger.ts'
-import { closeGently } from '../platform/net/graceful-close.ts'
+import { gracefulClose } from '../platform/net/graceful-close.ts'
 import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
@@ -23,30 +23,30 @@ import { issuerChecks, openIssuers, sharedLevel, toCheck } from './open-issuers.
 import { openRevocations, revocationChecks, revoker, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { createServer } from './server/server.ts'
-import { type StopOptions, stopServing } from './server/shutdown.ts'
+import { type ShutdownOptions, shutdown } from './server/shutdown.ts'
 import { openTls } from './server/tls/open-tls.ts'
 import { compileTrustedProxies } from './server/trusted-proxies.ts'
 import { checkSources } from './snapshot/reload/check-sources.ts'
 import { openPolicyHolder, type PolicyHolder } from './snapshot/reload/policy-holder.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
-import { openSnapshots } from './snapshot/snapshot-factory.ts'
+import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/open-proofs.ts'
-import { VerdictCache } from './tokens/cache/token-cache.ts'
-import { createTokenVerdicts } from './tokens/cache/token-validator.ts'
-import type { OpenIssuer } from './tokens/issuer-client.ts'
+import { TokenCache } from './tokens/cache/token-cache.ts'
+import { createTokenValidator } from './tokens/cache/token-validator.ts'
+import type { IssuerClient } from './tokens/issuer-client.ts'
 import type { RevocationChannels } from './tokens/revocation/revocation-channels.ts'
 import { createUpstream, type Upstream } from './upstreams/pool.ts'
 import { systemAddresses } from './upstreams/system-addresses.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** The part of a gateway that serves the public port; a worker is one of several. */
-export type Serving = {
+export type GatewayRuntime = {
   readonly url: string
   readonly registry: Registry
   /** What policies are in force, and how others come into force. */
   readonly policies: Pick<PolicyHolder, 'apply' | 'inForce'>
   checks(): readonly ReadinessCheck[]
-  close(options?: StopOptions): Promise<void>
+  close(options?: ShutdownOptions): Promise<void>
 }
 
 const UPSTREAM_FAILED = { event: 'upstream_failed', message: 'an upstream gave no complete response' }
@@ -62,22 +62,22 @@ const FIRST_DESCRIPTION_MS = 1_000
  * Serves the public port: opens everything that requests need, in the order in which one thing needs another.
  * @throws {BootError} for policies that are not valid, or an address that cannot be had.
  */
-export async function serve(options: GatewayOptions): Promise<Serving> {
+export async function createGatewayRuntime(options: GatewayOptions): Promise<GatewayRuntime> {
   const { config, logger, resolve = systemAddresses } = options
   const tickMs = options.tickMs ?? (() => performance.now())
   const resources = toResources(config)
   const check = (sources: PolicySources) => checkSources(sources, { config, resources })
-  const first = runAtOnce(check(options.policies ?? (await readPolicySources(config))))
+  const first = runSync(check(options.policies ?? (await readPolicySources(config))))
   if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
   const failures = createFailureLog(logger)
-  const cache = new VerdictCache({
+  const cache = new TokenCache({
     ...config.tokenCache,
     capMs: (issuer) => verdictCapMs(config.tokenCache, channels, issuer),
   })
   let rateLimiter: RateLimiter | undefined
   let pipeline: Pipeline | undefined
-  let issuers: readonly OpenIssuer[] = []
+  let issuers: readonly IssuerClient[] = []
   let channels: RevocationChannels | undefined
   let draining = false
   const overload = openOverload({
@@ -125,7 +125,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     logger,
     failures,
   })
-  const verdicts = createTokenVerdicts({
+  const verdicts = createTokenValidator({
     issuers,
     cache,
     nowMs: Date.now,
@@ -148,7 +148,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     logger,
     failures,
   })
-  const snapshots = openSnapshots({
+  const snapshots = createSnapshotFactory({
     ...options,
     resources,
     upstreams,
@@ -159,7 +159,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
   })
   const policies = openPolicyHolder(first, {
     check,
-    compile: snapshots.of,
+    compile: snapshots.build,
     onApplied(applied) {
       metrics.policies(applied)
       for (const { code, place, message } of applied.warnings)
@@ -232,7 +232,7 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     tls,
     onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
   })
-  const connections = closeGently(server.server)
+  const connections = gracefulClose(server.server)
 
   // What was opened, in the order in which it ends.
   const closers: (() => Promise<void> | void)[] = [
@@ -246,9 +246,9 @@ export async function serve(options: GatewayOptions): Promise<Serving> {
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
     () => failures.close(),
   ]
-  const close = async (how: StopOptions = { how: 'accepting' }): Promise<void> => {
+  const close = async (how: ShutdownOptions = { how: 'accepting' }): Promise<void> => {
     draining = true
-    await stopServing(how, { drain: config.drain, connections, endStreams, sessions, server, logger })
+    await shutdown(how, { drain: config.drain, connections, endStreams, sessions, server, logger })
     for (const end of closers) await end()
   }
 

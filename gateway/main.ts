@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { findConfigDir } from '../platform/config/config-dir.ts'
 import { logConfigWarnings } from '../platform/config/log-config-warnings.ts'
 import { createLogger } from '../platform/logging/logger.ts'
-import { allocateYoung } from '../platform/process/disable-pretenuring.ts'
+import { disablePretenuring } from '../platform/process/disable-pretenuring.ts'
 import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
 import { lowerHelperPriority } from '../platform/process/lower-helper-priority.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
@@ -12,7 +12,7 @@ import { runWorker } from './cluster/run-worker.ts'
 import { supervise } from './cluster/supervise.ts'
 import { readGatewayConfig } from './config/read-gateway-config.ts'
 
-allocateYoung()
+disablePretenuring()
 lowerHelperPriority()
 try {
   const { config, warnings } = readGatewayConfig({ configDir: findConfigDir(process.env), env: process.env })

@@ -4,21 +4,21 @@ import type { Logger } from '../platform/logging/logger.ts'
 import { relayRevocation } from '../platform/redis/publish-revocation.ts'
 import type { SharedRedis } from '../platform/redis/shared-redis.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
-import type { OpenIssuer } from './tokens/issuer-client.ts'
-import { createEventReceiver, type ReceiveEvent } from './tokens/revocation/event-receiver.ts'
+import type { IssuerClient } from './tokens/issuer-client.ts'
+import { createEventReceiver, type ReceiveSecurityEvent } from './tokens/revocation/event-receiver.ts'
 
 /** Opens what takes Security Event Tokens of the issuers that may send some; undefined when none may. */
 export function openEventReceiver(
   config: Pick<GatewayConfig, 'issuers'>,
   parts: {
-    readonly issuers: readonly OpenIssuer[]
+    readonly issuers: readonly IssuerClient[]
     readonly revoke: (revocations: readonly Revocation[]) => void
     /** undefined: this process is told for itself. */
     readonly shared: SharedRedis | undefined
     readonly logger: Logger
     readonly failures: FailureLog
   },
-): ReceiveEvent | undefined {
+): ReceiveSecurityEvent | undefined {
   const { shared } = parts
   const issuers = config.issuers.flatMap(({ issuer, jwt, securityEvents }) => {
     const keys = parts.issuers.find((one) => one.issuer === issuer)?.keys

@@ -4,7 +4,7 @@ import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
 import type { SharedRedis } from '../platform/redis/shared-redis.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { Metrics } from './observability/metrics.ts'
-import { type OpenIssuer, type OpenIssuerOptions, openIssuer } from './tokens/issuer-client.ts'
+import { type IssuerClient, type IssuerClientOptions, openIssuerClient } from './tokens/issuer-client.ts'
 import type { Clock } from './tokens/jwt/issuer-keys.ts'
 import { isMarkedRevoked } from './tokens/revocation/revocation-marks.ts'
 
@@ -22,14 +22,14 @@ export function openIssuers(
   { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
   parts: {
     readonly metrics: Metrics
-    readonly shared: OpenIssuerOptions['shared']
+    readonly shared: IssuerClientOptions['shared']
     readonly logger: Logger
     readonly failures: FailureLog
   },
-): Promise<readonly OpenIssuer[]> {
+): Promise<readonly IssuerClient[]> {
   return Promise.all(
     issuers.map((config) =>
-      openIssuer({
+      openIssuerClient({
         config,
         baseUrl,
         dataDir,
@@ -46,7 +46,7 @@ export function openIssuers(
  * Returns whether the tokens of each issuer can be validated. Only an issuer whose keys were never fetched makes the gateway
  * not ready: everything else that the gateway serves goes on.
  */
-export function issuerChecks(issuers: readonly OpenIssuer[]): readonly ReadinessCheck[] {
+export function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
   return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
     ...(keys === undefined
       ? []
@@ -71,7 +71,7 @@ export function sharedLevel(
     readonly redis: SharedRedis | undefined
     readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
   },
-): OpenIssuerOptions['shared'] {
+): IssuerClientOptions['shared'] {
   const { redis, maxAgeMs } = parts
   if (redis === undefined || !tokenCache.shared) return undefined
   return {

@@ -5,13 +5,13 @@ import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { toCheck } from './open-issuers.ts'
-import type { TokenVerdicts } from './tokens/cache/token-validator.ts'
+import type { TokenValidator } from './tokens/cache/token-validator.ts'
 import { openRevocationChannels, type RevocationChannels } from './tokens/revocation/revocation-channels.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** What is known of tokens, and what was opened with them. */
 type Known = {
-  readonly verdicts: TokenVerdicts
+  readonly verdicts: TokenValidator
   readonly sessions: WebsocketSessions
   readonly metrics: Metrics
 }

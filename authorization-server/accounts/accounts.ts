@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AccountStore, StoredAccount } from '../store/store.ts'
-import { normaliseUsername } from './normalize-username.ts'
+import { normalizeUsername } from './normalize-username.ts'
 import { hashPassword, verifyPassword } from './password-hash.ts'
 
 /** Somebody who can sign in. */
@@ -58,7 +58,7 @@ export function createAccounts(options: {
   const nobody = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
 
   const findStored = async (typedName: string): Promise<StoredAccount | undefined> => {
-    const username = normaliseUsername(typedName)
+    const username = normalizeUsername(typedName)
     const stored = username === undefined ? undefined : await store.findByUsername(username)
     return counts(stored) ? stored : undefined
   }
@@ -93,7 +93,7 @@ export async function insertAccount(
   store: AccountStore,
   account: NewAccount & { readonly origin: StoredAccount['origin']; readonly nowSeconds: number },
 ): Promise<Account | undefined> {
-  const username = normaliseUsername(account.username)
+  const username = normalizeUsername(account.username)
   if (username === undefined) return undefined
   const stored: StoredAccount = {
     id: randomBytes(ID_BYTES).toString('base64url'),
@@ -108,7 +108,7 @@ export async function insertAccount(
 }
 
 function refuseNewAccount(account: NewAccount): AddAccountRefusal | undefined {
-  if (normaliseUsername(account.username) === undefined)
+  if (normalizeUsername(account.username) === undefined)
     return {
       refused: 'username_invalid',
       message:

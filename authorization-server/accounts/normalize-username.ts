@@ -6,7 +6,7 @@ const USERNAME = /^[\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}._@+-]*$/u
  * The one spelling of a username: NFKC, lower case, no spaces around it; at most 64 characters.
  * @returns undefined when no account can have this name.
  */
-export function normaliseUsername(typed: string): string | undefined {
+export function normalizeUsername(typed: string): string | undefined {
   if (typed.length > 4 * MAX_LENGTH) return undefined
   // Lower-casing can undo the composition, so it is normalised again.
   const username = typed.normalize('NFKC').trim().toLowerCase().normalize('NFKC')

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../../platform/net/ip-prefix.ts'
+import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 
 /** Number of requests that one address may send within a window. */
 export type AddressRate = { readonly perAddress: number; readonly windowMs: number }
@@ -26,7 +26,7 @@ export function createAddressLimit(rate: AddressRate, nowMs: () => number): Addr
   }
   return {
     take: (address) => {
-      const window = open(networkOf(address))
+      const window = open(ipPrefix(address))
       if (window.count >= rate.perAddress)
         return { retryAfterSeconds: Math.max(1, Math.ceil((window.endsAtMs - nowMs()) / 1_000)) }
       window.count += 1

@@ -1,4 +1,4 @@
-import { ONE_TARGET, unknownTarget } from '../resource-errors.ts'
+import { ONE_TARGET, unknownResource } from '../resource-errors.ts'
 import type { OAuthRefusal } from './oauth-refusal.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { OAuthRefusal } from './oauth-refusal.ts'
  * @param resources every API there is, without a trailing slash.
  * @returns true when something changed.
  */
-export function canonicaliseResource(parameters: URLSearchParams, resources: readonly string[]): boolean {
+export function canonicalizeResource(parameters: URLSearchParams, resources: readonly string[]): boolean {
   const given = parameters.getAll('resource')
   const canonical = [...new Set(given.map((value) => canonicalForm(value, resources)))]
   if (given.length === canonical.length && given.every((value, index) => value === canonical[index]))
@@ -32,7 +32,7 @@ export function refuseTarget(form: URLSearchParams, resources: readonly string[]
   if (asked.length > 1) return invalidTarget(ONE_TARGET)
   return asked.every((resource) => resources.includes(resource))
     ? undefined
-    : invalidTarget(unknownTarget(resources))
+    : invalidTarget(unknownResource(resources))
 }
 
 /** RFC 8707 section 2. */

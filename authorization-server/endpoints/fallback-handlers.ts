@@ -24,7 +24,7 @@ const PREFLIGHT_HEADERS = {
  * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors. All of it in
  * JSON with `error` and `error_description`, seed-interface section 7; never a stack.
  */
-export function answerEverythingElse(app: FastifyInstance, options: { readonly logger: Logger }): void {
+export function registerFallbackHandlers(app: FastifyInstance, options: { readonly logger: Logger }): void {
   const corsPaths = new Set(TABLE.flatMap((endpoint) => (endpoint.cors ? [endpoint.path] : [])))
 
   app.addHook('onRequest', async (request, reply) => {
@@ -104,7 +104,7 @@ function explain(error: FastifyError | Error): OAuthRefusal {
 }
 
 /** Answers what never becomes a request: bytes that are not HTTP, headers that are too long or too slow. */
-export function answerBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -122,7 +122,7 @@ export function answerBrokenConnection(error: NodeJS.ErrnoException, socket: Soc
 }
 
 /** Answers an address that the router cannot decode. */
-export function answerBrokenAddress(reply: FastifyReply): FastifyReply {
+export function replyToInvalidUrl(reply: FastifyReply): FastifyReply {
   return sendRefusal(reply, invalidRequest('The address is malformed.'))
 }
 

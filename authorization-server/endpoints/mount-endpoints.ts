@@ -7,7 +7,7 @@ import { requestSource } from '../engine/request-source.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import type { AddressLimit } from './address-limit.ts'
 import type { AuthorizationLimit } from './authorization-limit.ts'
-import { canonicaliseResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
+import { canonicalizeResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
 import { sendAuthorizationRefusal } from './error-page.ts'
@@ -115,7 +115,7 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
   const refused = refuseAuthorization(parameters, request, options, { requestUri })
   if (refused !== undefined) return { refused }
   const isDefaulted = addDefaultScope(parameters, options.compat)
-  const isCanonicalised = canonicaliseResource(parameters, options.resources)
+  const isCanonicalised = canonicalizeResource(parameters, options.resources)
   return isDefaulted || isCanonicalised ? { url: `${path}?${parameters}` } : {}
 }
 
@@ -181,7 +181,7 @@ function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEn
     (endpoint.name === 'introspection' ? checkIntrospectionCaller(form) : undefined)
   if (refused !== undefined) return { refused, grantType }
   if (endpoint.name === 'pushed_authorization_request') return admitPushed(form, request, options)
-  canonicaliseResource(form, options.resources)
+  canonicalizeResource(form, options.resources)
   const body = Buffer.from(form.toString())
   if (endpoint.name !== 'token') return { body, grantType }
   const target = refuseTarget(form, options.resources)
@@ -198,7 +198,7 @@ function admitPushed(
   const refused = refuseAuthorization(form, request, options, { integrationId })
   if (refused !== undefined) return { refused }
   addDefaultScope(form, options.compat)
-  canonicaliseResource(form, options.resources)
+  canonicalizeResource(form, options.resources)
   const body = Buffer.from(form.toString())
   return { body, integrationId, onPushed: options.authorizationLimit.pushed }
 }

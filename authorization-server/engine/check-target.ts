@@ -1,5 +1,5 @@
 import { errors } from 'oidc-provider'
-import { ONE_TARGET, unknownTarget } from '../resource-errors.ts'
+import { ONE_TARGET, unknownResource } from '../resource-errors.ts'
 
 /**
  * Refuses a request for an API that there is not, or for several: one consent and one token are for one API.
@@ -8,5 +8,5 @@ import { ONE_TARGET, unknownTarget } from '../resource-errors.ts'
  */
 export function checkTarget(asked: unknown, resource: string, resources: readonly string[]): void {
   if (Array.isArray(asked) && asked.length > 1) throw new errors.InvalidTarget(ONE_TARGET)
-  if (!resources.includes(resource)) throw new errors.InvalidTarget(unknownTarget(resources))
+  if (!resources.includes(resource)) throw new errors.InvalidTarget(unknownResource(resources))
 }

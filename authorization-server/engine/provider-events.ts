@@ -14,7 +14,7 @@ const REFUSALS = {
 } as const
 
 /** How a request ended when it did not end well. */
-export type Trouble = {
+export type RequestFailure = {
   /** The error code that the client was told. */
   readonly error: string
   /** Set for defects and outages. */
@@ -37,8 +37,8 @@ export function reportProviderEvents(
     readonly isRepeat: (ctx: KoaContextWithOIDC) => boolean
     readonly originOf: (request: IncomingMessage) => RequestOrigin | undefined
   },
-): WeakMap<IncomingMessage, Trouble> {
-  const troubles = new WeakMap<IncomingMessage, Trouble>()
+): WeakMap<IncomingMessage, RequestFailure> {
+  const troubles = new WeakMap<IncomingMessage, RequestFailure>()
 
   for (const [name, endpoint] of Object.entries(REFUSALS))
     provider.on(name as 'grant.error', (ctx, error) => {

@@ -1,4 +1,4 @@
-import { networkOf } from '../../platform/net/ip-prefix.ts'
+import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 import { hashId } from '../store/hash-id.ts'
 import type { ArtifactSource } from '../store/store.ts'
 
@@ -12,7 +12,7 @@ export function requestSource(request: {
 }): ArtifactSource {
   const { clientAddress, integrationId } = request
   if (integrationId === undefined)
-    return { address: networkOf(clientAddress), network: networkOf(clientAddress, 48) }
+    return { address: ipPrefix(clientAddress), network: ipPrefix(clientAddress, 48) }
   const client = `client ${hashId(integrationId)}` // an id may have colons, as an IPv6 address
   return { address: client, network: client }
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../../platform/net/ip-prefix.ts'
-import { normaliseUsername } from '../accounts/normalize-username.ts'
+import { ipPrefix } from '../../platform/net/ip-prefix.ts'
+import { normalizeUsername } from '../accounts/normalize-username.ts'
 
 /** Largest number of failed sign-ins within a window. */
 export type SignInLimits = {
@@ -44,7 +44,7 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
   }
   const openBoth = (username: string, address: string) => ({
     pair: open(pairs, pairKey(username, address)),
-    all: open(addresses, networkOf(address)),
+    all: open(addresses, ipPrefix(address)),
   })
   const check: SignInThrottle['check'] = (username, address) => {
     const { pair, all } = openBoth(username, address)
@@ -71,12 +71,12 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
     },
     succeeded: (username, address) => {
       pairs.delete(pairKey(username, address))
-      const all = addresses.get(networkOf(address))
+      const all = addresses.get(ipPrefix(address))
       if (all !== undefined && all.count > 0) all.count -= 1
     },
   }
 }
 
 function pairKey(username: string, address: string): string {
-  return `${networkOf(address)} ${normaliseUsername(username) ?? ''}`
+  return `${ipPrefix(address)} ${normalizeUsername(username) ?? ''}`
 }

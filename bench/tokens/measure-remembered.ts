@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
 import { collectGarbage } from '../../gateway/limits/overload/collect-garbage.ts'
-import type { Answer } from '../../gateway/tokens/cache/introspection-result.ts'
-import { VerdictCache } from '../../gateway/tokens/cache/token-cache.ts'
-import { createTokenVerdicts } from '../../gateway/tokens/cache/token-validator.ts'
+import type { IntrospectionResult } from '../../gateway/tokens/cache/introspection-result.ts'
+import { TokenCache } from '../../gateway/tokens/cache/token-cache.ts'
+import { createTokenValidator } from '../../gateway/tokens/cache/token-validator.ts'
 import { readIntrospection } from '../../gateway/tokens/introspection/read-introspection.ts'
 import type { Issuer } from '../../gateway/tokens/issuer.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
@@ -16,13 +16,13 @@ const DAY_SECONDS = 86_400
 
 /** Lets the gateway's cache remember opaque tokens of the bundled authorization server, in this process, and weighs them. */
 export async function measureRemembered(tokens: number): Promise<RememberedToken> {
-  const cache = new VerdictCache({
+  const cache = new TokenCache({
     maxEntries: tokens,
     maxBytes: Number.MAX_SAFE_INTEGER,
     maxTtlMs: DAY_SECONDS * 1_000,
     negativeTtlMs: 5_000,
   })
-  const verdicts = createTokenVerdicts({
+  const verdicts = createTokenValidator({
     issuers: [anIssuer()],
     cache,
     nowMs: Date.now,
@@ -57,7 +57,7 @@ function anIssuer(): Issuer {
   }
 }
 
-function answerOf(token: string, scopes: ReturnType<typeof createScopeSets>): Answer {
+function answerOf(token: string, scopes: ReturnType<typeof createScopeSets>): IntrospectionResult {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const response = JSON.stringify({
     active: true,

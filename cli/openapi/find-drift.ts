@@ -1,5 +1,5 @@
 import type { ScopeImplication } from '../../oauth/scope-implication.ts'
-import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { CompiledPolicies, CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { compileScopeCheck, type ScopeCheck } from '../../policy-engine/decide/scope-check.ts'
@@ -20,7 +20,7 @@ export function findDrift(options: {
   readonly policies: Pick<CompiledPolicies, 'match' | 'routes'>
   readonly implication: ScopeImplication
   /** The place of a route, with its line. */
-  readonly placeOf: (route: CompiledRoute) => Place
+  readonly placeOf: (route: CompiledRoute) => SourceLocation
 }): readonly Diagnostic[] {
   const { document, operations, policies, placeOf } = options
   const templates = [
@@ -84,7 +84,7 @@ function compare(
   }: {
     readonly document: YamlDocument
     readonly implication: ScopeImplication
-    readonly placeOf: (route: CompiledRoute) => Place
+    readonly placeOf: (route: CompiledRoute) => SourceLocation
   },
 ): readonly Diagnostic[] {
   const { method, servedPath: path, access, securityAt } = operation

@@ -1,7 +1,7 @@
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
-import { placeFinder } from '../../platform/diagnostics/yaml/source-location.ts'
+import { createLocationFinder } from '../../platform/diagnostics/yaml/source-location.ts'
 import { readTextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { parseYaml, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath, YamlRange } from '../../platform/diagnostics/yaml/yaml-places.ts'
@@ -30,7 +30,7 @@ export function parseContract(text: string, shownAs: string): YamlDocument {
 
 function fromJson(text: string, shownAs: string): YamlDocument {
   const parsed = parseJsonText(text)
-  const at = placeFinder(text, shownAs)
+  const at = createLocationFinder(text, shownAs)
   const diagnostics = parsed.problems.slice(0, 50).map(({ message, range, first }) =>
     diagnostic('O002', message, at(range), {
       related: first === undefined ? [] : [{ message: 'it was here first', place: at(first) }],

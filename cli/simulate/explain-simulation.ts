@@ -2,11 +2,11 @@ import { type Explanation, explainDecision } from '../../policy-engine/decide/ex
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { type ExplainedCors, explainCors } from './explain-cors.ts'
 import { nearestRoute } from './nearest-route.ts'
-import type { Trial, TrialPolicies, TrialRequest } from './simulate.ts'
+import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
 
 /** A trial with its request and its explanation. */
-export type ExplainedTrial = Trial & {
-  readonly trial: TrialRequest
+export type ExplainedSimulation = Simulation & {
+  readonly trial: SimulatedRequest
   readonly explanation: Explanation | undefined
   /** For a path without a route: the route that it probably means. */
   readonly nearest: PolicyRoute | undefined
@@ -15,7 +15,11 @@ export type ExplainedTrial = Trial & {
 }
 
 /** Explains a trial. `explanation` is undefined when the request or its token is not valid. */
-export function explainTrial(trial: TrialRequest, tried: Trial, policies: TrialPolicies): ExplainedTrial {
+export function explainSimulation(
+  trial: SimulatedRequest,
+  tried: Simulation,
+  policies: SimulationPolicies,
+): ExplainedSimulation {
   const { request, caller } = tried
   const explanation = request === undefined ? undefined : explainDecision(request, caller, policies.compiled)
   const nearest =

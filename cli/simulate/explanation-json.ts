@@ -1,9 +1,9 @@
-import type { Wire } from '../../gateway/pipeline/error-response.ts'
-import type { ExplainedTrial } from './explain-simulation.ts'
-import type { TrialPolicies } from './simulate.ts'
+import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
+import type { ExplainedSimulation } from './explain-simulation.ts'
+import type { SimulationPolicies } from './simulate.ts'
 
 /** What `explain --json` prints; its members are written down in docs/command-line.md. */
-export function explanationJson(explained: ExplainedTrial, policies: TrialPolicies) {
+export function explanationJson(explained: ExplainedSimulation, policies: SimulationPolicies) {
   const {
     decision,
     answer,
@@ -74,6 +74,6 @@ export function explanationJson(explained: ExplainedTrial, policies: TrialPolici
   }
 }
 
-function answerJson({ status, error, description, challenge, allow }: Wire) {
+function answerJson({ status, error, description, challenge, allow }: ErrorResponse) {
   return { status, error, description, challenge: challenge ?? null, allow: allow ?? null }
 }

@@ -4,21 +4,21 @@ import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
 import { openOrReport } from '../open-or-report.ts'
-import type { Given } from '../read-arguments.ts'
+import type { ParsedArguments } from '../read-arguments.ts'
 import type { Terminal } from '../terminal.ts'
 import { usageError } from '../usage-error.ts'
-import type { TrialPolicies } from './simulate.ts'
+import type { SimulationPolicies } from './simulate.ts'
 
 /**
  * Opens the policies that `--url`, `--config` and `--policies` name.
  * @returns undefined when they are not valid, which has been said: exit code 3.
  * @throws {BootError} when a running gateway does not tell them, or two places were named.
  */
-export async function openTrialPolicies(
+export async function openSimulationPolicies(
   verb: string,
-  given: Given,
+  given: ParsedArguments,
   terminal: Terminal,
-): Promise<TrialPolicies | undefined> {
+): Promise<SimulationPolicies | undefined> {
   const url = given.text('url')
   if (url === undefined) {
     const set = await openOrReport(findFolders(given, terminal), given, terminal)

@@ -1,4 +1,4 @@
-import type { Given } from '../read-arguments.ts'
+import type { ParsedArguments } from '../read-arguments.ts'
 import { readInput } from '../read-input.ts'
 import type { Terminal } from '../terminal.ts'
 import { usageError } from '../usage-error.ts'
@@ -7,8 +7,8 @@ import type { Claims } from './caller-of-claims.ts'
 const INPUT_LIMIT_BYTES = 65_536
 
 /** Reads what a command line says about the token of a request. */
-export async function readTrialClaims(
-  given: Given,
+export async function readSimulationClaims(
+  given: ParsedArguments,
   terminal: Terminal,
 ): Promise<{ readonly claims: Claims | undefined; readonly isCompleted: boolean }> {
   const said = ['scope', 'claim', 'token'].filter((name) => given.has(name))
@@ -24,7 +24,7 @@ export async function readTrialClaims(
   return { claims: { ...told, ...claims }, isCompleted: false }
 }
 
-function scopeClaim(given: Given): Claims {
+function scopeClaim(given: ParsedArguments): Claims {
   return given.has('scope') ? { scope: given.texts('scope').join(' ') } : {}
 }
 

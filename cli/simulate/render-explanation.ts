@@ -1,13 +1,13 @@
 import { styleText } from 'node:util'
 import { abbreviateAudience } from '../../gateway/observability/abbreviate-audience.ts'
-import type { Wire } from '../../gateway/pipeline/error-response.ts'
+import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { describeCors } from '../describe-cors.ts'
 import { describeComparison } from './describe-comparison.ts'
-import type { ExplainedTrial } from './explain-simulation.ts'
+import type { ExplainedSimulation } from './explain-simulation.ts'
 import { formatScopeRule } from './format-scope-rule.ts'
 
 type Row = readonly [label: string, verdict: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
@@ -19,7 +19,7 @@ const MOST_OTHERS = 5
 
 /** Writes why a request is decided on as it is, rule by rule, and what the client would hear. Ends with a line break. */
 export function renderExplanation(
-  explained: ExplainedTrial,
+  explained: ExplainedSimulation,
   options: { readonly colour: boolean; readonly nowSeconds: number },
 ): string {
   const rows = explainRows(explained, options.nowSeconds)
@@ -33,7 +33,7 @@ export function renderExplanation(
 }
 
 /** The rows alone, for a test that failed. */
-export function renderReasons(explained: ExplainedTrial, nowSeconds: number): string {
+export function renderReasons(explained: ExplainedSimulation, nowSeconds: number): string {
   return explainRows(explained, nowSeconds)
     .map(([label, verdict, text]) =>
       `${label.padEnd(LABEL)}${verdict === '' ? '' : `${verdict.padEnd(5)} `}${text}`.trimEnd(),
@@ -41,7 +41,7 @@ export function renderReasons(explained: ExplainedTrial, nowSeconds: number): st
     .join('\n')
 }
 
-function explainRows(explained: ExplainedTrial, nowSeconds: number): readonly Row[] {
+function explainRows(explained: ExplainedSimulation, nowSeconds: number): readonly Row[] {
   const { decision, explanation } = explained
   const { route } = decision
   const others = (explanation?.alsoSaw ?? []).slice(0, MOST_OTHERS)
@@ -57,7 +57,11 @@ function explainRows(explained: ExplainedTrial, nowSeconds: number): readonly Ro
   return rows.map(([label, verdict, text]) => [label, verdict, visibleText(text)])
 }
 
-function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds: number): readonly Row[] {
+function accessRows(
+  explained: ExplainedSimulation,
+  route: CompiledRoute,
+  nowSeconds: number,
+): readonly Row[] {
   const { decision, claims, explanation } = explained
   const { policy } = route
   const upstream = decision.upstreamPath
@@ -92,7 +96,7 @@ function accessRows(explained: ExplainedTrial, route: CompiledRoute, nowSeconds:
   ]
 }
 
-function corsRows({ cors }: ExplainedTrial): readonly Row[] {
+function corsRows({ cors }: ExplainedSimulation): readonly Row[] {
   if (cors === undefined) return []
   const { isPreflight, isAllowed, deniedHeaders, method, rule } = cors
   const asked = `${method} from ${cors.origin ?? 'no origin'}`
@@ -112,7 +116,7 @@ function corsRows({ cors }: ExplainedTrial): readonly Row[] {
 }
 
 function tokenRow(
-  { claims, caller, fault, explanation, trial, decision }: ExplainedTrial,
+  { claims, caller, fault, explanation, trial, decision }: ExplainedSimulation,
   nowSeconds: number,
 ): Row {
   if (claims === undefined)
@@ -134,7 +138,7 @@ function tokenRow(
   ]
 }
 
-function scopesRow({ explanation, caller, decision }: ExplainedTrial, { policy }: CompiledRoute): Row {
+function scopesRow({ explanation, caller, decision }: ExplainedSimulation, { policy }: CompiledRoute): Row {
   if (policy.scopes === undefined) return ['scopes', 'n/a', 'a token is optional; a bad one is refused']
   const needs = `needs ${formatScopeRule(policy.scopes)}`
   if (caller === undefined || explanation?.scopes === undefined)
@@ -147,7 +151,10 @@ function scopesRow({ explanation, caller, decision }: ExplainedTrial, { policy }
   ]
 }
 
-function conditionRows({ explanation, caller }: ExplainedTrial, { policy }: CompiledRoute): readonly Row[] {
+function conditionRows(
+  { explanation, caller }: ExplainedSimulation,
+  { policy }: CompiledRoute,
+): readonly Row[] {
   if (caller === undefined)
     return policy.when.map((condition): Row => ['when', 'n/a', describeCondition(condition)])
   return (explanation?.conditions ?? []).map(
@@ -171,7 +178,12 @@ function describeRoute({ policy }: CompiledRoute): string {
   return `${policy.name.padEnd(NAME)}  ${file}:${line}:${column}${owner}`
 }
 
-function describeNoRoute({ decision: { refusal, as }, request, answer, nearest }: ExplainedTrial): string {
+function describeNoRoute({
+  decision: { refusal, as },
+  request,
+  answer,
+  nearest,
+}: ExplainedSimulation): string {
   if (request === undefined) return `none: this is no request that is looked at. ${answer?.description ?? ''}`
   if (isReservedPath(request.path)) return "none: this path is Scopegate's own, and no policy is asked"
   if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
@@ -180,7 +192,7 @@ function describeNoRoute({ decision: { refusal, as }, request, answer, nearest }
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }
 
-function whyNot({ policy }: CompiledRoute, { trial }: ExplainedTrial): string {
+function whyNot({ policy }: CompiledRoute, { trial }: ExplainedSimulation): string {
   const { method } = trial
   const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
   if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
@@ -189,14 +201,14 @@ function whyNot({ policy }: CompiledRoute, { trial }: ExplainedTrial): string {
   return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
-function renderOutcome({ decision, answer, would }: ExplainedTrial): string {
+function renderOutcome({ decision, answer, would }: ExplainedSimulation): string {
   if (answer !== undefined) return renderAnswer(answer)
   if (decision.as === 'gateway') return 'answered by Scopegate itself\n'
   const allowed = `allow, as ${decision.as}\n`
   return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderAnswer(would)}`
 }
 
-function renderAnswer({ status, error, description, challenge, allow }: Wire): string {
+function renderAnswer({ status, error, description, challenge, allow }: ErrorResponse): string {
   const headers = [
     ...(challenge === undefined ? [] : [`  WWW-Authenticate: ${challenge}`]),
     ...(allow === undefined ? [] : [`  Allow: ${allow.join(', ')}`]),

@@ -1,6 +1,6 @@
-import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
-import { type Trial, type TrialPolicies, tryRequest, UnusableClaimsError } from './simulate.ts'
+import { type Simulation, type SimulationPolicies, simulate, UnusableClaimsError } from './simulate.ts'
 
 /** What came of a test. */
 export type TestResult = {
@@ -8,22 +8,22 @@ export type TestResult = {
   /** Empty: it holds. Codes T401 to T406. */
   readonly failures: readonly Diagnostic[]
   /** What was decided; undefined when the claims of its token make no sense. */
-  readonly trial: Trial | undefined
+  readonly trial: Simulation | undefined
 }
 
 /** Runs tests beside policies through the function that the server decides with. Pure. */
 export function runPolicyTests(
   tests: readonly PolicyTest[],
-  policies: TrialPolicies,
+  policies: SimulationPolicies,
   nowSeconds: number,
 ): readonly TestResult[] {
   return tests.map((test) => runTest(test, policies, nowSeconds))
 }
 
-function runTest(test: PolicyTest, policies: TrialPolicies, nowSeconds: number): TestResult {
+function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: number): TestResult {
   const { method, path, headers } = test.request
   try {
-    const trial = tryRequest(
+    const trial = simulate(
       { method, target: path, headers: Object.entries(headers), claims: test.token, isCompleted: true },
       policies,
       nowSeconds,
@@ -37,7 +37,7 @@ function runTest(test: PolicyTest, policies: TrialPolicies, nowSeconds: number):
 }
 
 /** The decision alone when that differs: the rest follows from it. Otherwise everything that differs. */
-function compare(test: PolicyTest, trial: Trial): readonly Diagnostic[] {
+function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
   const { expect } = test
   const { decision, answer } = trial
   if (decision.outcome !== expect.decision)
@@ -84,24 +84,24 @@ function compare(test: PolicyTest, trial: Trial): readonly Diagnostic[] {
 }
 
 /** Such a test would hold whatever the policies say, e.g. for a path with a slip in it. */
-function isDeniedByNobody({ decision }: Trial, { status, error, route }: PolicyTest['expect']): boolean {
+function isDeniedByNobody({ decision }: Simulation, { status, error, route }: PolicyTest['expect']): boolean {
   const isMeant = status !== undefined || error !== undefined || route !== undefined
   return decision.outcome === 'deny' && decision.route === undefined && !isMeant
 }
 
-function missingOf({ decision: { refusal } }: Trial): readonly string[] | undefined {
+function missingOf({ decision: { refusal } }: Simulation): readonly string[] | undefined {
   return refusal?.refused === 'scope_missing' ? refusal.missing : undefined
 }
 
-function describe({ decision, answer }: Trial): string {
+function describe({ decision, answer }: Simulation): string {
   if (answer === undefined) return decision.as === undefined ? 'got allow' : `got allow, as ${decision.as}`
   return `got ${decision.outcome}: ${answer.status} ${answer.error}`
 }
 
-function metRoute({ decision: { route } }: Trial): Diagnostic['related'] {
+function metRoute({ decision: { route } }: Simulation): Diagnostic['related'] {
   if (route === undefined) return []
   const { name, source } = route.policy
-  const place: Place = { ...source, length: 1, text: undefined }
+  const place: SourceLocation = { ...source, length: 1, text: undefined }
   return [{ message: `the request meets ${name}`, place }]
 }
 

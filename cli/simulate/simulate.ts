@@ -1,7 +1,7 @@
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
 import type { CanonicalRequest } from '../../gateway/pipeline/canonical-request.ts'
-import { toWire, type Wire } from '../../gateway/pipeline/error-response.ts'
-import { canonicalise } from '../../gateway/pipeline/stages/canonicalize.ts'
+import { type ErrorResponse, toErrorResponse } from '../../gateway/pipeline/error-response.ts'
+import { canonicalize } from '../../gateway/pipeline/stages/canonicalize.ts'
 import { readToken } from '../../gateway/pipeline/stages/read-token.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { http } from '../../platform/net/http.ts'
@@ -15,7 +15,7 @@ import type { Resources } from '../../policy-engine/match/resources.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
 /** A request that is decided without being sent. */
-export type TrialRequest = {
+export type SimulatedRequest = {
   readonly method: string
   /** The request target: a path, with a query if there is one. */
   readonly target: string
@@ -28,12 +28,12 @@ export type TrialRequest = {
 }
 
 /** The decision on a request, and the response. */
-export type Trial = {
+export type Simulation = {
   readonly decision: Decision
   /** The response to the client; undefined when the request is forwarded. */
-  readonly answer: Wire | undefined
+  readonly answer: ErrorResponse | undefined
   /** The response if the policy were enforced; undefined when that is the same. */
-  readonly would: Wire | undefined
+  readonly would: ErrorResponse | undefined
   /** The resource that the token must name as its audience. */
   readonly resource: Resource
   /** With the default values. */
@@ -46,14 +46,14 @@ export type Trial = {
 }
 
 /** The limits that a decision depends on. */
-export type TrialLimits = Pick<GatewayConfig['limits'], 'targetBytes' | 'tokenBytes'>
+export type SimulationLimits = Pick<GatewayConfig['limits'], 'targetBytes' | 'tokenBytes'>
 
 /** The policies and settings that decide on a request. */
-export type TrialPolicies = {
+export type SimulationPolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
   /** The effective `limits` of the gateway. */
-  readonly limits: TrialLimits
+  readonly limits: SimulationLimits
   /** How JWTs of an issuer are read, where the configuration is known. */
   readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
 }
@@ -78,19 +78,23 @@ const SOME_TOKEN = 'Bearer token'
  * route, token, access. Pure.
  * @throws {UnusableClaimsError} for claims that no issuer would tell.
  */
-export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeconds: number): Trial {
+export function simulate(
+  trial: SimulatedRequest,
+  policies: SimulationPolicies,
+  nowSeconds: number,
+): Simulation {
   const { method, target, claims } = trial
   const { targetBytes, tokenBytes } = policies.limits
   const { origin, host } = new URL(policies.resources.root.identifier)
   const rawHeaders = ['host', host, ...trial.headers.flat()]
   if (claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
   const canonical: CanonicalRequest | Refusal = METHODS.has(method)
-    ? canonicalise({ method, target, rawHeaders, httpVersion: '1.1' }, { origin, limitBytes: targetBytes })
+    ? canonicalize({ method, target, rawHeaders, httpVersion: '1.1' }, { origin, limitBytes: targetBytes })
     : { refused: 'request_malformed', detail: `The gateway does not know the method ${method}.` }
   const answerWith = (refusal: Refusal | undefined, resource: Resource) =>
     refusal === undefined
       ? undefined
-      : toWire(refusal, {
+      : toErrorResponse(refusal, {
           requestId: '',
           resourceMetadata: resource.metadataUrl,
           tokenEndpoint: resource.tokenEndpoint,
@@ -119,7 +123,7 @@ export function tryRequest(trial: TrialRequest, policies: TrialPolicies, nowSeco
   }
   const met = isReservedPath(path) ? OWN : decide(request, undefined, policies.compiled)
   const resource = met.route?.resourceOf(path) ?? policies.resources.root
-  const give = (decision: Decision, who: Pick<Trial, 'claims' | 'caller' | 'fault'>): Trial => {
+  const give = (decision: Decision, who: Pick<Simulation, 'claims' | 'caller' | 'fault'>): Simulation => {
     return {
       decision,
       answer: answerWith(decision.refusal, resource),

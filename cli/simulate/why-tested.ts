@@ -1,10 +1,14 @@
-import { explainTrial } from './explain-simulation.ts'
+import { explainSimulation } from './explain-simulation.ts'
 import { renderReasons } from './render-explanation.ts'
 import type { TestResult } from './run-policy-tests.ts'
-import type { TrialPolicies } from './simulate.ts'
+import type { SimulationPolicies } from './simulate.ts'
 
 /** Why the request of a test was decided on as it was, in the lines of `explain`; empty when it was not. */
-export function whyTested({ test, trial }: TestResult, policies: TrialPolicies, nowSeconds: number): string {
+export function whyTested(
+  { test, trial }: TestResult,
+  policies: SimulationPolicies,
+  nowSeconds: number,
+): string {
   if (trial === undefined) return ''
   const { method, path, headers } = test.request
   const request = {
@@ -14,5 +18,5 @@ export function whyTested({ test, trial }: TestResult, policies: TrialPolicies, 
     claims: test.token,
     isCompleted: true,
   }
-  return renderReasons(explainTrial(request, trial, policies), nowSeconds)
+  return renderReasons(explainSimulation(request, trial, policies), nowSeconds)
 }

@@ -1,7 +1,7 @@
 import type { ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadAsker, ReloadReport } from '../snapshot/reload/reload-report.ts'
-import { reloadAnswer } from './reload-response.ts'
+import { reloadResponse } from './reload-response.ts'
 
 /** What the management port tells and does about policies. */
 export function policyEndpoints(policies: {
@@ -13,7 +13,7 @@ export function policyEndpoints(policies: {
     {
       method: 'POST',
       path: '/reload',
-      answer: async () => reloadAnswer(await policies.reload('endpoint')),
+      answer: async () => reloadResponse(await policies.reload('endpoint')),
     },
     {
       method: 'GET',

@@ -3,7 +3,7 @@ import type { ManagementAnswer } from '../../platform/ops/management-endpoint.ts
 import type { ReloadReport } from '../snapshot/reload/reload-report.ts'
 
 /** What `POST /reload` answers: 200 when the policies on the disk are those in force now, 422 when they are broken. */
-export function reloadAnswer(report: ReloadReport): ManagementAnswer {
+export function reloadResponse(report: ReloadReport): ManagementAnswer {
   return {
     status: report.result === 'broken' ? 422 : 200,
     body: {

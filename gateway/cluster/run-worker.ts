@@ -1,7 +1,7 @@
 import { describePolicies } from '../admin/describe-policies.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
-import { serve } from '../gateway-runtime.ts'
-import type { StopOptions } from '../server/shutdown.ts'
+import { createGatewayRuntime } from '../gateway-runtime.ts'
+import type { ShutdownOptions } from '../server/shutdown.ts'
 import { metricsOf } from './add-metrics.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
@@ -14,11 +14,11 @@ import type { FromWorker, ToWorker } from './worker-messages.ts'
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
   const beginning = await told('begin')
-  const serving = await serve({ ...options, ...beginning })
+  const serving = await createGatewayRuntime({ ...options, ...beginning })
   const { config } = options
   let stopping = false
 
-  async function stop(how: StopOptions['how']): Promise<void> {
+  async function stop(how: ShutdownOptions['how']): Promise<void> {
     if (stopping) return
     stopping = true
     await serving.close({ how })

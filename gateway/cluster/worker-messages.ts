@@ -1,9 +1,9 @@
 import type { MetricObject, MetricValue } from 'prom-client'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
-import type { StopOptions } from '../server/shutdown.ts'
+import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
-import type { PolicyPlaces } from '../snapshot/reload/read-policy-sources.ts'
+import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
 
 /** The series of one process, as prom-client gives them. */
 export type MetricsJson = readonly (MetricObject & { readonly values: readonly MetricValue<string>[] })[]
@@ -15,7 +15,7 @@ export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly
 export type WorkerPolicies = {
   readonly hash: string
   readonly routes: number
-  readonly places: PolicyPlaces & { readonly policyReload: 'watch' | 'manual' }
+  readonly places: PolicyLocations & { readonly policyReload: 'watch' | 'manual' }
 }
 
 /** The first that a worker is told. */
@@ -33,7 +33,7 @@ export type ToWorker =
   | { readonly kind: 'apply'; readonly question: number; readonly sources: PolicySources }
   | { readonly kind: 'describe'; readonly question: number }
   | { readonly kind: 'ask'; readonly question: number }
-  | { readonly kind: 'stop'; readonly how: StopOptions['how'] }
+  | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /** The answer to `leaving`: every connection that was on its way has arrived, and was given back. */
   | { readonly kind: 'leave' }
 

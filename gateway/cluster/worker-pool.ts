@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/logging/logger.ts'
-import type { StopOptions } from '../server/shutdown.ts'
+import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
 import { restartDelayMs } from './restart-delay.ts'
 import type { MetricsJson } from './worker-messages.ts'
@@ -99,7 +99,7 @@ export class WorkerPool {
   roll(): Promise<void> {
     if (this.#rollWaits) return this.#turn
     this.#rollWaits = true
-    return this.#inTurn(async () => {
+    return this.#runExclusively(async () => {
       this.#rollWaits = false
       for (const slot of this.#slots) if (!(await this.#replace(slot, 'roll'))) return
       this.#options.logger.info({ event: 'workers_replaced' }, 'every worker was replaced')
@@ -107,14 +107,14 @@ export class WorkerPool {
   }
 
   /** Ends every worker. */
-  async stop(how: StopOptions['how']): Promise<void> {
+  async stop(how: ShutdownOptions['how']): Promise<void> {
     this.#stopping = true
     for (const slot of this.#slots) clearTimeout(slot.restart)
     await Promise.all([...this.#living].map((worker) => this.#end(worker, how)))
   }
 
   /** One replacement at a time. */
-  #inTurn(work: () => Promise<unknown>): Promise<void> {
+  #runExclusively(work: () => Promise<unknown>): Promise<void> {
     this.#turn = this.#turn.then(async () => {
       if (!this.#stopping) await work()
     })
@@ -180,7 +180,7 @@ export class WorkerPool {
       logger.warn({ event: 'worker_leaves', pid: asking.pid, reason: why }, 'a worker asks to be replaced')
       const slot = this.#slots.find((one) => one.worker === asking)
       if (slot !== undefined)
-        this.#inTurn(async () => slot.worker === asking && this.#replace(slot, 'replace'))
+        this.#runExclusively(async () => slot.worker === asking && this.#replace(slot, 'replace'))
     }, reason)
     this.#living.add(worker)
     onStarted(reason)
@@ -191,7 +191,7 @@ export class WorkerPool {
     return worker
   }
 
-  async #end(worker: WorkerProcess, how: StopOptions['how']): Promise<void> {
+  async #end(worker: WorkerProcess, how: ShutdownOptions['how']): Promise<void> {
     worker.send({ kind: 'stop', how })
     const late = setTimeout(() => worker.kill(), this.#options.graceMs + KILL_AFTER_GRACE_MS)
     await worker.ended

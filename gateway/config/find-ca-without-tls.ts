@@ -2,7 +2,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 
 /** Who names an authority means TLS: C323 for an upstream that would be reached without. */
-export function findIdleAuthorities(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+export function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams)
     .filter(([, one]) => one.caFile !== undefined && addressesOf(one).some((url) => url.startsWith('http:')))
     .map(([name]) =>

@@ -1,10 +1,10 @@
-import { type Diagnostic, type Place, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { type Diagnostic, type SourceLocation, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
-import { findIdleAuthorities } from './find-ca-without-tls.ts'
+import { findCaWithoutTls } from './find-ca-without-tls.ts'
 import { findDrainOrder } from './find-drain-order.ts'
-import { findUnclearAddresses } from './find-invalid-urls.ts'
+import { findInvalidUrls } from './find-invalid-urls.ts'
 import { findOverloadOrder } from './find-overload-order.ts'
 import { findPlainBaseUrl } from './find-plain-base-url.ts'
 import { findUnknownUpstream } from './find-unknown-upstream.ts'
@@ -12,15 +12,15 @@ import { findUntrustedCertificates } from './find-untrusted-certificates.ts'
 import { findUnusableEvents } from './find-unusable-events.ts'
 import { findUnusableIssuers } from './find-unusable-issuers.ts'
 import { findUnusableResources } from './find-unusable-resources.ts'
-import { findIdleAliases } from './find-unused-aliases.ts'
+import { findUnusedAliases } from './find-unused-aliases.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
 /** A file that has the right shape, and where it was read from. */
-type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: PlaceOf }
+type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: LocationOf }
 
 /** Finds where a value is written. */
-export type PlaceOf = (path: YamlPath) => Place
+export type LocationOf = (path: YamlPath) => SourceLocation
 
 /**
  * Finds what is wrong in files of the right shape without a look at anything else: no secret, no certificate, no network.
@@ -32,7 +32,7 @@ export function findContradictions(
 ): readonly Diagnostic[] {
   const problems: Diagnostic[] = []
   if (upstreams !== undefined)
-    for (const find of [findUnclearAddresses, findIdleAuthorities])
+    for (const find of [findInvalidUrls, findCaWithoutTls])
       problems.push(...find(upstreams.value, displayPath(upstreams.file)))
   if (gateway === undefined) return problems
   const shownAs = displayPath(gateway.file)
@@ -42,7 +42,7 @@ export function findContradictions(
   for (const find of [
     findUnusableEvents,
     findUnusableResources,
-    findIdleAliases,
+    findUnusedAliases,
     findAssertionTtl,
     findDrainOrder,
     findOverloadOrder,

@@ -3,7 +3,7 @@ import { basePathOf } from '../upstreams/base-path-of.ts'
 import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 
 /** One of `url` and `urls`, and one path for all: it is what a canonical path is put behind. */
-export function findUnclearAddresses(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+export function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams).flatMap(([name, upstream]) => {
     if ((upstream.url === undefined) === (upstream.urls === undefined))
       return [

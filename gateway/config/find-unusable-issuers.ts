@@ -4,7 +4,7 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { ALGORITHMS } from '../tokens/jwt/algorithms.ts'
 import { isProtectedAddress } from '../tokens/jwt/is-protected-address.ts'
 import { DEFAULTS } from './defaults.ts'
-import type { PlaceOf } from './find-contradictions.ts'
+import type { LocationOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 import { milliseconds } from './to-numbers.ts'
@@ -13,7 +13,7 @@ import { milliseconds } from './to-numbers.ts'
 type Problem = readonly [code: string, key: string, message: string, hint: string]
 
 /** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C329 to C339. */
-export function findUnusableIssuers(file: GatewayFile, placeOf: PlaceOf): readonly Diagnostic[] {
+export function findUnusableIssuers(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
   return file.issuers.flatMap((entry, index) => {
     const before = file.issuers.slice(0, index)
     return [

@@ -4,7 +4,7 @@ import type { GatewayFile } from './gateway-file.ts'
 import { toResources } from './to-resources.ts'
 
 /** Aliases that would lie nowhere: no part of the API takes tokens of the bundled server. Code: C345. */
-export function findIdleAliases(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+export function findUnusedAliases(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   if (file.compat?.resourcePathAliases !== true) return []
   const aliases =
     file.authorizationServer === undefined ? [] : metadataAliases(toResources(file).all, file.baseUrl)

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { DrainShape } from '../../platform/config/drain-schema.ts'
+import { DrainSchema } from '../../platform/config/drain-schema.ts'
 import { ListenAddress } from '../../platform/config/listen-address.ts'
 import { ManagementAddress } from '../../platform/config/management-address.ts'
 import {
@@ -10,9 +10,9 @@ import {
   HttpOrigin,
   SecretText,
 } from '../../platform/diagnostics/schema/value-schemas.ts'
-import { IssuerShape } from './issuer-schema.ts'
+import { IssuerSchema } from './issuer-schema.ts'
 import { OverloadFile } from './overload-file.ts'
-import { ResourceShape } from './resource-schema.ts'
+import { ResourceSchema } from './resource-schema.ts'
 
 /** Far more than any machine of today has use for. */
 const MOST_WORKERS = 256
@@ -79,7 +79,7 @@ export const GatewayFile = Type.Object(
         description: 'processes that serve: a number, or auto for one on each CPU',
       }),
     ),
-    drain: Type.Optional(DrainShape),
+    drain: Type.Optional(DrainSchema),
     policies: FilePath('folder of the policy files; the folders directly in it are read too'),
     policyReload: Type.Optional(
       Type.Enum(['watch', 'manual'], {
@@ -90,13 +90,13 @@ export const GatewayFile = Type.Object(
     scopes: FilePath('the scope catalogue'),
     presets: Type.Optional(FilePath('what policies may extend')),
     upstreams: FilePath('where the upstreams are'),
-    issuers: Type.Array(IssuerShape, {
+    issuers: Type.Array(IssuerSchema, {
       description: 'who issues the tokens, each by its issuer URL',
       minItems: 1,
       maxItems: 100,
     }),
     resources: Type.Optional(
-      Type.Array(ResourceShape, {
+      Type.Array(ResourceSchema, {
         description: 'parts of the API that tokens are for on their own',
         maxItems: 1_000,
       }),

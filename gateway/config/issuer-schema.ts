@@ -69,7 +69,7 @@ const Jwt = Type.Object(
 )
 
 /** One entry of `issuers` in config/gateway.yaml. */
-export const IssuerShape = Type.Object(
+export const IssuerSchema = Type.Object(
   {
     issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
     caFile: Type.Optional(
@@ -121,4 +121,4 @@ export const IssuerShape = Type.Object(
 )
 
 /** What config/gateway.yaml says about one issuer. */
-export type IssuerEntry = Type.Static<typeof IssuerShape>
+export type IssuerEntry = Type.Static<typeof IssuerSchema>

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { RateLimit, RateVerdict } from '../../policy-engine/format/rate-limit.ts'
+import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 
 /** When everything that a caller used will be earned back. Milliseconds of the monotonic clock. */
 type Account = { backAtMs: number }
@@ -33,7 +33,7 @@ export class LocalLimiter {
   }
 
   /** Counts a request, unless it is one too many: those cost nothing. */
-  take(limit: RateLimit, key: string, nowMs: number): RateVerdict {
+  take(limit: RateLimit, key: string, nowMs: number): RateLimitState {
     const account = this.#accounts.get(key)
     const usedMs = account === undefined ? 0 : Math.max(0, account.backAtMs - nowMs)
     const refused = refusal(limit, usedMs)
@@ -45,7 +45,7 @@ export class LocalLimiter {
   }
 
   /** The refusal that a request would get now; undefined when it would be allowed. Counts nothing. */
-  refusalOf(limit: RateLimit, key: string, nowMs: number): RateVerdict | undefined {
+  refusalOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
     const account = this.#accounts.get(key)
     return account === undefined ? undefined : refusal(limit, account.backAtMs - nowMs)
   }
@@ -59,14 +59,14 @@ export class LocalLimiter {
   }
 }
 
-function refusal(limit: RateLimit, usedMs: number): RateVerdict | undefined {
+function refusal(limit: RateLimit, usedMs: number): RateLimitState | undefined {
   const retryAfterMs = usedMs + limit.intervalMs - limit.perMs
   if (retryAfterMs <= limit.intervalMs * SLACK) return undefined
   return { allowed: false, remaining: 0, resetMs: usedMs, retryAfterMs }
 }
 
 /** What a caller has left after a request that was allowed. */
-export function allowance(limit: RateLimit, resetMs: number): RateVerdict {
+export function allowance(limit: RateLimit, resetMs: number): RateLimitState {
   const remaining = Math.max(0, Math.floor((limit.perMs - resetMs) / limit.intervalMs + SLACK))
   return { allowed: true, remaining, resetMs, retryAfterMs: 0 }
 }

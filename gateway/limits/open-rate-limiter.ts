@@ -1,11 +1,11 @@
 import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
-import type { RateLimit, RateVerdict } from '../../policy-engine/format/rate-limit.ts'
+import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { LocalLimiter } from './local-limiter.ts'
 import { createSharedLimiter, type FallbackReason } from './shared-limiter.ts'
 
 /** What counts requests: in this process, or in Redis together with others. */
 export type RateLimiter = {
-  take(limit: RateLimit, key: string): RateVerdict | Promise<RateVerdict>
+  take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
   /** Callers that are counted in this process. */
   readonly size: number
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { networkOf } from '../../platform/net/ip-prefix.ts'
+import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
@@ -19,7 +19,7 @@ export function rateLimitKey(
     if (by === 'subject' && subject !== undefined) return `${keyPrefix}s:${shortened(`${issuer} ${subject}`)}`
     if (clientId !== undefined) return `${keyPrefix}c:${shortened(`${issuer} ${clientId}`)}`
   }
-  return `${keyPrefix}a:${networkOf(clientAddress)}`
+  return `${keyPrefix}a:${ipPrefix(clientAddress)}`
 }
 
 /** So many keys are kept that a long name must not make one large. */

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
-import type { SharedRedis, Unusable } from '../../platform/redis/shared-redis.ts'
-import type { RateLimit, RateVerdict } from '../../policy-engine/format/rate-limit.ts'
+import type { SharedRedis, UnavailableReason } from '../../platform/redis/shared-redis.ts'
+import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
 
 /** Why Redis did not decide. A metric label, so a closed list. */
-export type FallbackReason = Unusable | 'failed'
+export type FallbackReason = UnavailableReason | 'failed'
 
 /** Where requests are counted for all gateways together, and where when that is away. */
 export type SharedLimiterOptions = {
@@ -19,7 +19,7 @@ export type SharedLimiterOptions = {
 /** Says whether one more request is within its limit. */
 export type SharedLimiter = {
   /** At once when it is known here already or Redis is away, else after one round trip. Never rejects. */
-  take(limit: RateLimit, key: string): RateVerdict | Promise<RateVerdict>
+  take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
 }
 
 /** Keys are hashes: they hold client ids, subjects and addresses, and callers choose their length. */
@@ -52,12 +52,12 @@ const SCRIPT_HASH = hash('sha1', SCRIPT)
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
   const { shared, local, tickMs, onFallback } = options
 
-  function fallBack(reason: FallbackReason, limit: RateLimit, key: string): RateVerdict {
+  function fallBack(reason: FallbackReason, limit: RateLimit, key: string): RateLimitState {
     onFallback(reason)
     return local.take(limit, key, tickMs())
   }
 
-  async function ask(limit: RateLimit, key: string): Promise<RateVerdict> {
+  async function ask(limit: RateLimit, key: string): Promise<RateLimitState> {
     let answer: readonly [number, number, number]
     try {
       answer = await run(shared.redis, key, limit)
@@ -78,7 +78,7 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
       const nowMs = tickMs()
       const known = local.refusalOf(limit, key, nowMs)
       if (known !== undefined) return known
-      const reason = shared.unusable()
+      const reason = shared.unavailableReason()
       return reason === undefined ? ask(limit, key) : fallBack(reason, limit, key)
     },
   }

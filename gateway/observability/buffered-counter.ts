@@ -7,7 +7,7 @@ export type CounterChild = { inc(): void }
  * A counter whose series are plain numbers while requests are served. The registry's own bookkeeping, which finds a series
  * by its labels on every increment, is done when somebody reads the metrics.
  */
-export class TalliedCounter<T extends string> {
+export class BufferedCounter<T extends string> {
   readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: Tally }>()
   readonly #counter: Counter<T>
 

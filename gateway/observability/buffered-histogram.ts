@@ -4,7 +4,7 @@ import type { Metric, Registry } from 'prom-client'
 export type HistogramChild = { observe(value: number): void }
 
 /** What a histogram is called, what it measures and how finely. */
-export type TalliedHistogramConfig = {
+export type BufferedHistogramConfig = {
   readonly name: string
   readonly help: string
   /** Upper bounds, ascending, without the last, infinite one. */
@@ -24,7 +24,7 @@ type Value = {
  * are put together when somebody reads the metrics. It is a metric to a registry of prom-client, which asks one for its
  * name and for `get()`.
  */
-export class TalliedHistogram<T extends string> {
+export class BufferedHistogram<T extends string> {
   readonly name: string
   readonly help: string
   readonly type = 'histogram'
@@ -32,7 +32,7 @@ export class TalliedHistogram<T extends string> {
   readonly #bounds: readonly number[]
   readonly #children = new Map<string, { readonly labels: Labels; readonly child: Tally }>()
 
-  constructor(config: TalliedHistogramConfig) {
+  constructor(config: BufferedHistogramConfig) {
     this.name = config.name
     this.help = config.help
     this.#bounds = config.buckets

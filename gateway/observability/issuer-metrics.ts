@@ -1,11 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { SharedResult } from '../tokens/cache/shared-cache.ts'
+import type { SharedLookupResult } from '../tokens/cache/shared-cache.ts'
 import type { Introspector } from '../tokens/introspection/introspect.ts'
-import type { IntrospectionResult } from '../tokens/introspection/introspection-client.ts'
+import type { IntrospectionOutcome } from '../tokens/introspection/introspection-client.ts'
 import type { IssuerMeter } from '../tokens/issuer-meter.ts'
 import type { IssuerKeys } from '../tokens/jwt/issuer-keys.ts'
-import { TalliedCounter } from './buffered-counter.ts'
-import { keep } from './memoize.ts'
+import { BufferedCounter } from './buffered-counter.ts'
+import { memoize } from './memoize.ts'
 
 /** An issuer, as far as metrics are concerned. */
 export type MeteredIssuer = {
@@ -52,7 +52,7 @@ export function createIssuerMeters(
       for (const { issuer, keys } of issuers()) if (keys !== undefined) this.set({ issuer }, keys.size)
     },
   })
-  const introspections = new TalliedCounter({
+  const introspections = new BufferedCounter({
     name: 'scopegate_introspections_total',
     help: 'Questions to an issuer about tokens, by how they ended.',
     labelNames: ['issuer', 'result'],
@@ -71,21 +71,21 @@ export function createIssuerMeters(
       }
     },
   })
-  const introspected = keep((issuer: string) => {
-    const child = keep((result: IntrospectionResult) =>
+  const introspected = memoize((issuer: string) => {
+    const child = memoize((result: IntrospectionOutcome) =>
       introspections.child({ issuer, result: result.replace('ERR_INTROSPECTION_', '').toLowerCase() }),
     )
-    return (result: IntrospectionResult) => child(result).inc()
+    return (result: IntrospectionOutcome) => child(result).inc()
   })
-  const lookUps = new TalliedCounter({
+  const lookUps = new BufferedCounter({
     name: 'scopegate_token_shared_cache_total',
     help: 'Looks into Redis for what other gateways were told about a token, by what came of them.',
     labelNames: ['issuer', 'result'],
     registers,
   })
-  const sharedLookUp = keep((issuer: string) => {
-    const child = keep((result: SharedResult) => lookUps.child({ issuer, result }))
-    return (result: SharedResult) => child(result).inc()
+  const sharedLookUp = memoize((issuer: string) => {
+    const child = memoize((result: SharedLookupResult) => lookUps.child({ issuer, result }))
+    return (result: SharedLookupResult) => child(result).inc()
   })
   return (issuer) => ({
     introspected: introspected(issuer),

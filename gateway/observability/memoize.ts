@@ -1,5 +1,5 @@
 /** Makes each value once. For keys from closed lists and status codes: what was made is never let go. */
-export function keep<K, V>(make: (key: K) => V): (key: K) => V {
+export function memoize<K, V>(make: (key: K) => V): (key: K) => V {
   const made = new Map<K, V>()
   return (key) => {
     const known = made.get(key)

@@ -7,9 +7,9 @@ import type { FallbackReason } from '../limits/shared-limiter.ts'
 import type { TokenKind } from '../tokens/cache/token-kind.ts'
 import type { IssuerMeter } from '../tokens/issuer-meter.ts'
 import type { CircuitState } from '../upstreams/circuit.ts'
-import { TalliedCounter } from './buffered-counter.ts'
+import { BufferedCounter } from './buffered-counter.ts'
 import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
-import { keep } from './memoize.ts'
+import { memoize } from './memoize.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
 import { retireRoutes } from './retire-routes.ts'
@@ -84,13 +84,13 @@ export function createMetrics(sources: MetricsSources): Metrics {
     labelNames: ['version', 'node'],
     registers,
   }).set({ version: sources.version, node: process.version }, 1)
-  const rateLimitFallbacks = new TalliedCounter({
+  const rateLimitFallbacks = new BufferedCounter({
     name: 'scopegate_rate_limit_fallback_total',
     help: 'Requests that this process counted by itself because Redis was away, given up, or failed.',
     labelNames: ['reason'],
     registers,
   })
-  const fallback = keep((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
+  const fallback = memoize((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
   const proofsAlone = new Counter({
     name: 'scopegate_dpop_replay_fallback_total',
     help: 'DPoP proofs that were looked for in this process alone because Redis was away, given up, or failed.',

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { OverloadLevel, OverloadReason } from '../limits/overload/overload-level.ts'
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
-import { TalliedCounter } from './buffered-counter.ts'
+import { BufferedCounter } from './buffered-counter.ts'
 
 /** In the order of their numbers in `scopegate_overload_level`. */
 const LEVELS: readonly OverloadLevel['level'][] = ['normal', 'closing', 'refusing']
@@ -17,7 +17,7 @@ export function addOverloadMetrics(
   monitor: () => OverloadMonitor,
 ): (reason: OverloadReason) => void {
   const registers = [registry]
-  const refused = new TalliedCounter({
+  const refused = new BufferedCounter({
     name: 'scopegate_overload_refused_total',
     help: 'Requests refused because this process had too much to do.',
     labelNames: ['reason'],

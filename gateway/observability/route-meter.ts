@@ -1,9 +1,9 @@
 import { Counter, type Registry } from 'prom-client'
-import { TalliedCounter } from './buffered-counter.ts'
-import { TalliedHistogram } from './buffered-histogram.ts'
+import { BufferedCounter } from './buffered-counter.ts'
+import { BufferedHistogram } from './buffered-histogram.ts'
 import type { Decision } from './decision.ts'
 import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
-import { keep } from './memoize.ts'
+import { memoize } from './memoize.ts'
 
 /** Counts what happens on one route. Children are bound once; labels never come from callers. */
 export type RouteMeter = {
@@ -28,31 +28,31 @@ export type RouteMeters = {
 
 /** Registers the metrics of routes. */
 export function createRouteMeters(registers: [Registry]): RouteMeters {
-  const requests = new TalliedCounter({
+  const requests = new BufferedCounter({
     name: 'scopegate_http_requests_total',
     help: 'Requests answered.',
     labelNames: ['route', 'method', 'code'],
     registers,
   })
-  const durations = new TalliedHistogram<'route' | 'method' | 'code_class'>({
+  const durations = new BufferedHistogram<'route' | 'method' | 'code_class'>({
     name: 'scopegate_http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its answer.',
     buckets: HTTP_BUCKETS,
     registers,
   })
-  const decisions = new TalliedCounter({
+  const decisions = new BufferedCounter({
     name: 'scopegate_auth_decisions_total',
     help: 'Decisions on API routes.',
     labelNames: ['route', 'decision', 'reason'],
     registers,
   })
-  const reports = new TalliedCounter({
+  const reports = new BufferedCounter({
     name: 'scopegate_auth_reported_total',
     help: 'Requests that were served although their policy, with enforce: report, would have refused them.',
     labelNames: ['route', 'decision', 'reason'],
     registers,
   })
-  const rateLimits = new TalliedCounter({
+  const rateLimits = new BufferedCounter({
     name: 'scopegate_rate_limit_total',
     help: 'Requests on routes with a rate limit.',
     labelNames: ['route', 'outcome'],
@@ -67,18 +67,18 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   const closeCodes = new Set<string>()
 
   function of(route: string): RouteMeter {
-    const durationsOf = keep((method: string) =>
-      keep((code_class: string) => durations.child({ route, method, code_class })),
+    const durationsOf = memoize((method: string) =>
+      memoize((code_class: string) => durations.child({ route, method, code_class })),
     )
-    const finished = keep((method: string) =>
-      keep((status: number) => ({
+    const finished = memoize((method: string) =>
+      memoize((status: number) => ({
         requests: requests.child({ route, method, code: String(status) }),
         durations: durationsOf(method)(codeClass(status)),
       })),
     )
-    const decided = keep(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
-    const reported = keep(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
-    const rateLimited = keep((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
+    const decided = memoize(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
+    const reported = memoize(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
+    const rateLimited = memoize((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
     return {
       finished(method, status, seconds) {
         const children = finished(METHODS.has(method) ? method : '_OTHER')(status)

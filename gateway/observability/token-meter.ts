@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { TokenKind } from '../tokens/cache/token-kind.ts'
-import { TalliedCounter } from './buffered-counter.ts'
-import { TalliedHistogram } from './buffered-histogram.ts'
+import { BufferedCounter } from './buffered-counter.ts'
+import { BufferedHistogram } from './buffered-histogram.ts'
 
 /** Counts how it became known who tokens belong to. */
 export type TokenMeter = {
@@ -18,19 +18,19 @@ export function createTokenMeter(
   registers: [Registry],
   cacheEntries: () => Readonly<Record<TokenKind, number>>,
 ): TokenMeter {
-  const hits = new TalliedCounter({
+  const hits = new BufferedCounter({
     name: 'scopegate_token_cache_hits_total',
     help: 'Tokens whose verdict was known.',
     labelNames: ['kind'],
     registers,
   })
-  const misses = new TalliedCounter({
+  const misses = new BufferedCounter({
     name: 'scopegate_token_cache_misses_total',
     help: 'Tokens whose verdict was not known.',
     labelNames: ['kind'],
     registers,
   })
-  const validations = new TalliedHistogram<'kind' | 'cache'>({
+  const validations = new BufferedHistogram<'kind' | 'cache'>({
     name: 'scopegate_token_validation_duration_seconds',
     help: 'Time to know who a token belongs to.',
     buckets: TOKEN_BUCKETS,

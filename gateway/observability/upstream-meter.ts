@@ -1,10 +1,10 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { CircuitState } from '../upstreams/circuit.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
-import { TalliedCounter } from './buffered-counter.ts'
-import { TalliedHistogram } from './buffered-histogram.ts'
+import { BufferedCounter } from './buffered-counter.ts'
+import { BufferedHistogram } from './buffered-histogram.ts'
 import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
-import { keep } from './memoize.ts'
+import { memoize } from './memoize.ts'
 
 /** Counts what happens with one upstream. */
 export type UpstreamMeter = {
@@ -21,19 +21,19 @@ export function createUpstreamMeters(
   registers: [Registry],
   states: () => readonly { readonly name: string; readonly state: CircuitState }[],
 ): (upstream: string) => UpstreamMeter {
-  const durations = new TalliedHistogram<'upstream' | 'code_class'>({
+  const durations = new BufferedHistogram<'upstream' | 'code_class'>({
     name: 'scopegate_upstream_request_duration_seconds',
     help: 'Time from forwarding a request to the first byte of the answer.',
     buckets: HTTP_BUCKETS,
     registers,
   })
-  const errors = new TalliedCounter({
+  const errors = new BufferedCounter({
     name: 'scopegate_upstream_errors_total',
     help: 'Requests that an upstream did not answer wholly.',
     labelNames: ['upstream', 'reason'],
     registers,
   })
-  const retries = new TalliedCounter({
+  const retries = new BufferedCounter({
     name: 'scopegate_upstream_retries_total',
     help: 'Requests that were sent to an upstream again.',
     labelNames: ['upstream'],
@@ -73,9 +73,9 @@ export function createUpstreamMeters(
 
   return (upstream) => {
     const sentAgain = retries.child({ upstream })
-    const durationOf = keep((code_class: string) => durations.child({ upstream, code_class }))
-    const answered = keep((status: number) => durationOf(codeClass(status)))
-    const failed = keep((reason: UpstreamFailureReason) => errors.child({ upstream, reason }))
+    const durationOf = memoize((code_class: string) => durations.child({ upstream, code_class }))
+    const answered = memoize((status: number) => durationOf(codeClass(status)))
+    const failed = memoize((reason: UpstreamFailureReason) => errors.child({ upstream, reason }))
     return {
       answered: (status, seconds) => answered(status).observe(seconds),
       failed: (reason) => failed(reason).inc(),

@@ -1,6 +1,6 @@
 import type { AccessEntry } from '../observability/access-log.ts'
 import { decisionOf } from './decision-label.ts'
-import type { Served } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 
 const NO_SCOPES: readonly string[] = []
 
@@ -8,37 +8,37 @@ const NO_SCOPES: readonly string[] = []
  * What the access log says about a request that is over, or about the WebSocket session that came of it.
  * `nowMs` is of the clock that `startedMs` is of.
  */
-export function accessEntry(served: Served, status: number, nowMs: number): AccessEntry {
-  const { request, route, refusal, reported, forwarded, decision, session } = served
+export function accessEntry(context: RequestContext, status: number, nowMs: number): AccessEntry {
+  const { request, route, refusal, auditOnlyRefusal: reported, forwarded, decision, session } = context
   const told = refusal ?? reported
   return {
-    timeMs: served.timeMs,
-    requestId: served.requestId,
+    timeMs: context.timeMs,
+    requestId: context.requestId,
     method: request.method ?? '',
-    path: served.canonical?.path,
+    path: context.canonical?.path,
     routeFields: route?.logFields ?? '',
     status,
-    durationMs: nowMs - served.startedMs,
+    durationMs: nowMs - context.startedMs,
     upstreamStatus: forwarded?.status ?? 0,
     upstreamMs: forwarded?.durationMs ?? 0,
-    clientAddress: served.clientAddress,
-    userAgent: served.canonical?.headers.userAgent,
+    clientAddress: context.clientAddress,
+    userAgent: context.canonical?.headers.userAgent,
     decision,
     would: reported && decisionOf(reported),
-    caller: served.caller,
-    rateLimitRemaining: served.rate?.remaining,
+    caller: context.caller,
+    rateLimitRemaining: context.rate?.remaining,
     scopesMissing: told?.refused === 'scope_missing' ? told.missing : NO_SCOPES,
     audience:
       told?.refused === 'token_invalid' && told.fault.reason === 'wrong_audience' ? told.fault : undefined,
     condition: told?.refused === 'condition_failed' ? told.condition : undefined,
     session,
-    errorType: session === undefined ? errorType(served) : undefined,
-    errorCode: forwarded?.failureCode ?? served.failureCode,
+    errorType: session === undefined ? errorType(context) : undefined,
+    errorCode: forwarded?.failureCode ?? context.failureCode,
   }
 }
 
-function errorType(served: Served): string | undefined {
-  if (served.forwarded?.failure !== undefined) return `upstream_${served.forwarded.failure}`
-  if (served.refusal !== undefined) return served.refusal.refused
-  return served.response.writableFinished ? undefined : 'client_closed'
+function errorType(context: RequestContext): string | undefined {
+  if (context.forwarded?.failure !== undefined) return `upstream_${context.forwarded.failure}`
+  if (context.refusal !== undefined) return context.refusal.refused
+  return context.response.writableFinished ? undefined : 'client_closed'
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { plainAddress } from '../server/normalize-ip.ts'
+import { normalizeIp } from '../server/normalize-ip.ts'
 import type { TrustedProxies } from '../server/trusted-proxies.ts'
 import { type ClientCertificate, describeCertificate } from '../tokens/binding/client-certificate.ts'
 import { type CertificateHeader, readCertificateHeader } from '../tokens/binding/read-certificate-header.ts'
 
 /** Where client certificates come from. */
-export type CertificateOfOptions = {
+export type CertificateReaderOptions = {
   /** undefined: no proxy is believed about them. */
   readonly header: CertificateHeader | undefined
   readonly trustedProxies: TrustedProxies | undefined
@@ -23,8 +23,8 @@ export type CertificateOfOptions = {
  * today is none.
  * Cost: on a connection of our own once, whatever is asked on it; else reading the header.
  */
-export function createCertificateOf(
-  options: CertificateOfOptions,
+export function createCertificateReader(
+  options: CertificateReaderOptions,
 ): (request: IncomingMessage) => string | undefined {
   const { header, trustedProxies, listener, nowMs } = options
   const known = new WeakMap<Socket, ClientCertificate | 'none'>()
@@ -37,7 +37,7 @@ export function createCertificateOf(
 
   return (request) => {
     const { socket } = request
-    const isProxied = header !== undefined && trustedProxies?.has(plainAddress(socket.remoteAddress)) === true
+    const isProxied = header !== undefined && trustedProxies?.has(normalizeIp(socket.remoteAddress)) === true
     const certificate = isProxied
       ? (readCertificateHeader(request.headersDistinct[header.name] ?? [], header.format) ?? 'none')
       : listener === 'off'
@@ -52,7 +52,7 @@ export function createCertificateOf(
 /** The handshake has shown that the client holds the key of the certificate. RFC 8446 section 4.4.3. */
 function readConnection(
   socket: Socket,
-  listener: CertificateOfOptions['listener'],
+  listener: CertificateReaderOptions['listener'],
 ): ClientCertificate | 'none' {
   if (!(socket instanceof TLSSocket)) return 'none'
   if (listener === 'authority' && !socket.authorized) return 'none'

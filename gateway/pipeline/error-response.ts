@@ -6,7 +6,7 @@ import { describeProofFault } from './describe-proof-fault.ts'
 import { describeTokenFault } from './describe-token-fault.ts'
 
 /** What an answer to a refusal says besides the refusal itself. */
-export type RefuseOptions = {
+export type ErrorResponseOptions = {
   readonly requestId: string
   /** Address of the protected resource metadata. RFC 9728 section 5.1. */
   readonly resourceMetadata: string
@@ -17,7 +17,7 @@ export type RefuseOptions = {
 }
 
 /** What one refusal means on the wire. `challenge` is the value of `WWW-Authenticate`. */
-export type Wire = {
+export type ErrorResponse = {
   readonly status: number
   readonly error: GatewayErrorCode
   readonly description: string
@@ -63,10 +63,10 @@ const FIXED = {
     error: 'server_error',
     description: 'Something went wrong here. The request id leads to the log.',
   },
-} as const satisfies Readonly<Record<string, Wire>>
+} as const satisfies Readonly<Record<string, ErrorResponse>>
 
 /** Says a refusal in status, words and challenge: the one switch over all of them. */
-export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
+export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions): ErrorResponse {
   const { resourceMetadata, credential } = options
   const scheme = credential === 'dpop' ? 'DPoP' : 'Bearer'
   switch (refusal.refused) {
@@ -136,7 +136,11 @@ export function toWire(refusal: Refusal, options: RefuseOptions): Wire {
   }
 }
 
-function tooLarge(status: number, description: string, error: GatewayErrorCode = 'invalid_request'): Wire {
+function tooLarge(
+  status: number,
+  description: string,
+  error: GatewayErrorCode = 'invalid_request',
+): ErrorResponse {
   return { status, error, description }
 }
 
@@ -145,7 +149,7 @@ function later(
   error: GatewayErrorCode,
   { retryAfterSeconds }: { readonly retryAfterSeconds: number },
   why: string,
-): Wire {
+): ErrorResponse {
   return { status, error, description: `${why} Try again in a moment.`, retryAfterSeconds }
 }
 
@@ -154,7 +158,7 @@ function tokenMissing(
   anonymous: 'challenge' | 'deny',
   needed: readonly string[],
   resourceMetadata: string,
-): Wire {
+): ErrorResponse {
   const description = 'This address needs an access token: Authorization: Bearer <access token>.'
   if (anonymous === 'deny')
     return { status: 401, error: 'unauthorized', description, challenge: formatChallenge({}) }

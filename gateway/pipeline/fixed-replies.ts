@@ -4,16 +4,16 @@ import type { CorsRule } from '../../policy-engine/load/cors-rule.ts'
 import type { Representation } from '../discovery/discovery-document.ts'
 import type { Route } from '../snapshot/route.ts'
 import { CORS_HEADERS, corsHeaders, preflightHeaders } from './cors-headers.ts'
-import type { Served } from './request-context.ts'
-import { refuse } from './respond-refused.ts'
-import type { OwnAnswer } from './send-reply.ts'
+import type { RequestContext } from './request-context.ts'
+import { formatRefusal } from './respond-refused.ts'
+import type { LocalReply } from './send-reply.ts'
 
 const NOTHING: readonly string[] = []
 
 /** What a client hears that is refused. */
-export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
-  const { requestId, resource, credential } = served
-  const { status, headers, body } = refuse(refusal, {
+export function refusalReply(context: RequestContext, refusal: Refusal): LocalReply {
+  const { requestId, resource, credential } = context
+  const { status, headers, body } = formatRefusal(refusal, {
     requestId,
     resourceMetadata: resource.metadataUrl,
     tokenEndpoint: resource.tokenEndpoint,
@@ -35,10 +35,10 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
       'x-scopegate-error',
       '1',
       ...headers,
-      ...served.policyHeaders,
-      ...served.rateHeaders,
-      ...served.nonceHeaders,
-      ...(served.route?.kind === 'authorization_server' ? NOTHING : corsOf(served)),
+      ...context.policyHeaders,
+      ...context.rateHeaders,
+      ...context.nonceHeaders,
+      ...(context.route?.kind === 'authorization_server' ? NOTHING : corsOf(context)),
     ],
     body,
   }
@@ -48,11 +48,11 @@ export function refusalAnswer(served: Served, refusal: Refusal): OwnAnswer {
  * Answers OPTIONS without a token: with the methods of a path or, for a preflight, with everything that a page may send.
  * @param allow the methods of the path.
  */
-export function optionsAnswer(
-  { requestId, policyHeaders }: Served,
+export function optionsReply(
+  { requestId, policyHeaders }: RequestContext,
   allow: readonly string[],
   decision?: PreflightDecision,
-): OwnAnswer {
+): LocalReply {
   const cors = decision === undefined ? CORS_HEADERS : preflightHeaders(decision)
   return {
     status: 204,
@@ -67,7 +67,7 @@ export function corsRuleOf(route: Route | undefined): CorsRule | undefined {
 }
 
 /** Returns the CORS headers of a response that is not one to a preflight. */
-export function corsOf({ route, canonical, request }: Served): readonly string[] {
+export function corsOf({ route, canonical, request }: RequestContext): readonly string[] {
   const rule = corsRuleOf(route)
   if (rule === undefined) return CORS_HEADERS
   const origin = canonical && readBrowserHeader(canonical.headers, 'origin')
@@ -75,10 +75,10 @@ export function corsOf({ route, canonical, request }: Served): readonly string[]
 }
 
 /** Answers with a document of the gateway's own, or says that the client has it already. */
-export function documentAnswer(
-  { request, requestId, policyHeaders }: Served,
+export function documentReply(
+  { request, requestId, policyHeaders }: RequestContext,
   document: Representation,
-): OwnAnswer {
+): LocalReply {
   const always = ['x-request-id', requestId, ...policyHeaders, ...CORS_HEADERS]
   const known = request.headers['if-none-match']
   if (known === undefined || !namesEtag(known, document.etag))

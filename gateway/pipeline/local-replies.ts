@@ -3,48 +3,50 @@ import type { Socket } from 'node:net'
 import { formatErrorBody } from '../../oauth/error-body.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { decisionOf } from './decision-label.ts'
-import { refusalAnswer } from './fixed-replies.ts'
+import { refusalReply } from './fixed-replies.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import type { Served } from './request-context.ts'
-import { type OwnAnswer, sendAnswer } from './send-reply.ts'
+import type { RequestContext } from './request-context.ts'
+import { type LocalReply, sendReply } from './send-reply.ts'
 
 /** Answers that the gateway gives itself, and the connections that end with an answer. */
-export type Answerer = {
-  readonly respond: (served: Served, answer: OwnAnswer) => void
-  readonly refuse: (served: Served, refusal: Refusal) => void
+export type Responder = {
+  readonly respond: (context: RequestContext, answer: LocalReply) => void
+  readonly refuse: (context: RequestContext, refusal: Refusal) => void
   /** A defect of ours: that request alone fails, and nobody learns why but the log. */
-  readonly broke: (served: Served, error: unknown) => void
+  readonly fail500: (context: RequestContext, error: unknown) => void
   /** The same, of a request that has not even an id. */
-  readonly brokeEarly: (response: ServerResponse, error: unknown) => void
+  readonly fail500Early: (response: ServerResponse, error: unknown) => void
   /**
    * Whether the connection ends with the upstream's answer that is about to be sent; from then on nothing more is read
    * from it. RFC 9112 section 9.6.
    */
-  readonly endsConnection: (served: Served) => boolean
+  readonly shouldClose: (context: RequestContext) => boolean
   /** Whether a request was sent behind one whose answer ends the connection: it is not looked at. */
-  readonly comesTooLate: (request: IncomingMessage) => boolean
+  readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
 }
 
 /** Makes what answers in the gateway's name. */
-export function createAnswerer(options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>): Answerer {
+export function createResponder(
+  options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>,
+): Responder {
   const { draining } = options
   const ending = new WeakSet<Socket>()
 
-  function send({ request, response, canonical }: Served, answer: OwnAnswer, closes: boolean): void {
+  function send({ request, response, canonical }: RequestContext, answer: LocalReply, closes: boolean): void {
     const offersUpgrade = canonical?.headers.offersUpgrade === true
-    const ended = sendAnswer(request, response, answer, { closes: closes || draining() || offersUpgrade })
+    const ended = sendReply(request, response, answer, { closes: closes || draining() || offersUpgrade })
     if (ended) ending.add(request.socket)
   }
 
-  function refuse(served: Served, refusal: Refusal): void {
-    served.refusal = refusal
+  function refuse(context: RequestContext, refusal: Refusal): void {
+    context.refusal = refusal
     // What a caller was allowed stays allowed, whatever becomes of the upstream.
-    served.decision ??= decisionOf(refusal)
-    send(served, refusalAnswer(served, refusal), isSuspicious(refusal))
+    context.decision ??= decisionOf(refusal)
+    send(context, refusalReply(context, refusal), isSuspicious(refusal))
   }
 
   /** Whoever fails to count or to log it does not keep the client from its answer. */
-  function tell(requestId: string, error: unknown): void {
+  function reportFailure(requestId: string, error: unknown): void {
     try {
       options.onBroken()
       options.report('request_failed', requestId, error)
@@ -54,16 +56,16 @@ export function createAnswerer(options: Pick<PipelineOptions, 'draining' | 'repo
   }
 
   return {
-    respond: (served, answer) => send(served, answer, false),
+    respond: (context, answer) => send(context, answer, false),
     refuse,
-    broke(served, error) {
-      tell(served.requestId, error)
-      const { response } = served
-      if (!response.headersSent) refuse(served, { refused: 'internal_error' })
+    fail500(context, error) {
+      reportFailure(context.requestId, error)
+      const { response } = context
+      if (!response.headersSent) refuse(context, { refused: 'internal_error' })
       else if (!response.writableEnded) response.destroy()
     },
-    brokeEarly(response, error) {
-      tell('-', error)
+    fail500Early(response, error) {
+      reportFailure('-', error)
       response.writeHead(500, {
         'content-type': 'application/json',
         connection: 'close',
@@ -74,16 +76,16 @@ export function createAnswerer(options: Pick<PipelineOptions, 'draining' | 'repo
         formatErrorBody({ error: 'server_error', error_description: 'Something went wrong here.' }),
       )
     },
-    endsConnection({ request, canonical }) {
+    shouldClose({ request, canonical }) {
       const ends = draining() || canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)
       if (ends) ending.add(request.socket)
       return ends
     },
-    comesTooLate: (request) => ending.has(request.socket),
+    isAfterFinalResponse: (request) => ending.has(request.socket),
   }
 }
 
-function isReceived(request: IncomingMessage, canonical: Served['canonical']): boolean {
+function isReceived(request: IncomingMessage, canonical: RequestContext['canonical']): boolean {
   return canonical?.headers.body === 'none' || request.complete
 }
 

@@ -8,19 +8,19 @@ import type { ForwardedHeader } from '../server/client-address.ts'
 import type { TrustedProxies } from '../server/trusted-proxies.ts'
 import type { Snapshot } from '../snapshot/route.ts'
 import type { VerifyProofOptions } from '../tokens/binding/verify-dpop-proof.ts'
-import type { TokenVerdicts } from '../tokens/cache/token-validator.ts'
+import type { TokenValidator } from '../tokens/cache/token-validator.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
-import type { CertificateOfOptions } from './client-certificate.ts'
+import type { CertificateReaderOptions } from './client-certificate.ts'
 
 /** Everything a request meets on its way that is not the request itself: I/O, clocks and rules. */
 export type PipelineOptions = {
   /** Read once per request: each request sees exactly one. */
   readonly snapshot: () => Snapshot
-  readonly verdicts: TokenVerdicts
+  readonly verdicts: TokenValidator
   /** What DPoP proofs are held against. */
   readonly proofs: VerifyProofOptions
   /** Where client certificates come from. */
-  readonly clientCertificates: Pick<CertificateOfOptions, 'header' | 'listener'>
+  readonly clientCertificates: Pick<CertificateReaderOptions, 'header' | 'listener'>
   readonly rateLimiter: Pick<RateLimiter, 'take'>
   /** The public address, without a trailing slash. */
   readonly baseUrl: string

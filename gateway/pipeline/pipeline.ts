@@ -1,32 +1,36 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
-import { isReported } from '../../policy-engine/decide/is-audit-only.ts'
-import type { Proven } from '../../policy-engine/decide/possession-proof.ts'
+import { isAuditOnly } from '../../policy-engine/decide/is-audit-only.ts'
+import type { PossessionProof } from '../../policy-engine/decide/possession-proof.ts'
 import { decidePreflight, readPreflight } from '../../policy-engine/decide/preflight.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { rewritePath } from '../../policy-engine/decide/rewrite-path.ts'
-import { formatRateLimit, type RateLimit, type RateVerdict } from '../../policy-engine/format/rate-limit.ts'
+import {
+  formatRateLimit,
+  type RateLimit,
+  type RateLimitState,
+} from '../../policy-engine/format/rate-limit.ts'
 import { ALLOWED, ALLOWED_ANONYMOUS } from '../observability/decision.ts'
-import type { Tunnel } from '../server/upgraded-connection.ts'
+import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute, AuthorizationServerRoute, EventsRoute, Snapshot } from '../snapshot/route.ts'
 import { tokenKind } from '../tokens/cache/token-kind.ts'
-import type { EndableAnswer } from '../upstreams/forward-request.ts'
+import type { EndableResponse } from '../upstreams/forward-request.ts'
 import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
-import { createCertificateOf } from './client-certificate.ts'
-import { corsOf, corsRuleOf, documentAnswer, optionsAnswer } from './fixed-replies.ts'
-import { createAnswerer } from './local-replies.ts'
+import { createCertificateReader } from './client-certificate.ts'
+import { corsOf, corsRuleOf, documentReply, optionsReply } from './fixed-replies.ts'
+import { createResponder } from './local-replies.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import { createReceiver } from './receive-request.ts'
-import { answerEvent } from './relay-event.ts'
-import type { Served } from './request-context.ts'
-import { createRequestBooks } from './request-tracker.ts'
+import { receiveSecurityEvent } from './relay-event.ts'
+import type { RequestContext } from './request-context.ts'
+import { createRequestTracker } from './request-tracker.ts'
 import { requestValues } from './request-values.ts'
 import { endBeforeBody } from './send-reply.ts'
-import { canonicalise } from './stages/canonicalize.ts'
+import { canonicalize } from './stages/canonicalize.ts'
 import { decide } from './stages/decide.ts'
-import { limit, limitRate } from './stages/enforce-limits.ts'
+import { enforceLimits, enforceRateLimit } from './stages/enforce-limits.ts'
 import { forwardRequest } from './stages/forward.ts'
 import { matchRoute } from './stages/match-route.ts'
 import { readToken, schemeOf } from './stages/read-token.ts'
@@ -34,12 +38,12 @@ import { shapeRequest } from './stages/shape-request.ts'
 import { shapeResponse } from './stages/shape-response.ts'
 import { validateToken } from './stages/validate-token.ts'
 import { enterSession, refuseHandshake, startSession, type WebsocketOpening } from './start-session.ts'
-import { proveHolder } from './verify-possession.ts'
+import { verifyPossession } from './verify-possession.ts'
 
 /** What answers every request of the public port. */
 export type Pipeline = {
   /** Answers a request. `tunnel` is its connection when it asks for a WebSocket. Never throws. */
-  handle(request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel): void
+  handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void
   readonly inFlight: number
   /** Ends the answers that would go on for ever: event streams. Their clients connect again, elsewhere. */
   endStreams(): void
@@ -65,252 +69,278 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     'via',
     '1.1 scopegate',
   ]
-  const holderRules = {
+  const possessionRules = {
     proofs: options.proofs,
-    certificateOf: createCertificateOf({ ...options.clientCertificates, ...options }),
+    certificateOf: createCertificateReader({ ...options.clientCertificates, ...options }),
     rules: canonicalRules,
     nowMs,
   }
   const receive = createReceiver(options)
-  const { respond, refuse, broke, brokeEarly, endsConnection, comesTooLate } = createAnswerer(options)
-  const books = createRequestBooks(options)
-  const eventStreams = new Set<EndableAnswer>()
+  const { respond, refuse, fail500, fail500Early, shouldClose, isAfterFinalResponse } =
+    createResponder(options)
+  const tracker = createRequestTracker(options)
+  const eventStreams = new Set<EndableResponse>()
 
-  function handle(request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel): void {
-    if (comesTooLate(request)) return
-    let served: Served | undefined
+  function handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void {
+    if (isAfterFinalResponse(request)) return
+    let context: RequestContext | undefined
     try {
-      served = receive(request, response, tunnel)
-      books.began(served)
-      run(served)
+      context = receive(request, response, upgraded)
+      tracker.start(context)
+      run(context)
     } catch (error) {
-      if (served === undefined) brokeEarly(response, error)
-      else broke(served, error)
+      if (context === undefined) fail500Early(response, error)
+      else fail500(context, error)
     }
   }
 
   /** Goes on when somebody else has answered, unless whoever asked has left meanwhile. */
-  function later<T>(served: Served, answer: Promise<T>, goOn: (answer: T) => void): void {
+  function resumeWith<T>(context: RequestContext, answer: Promise<T>, next: (answer: T) => void): void {
     answer.then(
       (known) => {
-        if (served.response.destroyed) return
+        if (context.response.destroyed) return
         try {
-          goOn(known)
+          next(known)
         } catch (error) {
-          broke(served, error)
+          fail500(context, error)
         }
       },
-      (error) => broke(served, error),
+      (error) => fail500(context, error),
     )
   }
 
-  function run(served: Served) {
-    const { request } = served
+  function run(context: RequestContext) {
+    const { request } = context
     const method = request.method ?? ''
-    const canonical = canonicalise(
+    const canonical = canonicalize(
       { method, target: request.url ?? '', rawHeaders: request.rawHeaders, httpVersion: request.httpVersion },
       canonicalRules,
     )
-    if ('refused' in canonical) return refuse(served, canonical)
-    served.canonical = canonical
+    if ('refused' in canonical) return refuse(context, canonical)
+    context.canonical = canonical
     // One at a time is served even then, so that nothing can shut the door for good.
-    if (overload.refusing !== undefined && books.inFlight > 1) {
+    if (overload.refusing !== undefined && tracker.inFlight > 1) {
       options.onOverloaded(overload.refusing)
-      return refuse(served, OVERLOADED)
+      return refuse(context, OVERLOADED)
     }
 
     const snapshot = options.snapshot()
-    served.policyHeaders = snapshot.policyHeaders
+    context.policyHeaders = snapshot.policyHeaders
     const matched = matchRoute(method, canonical.path, snapshot, canonical.headers)
-    if ('refused' in matched) return refuse(served, matched)
-    if (matched.kind === 'options') return answerOptions(served, canonical, snapshot, matched.allow)
+    if ('refused' in matched) return refuse(context, matched)
+    if (matched.kind === 'options') return answerOptions(context, canonical, snapshot, matched.allow)
     const { route } = matched
-    served.route = route
-    served.params = matched.params
+    context.route = route
+    context.params = matched.params
     switch (route.kind) {
       case 'document':
-        return respond(served, documentAnswer(served, route.document(request.headers.accept)))
+        return respond(context, documentReply(context, route.document(request.headers.accept)))
       case 'authorization_server':
-        if (canonical.headers.authorizationCount > 1) return refuse(served, AMBIGUOUS_CREDENTIALS)
-        return send(served, route, canonical)
+        if (canonical.headers.authorizationCount > 1) return refuse(context, AMBIGUOUS_CREDENTIALS)
+        return send(context, route, canonical)
       case 'events':
-        return receiveEvent(served, route, canonical)
+        return receiveEvent(context, route, canonical)
       case 'api':
         if (readPreflight(method, canonical.headers) !== undefined)
-          return answerOptions(served, canonical, snapshot)
-        return runApi(served, route, canonical)
+          return answerOptions(context, canonical, snapshot)
+        return runApi(context, route, canonical)
     }
   }
 
   /** `allow` lists the methods of the path; undefined: those of its routes. */
   function answerOptions(
-    served: Served,
+    context: RequestContext,
     canonical: CanonicalRequest,
     snapshot: Snapshot,
     allow?: readonly string[],
   ) {
-    const preflight = readPreflight(served.request.method ?? '', canonical.headers)
+    const preflight = readPreflight(context.request.method ?? '', canonical.headers)
     const routes = snapshot.routesAt(canonical.path)
     const methods = allow ?? [...routes.keys()]
     const decision = preflight && decidePreflight(preflight, routes, { methods, ruleOf: corsRuleOf })
-    respond(served, optionsAnswer(served, methods, decision))
+    respond(context, optionsReply(context, methods, decision))
   }
 
-  function runApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
-    served.resource = route.resourceOf(canonical.path)
+  function runApi(context: RequestContext, route: ApiRoute, canonical: CanonicalRequest) {
+    context.resource = route.resourceOf(canonical.path)
     const { authorization, authorizationCount, proof } = canonical.headers
     const credentials = readToken(
       { authorization, authorizationCount, proof, query: canonical.query },
       tokenRules,
     )
     if ('refused' in credentials) {
-      served.credential = schemeOf(authorization)
-      return refuse(served, credentials)
+      context.credential = schemeOf(authorization)
+      return refuse(context, credentials)
     }
-    if (credentials.kind === 'anonymous') return decideApi(served, route, canonical)
+    if (credentials.kind === 'anonymous') return decideApi(context, route, canonical)
 
-    served.token = credentials.token
-    served.credential = credentials.kind
-    const caller = validateToken(credentials.token, served.resource.issuers, {
+    context.token = credentials.token
+    context.credential = credentials.kind
+    const caller = validateToken(credentials.token, context.resource.issuers, {
       verdicts,
       wanted: route.claims,
       onFailure: ({ code }) => {
-        served.failureCode = code
+        context.failureCode = code
       },
     })
     if (!(caller instanceof Promise)) {
-      options.tokenMeter.validated(tokenKind(credentials.token), 'hit', (tickMs() - served.startedMs) / 1_000)
-      return validated(served, route, canonical, caller)
+      options.tokenMeter.validated(
+        tokenKind(credentials.token),
+        'hit',
+        (tickMs() - context.startedMs) / 1_000,
+      )
+      return validated(context, route, canonical, caller)
     }
     const counted = caller.then((answer) => {
       options.tokenMeter.validated(
         tokenKind(credentials.token),
         'miss',
-        (tickMs() - served.startedMs) / 1_000,
+        (tickMs() - context.startedMs) / 1_000,
       )
       return answer
     })
-    later(served, counted, (answer) => validated(served, route, canonical, answer))
+    resumeWith(context, counted, (answer) => validated(context, route, canonical, answer))
   }
 
-  function validated(served: Served, route: ApiRoute, canonical: CanonicalRequest, answer: Caller | Refusal) {
-    if ('refused' in answer) return refuse(served, answer)
-    served.caller = answer
-    if (answer.confirmation === undefined && served.credential === 'bearer')
-      return decideApi(served, route, canonical)
-    const proven = proveHolder(served, answer, holderRules)
-    if (!(proven instanceof Promise)) return proved(served, route, canonical, proven)
-    later(served, proven, (known) => proved(served, route, canonical, known))
+  function validated(
+    context: RequestContext,
+    route: ApiRoute,
+    canonical: CanonicalRequest,
+    answer: Caller | Refusal,
+  ) {
+    if ('refused' in answer) return refuse(context, answer)
+    context.caller = answer
+    if (answer.confirmation === undefined && context.credential === 'bearer')
+      return decideApi(context, route, canonical)
+    const possessionProof = verifyPossession(context, answer, possessionRules)
+    if (!(possessionProof instanceof Promise))
+      return withPossession(context, route, canonical, possessionProof)
+    resumeWith(context, possessionProof, (known) => withPossession(context, route, canonical, known))
   }
 
-  function proved(served: Served, route: ApiRoute, canonical: CanonicalRequest, proven: Proven | Refusal) {
-    if ('refused' in proven) return refuse(served, proven)
-    served.proven = proven
-    decideApi(served, route, canonical)
+  function withPossession(
+    context: RequestContext,
+    route: ApiRoute,
+    canonical: CanonicalRequest,
+    possessionProof: PossessionProof | Refusal,
+  ) {
+    if ('refused' in possessionProof) return refuse(context, possessionProof)
+    context.possessionProof = possessionProof
+    decideApi(context, route, canonical)
   }
 
-  function decideApi(served: Served, route: ApiRoute, canonical: CanonicalRequest) {
-    const { caller } = served
-    const refusal = decideOn(served, caller, route, canonical)
+  function decideApi(context: RequestContext, route: ApiRoute, canonical: CanonicalRequest) {
+    const { caller } = context
+    const refusal = decideOn(context, caller, route, canonical)
     if (refusal !== undefined) {
-      if (!isReported(refusal, route.policy.enforce)) return refuse(served, refusal)
-      served.reported = refusal
+      if (!isAuditOnly(refusal, route.policy.enforce)) return refuse(context, refusal)
+      context.auditOnlyRefusal = refusal
     }
-    served.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
-    send(served, route, canonical)
+    context.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
+    send(context, route, canonical)
   }
 
   function decideOn(
-    { resource, proven, params }: Served,
+    { resource, possessionProof, params }: RequestContext,
     caller: Caller | undefined,
     route: ApiRoute,
     canonical: CanonicalRequest,
   ): Refusal | undefined {
     const values = route.access.when.length === 0 ? undefined : requestValues(params, canonical)
-    return decide({ nowSeconds: nowMs() / 1_000, resource, proven, values }, caller, route.access)
+    return decide(
+      { nowSeconds: nowMs() / 1_000, resource, possessionProof: possessionProof, values },
+      caller,
+      route.access,
+    )
   }
 
-  function send(served: Served, route: ApiRoute | AuthorizationServerRoute, canonical: CanonicalRequest) {
-    const tooMuch = limit(canonical.headers, route)
-    if (tooMuch !== undefined) return refuse(served, tooMuch)
-    if (route.kind !== 'api') return forwardTo(served, route, canonical, route.asks ?? canonical.path)
+  function send(
+    context: RequestContext,
+    route: ApiRoute | AuthorizationServerRoute,
+    canonical: CanonicalRequest,
+  ) {
+    const overLimit = enforceLimits(canonical.headers, route)
+    if (overLimit !== undefined) return refuse(context, overLimit)
+    if (route.kind !== 'api') return forwardTo(context, route, canonical, route.asks ?? canonical.path)
     const path =
       route.rewrite === undefined
         ? canonical.path
-        : rewritePath(route.rewrite, served.params, {
-            method: served.request.method ?? '',
+        : rewritePath(route.rewrite, context.params, {
+            method: context.request.method ?? '',
             ...canonicalRules,
           })
-    if (typeof path !== 'string') return refuse(served, path)
-    if (route.rateLimit === undefined) return forwardTo(served, route, canonical, path)
+    if (typeof path !== 'string') return refuse(context, path)
+    if (route.rateLimit === undefined) return forwardTo(context, route, canonical, path)
 
-    withinRate(served, route.rateLimit, () => forwardTo(served, route, canonical, path))
+    withinRate(context, route.rateLimit, () => forwardTo(context, route, canonical, path))
   }
 
-  function receiveEvent(served: Served, route: EventsRoute, canonical: CanonicalRequest) {
-    const tooMuch = limit(canonical.headers, route)
-    if (tooMuch !== undefined) return refuse(served, tooMuch)
-    withinRate(served, route.rateLimit, () =>
-      later(served, answerEvent(served, route), (answer) =>
-        'refused' in answer ? refuse(served, answer) : respond(served, answer),
+  function receiveEvent(context: RequestContext, route: EventsRoute, canonical: CanonicalRequest) {
+    const overLimit = enforceLimits(canonical.headers, route)
+    if (overLimit !== undefined) return refuse(context, overLimit)
+    withinRate(context, route.rateLimit, () =>
+      resumeWith(context, receiveSecurityEvent(context, route), (answer) =>
+        'refused' in answer ? refuse(context, answer) : respond(context, answer),
       ),
     )
   }
 
-  function withinRate(served: Served, rateLimit: RateLimit, goOn: () => void): void {
-    const verdict = limitRate(served, rateLimit, options.rateLimiter)
+  function withinRate(context: RequestContext, rateLimit: RateLimit, next: () => void): void {
+    const verdict = enforceRateLimit(context, rateLimit, options.rateLimiter)
     if (!(verdict instanceof Promise)) {
-      if (isWithinRate(served, rateLimit, verdict)) goOn()
+      if (isWithinRate(context, rateLimit, verdict)) next()
       return
     }
-    later(served, verdict, (answer) => {
-      if (isWithinRate(served, rateLimit, answer)) goOn()
+    resumeWith(context, verdict, (answer) => {
+      if (isWithinRate(context, rateLimit, answer)) next()
     })
   }
 
   /** Tells the caller where it stands; one that asked too often hears nothing else. */
-  function isWithinRate(served: Served, rateLimit: RateLimit, verdict: RateVerdict): boolean {
-    served.rate = verdict
-    served.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(verdict)]
-    served.route?.meter.rateLimited(verdict.allowed ? 'allowed' : 'limited')
+  function isWithinRate(context: RequestContext, rateLimit: RateLimit, verdict: RateLimitState): boolean {
+    context.rate = verdict
+    context.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(verdict)]
+    context.route?.meter.rateLimited(verdict.allowed ? 'allowed' : 'limited')
     if (verdict.allowed) return true
-    served.decision = undefined
+    context.decision = undefined
     const retryAfterSeconds = Math.max(1, Math.ceil(verdict.retryAfterMs / 1_000))
-    refuse(served, { refused: 'rate_limited', retryAfterSeconds })
+    refuse(context, { refused: 'rate_limited', retryAfterSeconds })
     return false
   }
 
   function forwardTo(
-    served: Served,
+    context: RequestContext,
     route: ApiRoute | AuthorizationServerRoute,
     canonical: CanonicalRequest,
     path: string,
   ) {
-    const { request, response, requestId } = served
+    const { request, response, requestId } = context
     const { headers } = canonical
     const isApi = route.kind === 'api'
     const { upstream } = route
     let onUpgrade: ((answer: IncomingHttpHeaders, socket: Duplex) => void) | undefined
-    if (isApi && route.websocket && served.tunnel !== undefined) {
-      const { tunnel } = served
-      const place = enterSession(served, tunnel, options.sessions)
-      if ('refused' in place) return refuse(served, place)
+    if (isApi && route.websocket && context.upgraded !== undefined) {
+      const { upgraded } = context
+      const place = enterSession(context, upgraded, options.sessions)
+      if ('refused' in place) return refuse(context, place)
       response.once('close', place.leave)
-      onUpgrade = (answer, socket) => openSession(served, route, canonical, { tunnel, place, answer, socket })
+      onUpgrade = (answer, socket) =>
+        openSession(context, route, canonical, { upgraded, place, answer, socket })
     }
-    served.forwarded = forwardRequest({
+    context.forwarded = forwardRequest({
       upstream,
       method: request.method ?? '',
       target: upstream.basePath + path + canonical.query,
       headers: shapeRequest({
         headers,
         edit: isApi ? route.requestHeaders : undefined,
-        caller: served.caller,
-        assertion: isApi && served.caller !== undefined ? route.assert?.(served.caller, nowMs()) : undefined,
+        caller: context.caller,
+        assertion:
+          isApi && context.caller !== undefined ? route.assert?.(context.caller, nowMs()) : undefined,
         forwardsCredentials: !isApi || route.forwardsCredentials,
         forwardsProof: !isApi,
         requestId,
-        clientAddress: served.clientAddress,
+        clientAddress: context.clientAddress,
         fixedHeaders,
       }),
       body: headers.body === 'none' ? undefined : request,
@@ -326,14 +356,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
           status,
           requestId,
           edit: isApi ? route.responseHeaders : undefined,
-          added: addedHeaders(served, isApi),
-          ownsRateLimit: served.rate !== undefined,
+          added: addedHeaders(context, isApi),
+          ownsRateLimit: context.rate !== undefined,
           ownsCors: isApi,
-          closes: endsConnection(served),
+          closes: shouldClose(context),
         }),
-      refuse: (refusal) => refuse(served, refusal),
+      refuse: (refusal) => refuse(context, refusal),
       endEarly: endBeforeBody,
-      onBroken: (error) => broke(served, error),
+      onBroken: (error) => fail500(context, error),
       onFailure: (error) => options.upstreamFailed(route.upstream.name, requestId, error),
       tickMs,
     })
@@ -341,31 +371,31 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   /** The upstream agrees: only now is the client told, and what it sends passed on. */
   function openSession(
-    served: Served,
+    context: RequestContext,
     route: ApiRoute,
     canonical: CanonicalRequest,
     opening: WebsocketOpening,
   ): void {
-    const { response, caller, token } = served
+    const { response, caller, token } = context
     const { place, answer } = opening
-    const refusal = refuseHandshake(served.request, opening)
+    const refusal = refuseHandshake(context.request, opening)
     if (refusal !== undefined) {
       if (refusal.refused === 'upstream_broken') {
         route.upstream.meter.failed('protocol')
         const error = misunderstood()
-        served.failureCode = error.code
-        options.upstreamFailed(route.upstream.name, served.requestId, error)
+        context.failureCode = error.code
+        options.upstreamFailed(route.upstream.name, context.requestId, error)
       }
-      refuse(served, refusal)
+      refuse(context, refusal)
       return
     }
     response.off('close', place.leave)
     response.removeAllListeners('close')
     const headers = shapeResponse(answer, {
-      requestId: served.requestId,
+      requestId: context.requestId,
       edit: route.responseHeaders,
-      added: [...served.policyHeaders, ...served.rateHeaders, ...served.nonceHeaders],
-      ownsRateLimit: served.rate !== undefined,
+      added: [...context.policyHeaders, ...context.rateHeaders, ...context.nonceHeaders],
+      ownsRateLimit: context.rate !== undefined,
       ownsCors: true,
       closes: false,
       status: 101,
@@ -376,15 +406,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       onEnd: (end) => {
         place.leave()
         route.meter.sessionEnded(end.code)
-        books.sessionEnded(served, end)
+        tracker.sessionEnded(context, end)
       },
     })
-    books.becameSession(served)
+    tracker.becameSession(context)
     const mayStay = (now: Caller): boolean => {
-      const refusal = decideOn(served, now, route, canonical)
-      return refusal === undefined || isReported(refusal, route.policy.enforce)
+      const refusal = decideOn(context, now, route, canonical)
+      return refusal === undefined || isAuditOnly(refusal, route.policy.enforce)
     }
-    const { issuers } = served.resource
+    const { issuers } = context.resource
     const identity =
       caller === undefined || token === undefined
         ? undefined
@@ -398,7 +428,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       for (const stream of [...eventStreams]) stream.endStream()
     },
     get inFlight() {
-      return books.inFlight
+      return tracker.inFlight
     },
   }
 }
@@ -411,10 +441,10 @@ const AMBIGUOUS_CREDENTIALS: Refusal = {
   detail: 'There must be one Authorization header.',
 }
 
-function addedHeaders(served: Served, isApi: boolean): readonly string[] {
-  const { policyHeaders, rateHeaders, nonceHeaders } = served
+function addedHeaders(context: RequestContext, isApi: boolean): readonly string[] {
+  const { policyHeaders, rateHeaders, nonceHeaders } = context
   if (!isApi) return policyHeaders
-  const cors = corsOf(served)
+  const cors = corsOf(context)
   if (rateHeaders.length + nonceHeaders.length + policyHeaders.length === 0) return cors
   return [...cors, ...policyHeaders, ...rateHeaders, ...nonceHeaders]
 }

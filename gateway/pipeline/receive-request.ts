@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NOTHING_PROVEN } from '../../policy-engine/decide/possession-proof.ts'
+import { NO_POSSESSION_PROOF } from '../../policy-engine/decide/possession-proof.ts'
 import { givenRequestId } from '../observability/request-id.ts'
 import { clientAddress } from '../server/client-address.ts'
-import { plainAddress } from '../server/normalize-ip.ts'
-import type { Tunnel } from '../server/upgraded-connection.ts'
+import { normalizeIp } from '../server/normalize-ip.ts'
+import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import type { Served } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 
 const NO_HEADERS: readonly string[] = []
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
@@ -16,7 +16,11 @@ export function createReceiver(
     PipelineOptions,
     'rootResource' | 'trustedProxies' | 'forwardedHeader' | 'newRequestId' | 'nowMs' | 'tickMs'
   >,
-): (request: IncomingMessage, response: ServerResponse, tunnel: Tunnel | undefined) => Served {
+): (
+  request: IncomingMessage,
+  response: ServerResponse,
+  upgraded: UpgradedConnection | undefined,
+) => RequestContext {
   const { rootResource, trustedProxies, forwardedHeader, newRequestId, nowMs, tickMs } = options
 
   function addressBehind(peer: string, request: IncomingMessage): string {
@@ -25,8 +29,8 @@ export function createReceiver(
     return clientAddress(peer, value, { header: forwardedHeader, trusted: trustedProxies })
   }
 
-  return (request, response, tunnel) => {
-    const peer = plainAddress(request.socket.remoteAddress)
+  return (request, response, upgraded) => {
+    const peer = normalizeIp(request.socket.remoteAddress)
     const proxied = trustedProxies?.has(peer) === true
     return {
       request,
@@ -35,10 +39,10 @@ export function createReceiver(
       timeMs: nowMs(),
       startedMs: tickMs(),
       clientAddress: proxied ? addressBehind(peer, request) : peer,
-      tunnel,
+      upgraded,
       token: undefined,
       credential: 'bearer',
-      proven: NOTHING_PROVEN,
+      possessionProof: NO_POSSESSION_PROOF,
       policyHeaders: NO_HEADERS,
       nonceHeaders: NO_HEADERS,
       canonical: undefined,
@@ -51,7 +55,7 @@ export function createReceiver(
       rateHeaders: NO_HEADERS,
       refusal: undefined,
       failureCode: undefined,
-      reported: undefined,
+      auditOnlyRefusal: undefined,
       forwarded: undefined,
       session: undefined,
     }

@@ -3,8 +3,8 @@ import type { EventsRoute } from '../snapshot/route.ts'
 import type { EventOutcome } from '../tokens/revocation/event-receiver.ts'
 import { readBody } from '../tokens/revocation/read-event-body.ts'
 import { expectsContinue } from './expects-continue.ts'
-import type { Served } from './request-context.ts'
-import type { OwnAnswer } from './send-reply.ts'
+import type { RequestContext } from './request-context.ts'
+import type { LocalReply } from './send-reply.ts'
 
 /** A token of 8 KiB takes a moment on any line. Milliseconds. */
 const BODY_TIMEOUT_MS = 5_000
@@ -14,19 +14,25 @@ const RETRY_AFTER_SECONDS = '5'
  * Reads a Security Event Token, and says what became of it.
  * Source: RFC 8935 sections 2.1 to 2.4. Never rejects for anything that a client sends.
  */
-export async function answerEvent(served: Served, route: EventsRoute): Promise<OwnAnswer | Refusal> {
-  const { request, response } = served
+export async function receiveSecurityEvent(
+  context: RequestContext,
+  route: EventsRoute,
+): Promise<LocalReply | Refusal> {
+  const { request, response } = context
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/secevent+jwt')
-    return answer(served, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
+    return answer(context, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
   if (expectsContinue(request)) response.writeContinue()
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
   if (body === 'too_large') return { refused: 'body_too_large', limitBytes: route.bodyLimitBytes }
   if (body === 'too_slow') return { refused: 'body_timed_out' }
-  return answer(served, await route.receive(body.text))
+  return answer(context, await route.receive(body.text))
 }
 
-function answer({ requestId, policyHeaders, rateHeaders }: Served, outcome: EventOutcome): OwnAnswer {
+function answer(
+  { requestId, policyHeaders, rateHeaders }: RequestContext,
+  outcome: EventOutcome,
+): LocalReply {
   const headers = ['x-request-id', requestId, 'cache-control', 'no-store', ...policyHeaders, ...rateHeaders]
   if (outcome === 'taken')
     return { status: 202, headers: [...headers, 'content-length', '0'], body: undefined }

@@ -2,32 +2,35 @@ import type { SessionEnd } from '../upstreams/websocket/session.ts'
 import { accessEntry } from './access-entry.ts'
 import { decisionOf } from './decision-label.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import type { Served } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** Counts and logs each request once, when nothing more will come of it. */
-export type RequestBooks = {
+export type RequestTracker = {
   readonly inFlight: number
   /** Counts a request from here to the close of its response. */
-  began(served: Served): void
+  start(context: RequestContext): void
   /**
    * The request has become a WebSocket session: it is counted now, and logged when the session is over. Whoever calls
    * this has taken the listeners off its response.
    */
-  becameSession(served: Served): void
-  sessionEnded(served: Served, end: SessionEnd): void
+  becameSession(context: RequestContext): void
+  sessionEnded(context: RequestContext, end: SessionEnd): void
 }
 
 /** What a client that left before its answer is counted as. No such answer is ever sent. */
 const CLIENT_CLOSED_STATUS = 499
 
 /** Opens the books. */
-export function createRequestBooks(
+export function createRequestTracker(
   options: Pick<PipelineOptions, 'accessLog' | 'unmatchedMeter' | 'tickMs' | 'onBroken' | 'report'>,
-): RequestBooks {
+): RequestTracker {
   const { accessLog, unmatchedMeter, tickMs, onBroken, report } = options
   let inFlight = 0
 
-  function count({ request, route, decision, reported, startedMs }: Served, status: number): void {
+  function count(
+    { request, route, decision, auditOnlyRefusal: reported, startedMs }: RequestContext,
+    status: number,
+  ): void {
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
     meter.finished(request.method ?? '', status, (tickMs() - startedMs) / 1_000)
@@ -36,32 +39,32 @@ export function createRequestBooks(
     if (would !== undefined) meter.reported(would)
   }
 
-  function finished(served: Served): void {
-    const { response } = served
+  function finished(context: RequestContext): void {
+    const { response } = context
     const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_STATUS
-    count(served, status)
-    accessLog.add(accessEntry(served, status, tickMs()))
+    count(context, status)
+    accessLog.add(accessEntry(context, status, tickMs()))
   }
 
   return {
     get inFlight() {
       return inFlight
     },
-    began(served) {
+    start(context) {
       inFlight += 1
-      served.response.on('close', () => {
+      context.response.on('close', () => {
         try {
-          finished(served)
+          finished(context)
         } catch (error) {
           onBroken()
-          report('request_failed', served.requestId, error)
+          report('request_failed', context.requestId, error)
         }
       })
     },
-    becameSession: (served) => count(served, 101),
-    sessionEnded(served, end) {
-      served.session = end
-      accessLog.add(accessEntry(served, 101, tickMs()))
+    becameSession: (context) => count(context, 101),
+    sessionEnded(context, end) {
+      context.session = end
+      accessLog.add(accessEntry(context, 101, tickMs()))
     },
   }
 }

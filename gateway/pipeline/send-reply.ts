@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** An answer of the gateway's own. */
-export type OwnAnswer = {
+export type LocalReply = {
   readonly status: number
   /** Name, value, name, value. */
   readonly headers: readonly string[]
@@ -25,7 +25,7 @@ export function isLingering(response: ServerResponse): boolean {
 }
 
 /** Whether the last request on a connection has its answer, and the rest of its body is still to come. */
-export function isReadingAway(socket: Socket): boolean {
+export function isDrainingBody(socket: Socket): boolean {
   return readingAway.has(socket)
 }
 
@@ -34,10 +34,10 @@ export function isReadingAway(socket: Socket): boolean {
  * Small bodies are read away; else the connection ends after the answer.
  * @returns whether the connection ends.
  */
-export function sendAnswer(
+export function sendReply(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: OwnAnswer,
+  answer: LocalReply,
   options: { readonly closes: boolean },
 ): boolean {
   const unread = unreadBody(request)

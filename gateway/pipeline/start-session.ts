@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import type { Tunnel } from '../server/upgraded-connection.ts'
+import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
 import { acceptsWebsocket, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
 import { type SessionEnd, WebsocketSession } from '../upstreams/websocket/session.ts'
 import type { SessionPlace, WebsocketSessions } from '../upstreams/websocket/sessions.ts'
-import type { Served } from './request-context.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** Both ends of what is to be a WebSocket, when the upstream has agreed. */
 export type WebsocketOpening = {
-  readonly tunnel: Tunnel
+  readonly upgraded: UpgradedConnection
   readonly place: SessionPlace
   /** The headers of the upstream's 101. */
   readonly answer: IncomingHttpHeaders
@@ -25,11 +25,11 @@ const NO_HANDSHAKE: Refusal = {
 
 /** Takes a place among the sessions of this caller or, without a token, of this address. */
 export function enterSession(
-  { request, caller, clientAddress }: Served,
-  tunnel: Tunnel,
+  { request, caller, clientAddress }: RequestContext,
+  upgraded: UpgradedConnection,
   sessions: Pick<WebsocketSessions, 'enter'>,
 ): SessionPlace | Refusal {
-  if (tunnel.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
+  if (upgraded.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
   // Two issuers may use one name for two people: neither takes the places of the other.
   return sessions.enter(
@@ -42,23 +42,24 @@ export function enterSession(
 /** Ends the upstream's side of a handshake that did not come to its end. @returns why; undefined for one that did. */
 export function refuseHandshake(
   request: IncomingMessage,
-  { answer, tunnel, socket }: WebsocketOpening,
+  { answer, upgraded, socket }: WebsocketOpening,
 ): Refusal | undefined {
-  if (acceptsWebsocket(answer, request.headers['sec-websocket-key'] ?? '') && !tunnel.early) return undefined
+  if (acceptsWebsocket(answer, request.headers['sec-websocket-key'] ?? '') && !upgraded.early)
+    return undefined
   socket.on('error', () => undefined).destroy()
-  return tunnel.early ? NO_HANDSHAKE : { refused: 'upstream_broken' }
+  return upgraded.early ? NO_HANDSHAKE : { refused: 'upstream_broken' }
 }
 
 /** Tells the client that its connection is a WebSocket now, and joins both ends. */
 export function startSession(
-  { tunnel, socket }: WebsocketOpening,
+  { upgraded, socket }: WebsocketOpening,
   options: {
     readonly headers: readonly string[]
     readonly route: ApiRoute
     readonly onEnd: (end: SessionEnd) => void
   },
 ): WebsocketSession {
-  const client = tunnel.take()
+  const client = upgraded.take()
   client.write(formatSwitch(options.headers), 'latin1')
   return new WebsocketSession({
     client,

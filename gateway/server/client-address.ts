@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { plainAddress } from './normalize-ip.ts'
+import { normalizeIp } from './normalize-ip.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** The one header that trusted proxies are believed in; what another says came from the client. */
@@ -48,5 +48,5 @@ function readFor(element: string): string {
 /** With or without a port; undefined for `unknown`, hidden names and anything else. */
 function readAddress(text: string): string | undefined {
   const bare = IPV4_WITH_PORT.exec(text)?.[1] ?? BRACKETED.exec(text)?.[1] ?? text
-  return isIP(bare) === 0 ? undefined : plainAddress(bare)
+  return isIP(bare) === 0 ? undefined : normalizeIp(bare)
 }

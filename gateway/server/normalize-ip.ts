@@ -4,7 +4,7 @@ const MAPPED = '::ffff:'
  * The one spelling of a peer's address: an IPv4 address that a dual-stack socket shows as IPv6 is IPv4, and a zone is
  * left away. Source: RFC 4291 section 2.5.5.2.
  */
-export function plainAddress(address: string | undefined): string {
+export function normalizeIp(address: string | undefined): string {
   if (address === undefined) return ''
   if (!address.includes(':')) return address
   const zone = address.indexOf('%')

@@ -15,7 +15,7 @@ const full = new WeakSet<Socket>()
  * its answer.
  * Source: RFC 9112 sections 9.3.2 and 9.6.
  */
-export function inTurn(
+export function serializePipelined(
   request: IncomingMessage,
   response: ServerResponse,
   start: (request: IncomingMessage, response: ServerResponse) => void,
@@ -50,7 +50,7 @@ export function inTurn(
 }
 
 /** The last of the requests that wait on a connection which came whole; undefined: none of them did. */
-export function lastWholeInTurn(socket: Socket): ServerResponse | undefined {
+export function lastCompleteWaiting(socket: Socket): ServerResponse | undefined {
   return waiting.get(socket)?.findLast(({ req }) => req.complete)
 }
 

@@ -2,16 +2,16 @@ import type { ServerOptions as HttpOptions, IncomingMessage, Server, ServerRespo
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { http } from '../../platform/net/http.ts'
-import { WITHOUT_SCHEMAS } from '../../platform/net/no-schema-compilers.ts'
+import { NO_SCHEMA_COMPILERS } from '../../platform/net/no-schema-compilers.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { UnreadRequest } from '../observability/unread-request.ts'
-import { refuse } from '../pipeline/respond-refused.ts'
-import { isLingering, isReadingAway } from '../pipeline/send-reply.ts'
+import { formatRefusal } from '../pipeline/respond-refused.ts'
+import { isDrainingBody, isLingering } from '../pipeline/send-reply.ts'
 import { asksForWebsocket } from '../upstreams/websocket/handshake.ts'
-import { plainAddress } from './normalize-ip.ts'
-import { inTurn, lastWholeInTurn } from './serialize-pipelined.ts'
+import { normalizeIp } from './normalize-ip.ts'
+import { lastCompleteWaiting, serializePipelined } from './serialize-pipelined.ts'
 import { createTlsServer, type TlsOptions } from './tls/tls-server.ts'
-import { type Tunnel, takeUpgrade } from './upgraded-connection.ts'
+import { acceptUpgrade, type UpgradedConnection } from './upgraded-connection.ts'
 
 /**
  * What the public server passes requests to, and what it refuses before that. `headersLimitBytes` is for a whole
@@ -19,7 +19,7 @@ import { type Tunnel, takeUpgrade } from './upgraded-connection.ts'
  */
 export type ServerOptions = {
   readonly headersLimitBytes: number
-  readonly handle: (request: IncomingMessage, response: ServerResponse, tunnel?: Tunnel) => void
+  readonly handle: (request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection) => void
   /** Whether there is anything that may become a WebSocket. */
   readonly hasWebsockets: () => boolean
   readonly newRequestId: () => string
@@ -54,7 +54,7 @@ const ended = new WeakSet<Socket>()
 export function createServer(options: ServerOptions): FastifyInstance {
   return Fastify({
     logger: false,
-    schemaController: WITHOUT_SCHEMAS,
+    schemaController: NO_SCHEMA_COMPILERS,
     forceCloseConnections: false, // platform/net/graceful-close.ts ends them
     serverFactory: () => createHttpServer(options),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
@@ -85,7 +85,7 @@ function createHttpServer(options: ServerOptions): Server {
     if (server.listening) options.onAcceptError(error)
   })
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
-    inTurn(request, response, options.handle)
+    serializePipelined(request, response, options.handle)
   server.on('request', serve)
   // A client that waits for a go-ahead gets it when its request is forwarded, or an answer instead.
   server.on('checkContinue', serve)
@@ -93,8 +93,8 @@ function createHttpServer(options: ServerOptions): Server {
   server.on('upgrade', (request, socket, head) => {
     // Behind the last answer of its connection, as in in-turn.ts.
     if (!request.socket.writable) return
-    const { response, tunnel } = takeUpgrade(request, socket, head)
-    options.handle(request, response, tunnel)
+    const { response, upgraded } = acceptUpgrade(request, socket, head)
+    options.handle(request, response, upgraded)
   })
   // Nothing here is a tunnel to anywhere. RFC 9110 section 9.3.6.
   server.on('connect', (_request, socket) =>
@@ -157,7 +157,7 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
   ended.add(socket)
   // Requests that came whole are answered before what is wrong behind them counts.
   const answering = current?.req.complete === true && !current.writableEnded ? current : undefined
-  const last = lastWholeInTurn(socket) ?? answering
+  const last = lastCompleteWaiting(socket) ?? answering
   if (last !== undefined) {
     last.once('finish', () => endConnection(socket))
     return
@@ -169,19 +169,23 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
     return
   }
   // What is wrong is the rest of a body whose request has its answer.
-  if (isReadingAway(socket)) {
+  if (isDrainingBody(socket)) {
     endConnection(socket)
     return
   }
   const requestId = options.newRequestId()
-  const { status, body } = refuse(refusal, { requestId, resourceMetadata: '', tokenEndpoint: undefined })
+  const { status, body } = formatRefusal(refusal, {
+    requestId,
+    resourceMetadata: '',
+    tokenEndpoint: undefined,
+  })
   // A request whose body broke off is told of when it is over.
   if (current === undefined || current === null)
     options.onUnread({
       requestId,
       status,
       refused: refusal.refused,
-      peer: plainAddress(socket.remoteAddress),
+      peer: normalizeIp(socket.remoteAddress),
     })
   const head = [
     `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}`,

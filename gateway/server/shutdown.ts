@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DrainConfig } from '../../platform/config/drain-schema.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
-import type { GentleClose } from '../../platform/net/graceful-close.ts'
+import type { GracefulClose } from '../../platform/net/graceful-close.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 
 /** How a gateway, or one of its workers, ends. */
-export type StopOptions = {
+export type ShutdownOptions = {
   /**
    * `accepting`: it accepts for the drain delay, until load balancers have noticed. `retiring`: others listen on the
    * same port, so it stops accepting at once, and lets clients use their connections once more. `now`: nobody has to notice.
@@ -17,11 +17,11 @@ export type StopOptions = {
  * Ends the public port: what is under way is answered, what would go on for ever is ended, and what is still open when
  * the grace is over is cut.
  */
-export async function stopServing(
-  { how }: StopOptions,
+export async function shutdown(
+  { how }: ShutdownOptions,
   serving: {
     readonly drain: DrainConfig
-    readonly connections: GentleClose
+    readonly connections: GracefulClose
     readonly endStreams: () => void
     readonly sessions: WebsocketSessions
     readonly server: { close(): Promise<unknown> }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { http } from '../../platform/net/http.ts'
 
 /** A connection that may become a WebSocket. */
-export type Tunnel = {
+export type UpgradedConnection = {
   /** The client has sent something before it got an answer. RFC 6455 section 4.1: it must not. */
   readonly early: boolean
   /** Hands over the connection. The response is over then, without an answer. */
@@ -17,11 +17,11 @@ const LAST_WORDS_MS = 2_000
  * Makes a response for a request that Node took out of its own hands because it asks for another protocol, so that it is
  * answered like any other as long as it is not granted. The connection ends with such an answer.
  */
-export function takeUpgrade(
+export function acceptUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-): { readonly response: ServerResponse; readonly tunnel: Tunnel } {
+): { readonly response: ServerResponse; readonly upgraded: UpgradedConnection } {
   const response = new http.ServerResponse(request)
   response.shouldKeepAlive = false
   // Node's own types want a net.Socket; what comes here is one, or a TLS one.
@@ -47,7 +47,7 @@ export function takeUpgrade(
   response.once('finish', onFinish)
   return {
     response,
-    tunnel: {
+    upgraded: {
       get early() {
         return early
       },

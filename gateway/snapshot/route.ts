@@ -4,7 +4,7 @@ import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import type { OwnDocument } from '../discovery/discovery-document.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
-import type { ReceiveEvent } from '../tokens/revocation/event-receiver.ts'
+import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { Assert } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 
@@ -53,7 +53,7 @@ export type DocumentRoute = Common & { readonly kind: 'document'; readonly docum
 /** Takes what issuers tell of their own accord: Security Event Tokens. RFC 8935. */
 export type EventsRoute = Common & {
   readonly kind: 'events'
-  readonly receive: ReceiveEvent
+  readonly receive: ReceiveSecurityEvent
   readonly rateLimit: RateLimit
   readonly bodyLimitBytes: number
 }

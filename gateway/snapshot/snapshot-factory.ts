@@ -12,7 +12,7 @@ import { protectedResourceDocument } from '../discovery/protected-resource.ts'
 import { staticDocuments } from '../discovery/static-documents.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { ReceiveEvent } from '../tokens/revocation/event-receiver.ts'
+import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import { openAssertionKeys } from '../upstream-identity/assertion-keys.ts'
 import { createAssertions } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/pool.ts'
@@ -21,8 +21,8 @@ import type { Route, Snapshot } from './route.ts'
 import { buildSnapshot } from './snapshot.ts'
 
 /** Makes snapshots, one after the other, of everything that outlives each of them. */
-export type Snapshots = {
-  of(policies: CheckedPolicies): Steps<Snapshot>
+export type SnapshotFactory = {
+  build(policies: CheckedPolicies): Steps<Snapshot>
   /** Asks the upstreams to describe themselves, for `/openapi.json`. Never fails. */
   refresh(): Promise<void>
   close(): void
@@ -32,16 +32,16 @@ export type Snapshots = {
  * Opens what snapshots share: descriptions of the upstreams, and the keys of assertions.
  * @throws {ConfigError} C306 when the file of the assertion keys is of no use.
  */
-export function openSnapshots(
+export function createSnapshotFactory(
   options: GatewayOptions & {
     readonly resources: Resources
     readonly upstreams: ReadonlyMap<string, Upstream>
     readonly metrics: Metrics
     readonly version: string
-    readonly receiveEvent: ReceiveEvent | undefined
+    readonly receiveEvent: ReceiveSecurityEvent | undefined
     readonly failures: FailureLog
   },
-): Snapshots {
+): SnapshotFactory {
   const { config, logger, resources, upstreams, metrics, version } = options
   const openapi = createOpenapiDocuments({
     baseUrl: config.baseUrl,
@@ -101,7 +101,7 @@ export function openSnapshots(
   }
 
   return {
-    of,
+    build: of,
     refresh: openapi.refresh,
     close() {
       openapi.close()

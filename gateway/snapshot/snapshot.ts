@@ -11,14 +11,14 @@ import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
-import { buildRouteTableInSteps } from '../../policy-engine/match/route-table.ts'
+import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
 import { API_CATALOG_PATH } from '../discovery/api-catalog.ts'
 import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
 import type { OwnDocument } from '../discovery/discovery-document.ts'
 import { accessLogFields } from '../observability/access-log.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import { MAX_JWT_LENGTH } from '../tokens/jwt/read-jwt-parts.ts'
-import type { ReceiveEvent } from '../tokens/revocation/event-receiver.ts'
+import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { Assert } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { Route, Snapshot } from './route.ts'
@@ -50,7 +50,7 @@ export type SnapshotOptions = {
     readonly assertionKeys: OwnDocument
   }
   /** Takes Security Event Tokens; undefined: no issuer may send any. */
-  readonly receiveEvent: ReceiveEvent | undefined
+  readonly receiveEvent: ReceiveSecurityEvent | undefined
   readonly resources: Resources
   readonly resourceDocument: (resource: Resource) => OwnDocument
   readonly implication: ScopeImplication
@@ -73,7 +73,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
     ...eventRoutes(options),
     ...api,
   ]
-  const table = yield* buildRouteTableInSteps(routes)
+  const table = yield* buildRouteTableSliced(routes)
   return Object.freeze({
     routes: Object.freeze(routes),
     policyHash: options.policyHash,

@@ -11,12 +11,12 @@ import type { IssuerMeter } from './issuer-meter.ts'
 import type { CompactJwt } from './jwt/compact-jwt.ts'
 import { createDocumentFetcher } from './jwt/fetch-document.ts'
 import { type Clock, createIssuerKeys, type IssuerKeys } from './jwt/issuer-keys.ts'
-import { createKeyCopy } from './jwt/jwks-file-cache.ts'
+import { createJwksFileCache } from './jwt/jwks-file-cache.ts'
 import { createKeySource } from './jwt/key-source.ts'
 import { verifyJwt } from './jwt/verify-jwt.ts'
 import { UnverifiableError } from './unverifiable-error.ts'
 
-export type OpenIssuerOptions = {
+export type IssuerClientOptions = {
   readonly config: IssuerConfig
   /** The resource that an issuer's own names for the API stand for. */
   readonly baseUrl: string
@@ -32,7 +32,7 @@ export type OpenIssuerOptions = {
 }
 
 /** An issuer that is open: with its keys where its JWTs are verified here, with a line to it where it is asked. */
-export type OpenIssuer = Issuer & {
+export type IssuerClient = Issuer & {
   readonly keys: IssuerKeys | undefined
   readonly introspector: Pick<Introspector, 'load' | 'trouble'> | undefined
 }
@@ -50,7 +50,7 @@ const JWT_UNVERIFIABLE = {
  * Opens an issuer: its keys are fetched, or read from their copy, before this resolves. It never waits for longer than the
  * deadlines of its documents, and never throws: an issuer that is away is asked again in the background.
  */
-export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer> {
+export async function openIssuerClient(options: IssuerClientOptions): Promise<IssuerClient> {
   const { config, clock } = options
   const { issuer, jwt, introspection } = config
   const nowSeconds = (): number => clock.nowMs() / 1_000
@@ -124,7 +124,7 @@ export async function openIssuer(options: OpenIssuerOptions): Promise<OpenIssuer
   }
 }
 
-function openKeys(jwt: JwtConfig, options: OpenIssuerOptions) {
+function openKeys(jwt: JwtConfig, options: IssuerClientOptions) {
   const { issuer, ca } = options.config
   const { dataDir, clock } = options
   const algorithms = new Set(jwt.algorithms)
@@ -144,13 +144,13 @@ function openKeys(jwt: JwtConfig, options: OpenIssuerOptions) {
       timeoutMs: jwt.timeoutMs,
     }),
     copy: isCopied
-      ? createKeyCopy({ dir: dataDir, id: nameOf({ issuer, ...jwt.keys }), nowMs: clock.nowMs })
+      ? createJwksFileCache({ dir: dataDir, id: nameOf({ issuer, ...jwt.keys }), nowMs: clock.nowMs })
       : undefined,
   })
   return { keys, close: fetcher.close }
 }
 
-function toRules(jwt: JwtConfig, { config, baseUrl }: OpenIssuerOptions) {
+function toRules(jwt: JwtConfig, { config, baseUrl }: IssuerClientOptions) {
   return { ...jwt, issuer: config.issuer, algorithms: new Set(jwt.algorithms), resource: baseUrl }
 }
 

@@ -1,11 +1,11 @@
 import type { TokenTypeRule } from './jwt/jwt-rules.ts'
-import type { KeysPlace } from './jwt/key-source.ts'
+import type { KeysLocation } from './jwt/key-source.ts'
 
 /** How the JWTs of an issuer are verified. */
 export type JwtConfig = {
   readonly algorithms: readonly string[]
   readonly type: TokenTypeRule
-  readonly keys: KeysPlace
+  readonly keys: KeysLocation
   readonly refreshMs: number
   readonly cooldownMs: number
   readonly maxStaleMs: number

@@ -1,16 +1,16 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import type { Answer } from './cache/introspection-result.ts'
-import type { Verdict } from './cache/token-status.ts'
+import type { IntrospectionResult } from './cache/introspection-result.ts'
+import type { TokenStatus } from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
 /** How a token is checked: a verdict that needs nobody, or whom to ask. */
 export type TokenCheck =
-  | { readonly kind: 'known'; readonly verdict: Verdict }
+  | { readonly kind: 'known'; readonly verdict: TokenStatus }
   /** By its signature. */
-  | { readonly kind: 'jwt'; ask(sinceClearMs: number, names: ClaimNames): Promise<Answer> }
+  | { readonly kind: 'jwt'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
   /** At the issuer. */
-  | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<Answer> }
+  | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
 const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
@@ -19,7 +19,7 @@ const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { 
  * Chooses who can say whether a token is good. A JWT concerns the issuer that it names, exactly, and nobody else: no `kid` and
  * no key is looked at before. An opaque token names nobody: the issuers that answer questions are asked in their order.
  */
-export function chooseIssuer(token: string, issuers: readonly Issuer[]): TokenCheck {
+export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenCheck {
   const jwt = readCompactJwt(token)
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
@@ -42,9 +42,9 @@ async function askInTurn(
   token: string,
   how: readonly [sinceClearMs: number, names: ClaimNames],
   asked: readonly NonNullable<Issuer['introspect']>[],
-): Promise<Answer> {
+): Promise<IntrospectionResult> {
   let failure: unknown
-  let last: Answer | undefined
+  let last: IntrospectionResult | undefined
   for (const introspect of asked) {
     try {
       const answer = await introspect(token, ...how)
@@ -59,6 +59,6 @@ async function askInTurn(
   return last
 }
 
-function isUnknown(verdict: Verdict): boolean {
+function isUnknown(verdict: TokenStatus): boolean {
   return !verdict.active && verdict.fault.reason === 'inactive'
 }

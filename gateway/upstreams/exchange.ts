@@ -7,7 +7,7 @@ import type { ForwardRequest, ForwardResult } from './forward-request.ts'
 import { GuardedHandler } from './guarded-handler.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 import { isEventStream } from './is-event-stream.ts'
-import { MAX_INTERIM_ANSWERS, relayInterim } from './relay-interim.ts'
+import { MAX_INTERIM_RESPONSES, relayInterim } from './relay-interim.ts'
 import { RequestBody } from './request-body.ts'
 import { resetClient } from './reset-client.ts'
 import type { Target } from './target.ts'
@@ -252,7 +252,7 @@ export class Exchange implements DispatchHandler {
 
   #interim(status: number, headers: IncomingHttpHeaders): void {
     this.#interimAnswers += 1
-    if (this.#interimAnswers > MAX_INTERIM_ANSWERS)
+    if (this.#interimAnswers > MAX_INTERIM_RESPONSES)
       this.#failed(new RangeError('the upstream sends nothing but interim answers'))
     else relayInterim(this.#request.response, status, headers)
   }

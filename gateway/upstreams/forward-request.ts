@@ -25,7 +25,7 @@ export type ForwardRequest = {
   /** Asks for a WebSocket, and takes the connection when the upstream agrees; any other answer is one like all. */
   readonly onUpgrade: ((headers: IncomingHttpHeaders, socket: Duplex) => void) | undefined
   /** Where answers that go on for ever are kept, so that a drain can end them. */
-  readonly eventStreams: Set<EndableAnswer>
+  readonly eventStreams: Set<EndableResponse>
   readonly response: ServerResponse
   /** Turns the upstream's headers into the client's. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
@@ -42,7 +42,7 @@ export type ForwardRequest = {
 }
 
 /** An answer that may be ended between two events without harm. */
-export type EndableAnswer = { endStream(): void }
+export type EndableResponse = { endStream(): void }
 
 /** What became of a forwarded request, for logs and metrics. */
 export type ForwardResult = {

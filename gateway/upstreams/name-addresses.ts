@@ -44,7 +44,7 @@ export class NameAddresses {
   readonly lookup: LookupFunction = (_hostname, options, callback) => {
     const give = (error: unknown): void => {
       const family = options.family === 'IPv4' ? 4 : options.family === 'IPv6' ? 6 : (options.family ?? 0)
-      const found = this.#inTurn().filter((one) => family === 0 || one.family === family)
+      const found = this.#rotatedAddresses().filter((one) => family === 0 || one.family === family)
       const [first] = found
       if (first === undefined) callback(toError(error, this.#hostname), '', 0)
       else if (options.all === true) callback(null, [...found])
@@ -90,7 +90,7 @@ export class NameAddresses {
   }
 
   /** Each connection begins with another address. */
-  #inTurn(): readonly Address[] {
+  #rotatedAddresses(): readonly Address[] {
     if (this.#known.length < 2) return this.#known
     this.#turn = (this.#turn + 1) % this.#known.length
     return [...this.#known.slice(this.#turn), ...this.#known.slice(0, this.#turn)]

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 
 /** More interim answers than any upstream has reason for. */
-export const MAX_INTERIM_ANSWERS = 32
+export const MAX_INTERIM_RESPONSES = 32
 
 /**
  * Passes an interim answer on: 102 as it is, 103 with its links. What else there may be is dropped, and so is a 103

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { TimeoutText } from '../diagnostics/schema/value-schemas.ts'
 
 /** The key `drain` of a service's configuration file. */
-export const DrainShape = Type.Object(
+export const DrainSchema = Type.Object(
   {
     delay: Type.Optional(
       Type.String({

@@ -5,12 +5,12 @@ import {
   type Diagnostic,
   diagnostic,
   hasErrors,
-  type Place,
+  type SourceLocation,
   sortDiagnostics,
   wholeFile,
 } from '../diagnostics/diagnostic.ts'
 import { displayPath } from '../diagnostics/display-path.ts'
-import { compileShape } from '../diagnostics/schema/compile-validator.ts'
+import { compileValidator } from '../diagnostics/schema/compile-validator.ts'
 import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
 import { type Override, readOverrides } from './environment-overrides.ts'
@@ -20,7 +20,7 @@ export type ReadConfig<T> = {
   readonly value: T
   readonly warnings: readonly Diagnostic[]
   /** Where a value is written: in the file, or in the environment. */
-  readonly placeOf: (path: YamlPath) => Place
+  readonly placeOf: (path: YamlPath) => SourceLocation
 }
 
 /**
@@ -65,7 +65,7 @@ export function readConfig<T extends TSchema>(options: {
     }
     return document.placeOf(path, part)
   }
-  const check = compileShape(options.schema, { letter: 'C' })
+  const check = compileValidator(options.schema, { letter: 'C' })
   diagnostics.push(...check(value, placeOf).map(withVariable))
   if (hasErrors(diagnostics)) throw new ConfigError(sortDiagnostics(diagnostics))
   const absolute = resolvePaths(value, options.schema as object as PathSchema, [], (path, given) =>

@@ -4,7 +4,7 @@ import { impliedBy } from '../../oauth/scope-implication.ts'
 import { ConfigError } from '../diagnostics/config-error.ts'
 import { type Diagnostic, diagnostic, hasErrors } from '../diagnostics/diagnostic.ts'
 import { displayPath } from '../diagnostics/display-path.ts'
-import { compileShape } from '../diagnostics/schema/compile-validator.ts'
+import { compileValidator } from '../diagnostics/schema/compile-validator.ts'
 import { suggest } from '../diagnostics/schema/suggest.ts'
 import type { TextSource } from '../diagnostics/yaml/text-source.ts'
 import { readYamlFile, type YamlDocument } from '../diagnostics/yaml/yaml-document.ts'
@@ -40,7 +40,7 @@ const ScopeCatalogueFile = Type.Object(
   { description: 'config/scopes.yaml' },
 )
 
-const checkScopeCatalogue = compileShape(ScopeCatalogueFile, { letter: 'C' })
+const checkScopeCatalogue = compileValidator(ScopeCatalogueFile, { letter: 'C' })
 
 /**
  * Reads `config/scopes.yaml`.

@@ -2,7 +2,7 @@
 export type Severity = 'error' | 'warning' | 'note'
 
 /** Where something is written. Lines and columns count from 1; a column counts characters, not bytes. */
-export type Place = {
+export type SourceLocation = {
   /** The file as people should see it, or the name of an environment variable. */
   readonly file: string
   readonly line: number | undefined
@@ -19,18 +19,18 @@ export type Diagnostic = {
   readonly code: string
   readonly severity: Severity
   readonly message: string
-  readonly place: Place
+  readonly place: SourceLocation
   /** Stands on the caret line, e.g. `did you mean "timeout"?`. */
   readonly hint: string | undefined
   /** The other places that take part, e.g. the route that this one collides with. */
-  readonly related: readonly { readonly message: string; readonly place: Place }[]
+  readonly related: readonly { readonly message: string; readonly place: SourceLocation }[]
 }
 
 /** Builds a diagnostic; an error without hint unless said otherwise. */
 export function diagnostic(
   code: string,
   message: string,
-  place: Place,
+  place: SourceLocation,
   more: { severity?: Severity; hint?: string | undefined; related?: Diagnostic['related'] } = {},
 ): Diagnostic {
   return {
@@ -44,7 +44,7 @@ export function diagnostic(
 }
 
 /** The place of a whole file, when there is no line to point at. */
-export function wholeFile(file: string): Place {
+export function wholeFile(file: string): SourceLocation {
   return { file, line: undefined, column: undefined, length: 1, text: undefined }
 }
 

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { Diagnostic, Place, Severity } from './diagnostic.ts'
+import type { Diagnostic, Severity, SourceLocation } from './diagnostic.ts'
 import { visibleText } from './visible-text.ts'
 
 const MAX_SHOWN_CHARACTERS = 120 // longer lines are cut around the caret
@@ -31,7 +31,7 @@ function formatOne(one: Diagnostic, colour: boolean): string {
 }
 
 function formatPlace(
-  place: Place,
+  place: SourceLocation,
   arrow: string,
   hint: string | undefined,
   mark: string,

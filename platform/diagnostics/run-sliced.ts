@@ -7,7 +7,7 @@ export type Steps<T> = Generator<void, T, void>
 const SLICE_MS = 4
 
 /** Does all of it without a pause. */
-export function runAtOnce<T>(steps: Steps<T>): T {
+export function runSync<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()
     if (done === true) return value
@@ -18,7 +18,7 @@ export function runAtOnce<T>(steps: Steps<T>): T {
  * Does it in slices of some milliseconds, with a turn of the event loop between them, so that requests are served meanwhile.
  * A slice is as long as its longest step at least.
  */
-export async function runInSlices<T>(steps: Steps<T>, tickMs = () => performance.now()): Promise<T> {
+export async function runSliced<T>(steps: Steps<T>, tickMs = () => performance.now()): Promise<T> {
   for (;;) {
     const endMs = tickMs() + SLICE_MS
     do {

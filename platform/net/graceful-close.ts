@@ -5,7 +5,7 @@ import { type TLSSocket, Server as TlsServer } from 'node:tls'
 import { rawSocketOf } from './raw-socket.ts'
 
 /** Ends a server in steps, so that nobody who is being served notices. */
-export type GentleClose = {
+export type GracefulClose = {
   /** From now on every answer says that its connection ends with it; the server goes on accepting. */
   announce(): void
   /**
@@ -40,7 +40,7 @@ type Watched = { readonly bytesRead: number; quietMs: number }
  * what is idle at once, also under a request that is on its way, and then waits more than a minute for connections that
  * never carried a request, which clients open in advance.
  */
-export function closeGently(server: Server): GentleClose {
+export function gracefulClose(server: Server): GracefulClose {
   const open = new Set<Socket>()
   const shaking = new Set<Socket>()
   const keepWhileOpen = (sockets: Set<Socket>, socket: Socket): void => {

@@ -2,7 +2,7 @@
  * Returns the key under which requests of an address are counted: an IPv4 address, or a prefix of an IPv6 address. A host has
  * all addresses of its /64, and a site has all addresses of its /48 (RFC 6177).
  */
-export function networkOf(address: string, prefixBits: 48 | 64 = 64): string {
+export function ipPrefix(address: string, prefixBits: 48 | 64 = 64): string {
   if (!address.includes(':') || address.toLowerCase().startsWith('::ffff:')) return address
   const [left = '', right = ''] = address.toLowerCase().split('::', 2)
   const head = left === '' ? [] : left.split(':')

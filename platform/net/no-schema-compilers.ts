@@ -2,7 +2,7 @@
  * For a Fastify server whose routes have no schemas. The compilers for them are not loaded; a route with one is refused at
  * the start.
  */
-export const WITHOUT_SCHEMAS = {
+export const NO_SCHEMA_COMPILERS = {
   compilersFactory: { buildValidator: compileNothing, buildSerializer: compileNothing },
 }
 

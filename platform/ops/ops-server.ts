@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Logger } from '../logging/logger.ts'
-import { WITHOUT_SCHEMAS } from '../net/no-schema-compilers.ts'
+import { NO_SCHEMA_COMPILERS } from '../net/no-schema-compilers.ts'
 import { explainListenError } from '../process/listen-error.ts'
 import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './management-endpoint.ts'
 import { createOwnHost } from './own-host.ts'
@@ -47,7 +47,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   const { endpoints = [] } = options
   const app = Fastify({
     logger: false,
-    schemaController: WITHOUT_SCHEMAS,
+    schemaController: NO_SCHEMA_COMPILERS,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 10_000,
     connectionTimeout: 30_000,

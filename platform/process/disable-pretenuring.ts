@@ -7,6 +7,6 @@ import { setFlagsFromString } from 'node:v8'
  * ones that they point to, so that hardly anything of a request goes before the whole heap is collected
  * (docs/decisions/0013-objects-begin-young.md).
  */
-export function allocateYoung(): void {
+export function disablePretenuring(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
 }

@@ -4,7 +4,7 @@ import { connectRedis } from './redis.ts'
 import { createBreaker } from './redis-breaker.ts'
 
 /** Why Redis is not asked. A metric label, so a closed list. */
-export type Unusable = 'away' | 'open'
+export type UnavailableReason = 'away' | 'open'
 
 /**
  * The one connection of a process to the Redis that gateways share. Each use has a fallback. The circuit breaker is common
@@ -13,7 +13,7 @@ export type Unusable = 'away' | 'open'
 export type SharedRedis = {
   readonly redis: Redis
   /** Undefined: use Redis, and report the outcome. Otherwise use the fallback, without a wait. */
-  unusable(): Unusable | undefined
+  unavailableReason(): UnavailableReason | undefined
   succeeded(): void
   failed(): void
   /** Why Redis is not used; undefined while it is. */
@@ -27,7 +27,7 @@ export type SharedRedis = {
 }
 
 const COMMAND_TIMEOUT_MS = 75
-const TROUBLE: Readonly<Record<Unusable, string>> = {
+const TROUBLE: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
   open: 'it fails or does not respond in time: each gateway counts, caches and introspects on its own',
 }
@@ -57,16 +57,16 @@ export async function openSharedRedis(options: {
         : logger.warn({ event: 'redis_given_up' }, `redis: ${TROUBLE.open}`),
   })
 
-  function unusable(): Unusable | undefined {
+  function unavailableReason(): UnavailableReason | undefined {
     if (redis.status !== 'ready') return 'away'
     return breaker.isClosed(tickMs()) ? undefined : 'open'
   }
 
   return {
     redis,
-    unusable,
+    unavailableReason: unavailableReason,
     get trouble() {
-      const reason = unusable()
+      const reason = unavailableReason()
       return reason && TROUBLE[reason]
     },
     succeeded: breaker.succeeded,

@@ -1,5 +1,5 @@
 /** What a text seems to be that is taken as it stands. */
-export type Seeming = 'template' | 'regular expression' | 'wildcard'
+export type DetectedPattern = 'template' | 'regular expression' | 'wildcard'
 
 /** `${x}`, `{{x}}`, `{x}`, and a whole text like `$http_x_school`. */
 const TEMPLATE = /\$\{|\{\{|\{[A-Za-z_][\w.-]*\}|^\$[A-Za-z_][\w.]*$/
@@ -15,7 +15,7 @@ const MAX_LENGTH = 1024
  * slashes alone are no sign: accounts are called `CORP\dana`, and groups `/staff/editors`.
  * @returns undefined for a plain text.
  */
-export function looksLike(text: string): Seeming | undefined {
+export function detectPattern(text: string): DetectedPattern | undefined {
   if (text.length > MAX_LENGTH) return undefined
   if (TEMPLATE.test(text)) return 'template'
   const [, between = ''] = DELIMITED.exec(text) ?? []

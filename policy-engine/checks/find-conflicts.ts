@@ -1,6 +1,6 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { HeaderValue } from '../load/header-rules.ts'
-import type { Claim } from '../load/route-keys.ts'
+import type { RouteKey } from '../load/route-keys.ts'
 import { HeaderSets } from '../match/header-sets.ts'
 import { shapeOf } from '../match/path-template.ts'
 
@@ -10,18 +10,18 @@ import { shapeOf } from '../match/path-template.ts'
  * Codes: P301 two routes claim one method and path, P305 (warning) two paths differ only in upper and lower case, P310 a
  * request could bring the headers of two routes.
  */
-export function findConflicts(claims: readonly Claim[]): readonly Diagnostic[] {
+export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
   const inOrder = claims.toSorted(byPlace)
-  const groups = new Map<string, HeaderSets<Claim>>()
-  const spelled = new Map<string, { readonly shape: string; readonly claim: Claim }>()
+  const groups = new Map<string, HeaderSets<RouteKey>>()
+  const spelled = new Map<string, { readonly shape: string; readonly claim: RouteKey }>()
   for (const claim of inOrder) {
     const shape = shapeOf(claim.template)
-    const same = new Map<Claim, string[]>()
-    const crossing = new Map<Claim, string[]>()
+    const same = new Map<RouteKey, string[]>()
+    const crossing = new Map<RouteKey, string[]>()
     for (const method of new Set(claim.methods)) {
       const key = `${method} ${shape}`
-      const group = groups.get(key) ?? new HeaderSets<Claim>()
+      const group = groups.get(key) ?? new HeaderSets<RouteKey>()
       groups.set(key, group)
       const found = group.add(claim)
       if (found === undefined) continue
@@ -38,7 +38,7 @@ export function findConflicts(claims: readonly Claim[]): readonly Diagnostic[] {
   return diagnostics
 }
 
-function conflict(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
+function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
   const what = `${methods.join(', ')} ${claim.path}${headersInWords(claim.headers)}`
   const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
   return diagnostic('P301', `routes ${other.name} and ${claim.name} both claim ${what}${same}`, claim.place, {
@@ -47,7 +47,7 @@ function conflict(claim: Claim, other: Claim, methods: readonly string[]): Diagn
   })
 }
 
-function crossed(claim: Claim, other: Claim, methods: readonly string[]): Diagnostic {
+function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
   const both = headersInWords(union(claim.headers, other.headers))
   return diagnostic(
     'P310',
@@ -70,7 +70,7 @@ function headersInWords(headers: readonly HeaderValue[]): string {
     : ` with ${headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
-function caseTwin(claim: Claim, other: Claim): Diagnostic {
+function caseTwin(claim: RouteKey, other: RouteKey): Diagnostic {
   return diagnostic(
     'P305',
     `${claim.path} and ${other.path} differ only in upper and lower case`,
@@ -83,7 +83,7 @@ function caseTwin(claim: Claim, other: Claim): Diagnostic {
   )
 }
 
-function byPlace({ place: a }: Claim, { place: b }: Claim): number {
+function byPlace({ place: a }: RouteKey, { place: b }: RouteKey): number {
   if (a.file !== b.file) return a.file < b.file ? -1 : 1
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
 }

@@ -1,15 +1,15 @@
-import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
 /** Something with a name that may be there only once, e.g. a policy. */
-export type Named = { readonly name: string; readonly place: Place }
+export type Named = { readonly name: string; readonly place: SourceLocation }
 
 /** Finds names that are there twice. Codes: P303 policies, P304 routes of one file. */
-export function findSameNames(
+export function findDuplicateNames(
   code: 'P303' | 'P304',
   what: string,
   all: readonly Named[],
 ): readonly Diagnostic[] {
-  const first = new Map<string, Place>()
+  const first = new Map<string, SourceLocation>()
   return all.flatMap(({ name, place }) => {
     const earlier = first.get(name)
     if (earlier === undefined) {

@@ -4,7 +4,7 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
 import { readOperand } from '../load/read-operand.ts'
 import { rawConditions } from './check-conditions.ts'
-import { looksLike } from './detect-pattern.ts'
+import { detectPattern } from './detect-pattern.ts'
 
 type Told = { readonly text: string; readonly hint: string; readonly severity?: Severity }
 type Found = Told & { readonly at: YamlPath }
@@ -51,7 +51,7 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
           },
         ]),
     ...texts(headers).flatMap(([name, written]) => {
-      const seeming = looksLike(written)
+      const seeming = detectPattern(written)
       if (seeming === undefined || (seeming === 'wildcard' && WITH_STARS.test(name.toLowerCase()))) return []
       return [
         {
@@ -108,7 +108,7 @@ function pointer(dotted: string): string {
 function inValue(value: unknown, parameters: readonly string[]): Told | undefined {
   const operand = typeof value === 'string' ? readOperand(value) : undefined
   if (typeof operand !== 'string') return undefined
-  const seeming = looksLike(operand)
+  const seeming = detectPattern(operand)
   if (seeming === undefined) return undefined
   const text = `the claim has to be exactly ${JSON.stringify(operand)}`
   switch (seeming) {
@@ -139,7 +139,7 @@ function parametersOf({ route }: RawRoute): readonly string[] {
 function inGlob(glob: string): Told | undefined {
   // What the request brings is told of by P110.
   if (typeof readOperand(glob) !== 'string') return undefined
-  const seeming = looksLike(glob)
+  const seeming = detectPattern(glob)
   if (seeming === undefined || seeming === 'wildcard') return undefined
   const text = `in ${JSON.stringify(glob)} everything but * stands for itself`
   return seeming === 'template'
@@ -151,7 +151,7 @@ function inChanges(rules: unknown, at: YamlPath): readonly Found[] {
   return ['request', 'response'].flatMap((direction) =>
     ['set', 'add'].flatMap((key) =>
       texts(record(record(rules)[direction])[key]).flatMap(([name, written]) => {
-        if (looksLike(written) !== 'template') return []
+        if (detectPattern(written) !== 'template') return []
         return [
           {
             text: `the header gets ${JSON.stringify(written)} as it stands`,

@@ -1,4 +1,4 @@
-import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { PolicyRoute } from '../load/policy-route.ts'
 
 /**
@@ -26,7 +26,7 @@ function note(
   const [first] = routes
   if (first === undefined) return []
   const names = routes.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
-  const place: Place = { ...first.source, length: 1, text: undefined }
+  const place: SourceLocation = { ...first.source, length: 1, text: undefined }
   const message = `anonymous callers reach ${names} ${how(routes)}`
   return [diagnostic('N301', message, place, { severity: 'note' })]
 }

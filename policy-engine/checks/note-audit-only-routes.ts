@@ -5,7 +5,7 @@ import type { PolicyRoute } from '../load/policy-route.ts'
  * Says which routes only tell what they would refuse: `enforce: report` is for a while, and easy to forget. Code N302, one
  * note for each policy.
  */
-export function noteReportedRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
+export function noteAuditOnlyRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
   const reported = routes.filter((route) => route.enforce === 'report')
   return [...Map.groupBy(reported, (route) => route.policy).values()].flatMap((group) => {
     const [first] = group

@@ -4,7 +4,7 @@ import type { Resource } from '../match/resource.ts'
 import type { Caller } from './caller.ts'
 import { checkConfirmation } from './check-confirmation.ts'
 import type { CompiledCondition } from './compile-condition.ts'
-import { NOTHING_PROVEN, type Proven } from './possession-proof.ts'
+import { NO_POSSESSION_PROOF, type PossessionProof } from './possession-proof.ts'
 import type { Refusal, TokenFault } from './refusal.ts'
 import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 
@@ -14,7 +14,7 @@ export type AccessRequest = {
   /** What the token must be meant for, and who may have issued it: that of the path that was asked for. */
   readonly resource: Pick<Resource, 'identifier' | 'issuers'>
   /** What else the request shows; undefined: a Bearer token, and no certificate. */
-  readonly proven?: Proven | undefined
+  readonly possessionProof?: PossessionProof | undefined
   /** What conditions compare claims with; undefined: no condition on such a value holds. */
   readonly values?: RequestValues | undefined
 }
@@ -62,7 +62,7 @@ export function checkToken(request: AccessRequest, caller: Caller): TokenFault |
   }
   if (caller.notBeforeSeconds !== undefined && caller.notBeforeSeconds > request.nowSeconds)
     return { reason: 'not_yet_valid' }
-  const unproven = checkConfirmation(caller.confirmation, request.proven ?? NOTHING_PROVEN)
+  const unproven = checkConfirmation(caller.confirmation, request.possessionProof ?? NO_POSSESSION_PROOF)
   if (unproven !== undefined) return unproven
   const { identifier } = request.resource
   if (!caller.audience.includes(identifier))

@@ -1,5 +1,5 @@
 import type { Confirmation } from './confirmation.ts'
-import type { Proven } from './possession-proof.ts'
+import type { PossessionProof } from './possession-proof.ts'
 import type { TokenFault } from './refusal.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { TokenFault } from './refusal.ts'
  */
 export function checkConfirmation(
   confirmation: Confirmation | undefined,
-  proven: Proven,
+  proven: PossessionProof,
 ): TokenFault | undefined {
   if (proven.scheme === 'dpop') {
     if (confirmation?.kind !== 'dpop') return { reason: 'not_bound' }

@@ -10,7 +10,7 @@ import type { AccessRule } from './check-access.ts'
 import { compileCondition } from './compile-condition.ts'
 import { compileRewrite, type Rewrite } from './compile-rewrite.ts'
 import { compileHeaderEdit, type HeaderEdit } from './header-edit.ts'
-import { type ClaimNames, NO_CLAIMS_WANTED, NO_NAMES, type WantedClaims } from './named-claims.ts'
+import { type ClaimNames, type ClaimSelection, EMPTY_CLAIM_SELECTION, NO_NAMES } from './named-claims.ts'
 import { compileScopeCheck } from './scope-check.ts'
 
 /** What decisions need of a policy's route, worked out once. Frozen. */
@@ -24,7 +24,7 @@ export type CompiledRoute = {
   /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
   readonly resourceOf: (path: string) => Resource
   /** Which claims of a token count. */
-  readonly claims: WantedClaims
+  readonly claims: ClaimSelection
   /** What becomes of headers on the way to the upstream and back; undefined: nothing. */
   readonly requestHeaders: HeaderEdit | undefined
   readonly responseHeaders: HeaderEdit | undefined
@@ -106,8 +106,8 @@ export function claimNamesOf(routes: readonly PolicyRoute[]): ClaimNames {
   return names.size === 0 ? NO_NAMES : Object.freeze([...names].toSorted())
 }
 
-function wantedClaims({ when }: PolicyRoute, names: ClaimNames): WantedClaims {
-  if (names.length === 0) return NO_CLAIMS_WANTED
+function wantedClaims({ when }: PolicyRoute, names: ClaimNames): ClaimSelection {
+  if (names.length === 0) return EMPTY_CLAIM_SELECTION
   return Object.freeze({ needed: Object.freeze(when.map(({ claim }) => claim)), names })
 }
 

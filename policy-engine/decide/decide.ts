@@ -4,8 +4,8 @@ import type { RequestValues } from '../match/request-values.ts'
 import type { Caller } from './caller.ts'
 import { checkAccess } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
-import { isReported } from './is-audit-only.ts'
-import type { Proven } from './possession-proof.ts'
+import { isAuditOnly } from './is-audit-only.ts'
+import type { PossessionProof } from './possession-proof.ts'
 import { readPreflight } from './preflight.ts'
 import type { Refusal } from './refusal.ts'
 import { rewritePath } from './rewrite-path.ts'
@@ -21,7 +21,7 @@ export type DecisionRequest = HeaderSource & {
   /** The longest path that a rewrite may produce: `limits.target`. Bytes. */
   readonly targetLimitBytes: number
   /** The proof of possession; undefined: a Bearer token without a certificate. */
-  readonly proven?: Proven | undefined
+  readonly proven?: PossessionProof | undefined
 }
 
 /** The decision of the policies on a request. Limits and upstreams may still reject it. */
@@ -60,11 +60,16 @@ export function decide(
   if (readPreflight(method, request) !== undefined) return { ...ANSWERED, route, params }
   const { nowSeconds, proven } = request
   const refusal = checkAccess(
-    { nowSeconds, proven, resource: route.resourceOf(path), values: requestValuesOf(request, params) },
+    {
+      nowSeconds,
+      possessionProof: proven,
+      resource: route.resourceOf(path),
+      values: requestValuesOf(request, params),
+    },
     caller,
     route.access,
   )
-  const isServed = refusal === undefined || isReported(refusal, route.policy.enforce)
+  const isServed = refusal === undefined || isAuditOnly(refusal, route.policy.enforce)
   if (!isServed) return refused(refusal, route, params)
   const upstreamPath = toUpstreamPath(request, route, params)
   if (typeof upstreamPath !== 'string') return refused(upstreamPath, route, params)

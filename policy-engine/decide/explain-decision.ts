@@ -1,5 +1,5 @@
 import type { Condition, Literal } from '../load/condition.ts'
-import { meetsTemplate } from '../match/matches-template.ts'
+import { matchesTemplate } from '../match/matches-template.ts'
 import type { Caller } from './caller.ts'
 import { checkToken, missingScopes } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
@@ -38,12 +38,12 @@ export function explainDecision(
 ): Explanation {
   const decision = decide(request, caller, policies)
   const { route } = decision
-  const alsoSaw = policies.routes.filter((one) => one !== route && meetsTemplate(request.path, one.path))
+  const alsoSaw = policies.routes.filter((one) => one !== route && matchesTemplate(request.path, one.path))
   if (route === undefined || caller === undefined)
     return { decision, alsoSaw, token: undefined, scopes: undefined, conditions: [] }
   const { nowSeconds, proven, path } = request
   const values = requestValuesOf(request, decision.params)
-  const fault = checkToken({ nowSeconds, proven, resource: route.resourceOf(path) }, caller)
+  const fault = checkToken({ nowSeconds, possessionProof: proven, resource: route.resourceOf(path) }, caller)
   const missing = route.access.scopes && missingScopes(caller.scopes, route.access.scopes)
   return {
     decision,

@@ -13,7 +13,7 @@ export type NamedClaims = ReadonlyMap<string, ClaimValue | undefined>
 export type ClaimNames = readonly string[]
 
 /** What a request has to know of the claims of its token. */
-export type WantedClaims = {
+export type ClaimSelection = {
   /** Those that its route looks at. */
   readonly needed: ClaimNames
   /** Those that are read of the token when it is asked about: the needed ones among them. */
@@ -26,7 +26,7 @@ export const NO_NAMES: ClaimNames = Object.freeze([])
 export const NO_CLAIMS: NamedClaims = new Map()
 
 /** A route that looks at no claims, where no other one does. */
-export const NO_CLAIMS_WANTED: WantedClaims = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
+export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
 /** A longer text is there, and equals nothing. Characters. */
 const MAX_TEXT = 1_024

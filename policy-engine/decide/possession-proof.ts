@@ -1,5 +1,5 @@
 /** What a request has shown besides its token. */
-export type Proven = {
+export type PossessionProof = {
   /** The scheme of `Authorization`. */
   readonly scheme: 'bearer' | 'dpop'
   /**
@@ -10,4 +10,4 @@ export type Proven = {
 }
 
 /** A token that came as a Bearer token, from somebody without a certificate. */
-export const NOTHING_PROVEN: Proven = { scheme: 'bearer', thumbprint: undefined }
+export const NO_POSSESSION_PROOF: PossessionProof = { scheme: 'bearer', thumbprint: undefined }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import type { Violation } from '../../platform/diagnostics/schema/describe-schema-error.ts'
 import { Extends, Mount, Name, open } from './common-schemas.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
@@ -40,7 +40,7 @@ export const PolicyFileSchema = Type.Object(
 export type PolicyFile = Type.Static<typeof PolicyFileSchema>
 
 /** Checks plain data against the format; codes P101 to P109 and P112. */
-export const checkPolicyFile = compileShape(PolicyFileSchema, { letter: 'P', explain })
+export const checkPolicyFile = compileValidator(PolicyFileSchema, { letter: 'P', explain })
 
 /** Two slips that the format invites and the schema alone would explain badly. */
 function explain({

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import { Name, open } from './common-schemas.ts'
 import { PolicyTestEntry } from './policy-test-entry.ts'
 
@@ -22,4 +22,4 @@ export const PolicyTestFileSchema = Type.Object(
 export type PolicyTestFile = Type.Static<typeof PolicyTestFileSchema>
 
 /** Checks plain data against the format of `*_test.yaml`; codes P101 to P106. */
-export const checkPolicyTestFile = compileShape(PolicyTestFileSchema, { letter: 'P' })
+export const checkPolicyTestFile = compileValidator(PolicyTestFileSchema, { letter: 'P' })

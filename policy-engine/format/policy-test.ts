@@ -1,4 +1,4 @@
-import type { Place } from '../../platform/diagnostics/diagnostic.ts'
+import type { SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
 /** A test beside a policy: a request, who sends it, and what the gateway is to decide. Frozen. */
 export type PolicyTest = {
@@ -20,7 +20,7 @@ export type PolicyTest = {
   /** Where it stands: the line of its first key. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
   /** Where what it expects stands, or its token. */
-  placeOf(what: keyof PolicyTestExpectation | 'token'): Place
+  placeOf(what: keyof PolicyTestExpectation | 'token'): SourceLocation
 }
 
 /** What a test expects of the decision. */

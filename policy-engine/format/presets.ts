@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { ConfigError } from '../../platform/diagnostics/config-error.ts'
 import { hasErrors } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
-import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { readYamlFile } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import { checkCorsEntry } from '../checks/check-cors.ts'
@@ -26,7 +26,7 @@ const PresetsFile = Type.Object(
   { description: 'config/presets.yaml' },
 )
 
-const checkPresetsFile = compileShape(PresetsFile, { letter: 'C' })
+const checkPresetsFile = compileValidator(PresetsFile, { letter: 'C' })
 
 /** What many policies say alike, as it is written. */
 export type Preset = Type.Static<typeof PresetEntry>

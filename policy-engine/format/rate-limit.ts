@@ -21,7 +21,7 @@ export type RateLimit = {
 }
 
 /** What became of one request, and where its caller stands now. */
-export type RateVerdict = {
+export type RateLimitState = {
   readonly allowed: boolean
   /** Requests that could follow at once. */
   readonly remaining: number
@@ -44,6 +44,6 @@ export function compileRateLimit(route: string, rule: RateLimitRule): RateLimit 
 }
 
 /** The value of the `RateLimit` field: what remains, and the seconds until all of it is back. Section 4 of the draft. */
-export function formatRateLimit(verdict: RateVerdict): string {
+export function formatRateLimit(verdict: RateLimitState): string {
   return `"default";r=${verdict.remaining};t=${Math.ceil(verdict.resetMs / 1_000)}`
 }

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import { limitKinds } from '../../platform/diagnostics/cap-per-code.ts'
+import { capPerCode } from '../../platform/diagnostics/cap-per-code.ts'
 import {
   type Diagnostic,
   hasErrors,
-  type Place,
+  type SourceLocation,
   sortDiagnostics,
 } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
-import { runAtOnce, type Steps } from '../../platform/diagnostics/run-sliced.ts'
+import { runSync, type Steps } from '../../platform/diagnostics/run-sliced.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
-import { parseYamlInSteps, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { parseYamlSliced, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import { checkConditions } from '../checks/check-conditions.ts'
 import { checkCors } from '../checks/check-cors.ts'
 import { checkHeaderChanges } from '../checks/check-header-changes.ts'
@@ -23,7 +23,7 @@ import { checkRewrites } from '../checks/check-rewrites.ts'
 import { checkWebsockets } from '../checks/check-websockets.ts'
 import { findConflicts } from '../checks/find-conflicts.ts'
 import { findContradictions } from '../checks/find-contradictions.ts'
-import { findSameNames, type Named } from '../checks/find-duplicate-names.ts'
+import { findDuplicateNames, type Named } from '../checks/find-duplicate-names.ts'
 import { findImplicitAnonymous } from '../checks/find-implicit-anonymous.ts'
 import { findLiteralPatterns } from '../checks/find-literal-patterns.ts'
 import { checkPolicyFile, type PolicyFile } from '../format/policy-file.ts'
@@ -35,7 +35,7 @@ import { loadPolicyTests } from './load-policy-tests.ts'
 import type { PolicyRoute } from './policy-route.ts'
 import { type PolicySources, readFolder } from './policy-sources.ts'
 import { readPolicyTests } from './read-policy-tests.ts'
-import { type Claim, readClaims } from './route-keys.ts'
+import { type RouteKey, readRouteKeys } from './route-keys.ts'
 import { toPolicyRoutes } from './to-policy-routes.ts'
 
 const NONE: ReadonlySet<string> = new Set()
@@ -72,18 +72,18 @@ export type LoadPoliciesOptions = {
  * Without a catalogue or upstreams, references to them are not checked. Cost: synchronous reads of small files.
  */
 export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
-  return runAtOnce(loadPoliciesInSteps(options))
+  return runSync(loadPoliciesSliced(options))
 }
 
 /** The same in steps: some for each file, and one for what files have to do with each other. */
-export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
+export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources, presets = NO_PRESETS } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
   const texts = new Map(sources?.files.map(({ name, source }) => [name, source]))
   const diagnostics: Diagnostic[] = [...found.diagnostics]
   const hash = createHash('sha256')
   const named: Named[] = []
-  const claims: Claim[] = []
+  const claims: RouteKey[] = []
   const routes: PolicyRoute[] = []
   const tests: PolicyTest[] = []
   for (const name of found.policies) {
@@ -96,7 +96,7 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
       continue
     }
     hash.update(`${name.length}:${name}${read.text.length}:`).update(read.text)
-    const document = yield* parseYamlInSteps(read.text, { shownAs, letter: 'P' })
+    const document = yield* parseYamlSliced(read.text, { shownAs, letter: 'P' })
     diagnostics.push(...document.diagnostics)
     if (document.value === undefined) continue
     yield
@@ -110,13 +110,13 @@ export function* loadPoliciesInSteps(options: LoadPoliciesOptions): Steps<Loaded
     yield
     const policy = document.value as PolicyFile
     routes.push(...toPolicyRoutes(policy, document, presets))
-    diagnostics.push(...limitKinds(findImplicitAnonymous(policy, document, presets)))
+    diagnostics.push(...capPerCode(findImplicitAnonymous(policy, document, presets)))
     tests.push(...testsOf(document))
   }
   yield
-  diagnostics.push(...findSameNames('P303', 'policy', named))
+  diagnostics.push(...findDuplicateNames('P303', 'policy', named))
   yield
-  diagnostics.push(...limitKinds(findConflicts(claims)))
+  diagnostics.push(...capPerCode(findConflicts(claims)))
   const testFiles =
     options.withTestFiles === true
       ? loadPolicyTests(dir, { files: found.tests, policies: named.map(({ name }) => name) })
@@ -137,10 +137,10 @@ export function checkDocument(
   document: YamlDocument,
   options: Omit<LoadPoliciesOptions, 'dir'>,
 ): CheckedDocument {
-  return runAtOnce(checkDocumentInSteps(document, options))
+  return runSync(checkDocumentInSteps(document, options))
 }
 
-type CheckedDocument = { readonly claims: readonly Claim[]; readonly diagnostics: readonly Diagnostic[] }
+type CheckedDocument = { readonly claims: readonly RouteKey[]; readonly diagnostics: readonly Diagnostic[] }
 
 function* checkDocumentInSteps(
   document: YamlDocument,
@@ -149,7 +149,7 @@ function* checkDocumentInSteps(
   const { catalogue, upstreams, presets = NO_PRESETS } = options
   const manifest = findManifest(document)
   if (manifest !== undefined) return { claims: [], diagnostics: [manifest] }
-  const { claims, diagnostics } = readClaims(document)
+  const { claims, diagnostics } = readRouteKeys(document)
   const checks: readonly (() => readonly Diagnostic[])[] = [
     () => checkPolicyFile(document.value, document.placeOf),
     () => checkReferences(document, { catalogue, upstreams, presets }),
@@ -163,7 +163,7 @@ function* checkDocumentInSteps(
     () => checkMounts(document),
     () => checkRewrites(document),
     () => checkInternalPaths(document, options.authorizationServers ?? NONE),
-    () => findSameNames('P304', 'route', routeNames(document)),
+    () => findDuplicateNames('P304', 'route', routeNames(document)),
     () => checkWebsockets(document),
   ]
   const found: Diagnostic[] = []
@@ -173,7 +173,7 @@ function* checkDocumentInSteps(
   }
   // Where the syntax already complained, nobody knows what was meant.
   const told = new Set(document.diagnostics.map((one) => one.place.line))
-  const rest = limitKinds(found)
+  const rest = capPerCode(found)
   return { claims, diagnostics: rest.filter((one) => !told.has(one.place.line)) }
 }
 
@@ -181,7 +181,7 @@ function* checkDocumentInSteps(
  * Works a place out, which frees the document that it is in: otherwise those of all files would stay until the last one is read, and
  * collecting the garbage meanwhile would copy them.
  */
-function settlePlace(place: Place): void {
+function settlePlace(place: SourceLocation): void {
   void place.line
 }
 

@@ -1,4 +1,4 @@
-import { type Diagnostic, diagnostic, type Place } from '../../platform/diagnostics/diagnostic.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
@@ -7,7 +7,7 @@ import type { HeaderValue } from './header-rules.ts'
 import { prefixOf } from './mount.ts'
 
 /** The methods and the path that a route claims, and their place. */
-export type Claim = {
+export type RouteKey = {
   /** `<policy>/<route>`, as far as the file says. */
   readonly name: string
   readonly methods: readonly string[]
@@ -16,18 +16,18 @@ export type Claim = {
   readonly template: PathTemplate
   /** Sorted by name. */
   readonly headers: readonly HeaderValue[]
-  readonly place: Place
+  readonly place: SourceLocation
 }
 
 /**
  * Reads the paths of a file's routes, whatever else is wrong with them, so that conflicts are found in the same run.
  * Codes: P108 malformed path, P302 a path of Scopegate's own.
  */
-export function readClaims(document: YamlDocument): {
-  claims: readonly Claim[]
+export function readRouteKeys(document: YamlDocument): {
+  claims: readonly RouteKey[]
   diagnostics: readonly Diagnostic[]
 } {
-  const claims: Claim[] = []
+  const claims: RouteKey[] = []
   const diagnostics: Diagnostic[] = []
   const file = document.value as { name?: unknown; routes?: unknown } | null
   const routes: readonly unknown[] = Array.isArray(file?.routes) ? file.routes : []

@@ -4,7 +4,7 @@ import { parsePathTemplate } from './path-template.ts'
  * Whether a canonical path is one of a template, other routes left aside. Offline only: requests meet routes through the
  * table.
  */
-export function meetsTemplate(path: string, template: string): boolean {
+export function matchesTemplate(path: string, template: string): boolean {
   const parsed = parsePathTemplate(template)
   if ('problem' in parsed || !path.startsWith('/')) return false
   const parts = path.slice(1).split('/')

@@ -1,5 +1,5 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
-import { runAtOnce, type Steps } from '../../platform/diagnostics/run-sliced.ts'
+import { runSync, type Steps } from '../../platform/diagnostics/run-sliced.ts'
 import type { HeaderValue } from '../load/header-rules.ts'
 import type { HeaderSource } from './find-header.ts'
 import {
@@ -60,11 +60,11 @@ const MAX_PARAMETER_LENGTH = 1_048_576 // request targets are limited long befor
  * `loadPolicies` finds all of these before, with their places.
  */
 export function buildRouteTable<T extends Routable>(routes: readonly T[]): RouteTable<T> {
-  return runAtOnce(buildRouteTableInSteps(routes))
+  return runSync(buildRouteTableSliced(routes))
 }
 
 /** The same in steps of some routes each. */
-export function* buildRouteTableInSteps<T extends Routable>(routes: readonly T[]): Steps<RouteTable<T>> {
+export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[]): Steps<RouteTable<T>> {
   const groups = yield* groupRoutes(routes)
   const router = FindMyWay({
     caseSensitive: true,

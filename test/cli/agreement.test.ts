@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { fetchLivePolicies } from '../../cli/live-policies.ts'
-import { type Trial, type TrialRequest, tryRequest } from '../../cli/simulate/simulate.ts'
+import { type SimulatedRequest, type Simulation, simulate } from '../../cli/simulate/simulate.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
@@ -174,7 +174,7 @@ const token = fc.record(
   },
   { requiredKeys: ['scope'] },
 )
-const trial: fc.Arbitrary<TrialRequest> = fc.record({
+const trial: fc.Arbitrary<SimulatedRequest> = fc.record({
   method: fc.constantFrom(
     'GET',
     'GET',
@@ -197,7 +197,7 @@ const trial: fc.Arbitrary<TrialRequest> = fc.record({
 const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 t.teardown(() => agent.destroy())
 
-async function send(url: string, one: TrialRequest, more: readonly (readonly [string, string])[]) {
+async function send(url: string, one: SimulatedRequest, more: readonly (readonly [string, string])[]) {
   const { hostname, port } = new URL(url)
   const headers = [...one.headers, ...more].flat()
   const outgoing = request({ agent, hostname, port, method: one.method, path: one.target, headers }).end()
@@ -207,7 +207,7 @@ async function send(url: string, one: TrialRequest, more: readonly (readonly [st
 }
 
 /** What a client sees of a trial, in the words of an answer. */
-function expected({ decision, answer }: Trial, method: string) {
+function expected({ decision, answer }: Simulation, method: string) {
   if (answer === undefined)
     return { status: decision.as === 'gateway' ? 204 : 200, error: undefined, challenge: undefined }
   const error = method === 'HEAD' ? undefined : answer.error
@@ -238,7 +238,7 @@ t.test('what is tried offline is what a gateway answers, for generated policies 
         exp: nowSeconds + 900,
         ...one.claims,
       }
-      const tried = tryRequest({ ...one, claims: full }, live, nowSeconds)
+      const tried = simulate({ ...one, claims: full }, live, nowSeconds)
       const credential =
         full === undefined
           ? []

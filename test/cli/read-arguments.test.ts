@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Given, readArguments } from '../../cli/read-arguments.ts'
+import { type ParsedArguments, readArguments } from '../../cli/read-arguments.ts'
 
 const VERB = {
   name: 'try',
@@ -14,7 +14,7 @@ const VERB = {
 
 const read = (...args: string[]) => readArguments(VERB, args)
 
-function given(...args: string[]): Given {
+function given(...args: string[]): ParsedArguments {
   const result = read(...args)
   if ('wrong' in result) throw new Error(result.wrong)
   return result.given
@@ -48,7 +48,7 @@ t.test(
   'readArguments() takes options anywhere, repeated ones in their order, and - as a value',
   async (t) => {
     const one = given('--header', 'a=1', 'GET', '--json', '--header=b=2=3', '/api', '--config', '-')
-    t.same(one.words, ['GET', '/api'])
+    t.same(one.positionals, ['GET', '/api'])
     t.same(one.texts('header'), ['a=1', 'b=2=3'])
     t.equal(one.text('config'), '-')
     t.equal(one.has('json'), true)
@@ -61,7 +61,7 @@ t.test(
 t.test(
   'readArguments() takes what follows -- as words, and a value that looks like an option behind =',
   async (t) => {
-    t.same(given('--', '--json', '-x').words, ['--json', '-x'])
+    t.same(given('--', '--json', '-x').positionals, ['--json', '-x'])
     t.equal(given('GET', '--config=--odd').text('config'), '--odd')
     t.equal(given('GET', '--config=').text('config'), '')
   },

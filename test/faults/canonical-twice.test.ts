@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalise } from '../../gateway/pipeline/stages/canonicalize.ts'
+import { canonicalize } from '../../gateway/pipeline/stages/canonicalize.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 
 // FUZZ_CANONICAL_RUNS asks for more. A failure prints the seed and the path with which fast-check plays it again.
@@ -117,7 +117,7 @@ t.test(
         fc.constantFrom('1.0', '1.1'),
         (headers, httpVersion) => {
           const message = { method: 'GET', target: '/a', httpVersion }
-          const once = canonicalise(
+          const once = canonicalize(
             { ...message, rawHeaders: ['Host', 'api.test', ...headers.flat()] },
             HEADER_RULES,
           )
@@ -135,7 +135,7 @@ t.test(
             )
           )
             throw new Error(`passed on: ${endToEnd}`)
-          const twice = canonicalise(
+          const twice = canonicalize(
             { ...message, rawHeaders: ['Host', 'api.test', ...endToEnd] },
             HEADER_RULES,
           )

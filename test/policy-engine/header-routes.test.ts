@@ -3,7 +3,7 @@ import t from 'tap'
 import { findConflicts } from '../../policy-engine/checks/find-conflicts.ts'
 import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 import { visibleNames } from '../../policy-engine/load/policy-sources.ts'
-import type { Claim } from '../../policy-engine/load/route-keys.ts'
+import type { RouteKey } from '../../policy-engine/load/route-keys.ts'
 import { findHeader, UNCLEAR } from '../../policy-engine/match/find-header.ts'
 import { parsePathTemplate } from '../../policy-engine/match/path-template.ts'
 import { buildRouteTable } from '../../policy-engine/match/route-table.ts'
@@ -223,7 +223,7 @@ t.test(
   },
 )
 
-function toClaim(route: Line & { readonly at: number }): Claim {
+function toClaim(route: Line & { readonly at: number }): RouteKey {
   const template = parsePathTemplate(route.path)
   if ('problem' in template) throw new Error(template.problem)
   const place = { file: 'a.policy.yaml', line: route.at, column: 1, length: 1, text: undefined }

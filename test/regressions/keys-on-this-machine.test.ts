@@ -1,8 +1,8 @@
 import t from 'tap'
-import { discoverKeysAddress } from '../../gateway/tokens/jwt/discover.ts'
+import { discoverJwksUri } from '../../gateway/tokens/jwt/discover.ts'
 
 const discover = (issuer: string, keys: string) =>
-  discoverKeysAddress(issuer, { fetchDocument: async () => ({ issuer, jwks_uri: keys }), timeoutMs: 1_000 })
+  discoverJwksUri(issuer, { fetchDocument: async () => ({ issuer, jwks_uri: keys }), timeoutMs: 1_000 })
 
 t.test(
   'metadata from elsewhere makes the gateway ask nothing that only this machine can reach',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayFile } from '../../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../../gateway/config/upstreams-file.ts'
-import { compileShape } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 
 const policy = (timeout: string) => `apiVersion: scopegate/v1
@@ -28,9 +28,9 @@ for (const timeout of ['30d', '25d', '9999999s', '100h', '9999m', '0s', '0ms', '
       { code: 'P105', severity: 'error', place: { line: 5 } },
       { code: 'P105', message: /is not a duration such as .* from 1ms to 99h/, place: { line: 7 } },
     ])
-    const checkUpstreams = compileShape(UpstreamsFile, { letter: 'C' })
+    const checkUpstreams = compileValidator(UpstreamsFile, { letter: 'C' })
     t.match(checkUpstreams({ api: { url: 'http://a', timeout } }, place), [{ code: 'C105' }])
-    const checkGateway = compileShape(GatewayFile, { letter: 'C' })
+    const checkGateway = compileValidator(GatewayFile, { letter: 'C' })
     const introspection = { endpoint: 'http://a/i', clientId: 'a', clientSecretFile: 'a', timeout }
     const problems = checkGateway({ issuers: [{ issuer: 'http://a', introspection }] }, place)
     t.ok(problems.some(({ code, message }) => code === 'C105' && message.includes(timeout)))

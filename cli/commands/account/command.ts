@@ -33,7 +33,7 @@ export const ACCOUNT_ADD: Verb = {
     3: 'the configuration is not valid',
   },
   run: async (given) =>
-    (await import('./add-account.ts')).accountAdd(given.words[0] ?? '', {
+    (await import('./add-account.ts')).accountAdd(given.positionals[0] ?? '', {
       config: given.text('config'),
       data: given.text('data'),
       email: given.text('email'),

@@ -4,7 +4,7 @@ import { readImplication } from '../../../oauth/scope-implication.ts'
 import {
   type Diagnostic,
   hasErrors,
-  type Place,
+  type SourceLocation,
   sortDiagnostics,
 } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
@@ -84,7 +84,7 @@ export async function checkDrift(
 }
 
 /** With the line itself, as far as the file can still be read. */
-function placeOf({ policy: { source } }: CompiledRoute): Place {
+function placeOf({ policy: { source } }: CompiledRoute): SourceLocation {
   const read = readTextSource(source.file)
   const text = 'text' in read ? read.text.split('\n')[source.line - 1]?.replace(/\r$/, '') : undefined
   const length = text === undefined ? 1 : Math.max(1, text.trimEnd().length - source.column + 1)

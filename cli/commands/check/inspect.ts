@@ -1,7 +1,7 @@
 import { type Diagnostic, sortDiagnostics } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { noteAnonymousRoutes } from '../../../policy-engine/checks/note-anonymous-routes.ts'
-import { noteReportedRoutes } from '../../../policy-engine/checks/note-audit-only-routes.ts'
+import { noteAuditOnlyRoutes } from '../../../policy-engine/checks/note-audit-only-routes.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { type CheckReport, measure } from './report.ts'
@@ -24,7 +24,7 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const { set, policies, problems, folders } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
   const { routes } = policies
-  const found = [...problems, ...noteAnonymousRoutes(routes), ...noteReportedRoutes(routes)]
+  const found = [...problems, ...noteAnonymousRoutes(routes), ...noteAuditOnlyRoutes(routes)]
   const all = options.strict === true ? found.map(warningToError) : found
   const shown = files === undefined ? all : all.filter((one) => concerns(one, files))
   const hidden = all.filter((one) => one.severity === 'error' && !shown.includes(one))

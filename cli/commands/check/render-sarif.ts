@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Diagnostic, Place } from '../../../platform/diagnostics/diagnostic.ts'
+import type { Diagnostic, SourceLocation } from '../../../platform/diagnostics/diagnostic.ts'
 import { readErrorPage } from './error-page.ts'
 import type { CheckReport } from './report.ts'
 
@@ -56,7 +56,7 @@ function toResult({ code, severity, message, hint, place, related }: Diagnostic,
   }
 }
 
-function toLocation({ file, line, column, length, text }: Place): object | undefined {
+function toLocation({ file, line, column, length, text }: SourceLocation): object | undefined {
   if (file.startsWith('environment variable ')) return undefined
   const start = column ?? 1
   const region =

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { CHECK_FORMATS, type CheckOptions, check, checkOnce } from './check.ts'
 import { readCheckPaths } from './check-paths.ts'
@@ -11,7 +11,7 @@ const EXIT_OK = 0
 const EXIT_USAGE = 2
 
 /** Runs `check` for the command line: folders relative to where it was typed, colour where there is a terminal. */
-export async function runCheck(given: Given, terminal: Terminal): Promise<number> {
+export async function runCheck(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const usageError = (text: string) => {
     terminal.err.write(`scopegate: ${text}. See: scopegate check --help\n`)
     return EXIT_USAGE
@@ -28,9 +28,10 @@ export async function runCheck(given: Given, terminal: Terminal): Promise<number
     return usageError(`--json and --format ${format} exclude each other`)
   if (given.has('watch') && (given.has('json') || (format ?? 'pretty') !== 'pretty'))
     return usageError('--watch writes for people: leave --json and --format out')
-  if (given.has('policies') && given.words.length > 0)
+  if (given.has('policies') && given.positionals.length > 0)
     return usageError('give the policies as PATH or as --policies, not both')
-  const paths = given.words.length === 0 ? undefined : readCheckPaths(given.words, terminal.folder)
+  const paths =
+    given.positionals.length === 0 ? undefined : readCheckPaths(given.positionals, terminal.folder)
   if (paths !== undefined && 'wrong' in paths) return usageError(paths.wrong)
   const folders = { ...findFolders(given, terminal), ...paths }
   noteShippedPolicies(folders, terminal)

@@ -1,4 +1,4 @@
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
 import { VERBS } from '../../verbs.ts'
@@ -9,8 +9,8 @@ import { completeInZsh } from './complete-in-zsh.ts'
 const SHELLS = { bash: completeInBash, zsh: completeInZsh, fish: completeInFish } as const
 
 /** Prints a completion script, made of the same data as `--help`. */
-export async function completion(given: Given, terminal: Terminal): Promise<number> {
-  const [shell = ''] = given.words
+export async function completion(given: ParsedArguments, terminal: Terminal): Promise<number> {
+  const [shell = ''] = given.positionals
   const write = Object.entries(SHELLS).find(([name]) => name === shell)?.[1]
   if (write === undefined)
     throw usageError(

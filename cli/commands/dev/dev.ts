@@ -5,7 +5,7 @@ import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import { findFolders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { formatBanner } from './banner.ts'
 import { DEVELOPMENT_DATA_FOLDER } from './data-folder.ts'
@@ -24,7 +24,7 @@ const DEFAULT_PORT = 8080
  * Clients, grants and the demo's data are kept in `<data>` between starts.
  * @returns the exit code: 0 when it was told to end, 1 when one of the programs ended by itself.
  */
-export async function dev(given: Given, terminal: Terminal): Promise<number> {
+export async function dev(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const startedAtMs = performance.now()
   const { configDir, policiesDir = join(configDir, '..', 'policies') } = findFolders(given, terminal)
   const dataDir = resolve(given.text('data') ?? DEVELOPMENT_DATA_FOLDER)

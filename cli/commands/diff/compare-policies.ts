@@ -3,7 +3,7 @@ import { parsePathTemplate } from '../../../policy-engine/match/path-template.ts
 import type { Match } from '../../../policy-engine/match/route-table.ts'
 import { compareCounting, type Successor } from './compare-counting.ts'
 import { compareRoutes, type Detail } from './compare-routes.ts'
-import { meetTemplates, writeTemplate } from './intersect-templates.ts'
+import { intersectTemplates, writeTemplate } from './intersect-templates.ts'
 import { type RepresentativeRequest, representativeRequests } from './representative-requests.ts'
 
 /** One side of a comparison. */
@@ -158,7 +158,7 @@ function newGroup(before: Found, after: Found, request: RepresentativeRequest): 
   const [first, second] = routes.map(({ path }) => parsePathTemplate(path))
   const path =
     first !== undefined && second !== undefined && !('problem' in first) && !('problem' in second)
-      ? meetTemplates(first, second)
+      ? intersectTemplates(first, second)
       : undefined
   return {
     kind: before.kind !== 'route' ? 'new' : after.kind !== 'route' ? 'gone' : 'changed',

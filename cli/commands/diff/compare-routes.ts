@@ -51,12 +51,12 @@ function accessDetails(
   request: RepresentativeRequest,
 ): readonly Detail[] {
   const details: Detail[] = []
-  const isReported = old.policy.enforce === 'report' || now.policy.enforce === 'report'
+  const isAuditOnly = old.policy.enforce === 'report' || now.policy.enforce === 'report'
   const detailOf = (what: string, before: string, after: string, shift: Shift): Detail => ({
     what,
     old: before,
     now: after,
-    ...(isReported && what !== 'audience' ? SAME : pick(shift)),
+    ...(isAuditOnly && what !== 'audience' ? SAME : pick(shift)),
   })
   const say = (...args: Parameters<typeof detailOf>) => details.push(detailOf(...args))
 
@@ -65,7 +65,7 @@ function accessDetails(
   const [before, after] = [old, now].map((one) => describeScopes(one.access.scopes)) as [string, string]
   if (access.scopes.gains || access.scopes.loses) {
     if (before !== after) say('scopes', before, after, access.scopes)
-    else if (!isReported)
+    else if (!isAuditOnly)
       say(
         'scopes',
         describeScopes(old.access.scopes, true),

@@ -4,7 +4,7 @@ import type { PathSegment, PathTemplate } from '../../../policy-engine/match/pat
  * The template that matches exactly the paths which both match; undefined when there are none. Parameters are named as in
  * the first one, where it has any.
  */
-export function meetTemplates(a: PathTemplate, b: PathTemplate): PathTemplate | undefined {
+export function intersectTemplates(a: PathTemplate, b: PathTemplate): PathTemplate | undefined {
   const length = Math.max(a.segments.length, b.segments.length)
   if ((a.segments.length < length && !a.below) || (b.segments.length < length && !b.below)) return undefined
   const segments: PathSegment[] = []

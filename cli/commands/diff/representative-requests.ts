@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../../../policy-engine/load/header-rules.ts'
 import { type PathTemplate, parsePathTemplate } from '../../../policy-engine/match/path-template.ts'
-import { meetTemplates } from './intersect-templates.ts'
+import { intersectTemplates } from './intersect-templates.ts'
 import { freshSegments, representativePaths } from './representative-paths.ts'
 import { buildTemplateTree } from './template-tree.ts'
 
@@ -92,7 +92,7 @@ function* meetings(
   const within = function* (template: PathTemplate, headers: readonly (readonly HeaderValue[])[]) {
     yield { template, headers }
     for (const part of parts) {
-      const met = meetTemplates(template, part)
+      const met = intersectTemplates(template, part)
       if (met !== undefined) yield { template: met, headers }
     }
   }
@@ -100,7 +100,7 @@ function* meetings(
   const tree = buildTemplateTree(now)
   for (const one of old)
     for (const other of tree.meeting(one.template)) {
-      const met = meetTemplates(one.template, other.template)
+      const met = intersectTemplates(one.template, other.template)
       if (met !== undefined) yield* within(met, headerSets(one.headers, other.headers))
     }
 }

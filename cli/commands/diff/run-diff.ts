@@ -1,7 +1,7 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import { findFolders } from '../../find-folders.ts'
 import { fetchLivePolicies } from '../../live-policies.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { problemToJson } from '../check/render-json.ts'
 import { comparePolicies } from './compare-policies.ts'
@@ -14,18 +14,18 @@ const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
 /** Runs `diff` for the command line. */
-export async function runDiff(given: Given, terminal: Terminal): Promise<number> {
+export async function runDiff(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, colour } = terminal
   const live = given.text('live')
   const wanted = live === undefined ? 2 : 1
-  if (given.words.length !== wanted) {
+  if (given.positionals.length !== wanted) {
     const what = live === undefined ? 'OLD and NEW' : 'NEW alone beside --live'
     err.write(`scopegate: \`scopegate diff\` takes ${what}. See: scopegate diff --help\n`)
     return EXIT_USAGE
   }
   const where = { ...terminal, folders: findFolders(given, terminal) }
   const opened: OpenedSide[] = live === undefined ? [] : [await openLive(live)]
-  for (const word of given.words) opened.push(await openSide(word, where))
+  for (const word of given.positionals) opened.push(await openSide(word, where))
   const unknown = opened.flatMap((one) => ('unknown' in one ? [one.unknown] : []))
   if (unknown.length > 0) {
     for (const text of unknown) err.write(`scopegate: ${text}\n`)

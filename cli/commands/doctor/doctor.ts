@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { createReport } from './checks.ts'
 import { examine } from './examine.ts'
@@ -16,14 +16,14 @@ const EXIT_USAGE = 2
  * @returns the exit code: 0 when no fault was found, 1 when there was one, 2 for an address that is none.
  * @throws {BootError} when the file of --ca cannot be read.
  */
-export async function doctor(given: Given, terminal: Terminal): Promise<number> {
+export async function doctor(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, colour, folder } = terminal
-  const address = readBaseUrl(given.words[0] ?? '')
+  const address = readBaseUrl(given.positionals[0] ?? '')
   const resourcePath = given.text('resource') ?? ''
   const protectedPath = given.text('path')
   const wrong =
     address === undefined
-      ? `"${given.words[0]}" is no http or https address`
+      ? `"${given.positionals[0]}" is no http or https address`
       : [resourcePath || '/', protectedPath ?? '/'].find((path) => !path.startsWith('/')) === undefined
         ? undefined
         : 'a path begins with /'

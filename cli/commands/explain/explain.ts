@@ -1,10 +1,10 @@
-import type { Given } from '../../read-arguments.ts'
-import { explainTrial } from '../../simulate/explain-simulation.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
+import { explainSimulation } from '../../simulate/explain-simulation.ts'
 import { explanationJson } from '../../simulate/explanation-json.ts'
-import { openTrialPolicies } from '../../simulate/open-simulation-policies.ts'
-import { readTrialClaims } from '../../simulate/read-simulation-claims.ts'
+import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
+import { readSimulationClaims } from '../../simulate/read-simulation-claims.ts'
 import { renderExplanation } from '../../simulate/render-explanation.ts'
-import { type TrialRequest, tryRequest, UnusableClaimsError } from '../../simulate/simulate.ts'
+import { type SimulatedRequest, simulate, UnusableClaimsError } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
 
@@ -16,13 +16,13 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u00ff]*$/
 
 /** Shows how a request is decided. @returns the exit code that the help documents. */
-export async function explain(given: Given, terminal: Terminal): Promise<number> {
+export async function explain(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const request = await readRequest(given, terminal)
-  const policies = await openTrialPolicies('explain', given, terminal)
+  const policies = await openSimulationPolicies('explain', given, terminal)
   if (policies === undefined) return EXIT_INVALID
   try {
-    const explained = explainTrial(request, tryRequest(request, policies, nowSeconds), policies)
+    const explained = explainSimulation(request, simulate(request, policies, nowSeconds), policies)
     if (given.has('json'))
       terminal.out.write(`${JSON.stringify(explanationJson(explained, policies), undefined, 2)}\n`)
     else terminal.out.write(renderExplanation(explained, { colour: terminal.colour, nowSeconds }))
@@ -34,8 +34,8 @@ export async function explain(given: Given, terminal: Terminal): Promise<number>
   }
 }
 
-async function readRequest(given: Given, terminal: Terminal): Promise<TrialRequest> {
-  const [typed = '', target = ''] = given.words
+async function readRequest(given: ParsedArguments, terminal: Terminal): Promise<SimulatedRequest> {
+  const [typed = '', target = ''] = given.positionals
   // Methods are case-sensitive (RFC 9110 section 9.1); the command line is not.
   const method = typed.toUpperCase()
   if (!METHOD.test(method))
@@ -48,7 +48,7 @@ async function readRequest(given: Given, terminal: Terminal): Promise<TrialReque
       throw usageError('explain', `--header ${JSON.stringify(text)} is no header that a request could bring`)
     return [name, value] as const
   })
-  const { claims, isCompleted } = await readTrialClaims(given, terminal)
+  const { claims, isCompleted } = await readSimulationClaims(given, terminal)
   return { method, target, headers, claims, isCompleted }
 }
 

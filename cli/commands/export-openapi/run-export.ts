@@ -5,7 +5,7 @@ import { errorCode } from '../../../platform/diagnostics/yaml/text-source.ts'
 import { readPackageVersion } from '../../../platform/process/package-version.ts'
 import { findFolders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { problemToJson } from '../check/render-json.ts'
 import { exportOpenapi } from './export-openapi.ts'
@@ -15,7 +15,7 @@ const EXIT_FAILED = 1
 const EXIT_INVALID = 3
 
 /** Runs `export openapi` for the command line. */
-export async function runExport(given: Given, terminal: Terminal): Promise<number> {
+export async function runExport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const output = given.text('output')
   const { set, problems } = await openPolicySet({ ...findFolders(given, terminal), env })

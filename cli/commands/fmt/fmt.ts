@@ -8,7 +8,7 @@ import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnost
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import { readFolder } from '../../../policy-engine/load/policy-sources.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import { readInput } from '../../read-input.ts'
 import type { Terminal } from '../../terminal.ts'
 import { problemToJson } from '../check/render-json.ts'
@@ -29,8 +29,8 @@ type Outcome = {
 }
 
 /** Lays policy files out in their one form. @returns the exit code, as its help says. */
-export async function fmt(given: Given, terminal: Terminal): Promise<number> {
-  if (given.words.includes('-')) return fmtInput(terminal)
+export async function fmt(given: ParsedArguments, terminal: Terminal): Promise<number> {
+  if (given.positionals.includes('-')) return fmtInput(terminal)
   const isCheck = given.has('check')
   const outcomes = findFiles(given, terminal).map((file) => fmtFile(file, isCheck))
   if (given.has('json'))
@@ -57,8 +57,8 @@ async function fmtInput(terminal: Terminal): Promise<number> {
 }
 
 /** Without a path: the folder of the policies. Files that are named are laid out whatever they are called. */
-function findFiles(given: Given, terminal: Terminal): readonly string[] {
-  const paths = given.words.length > 0 ? given.words : [policiesDir(given, terminal)]
+function findFiles(given: ParsedArguments, terminal: Terminal): readonly string[] {
+  const paths = given.positionals.length > 0 ? given.positionals : [policiesDir(given, terminal)]
   return paths.flatMap((path) => {
     const file = resolve(terminal.folder, path)
     if (!existsSync(file) || !statSync(file).isDirectory()) return [file]
@@ -68,7 +68,7 @@ function findFiles(given: Given, terminal: Terminal): readonly string[] {
   })
 }
 
-function policiesDir(given: Given, terminal: Terminal): string {
+function policiesDir(given: ParsedArguments, terminal: Terminal): string {
   const folders = findFolders(given, terminal)
   noteShippedPolicies(folders, terminal)
   const file = join(folders.configDir, 'gateway.yaml')

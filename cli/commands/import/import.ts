@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import type { ScopeCatalogue, ScopeDescription } from '../../../oauth/scope-catalogue.ts'
-import { limitKinds } from '../../../platform/diagnostics/cap-per-code.ts'
+import { capPerCode } from '../../../platform/diagnostics/cap-per-code.ts'
 import {
   type Diagnostic,
   diagnostic,
@@ -87,7 +87,7 @@ export function importContract(
         document.placeOf(['paths'], 'key'),
       ),
     )
-  const problems = limitKinds(sortDiagnostics(onePerCause(found)))
+  const problems = capPerCode(sortDiagnostics(onePerCause(found)))
   if (hasErrors(problems)) return { ...nothing, skipped, problems }
   const text = writePolicy(
     policy.value as PlainMap,

@@ -9,7 +9,7 @@ import { foldNotes } from '../../fold-notes.ts'
 import { writeCatalogue } from '../../openapi/catalogue-entries.ts'
 import { readChoices } from '../../openapi/read-choices.ts'
 import { readContract } from '../../openapi/read-contract.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import { readReferences } from '../../read-references.ts'
 import type { Terminal } from '../../terminal.ts'
 import { checkDrift } from '../check/check-drift.ts'
@@ -23,9 +23,9 @@ const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
 /** Runs `import` for the command line: the policy on standard output or in a file, problems on standard error. */
-export async function runImport(given: Given, terminal: Terminal): Promise<number> {
+export async function runImport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
-  const document = readContract(resolve(folder, given.words[0] ?? ''))
+  const document = readContract(resolve(folder, given.positionals[0] ?? ''))
   const { configDir } = findFolders(given, terminal)
   const choices = readChoices(
     {

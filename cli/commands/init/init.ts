@@ -5,7 +5,7 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './starter-files.ts'
 
@@ -14,8 +14,8 @@ const EXIT_THERE = 1
 const FOR_EVERYBODY = 0o777
 
 /** Writes a starter folder. @returns the exit code that the help documents. */
-export async function init(given: Given, terminal: Terminal): Promise<number> {
-  const dir = resolve(terminal.folder, given.words[0] ?? '.')
+export async function init(given: ParsedArguments, terminal: Terminal): Promise<number> {
+  const dir = resolve(terminal.folder, given.positionals[0] ?? '.')
   const copied = COPIED_FILES.map((name) => {
     const text = readFileSync(join(findPackageRoot(), name), 'utf8')
     return [name, withoutDocumentReferences(text)] as const

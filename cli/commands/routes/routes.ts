@@ -1,16 +1,16 @@
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import { formatScopeRule } from '../../simulate/format-scope-rule.ts'
-import { openTrialPolicies } from '../../simulate/open-simulation-policies.ts'
+import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
 import type { Terminal } from '../../terminal.ts'
 
 const EXIT_INVALID = 3
 const HEADINGS = ['METHODS', 'PATH', 'SCOPES', 'ANONYMOUS', 'ENFORCE', 'UPSTREAM', 'OWNER', 'ROUTE', 'PLACE']
 
 /** Lists the effective table of routes. @returns the exit code, as its help says. */
-export async function routes(given: Given, terminal: Terminal): Promise<number> {
-  const policies = await openTrialPolicies('routes', given, terminal)
+export async function routes(given: ParsedArguments, terminal: Terminal): Promise<number> {
+  const policies = await openSimulationPolicies('routes', given, terminal)
   if (policies === undefined) return EXIT_INVALID
   const owner = given.text('owner')
   const listed = policies.compiled.routes

@@ -4,7 +4,7 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
 import { openOrReport } from '../../open-or-report.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import { coverRoutes } from '../../simulate/cover-routes.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
 import { runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
@@ -16,7 +16,7 @@ const EXIT_INVALID = 3
 const EXIT_FAILED = 4
 
 /** Runs the tests beside policies. @returns the exit code, as its help says. */
-export async function test(given: Given, terminal: Terminal): Promise<number> {
+export async function test(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const paths = readPaths(given, terminal.folder)
   const found = findFolders(given, terminal)
   const folders = { ...found, policiesDir: paths.dir ?? found.policiesDir }
@@ -44,10 +44,10 @@ export async function test(given: Given, terminal: Terminal): Promise<number> {
 
 /** A folder of policies, or files whose tests are run: their whole folder is read, for routes that are next to them. */
 function readPaths(
-  given: Given,
+  given: ParsedArguments,
   folder: string,
 ): { readonly dir: string | undefined; readonly files: ReadonlySet<string> | undefined } {
-  const paths = given.words.map((word) => resolve(folder, word))
+  const paths = given.positionals.map((word) => resolve(folder, word))
   const [first] = paths
   if (first === undefined) return { dir: undefined, files: undefined }
   if (given.has('policies'))

@@ -1,6 +1,6 @@
 import { DEVELOPMENT_ACCOUNTS } from '../../../authorization-server/accounts/settle-development-accounts.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
-import type { Given } from '../../read-arguments.ts'
+import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
 import { obtainToken } from './obtain-token.ts'
@@ -8,7 +8,7 @@ import { obtainToken } from './obtain-token.ts'
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
 /** Gets a token from a development server and prints it. @returns the exit code, as its help says. */
-export async function token(given: Given, terminal: Terminal): Promise<number> {
+export async function token(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const baseUrl = readBaseUrl(given.text('url') ?? `http://127.0.0.1:${terminal.env['PORT'] ?? '8080'}`)
   const scope = given.texts('scope').join(' ')
   if (scope === '') throw usageError('token', 'say which scopes: --scope courses:read')

@@ -15,7 +15,7 @@ export type RawRequest = {
  * Stage 1: one path, clean headers, or 400 and 414. What reaches an upstream is exactly what is decided on here.
  * @returns the canonical request, or `request_malformed` or `target_too_long`.
  */
-export function canonicalise(
+export function canonicalize(
   request: RawRequest,
   rules: { readonly origin: string; readonly limitBytes: number },
 ): CanonicalRequest | Refusal {

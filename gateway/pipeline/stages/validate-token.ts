@@ -1,15 +1,15 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import type { WantedClaims } from '../../../policy-engine/decide/named-claims.ts'
+import type { ClaimSelection } from '../../../policy-engine/decide/named-claims.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
-import type { Verdict } from '../../tokens/cache/token-status.ts'
-import type { TokenVerdicts } from '../../tokens/cache/token-validator.ts'
+import type { TokenStatus } from '../../tokens/cache/token-status.ts'
+import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import { UnverifiableError } from '../../tokens/unverifiable-error.ts'
 
 /** Who knows about tokens. */
 export type ValidateTokenOptions = {
-  readonly verdicts: TokenVerdicts
+  readonly verdicts: TokenValidator
   /** Which claims of the token count. */
-  readonly wanted: WantedClaims
+  readonly wanted: ClaimSelection
   /** Takes the reason why the token cannot be validated. The client learns only that it cannot. */
   readonly onFailure: (error: UnverifiableError) => void
 }
@@ -31,7 +31,7 @@ export function validateToken(
 }
 
 async function awaitVerdict(
-  verdict: Promise<Verdict>,
+  verdict: Promise<TokenStatus>,
   options: ValidateTokenOptions,
 ): Promise<Caller | Refusal> {
   try {
@@ -47,6 +47,6 @@ async function awaitVerdict(
   }
 }
 
-function readVerdict(verdict: Verdict): Caller | Refusal {
+function readVerdict(verdict: TokenStatus): Caller | Refusal {
   return verdict.active ? verdict.caller : { refused: 'token_invalid', fault: verdict.fault }
 }

@@ -7,7 +7,7 @@ import { findEmptyResources } from '../../../policy-engine/checks/find-empty-res
 import { findUnknownBaselineScopes } from '../../../policy-engine/checks/find-unknown-baseline-scopes.ts'
 import { readPresets } from '../../../policy-engine/format/presets.ts'
 import { authorizationServersAmong } from '../../../policy-engine/load/authorization-servers.ts'
-import { loadPoliciesInSteps } from '../../../policy-engine/load/load-policies.ts'
+import { loadPoliciesSliced } from '../../../policy-engine/load/load-policies.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../../../policy-engine/match/resources.ts'
@@ -45,7 +45,7 @@ export function* checkSources(
       : attempt(() => readPresets(presetsFile, sources.presets))
   // Without them every policy that extends one would be wrong too, for no reason of its own.
   if (presets === undefined) return { hash, problems: found }
-  const policies = yield* loadPoliciesInSteps({
+  const policies = yield* loadPoliciesSliced({
     dir: config.policiesDir,
     sources,
     catalogue,

@@ -1,6 +1,6 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import { describePlace } from './describe-location.ts'
+import { describeLocation } from './describe-location.ts'
 import type { ReloadAsker, ReloadReport } from './reload-report.ts'
 
 /** What of a reload does not stand in its report. */
@@ -60,7 +60,9 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
           ...(known ? {} : { diagnostics: formatDiagnostics(errors) }),
         },
         `the policies on the disk ${known ? 'are still broken' : 'are broken'}, those in force stay${
-          first === undefined ? '' : `: ${describePlace(first.place)}: error[${first.code}]: ${first.message}`
+          first === undefined
+            ? ''
+            : `: ${describeLocation(first.place)}: error[${first.code}]: ${first.message}`
         }`,
       )
     }

@@ -1,6 +1,6 @@
 import { readImplication, type ScopeImplication } from '../../../oauth/scope-implication.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
-import { runAtOnce, runInSlices, type Steps } from '../../../platform/diagnostics/run-sliced.ts'
+import { runSliced, runSync, type Steps } from '../../../platform/diagnostics/run-sliced.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { Snapshot } from '../route.ts'
@@ -18,7 +18,7 @@ export type ApplyOutcome =
   | { readonly result: 'broken'; readonly hash: string; readonly problems: readonly Diagnostic[] }
 
 /** The policies in force, as `GET /policies` shows them. */
-export type PoliciesInForce = {
+export type ActivePolicies = {
   readonly hash: string
   readonly routes: readonly PolicyRoute[]
   readonly implication: ScopeImplication
@@ -28,7 +28,7 @@ export type PoliciesInForce = {
 export type PolicyHolder = {
   /** Asked once per request. */
   current(): Snapshot
-  inForce(): PoliciesInForce
+  inForce(): ActivePolicies
   /**
    * Checks and compiles all of it beside the requests that are being served, then exchanges the snapshot in one step.
    * Broken policies change nothing. One call after the other.
@@ -50,16 +50,16 @@ export function openPolicyHolder(
   { check, compile, onApplied }: PolicyHolderOptions,
 ): PolicyHolder {
   let policies = first
-  let snapshot = runAtOnce(compile(first))
+  let snapshot = runSync(compile(first))
   let turn: Promise<unknown> = Promise.resolve()
   onApplied(first)
 
   async function apply(next: PolicySources): Promise<ApplyOutcome> {
     if (next.hash === policies.hash)
       return { result: 'unchanged', hash: next.hash, routes: policies.routes.length, warnings: [] }
-    const checked = await runInSlices(check(next))
+    const checked = await runSliced(check(next))
     if ('problems' in checked) return { result: 'broken', ...checked }
-    const compiled = await runInSlices(compile(checked))
+    const compiled = await runSliced(compile(checked))
     policies = checked
     snapshot = compiled
     onApplied(checked)

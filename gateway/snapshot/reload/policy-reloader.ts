@@ -4,7 +4,7 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { ReloadMeter } from '../../observability/reload-metrics.ts'
-import { describePlace } from './describe-location.ts'
+import { describeLocation } from './describe-location.ts'
 import { logReload } from './log-reload.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 import type { ReloadAsker, ReloadReport, WorkerReload } from './reload-report.ts'
@@ -166,7 +166,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
         name: 'policies',
         ok: true,
         degraded: true,
-        detail: `${detail} stay active; ${describePlace(first.place)}: ${what}`,
+        detail: `${detail} stay active; ${describeLocation(first.place)}: ${what}`,
       }
     },
   }

@@ -3,7 +3,7 @@ import { readdir, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   errorCode,
-  readTextSourceLater,
+  readTextSourceAsync,
   type TextSource,
 } from '../../../platform/diagnostics/yaml/text-source.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../../../policy-engine/load/policy-sources.ts'
 
 /** Where everything lies that is read again while the gateway runs. */
-export type PolicyPlaces = {
+export type PolicyLocations = {
   readonly policiesDir: string
   /** The scope catalogue; undefined: it is not read again. */
   readonly scopesFile: string | undefined
@@ -33,12 +33,12 @@ const DATA_LINK = '..data'
  * Reads every policy, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never rejects: a result
  * says which file or folder cannot be read.
  */
-export async function readPolicySources(places: PolicyPlaces): Promise<PolicySources> {
+export async function readPolicySources(places: PolicyLocations): Promise<PolicySources> {
   const { policiesDir, scopesFile, presetsFile } = places
   const [{ folder, files }, scopes, presets] = await Promise.all([
     readVolume(policiesDir),
-    scopesFile === undefined ? undefined : readTextSourceLater(scopesFile),
-    presetsFile === undefined ? undefined : readTextSourceLater(presetsFile),
+    scopesFile === undefined ? undefined : readTextSourceAsync(scopesFile),
+    presetsFile === undefined ? undefined : readTextSourceAsync(presetsFile),
   ])
   return { folder, files, scopes, presets, hash: hashOf({ folder, files, scopes, presets }) }
 }
@@ -94,7 +94,7 @@ async function readFiles(paths: Listing['paths']): Promise<Volume> {
   const files = await Promise.all(
     names
       .filter((name) => name.endsWith(POLICY_SUFFIX))
-      .map(async (name) => ({ name, source: await readTextSourceLater(paths.get(name) ?? '') })),
+      .map(async (name) => ({ name, source: await readTextSourceAsync(paths.get(name) ?? '') })),
   )
   return { folder: { names }, files }
 }

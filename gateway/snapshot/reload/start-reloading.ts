@@ -1,12 +1,12 @@
 import { dirname } from 'node:path'
 import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts'
-import type { PolicyPlaces } from './read-policy-sources.ts'
+import type { PolicyLocations } from './read-policy-sources.ts'
 import { type FolderWatchOptions, watchFolders } from './watch-folders.ts'
 
 /** Watches everything that policies are read from, unless they are reloaded by hand. @returns what ends it. */
 export function startReloading(
   reload: (asker: 'watch') => Promise<unknown>,
-  options: PolicyPlaces & { readonly policyReload: 'watch' | 'manual' } & Pick<
+  options: PolicyLocations & { readonly policyReload: 'watch' | 'manual' } & Pick<
       FolderWatchOptions,
       'logger' | 'watch'
     >,

@@ -1,22 +1,22 @@
 import { createSeals, type Seal } from '../../../platform/redis/sealed-value.ts'
-import type { SharedRedis, Unusable } from '../../../platform/redis/shared-redis.ts'
+import type { SharedRedis, UnavailableReason } from '../../../platform/redis/shared-redis.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { type ClaimNames, knowsClaims, type NamedClaims } from '../../../policy-engine/decide/named-claims.ts'
-import type { Answer } from './introspection-result.ts'
-import { ageOf, type KeptAnswer, readKeptAnswer, writeKeptAnswer } from './shared-entry.ts'
-import type { Verdict } from './token-status.ts'
+import type { IntrospectionResult } from './introspection-result.ts'
+import { ageOf, readSharedEntry, type SharedEntry, writeSharedEntry } from './shared-entry.ts'
+import type { TokenStatus } from './token-status.ts'
 
 /** What a look into Redis gave. A metric label, so a closed list. */
-export type SharedResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | Unusable
+export type SharedLookupResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | UnavailableReason
 
-export type SharedAnswersOptions = {
+export type SharedCacheOptions = {
   readonly shared: SharedRedis
   /** Names the issuer's configuration. */
   readonly id: string
   /** What the gateways share with the issuer, and nobody else knows. */
   readonly secret: string
   /** What a response means; throws when it means nothing. */
-  readonly read: (response: unknown, claims: NamedClaims) => Verdict
+  readonly read: (response: unknown, claims: NamedClaims) => TokenStatus
   /** Whether Redis knows that the token was revoked. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
   /** No answer is used for longer. Milliseconds. */
@@ -26,21 +26,21 @@ export type SharedAnswersOptions = {
   /** The wall clock, and one that never jumps. Milliseconds. */
   readonly nowMs: () => number
   readonly tickMs: () => number
-  readonly onResult: (result: SharedResult) => void
+  readonly onResult: (result: SharedLookupResult) => void
 }
 
 /** What gateways have asked an issuer, for all of them. Nothing here throws, rejects, or takes longer than 50 ms. */
-export type SharedAnswers = {
+export type SharedCache = {
   /**
    * @param names which claims policies name: an answer that leaves one of them open may not be used.
    * @returns an answer that may be used, or undefined: ask the issuer.
    */
-  find(token: string, sinceClearMs: number, names: ClaimNames): Promise<Answer | undefined>
+  find(token: string, sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult | undefined>
   /** Lets the others know. Nobody waits for it. `startedMs` is when the issuer was asked, on the clock that never jumps. */
   keep(
     token: string,
-    answer: Pick<KeptAnswer, 'response' | 'claims'>,
-    verdict: Verdict,
+    answer: Pick<SharedEntry, 'response' | 'claims'>,
+    verdict: TokenStatus,
     startedMs: number,
   ): void
 }
@@ -53,13 +53,13 @@ const MAX_SEALED_BYTES = 8 * 1024
 /** Clocks of gateways may differ by this much; an answer from further ahead is none. Milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
-type Found = { readonly result: SharedResult; readonly answer?: Answer }
+type Found = { readonly result: SharedLookupResult; readonly answer?: IntrospectionResult }
 
 /**
  * The second level of the verdict cache: active answers of one issuer, sealed (sealed-value.ts). What Redis gives is
  * believed only as far as the seal goes; age, expiry and revocation are judged each time.
  */
-export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswers {
+export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { shared, nowMs, tickMs, onResult } = options
   const sealOf = createSeals({ purpose: 'verdict', id: options.id, secret: options.secret })
 
@@ -73,7 +73,7 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
     shared.succeeded()
     if (sealed.length === 0) return { result: 'miss' }
     const text = sealed.length > MAX_SEALED_BYTES ? undefined : seal.open(sealed)
-    const kept = text === undefined ? undefined : readKeptAnswer(text)
+    const kept = text === undefined ? undefined : readSharedEntry(text)
     if (kept === undefined || remainingMs < 0 || kept.askedAtMs > nowMs() + MAX_AHEAD_MS)
       return { result: 'bad' }
     const ageMs = ageOf(kept, { nowMs: nowMs(), remainingMs })
@@ -102,7 +102,7 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
 
   return {
     async find(token, sinceClearMs, names) {
-      const unusable = shared.unusable()
+      const unusable = shared.unavailableReason()
       if (unusable !== undefined) {
         onResult(unusable)
         return undefined
@@ -113,7 +113,7 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
       return answer
     },
     keep(token, answer, verdict, startedMs) {
-      if (!verdict.active || shared.unusable() !== undefined) return
+      if (!verdict.active || shared.unavailableReason() !== undefined) return
       const elapsedMs = Math.ceil(tickMs() - startedMs)
       const askedAtMs = nowMs() - elapsedMs
       const lifetimeMs = Math.floor(
@@ -122,7 +122,7 @@ export function createSharedAnswers(options: SharedAnswersOptions): SharedAnswer
       const remainingMs = lifetimeMs - elapsedMs
       if (remainingMs <= 0) return
       const seal = sealOf(token)
-      const sealed = seal.close(writeKeptAnswer({ ...answer, askedAtMs, lifetimeMs }))
+      const sealed = seal.close(writeSharedEntry({ ...answer, askedAtMs, lifetimeMs }))
       if (sealed.length > MAX_SEALED_BYTES) return
       shared.redis
         .set(PREFIX + seal.name, sealed, 'PX', remainingMs)

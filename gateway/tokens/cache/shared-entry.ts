@@ -2,7 +2,7 @@ import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../../../policy-engin
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 
 /** What gateways tell each other about a token: the claims as the issuer gave them, and how old they are. */
-export type KeptAnswer = {
+export type SharedEntry = {
   /** When the issuer was asked, on the wall clock of the gateway that did. Milliseconds since the epoch. */
   readonly askedAtMs: number
   /** It may be used for so long from then on. Milliseconds. */
@@ -13,14 +13,14 @@ export type KeptAnswer = {
   readonly claims: NamedClaims
 }
 
-export function writeKeptAnswer(answer: KeptAnswer): string {
+export function writeSharedEntry(answer: SharedEntry): string {
   // What was looked for and not found is null.
   const claims = Array.from(answer.claims, ([name, value]) => [name, value ?? null])
   return JSON.stringify({ ...answer, claims: Object.fromEntries(claims) })
 }
 
 /** @returns undefined when the text is none, whoever wrote it. */
-export function readKeptAnswer(text: string): KeptAnswer | undefined {
+export function readSharedEntry(text: string): SharedEntry | undefined {
   const members = parseJsonObject(text)
   if (members === undefined) return undefined
   const askedAtMs = members.get('askedAtMs')
@@ -41,7 +41,7 @@ export function readKeptAnswer(text: string): KeptAnswer | undefined {
 
 /** How old an answer is, by the clock that makes it older: Redis' own, or that of the wall. */
 export function ageOf(
-  answer: Pick<KeptAnswer, 'askedAtMs' | 'lifetimeMs'>,
+  answer: Pick<SharedEntry, 'askedAtMs' | 'lifetimeMs'>,
   { nowMs, remainingMs }: { readonly nowMs: number; readonly remainingMs: number },
 ): number {
   return Math.max(nowMs - answer.askedAtMs, answer.lifetimeMs - remainingMs, 0)

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
-import type { Answer } from './introspection-result.ts'
+import type { IntrospectionResult } from './introspection-result.ts'
 import type { TokenKind } from './token-kind.ts'
-import type { Verdict } from './token-status.ts'
-import { verdictBytes } from './token-status-bytes.ts'
+import type { TokenStatus } from './token-status.ts'
+import { tokenStatusBytes } from './token-status-bytes.ts'
 
 /** How much is remembered of tokens, and for how long. */
-export type VerdictCacheOptions = {
+export type TokenCacheOptions = {
   /** Tokens that are remembered as active; the least recently used goes first. */
   readonly maxEntries: number
   /** Memory for those, as far as it can be told. Bytes. */
@@ -22,11 +22,11 @@ export type VerdictCacheOptions = {
  * When a question about a token was put, on a clock that never jumps and on that of the wall, which tokens expire by; and
  * what the token looks like. Milliseconds.
  */
-export type Asked = { readonly tickMs: number; readonly nowMs: number; readonly kind: TokenKind }
+export type LookupTime = { readonly tickMs: number; readonly nowMs: number; readonly kind: TokenKind }
 
 type Entry = {
   readonly kind: TokenKind
-  readonly verdict: Verdict
+  readonly verdict: TokenStatus
   readonly knownAtMs: number
   readonly freshUntilMs: number
 }
@@ -39,20 +39,20 @@ const MAX_NEGATIVE_ENTRIES = 10_000
  * out looks at its expiry, audience and scopes again. Time is passed in, and is that of a clock that never jumps; both
  * halves are bounded.
  */
-export class VerdictCache {
-  readonly #options: VerdictCacheOptions
+export class TokenCache {
+  readonly #options: TokenCacheOptions
   readonly #active: LRUCache<string, Entry>
   readonly #inactive: LRUCache<string, Entry>
   /** Most grants have one token at a time, and a set takes as much memory as its verdict. */
   readonly #keysOfGrant = new Map<string, string | Set<string>>()
   readonly #entries = { jwt: 0, opaque: 0 }
 
-  constructor(options: VerdictCacheOptions) {
+  constructor(options: TokenCacheOptions) {
     this.#options = options
     this.#active = new LRUCache({
       max: options.maxEntries,
       maxSize: options.maxBytes,
-      sizeCalculation: ({ verdict }) => verdictBytes(verdict),
+      sizeCalculation: ({ verdict }) => tokenStatusBytes(verdict),
       dispose: (entry, key) => {
         this.#entries[entry.kind] -= 1
         this.#forgetGrant(key, entry.verdict)
@@ -81,7 +81,7 @@ export class VerdictCache {
     return this.#active.calculatedSize
   }
 
-  get(key: string, tickMs: number): Verdict | undefined {
+  get(key: string, tickMs: number): TokenStatus | undefined {
     const entry = this.#active.get(key) ?? this.#inactive.get(key)
     if (entry === undefined) return undefined
     if (tickMs < entry.freshUntilMs && this.#isWithinCap(entry, tickMs)) return entry.verdict
@@ -91,7 +91,7 @@ export class VerdictCache {
   }
 
   /** `at` is when the question was put: the answer may be that old. */
-  set(key: string, { verdict, ageMs, ttlMs }: Answer, at: Asked): void {
+  set(key: string, { verdict, ageMs, ttlMs }: IntrospectionResult, at: LookupTime): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
     const knownAtMs = at.tickMs - ageMs
@@ -132,7 +132,7 @@ export class VerdictCache {
     return !verdict.active || capMs === undefined || tickMs < knownAtMs + capMs(verdict.caller.issuer)
   }
 
-  #forgetGrant(key: string, verdict: Verdict): void {
+  #forgetGrant(key: string, verdict: TokenStatus): void {
     if (!verdict.active || verdict.caller.grant === undefined) return
     const { grant } = verdict.caller
     const keys = this.#keysOfGrant.get(grant)

@@ -1,5 +1,5 @@
 import type { ClaimValue } from '../../../policy-engine/decide/named-claims.ts'
-import type { Verdict } from './token-status.ts'
+import type { TokenStatus } from './token-status.ts'
 
 /** Objects, arrays and the key of an entry with nothing in it: measured by `npm run soak:tokens`. Bytes. */
 const EMPTY_ENTRY_BYTES = 440
@@ -14,7 +14,7 @@ const SCOPE_BYTES = 32
  * About how much memory a remembered verdict takes, so that tokens with long claims do not make a cache of many entries too
  * large. Texts are ASCII; a set of scopes is counted for each token although tokens of one client share it.
  */
-export function verdictBytes(verdict: Verdict): number {
+export function tokenStatusBytes(verdict: TokenStatus): number {
   if (!verdict.active) return EMPTY_ENTRY_BYTES
   const { caller } = verdict
   let bytes = EMPTY_ENTRY_BYTES + caller.scopes.size * SCOPE_BYTES

@@ -2,23 +2,23 @@ import type { Revocation } from '../../../oauth/revocation.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import {
   type ClaimNames,
+  type ClaimSelection,
+  EMPTY_CLAIM_SELECTION,
   knowsClaims,
-  NO_CLAIMS_WANTED,
-  type WantedClaims,
 } from '../../../policy-engine/decide/named-claims.ts'
 import type { Issuer } from '../issuer.ts'
-import { chooseIssuer, type TokenCheck } from '../resolve-issuer.ts'
+import { resolveIssuer, type TokenCheck } from '../resolve-issuer.ts'
 import { createRevokedTokens } from '../revocation/revoked-tokens.ts'
-import type { VerdictCache } from './token-cache.ts'
+import type { TokenCache } from './token-cache.ts'
 import { tokenKey } from './token-key.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
-import type { Verdict } from './token-status.ts'
+import type { TokenStatus } from './token-status.ts'
 
 /** Where verdicts are kept, and who gives them. An issuer's promise rejects when nobody can say. */
-export type TokenVerdictsOptions = {
+export type TokenValidatorOptions = {
   /** Whose tokens are taken somewhere. */
   readonly issuers: readonly Issuer[]
-  readonly cache: VerdictCache
+  readonly cache: TokenCache
   /** The wall clock, which tokens expire by. Milliseconds since the epoch. */
   readonly nowMs: () => number
   /** A clock that never jumps, which what is remembered ages by. Milliseconds. */
@@ -27,7 +27,7 @@ export type TokenVerdictsOptions = {
 }
 
 /** Answers what is known about tokens, and asks the issuer once for each that is not known. */
-export type TokenVerdicts = {
+export type TokenValidator = {
   /**
    * A known verdict at once, else a promise of one. Parallel calls with one token share one question.
    * @param issuers whose tokens are good where this one was sent, by name and in the order in which they are asked; the same
@@ -35,7 +35,11 @@ export type TokenVerdicts = {
    * @param wanted which claims count; unless given, none. A verdict that leaves open one that is needed is not taken.
    * @throws {UnverifiableError} by the promise, when nobody can say.
    */
-  verdictOf(token: string, issuers: readonly string[], wanted?: WantedClaims): Verdict | Promise<Verdict>
+  verdictOf(
+    token: string,
+    issuers: readonly string[],
+    wanted?: ClaimSelection,
+  ): TokenStatus | Promise<TokenStatus>
   /**
    * Refuses what was revoked from now on, tokens being asked about right now included.
    * @param issuer whom the message is from, where it names none.
@@ -52,17 +56,17 @@ type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
 type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 
-const REVOKED: Verdict = { active: false, fault: { reason: 'inactive' } }
+const REVOKED: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
-function isEnough(verdict: Verdict, needed: ClaimNames): boolean {
+function isEnough(verdict: TokenStatus, needed: ClaimNames): boolean {
   return needed.length === 0 || !verdict.active || knowsClaims(verdict.caller.claims, needed)
 }
 
 /** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
-export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdicts {
+export function createTokenValidator(options: TokenValidatorOptions): TokenValidator {
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
-  const flights = new Map<string, Promise<Verdict>>()
+  const flights = new Map<string, Promise<TokenStatus>>()
   const revoked = createRevokedTokens({ onForgotten: clear })
   // Counts how often everything was forgotten; a question remembers the count it started at.
   let clears = 0
@@ -86,7 +90,12 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
     flights.clear()
   }
 
-  async function ask(key: string, kind: TokenKind, check: AskedCheck, names: ClaimNames): Promise<Verdict> {
+  async function ask(
+    key: string,
+    kind: TokenKind,
+    check: AskedCheck,
+    names: ClaimNames,
+  ): Promise<TokenStatus> {
     const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
     const answer = await check.ask(at.tickMs - clearedAtMs, names)
@@ -98,7 +107,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
   }
 
   return {
-    verdictOf(token, of, { needed, names } = NO_CLAIMS_WANTED) {
+    verdictOf(token, of, { needed, names } = EMPTY_CLAIM_SELECTION) {
       const { issuers, id } = issuerSet(of)
       const key = tokenKey(id, token)
       const known = cache.get(key, tickMs())
@@ -112,7 +121,7 @@ export function createTokenVerdicts(options: TokenVerdictsOptions): TokenVerdict
       const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
       const shared = flights.get(flightKey)
       if (shared !== undefined) return shared
-      const check = chooseIssuer(token, issuers)
+      const check = resolveIssuer(token, issuers)
       if (check.kind === 'known') return check.verdict
       const flight = ask(key, kind, check, names).finally(() => {
         if (flights.get(flightKey) === flight) flights.delete(flightKey)

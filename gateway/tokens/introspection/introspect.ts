@@ -7,10 +7,14 @@ import {
   readNamedClaims,
 } from '../../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../../policy-engine/decide/scope-sets.ts'
-import type { Answer } from '../cache/introspection-result.ts'
-import { createSharedAnswers, type SharedResult } from '../cache/shared-cache.ts'
-import type { Verdict } from '../cache/token-status.ts'
-import { type IssuerQuestions, type QuestionIssuerOptions, questionIssuer } from './introspection-client.ts'
+import type { IntrospectionResult } from '../cache/introspection-result.ts'
+import { createSharedCache, type SharedLookupResult } from '../cache/shared-cache.ts'
+import type { TokenStatus } from '../cache/token-status.ts'
+import {
+  createIntrospectionClient,
+  type IntrospectionClient,
+  type IntrospectionClientOptions,
+} from './introspection-client.ts'
 import { keptClaims, readIntrospection } from './read-introspection.ts'
 
 /** What gateways know together; without it each asks for itself. */
@@ -25,11 +29,11 @@ export type SharedLevel = {
    * after this process had to forget everything. Milliseconds.
    */
   readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
-  readonly onResult: (result: SharedResult) => void
+  readonly onResult: (result: SharedLookupResult) => void
 }
 
 /** Whom to ask about tokens, and as whom. */
-export type IntrospectionOptions = QuestionIssuerOptions & {
+export type IntrospectionOptions = IntrospectionClientOptions & {
   /** Names the issuer's configuration to other gateways. */
   readonly id: string
   /** An answer is used no longer than this. Milliseconds. */
@@ -40,14 +44,14 @@ export type IntrospectionOptions = QuestionIssuerOptions & {
 }
 
 /** Asks one issuer about tokens. */
-export type Introspector = Pick<IssuerQuestions, 'load' | 'trouble' | 'close'> & {
+export type Introspector = Pick<IntrospectionClient, 'load' | 'trouble' | 'close'> & {
   /**
    * What the issuer says, or said to any gateway of late.
    * @param sinceClearMs how long ago everything was forgotten here; unless given, never.
    * @param names which claims policies name; unless given, none.
    * @throws {UnverifiableError} by the promise, when the issuer does not say.
    */
-  introspect(token: string, sinceClearMs?: number, names?: ClaimNames): Promise<Answer>
+  introspect(token: string, sinceClearMs?: number, names?: ClaimNames): Promise<IntrospectionResult>
 }
 
 /**
@@ -56,14 +60,14 @@ export type Introspector = Pick<IssuerQuestions, 'load' | 'trouble' | 'close'> &
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
   const { issuer, ttlMs, shared, nowMs, tickMs } = options
-  const questions = questionIssuer(options)
+  const questions = createIntrospectionClient(options)
   const scopes = createScopeSets()
-  const read = (response: unknown, claims: NamedClaims): Verdict =>
+  const read = (response: unknown, claims: NamedClaims): TokenStatus =>
     readIntrospection(response, { issuer, nowSeconds: nowMs() / 1_000, scopes, claims })
   const known =
     shared === undefined
       ? undefined
-      : createSharedAnswers({
+      : createSharedCache({
           ...shared,
           shared: shared.redis,
           id: options.id,

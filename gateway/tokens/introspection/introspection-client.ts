@@ -3,16 +3,16 @@ import { describeFailure, type Logger } from '../../../platform/logging/logger.t
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { UnverifiableError } from '../unverifiable-error.ts'
 import { IntrospectionError, type IntrospectionErrorCode } from './introspection-error.ts'
-import { type AskIssuerOptions, openIssuerLine } from './introspection-transport.ts'
+import { type IntrospectionTransportOptions, openIntrospectionTransport } from './introspection-transport.ts'
 import { createIssuerCircuit } from './issuer-circuit.ts'
 import { createRequestProbe } from './request-probe.ts'
-import { createTurns } from './semaphore.ts'
+import { createSemaphore } from './semaphore.ts'
 
 /** How a question ended: with an answer, or with which error. A metric label, so a closed list. */
-export type IntrospectionResult = 'answered' | IntrospectionErrorCode
+export type IntrospectionOutcome = 'answered' | IntrospectionErrorCode
 
 /** The issuer to ask, and the limits on concurrent requests. */
-export type QuestionIssuerOptions = Omit<AskIssuerOptions, 'accept' | 'connections'> & {
+export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'accept' | 'connections'> & {
   readonly issuer: string
   /** From the question to the last byte of the answer, queueing included. Milliseconds. */
   readonly timeoutMs: number
@@ -22,13 +22,13 @@ export type QuestionIssuerOptions = Omit<AskIssuerOptions, 'accept' | 'connectio
   readonly readSigned: ((text: string) => Promise<unknown>) | undefined
   /** A clock that never jumps. Milliseconds. */
   readonly tickMs: () => number
-  readonly onResult: (result: IntrospectionResult) => void
+  readonly onResult: (result: IntrospectionOutcome) => void
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>
   readonly failures: Pick<FailureLog, 'failed'>
 }
 
 /** Questions to one issuer. */
-export type IssuerQuestions = {
+export type IntrospectionClient = {
   /** The issuer's response, not looked into. @throws {UnverifiableError} by the promise: any IntrospectionError, or no keys. */
   ask(token: string): Promise<unknown>
   /** Questions on their way, and those that wait for their turn. */
@@ -61,14 +61,14 @@ const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the ga
  * Puts questions to an issuer within a deadline, so many at once. Too many are refused, and so is every one while the
  * issuer is given up. Source: RFC 7662 section 2, RFC 9701 for signed answers.
  */
-export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions {
+export function createIntrospectionClient(options: IntrospectionClientOptions): IntrospectionClient {
   const { issuer, timeoutMs, readSigned, tickMs, logger, failures } = options
-  const line = openIssuerLine({
+  const line = openIntrospectionTransport({
     ...options,
     accept: readSigned === undefined ? 'application/json' : 'application/token-introspection+jwt',
     connections: options.maxConcurrent,
   })
-  const turns = createTurns({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
+  const turns = createSemaphore({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
   let trouble: string | undefined
   /** Why the issuer did not respond to the last request; undefined after a response. */
   let lastFailure: unknown
@@ -152,7 +152,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
       )
   }
 
-  async function inTurn(token: string): Promise<unknown> {
+  async function callWithinLimits(token: string): Promise<unknown> {
     refuseWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
     const turn = turns.take(signal)
@@ -181,7 +181,7 @@ export function questionIssuer(options: QuestionIssuerOptions): IssuerQuestions 
   return {
     async ask(token) {
       try {
-        const response = await inTurn(token)
+        const response = await callWithinLimits(token)
         options.onResult('answered')
         return response
       } catch (error) {

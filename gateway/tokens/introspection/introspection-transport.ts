@@ -5,7 +5,7 @@ import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
 
 /** Address and credentials of an introspection endpoint. */
-export type AskIssuerOptions = {
+export type IntrospectionTransportOptions = {
   /** Never taken from a token or a request. */
   readonly endpoint: string
   readonly clientId: string
@@ -19,7 +19,7 @@ export type AskIssuerOptions = {
 }
 
 /** Puts questions to one introspection endpoint. */
-export type IssuerLine = {
+export type IntrospectionTransport = {
   /**
    * The body of the issuer's answer. Cost: one HTTP request, or two where the connection failed.
    * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE; the signal's reason when it aborts.
@@ -32,7 +32,7 @@ export type IssuerLine = {
 const RESPONSE_LIMIT_BYTES = 64 * 1024
 
 /** Opens connections to an issuer as a confidential client (`client_secret_post`). No redirects. Source: RFC 7662 section 2. */
-export function openIssuerLine(options: AskIssuerOptions): IssuerLine {
+export function openIntrospectionTransport(options: IntrospectionTransportOptions): IntrospectionTransport {
   const endpoint = new URL(options.endpoint)
   const { accept } = options
   const pool = new Pool(endpoint.origin, {

@@ -1,7 +1,7 @@
 import { readConfirmation } from '../../../policy-engine/decide/confirmation.ts'
 import { type NamedClaims, NO_CLAIMS } from '../../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../../policy-engine/decide/scope-sets.ts'
-import type { Verdict } from '../cache/token-status.ts'
+import type { TokenStatus } from '../cache/token-status.ts'
 import { isHeaderSafe, makeCaller } from '../make-caller.ts'
 import { IntrospectionError } from './introspection-error.ts'
 
@@ -17,7 +17,7 @@ export type ReadIntrospectionOptions = {
 /** Clocks of issuer and gateway may differ by this much before `nbf` is believed over `active`. Seconds. */
 const NOT_BEFORE_SKEW_SECONDS = 60
 
-const INACTIVE: Verdict = { active: false, fault: { reason: 'inactive' } }
+const INACTIVE: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
 /**
  * Reads an introspection response. Only the JSON value `true` is active; what is neither `true` nor `false` is
@@ -25,7 +25,7 @@ const INACTIVE: Verdict = { active: false, fault: { reason: 'inactive' } }
  * Source: RFC 7662 section 2.2; `cnf` RFC 7800, RFC 9449 section 6, RFC 8705 section 3.
  * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE.
  */
-export function readIntrospection(response: unknown, options: ReadIntrospectionOptions): Verdict {
+export function readIntrospection(response: unknown, options: ReadIntrospectionOptions): TokenStatus {
   if (typeof response !== 'object' || response === null || Array.isArray(response))
     throw unusable('the response is not a JSON object')
   const claims = new Map<string, unknown>(Object.entries(response))

@@ -4,7 +4,7 @@ import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
 import { IntrospectionError } from './introspection-error.ts'
 
 /** Rules for a signed introspection response. */
-export type SignedAnswerRules = {
+export type SignedIntrospectionRules = {
   readonly issuer: string
   /** The gateway, as the issuer knows it: its `client_id`. */
   readonly audience: string
@@ -22,7 +22,10 @@ const TOLERANCE_SECONDS = 60
  * Source: RFC 9701 section 5.
  * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE. @throws {UnverifiableError} when the keys are not to be had.
  */
-export async function readSignedIntrospection(text: string, rules: SignedAnswerRules): Promise<unknown> {
+export async function readSignedIntrospection(
+  text: string,
+  rules: SignedIntrospectionRules,
+): Promise<unknown> {
   const jwt = readCompactJwt(text)
   if (typeof jwt === 'string') throw unusable('it is not a signed JWT')
   if (jwt.type !== 'token-introspection+jwt') throw unusable('its typ is not token-introspection+jwt')

@@ -1,5 +1,5 @@
 /** Lets so many work at once and so many wait, in the order in which they came. */
-export type Turns = {
+export type Semaphore = {
   readonly working: number
   readonly waiting: number
   /**
@@ -11,7 +11,7 @@ export type Turns = {
 }
 
 /** `atOnce` is at least 1; `waiting` may be 0. */
-export function createTurns(limits: { readonly atOnce: number; readonly waiting: number }): Turns {
+export function createSemaphore(limits: { readonly atOnce: number; readonly waiting: number }): Semaphore {
   const waiting = new Set<() => void>()
   let working = 0
 

@@ -12,12 +12,12 @@ const METADATA_LIMIT_BYTES = 256 * 1024
  * Cost: one or two HTTP requests; the second only when the issuer answers the first one without metadata.
  * @throws {IssuerKeysError} ERR_ISSUER_KEYS_METADATA, and those of fetchDocument.
  */
-export async function discoverKeysAddress(
+export async function discoverJwksUri(
   issuer: string,
   options: { readonly fetchDocument: FetchDocument; readonly timeoutMs: number },
 ): Promise<string> {
   let failure: unknown
-  for (const address of metadataAddresses(issuer)) {
+  for (const address of metadataUrls(issuer)) {
     try {
       const document = await options.fetchDocument(address, {
         limitBytes: METADATA_LIMIT_BYTES,
@@ -40,7 +40,7 @@ const ANSWERED: ReadonlySet<string> = new Set([
 ])
 
 /** RFC 8414 section 3.1 puts the well-known part before the issuer's path, OpenID Connect behind it. */
-export function metadataAddresses(issuer: string): readonly string[] {
+export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
   return [

@@ -2,7 +2,7 @@ import { describeFailure, type Logger } from '../../../platform/logging/logger.t
 import { findKey } from './find-key.ts'
 import type { DropReason, IssuerKey } from './issuer-key.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
-import type { KeyCopy } from './jwks-file-cache.ts'
+import type { JwksFileCache } from './jwks-file-cache.ts'
 import type { LoadKeys } from './key-source.ts'
 import { type KeySet, readJwks } from './read-jwks.ts'
 
@@ -27,7 +27,7 @@ export type IssuerKeysOptions = {
   readonly algorithms: ReadonlySet<string>
   readonly load: LoadKeys
   /** undefined: a gateway that starts while the issuer is away knows no keys. */
-  readonly copy: KeyCopy | undefined
+  readonly copy: JwksFileCache | undefined
   /** Keys are fetched anew within this. Milliseconds. */
   readonly refreshMs: number
   /** After a `kid` that the issuer did not know either, no other is asked about for this long. Milliseconds. */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 
 /** An issuer's public keys as they were fetched, and when. */
-export type CopiedKeys = {
+export type CachedJwks = {
   /** When the issuer last vouched for them. Milliseconds since the epoch. */
   readonly fetchedAtMs: number
   /** A key set with public members only: RFC 7517 section 5. It passes the rules for keys again when it is read. */
@@ -13,10 +13,10 @@ export type CopiedKeys = {
 }
 
 /** Where an issuer's keys are kept while no gateway runs. */
-export type KeyCopy = {
+export type JwksFileCache = {
   /** @returns undefined when there is none, or one that is not to be trusted. */
-  read(): Promise<CopiedKeys | undefined>
-  write(copy: CopiedKeys): Promise<void>
+  read(): Promise<CachedJwks | undefined>
+  write(copy: CachedJwks): Promise<void>
 }
 
 const VERSION = 1
@@ -30,12 +30,12 @@ const OTHERS_MAY_WRITE = 0o022
  * or not at all, for its owner alone (0600); read back only as a plain file that nobody else could have written, for the same
  * configuration of the issuer, and not from the future.
  */
-export function createKeyCopy(options: {
+export function createJwksFileCache(options: {
   readonly dir: string
   /** Names the issuer's configuration, in characters that a file name may hold. */
   readonly id: string
   readonly nowMs: () => number
-}): KeyCopy {
+}): JwksFileCache {
   const { id, nowMs } = options
   const file = join(options.dir, `issuer-keys-${id}.json`)
   return {
@@ -85,7 +85,7 @@ async function readOwnFile(file: string): Promise<string | undefined> {
 function parseCopy(
   text: string,
   expected: { readonly id: string; readonly nowMs: number },
-): CopiedKeys | undefined {
+): CachedJwks | undefined {
   let value: unknown
   try {
     value = JSON.parse(text)

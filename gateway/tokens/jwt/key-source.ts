@@ -1,11 +1,11 @@
 import { readFile, stat } from 'node:fs/promises'
-import { discoverKeysAddress } from './discover.ts'
+import { discoverJwksUri } from './discover.ts'
 import type { FetchDocument } from './fetch-document.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 import { type KeySet, readJwks } from './read-jwks.ts'
 
 /** Where an issuer's keys come from. */
-export type KeysPlace =
+export type KeysLocation =
   /** By the issuer's own metadata. */
   | { readonly by: 'discovery' }
   | { readonly by: 'uri'; readonly uri: string }
@@ -26,7 +26,7 @@ const FAILURES_BEFORE_DISCOVERY = 3
 /** Makes what loads an issuer's keys. The address that discovery found is kept for as long as it works. */
 export function createKeySource(options: {
   readonly issuer: string
-  readonly place: KeysPlace
+  readonly place: KeysLocation
   readonly algorithms: ReadonlySet<string>
   readonly fetchDocument: FetchDocument
   readonly timeoutMs: number
@@ -47,7 +47,7 @@ export function createKeySource(options: {
   return async () => {
     if (place.by === 'discovery' && (found === undefined || failures >= FAILURES_BEFORE_DISCOVERY)) {
       failures = 0
-      found = await discoverKeysAddress(issuer, { fetchDocument, timeoutMs })
+      found = await discoverJwksUri(issuer, { fetchDocument, timeoutMs })
     }
     const address = place.by === 'uri' ? place.uri : (found ?? '')
     try {

@@ -1,7 +1,7 @@
 import { readConfirmation } from '../../../policy-engine/decide/confirmation.ts'
 import { type ClaimNames, NO_NAMES, readNamedClaims } from '../../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../../policy-engine/decide/scope-sets.ts'
-import type { Verdict } from '../cache/token-status.ts'
+import type { TokenStatus } from '../cache/token-status.ts'
 import { isHeaderSafe, makeCaller } from '../make-caller.ts'
 import type { JwtRules } from './jwt-rules.ts'
 
@@ -10,8 +10,8 @@ type Claims = ReadonlyMap<string, unknown>
 /** The year 9999: a date behind it is one in milliseconds. Seconds since the epoch. */
 const LAST_SECOND = 253_402_300_799
 
-const MISSING: Verdict = { active: false, fault: { reason: 'claims_missing' } }
-const INVALID: Verdict = { active: false, fault: { reason: 'claims_invalid' } }
+const MISSING: TokenStatus = { active: false, fault: { reason: 'claims_missing' } }
+const INVALID: TokenStatus = { active: false, fault: { reason: 'claims_invalid' } }
 
 /**
  * Makes a caller of the claims of a JWT whose signature was good. A claim that is there and makes no sense is never taken
@@ -27,7 +27,7 @@ export function readTokenClaims(
     /** Which claims policies name; unless given, none. */
     readonly names?: ClaimNames
   },
-): Verdict {
+): TokenStatus {
   if (claims.get('iss') !== rules.issuer) return { active: false, fault: { reason: 'wrong_issuer' } }
   if (!claims.has('exp')) return MISSING
   const expires = date(claims, 'exp')

@@ -1,7 +1,7 @@
 import { type ClaimNames, NO_NAMES } from '../../../policy-engine/decide/named-claims.ts'
 import type { TokenFault } from '../../../policy-engine/decide/refusal.ts'
 import type { GrantedScopes } from '../../../policy-engine/decide/scope-sets.ts'
-import type { Verdict } from '../cache/token-status.ts'
+import type { TokenStatus } from '../cache/token-status.ts'
 import type { CompactJwt } from './compact-jwt.ts'
 import { isAccessToken } from './is-access-token.ts'
 import { isSignedBy } from './is-signed-by.ts'
@@ -27,7 +27,7 @@ export async function verifyJwt(
   jwt: CompactJwt,
   options: VerifyJwtOptions,
   names: ClaimNames = NO_NAMES,
-): Promise<Verdict> {
+): Promise<TokenStatus> {
   const { rules, scopes } = options
   if (!rules.algorithms.has(jwt.algorithm)) return refused('wrong_algorithm')
   if (!isAccessToken(jwt, rules.type)) return refused('wrong_type')
@@ -39,6 +39,6 @@ export async function verifyJwt(
 
 function refused(
   reason: Extract<TokenFault['reason'], 'wrong_algorithm' | 'wrong_type' | 'unknown_key' | 'bad_signature'>,
-): Verdict {
+): TokenStatus {
   return { active: false, fault: { reason } }
 }

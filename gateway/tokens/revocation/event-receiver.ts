@@ -13,7 +13,7 @@ const NOT_TAKEN = {
 }
 
 /** Takes a Security Event Token. Never rejects for anything that somebody sends. */
-export type ReceiveEvent = (text: string) => Promise<EventOutcome>
+export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
 
 /**
  * Makes what takes Security Event Tokens. An event is taken when what it means holds here and, where gateways share a Redis,
@@ -28,7 +28,7 @@ export function createEventReceiver(options: {
   readonly nowSeconds: () => number
   readonly logger: Logger
   readonly failures: FailureLog
-}): ReceiveEvent {
+}): ReceiveSecurityEvent {
   const { logger } = options
   const issuers = new Map(options.issuers.map((one) => [one.issuer, one]))
 

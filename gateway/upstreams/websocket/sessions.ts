@@ -1,5 +1,5 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import type { WantedClaims } from '../../../policy-engine/decide/named-claims.ts'
+import type { ClaimSelection } from '../../../policy-engine/decide/named-claims.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import type { WebsocketSession } from './session.ts'
 import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
@@ -14,7 +14,7 @@ export type OpenSession = {
         /** Whose tokens are good for it. */
         readonly issuers: readonly string[]
         /** Which claims of it count; unless given, none. */
-        readonly wanted?: WantedClaims
+        readonly wanted?: ClaimSelection
         readonly caller: Caller
         /** Whether a caller may still do what this one was allowed. */
         readonly mayStay: (caller: Caller) => boolean

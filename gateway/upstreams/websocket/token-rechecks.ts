@@ -1,9 +1,9 @@
-import type { TokenVerdicts } from '../../tokens/cache/token-validator.ts'
+import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import type { OpenSession } from './sessions.ts'
 
 /** Who says whether tokens of open sessions are still good, and how long a session may stay when nobody says. */
 export type TokenRechecksOptions = {
-  readonly verdictOf: TokenVerdicts['verdictOf']
+  readonly verdictOf: TokenValidator['verdictOf']
   /** A session whose token nobody can say anything about is closed after this. Milliseconds. */
   readonly doubtMs: number
   /** A clock that never jumps. Milliseconds. */

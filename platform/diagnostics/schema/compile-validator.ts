@@ -1,15 +1,15 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
-import { limitKinds } from '../cap-per-code.ts'
-import { type Diagnostic, diagnostic, type Place } from '../diagnostic.ts'
+import { capPerCode } from '../cap-per-code.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
 import type { CodeLetter } from '../yaml/read-text-file.ts'
 import type { YamlPath } from '../yaml/yaml-places.ts'
 import { parseCidr } from './cidr.ts'
-import { type Explanation, explainViolation, quoted, type Violation } from './describe-schema-error.ts'
+import { describeSchemaError, type Explanation, quoted, type Violation } from './describe-schema-error.ts'
 import { suggest } from './suggest.ts'
 
 /** Where a value came from: a place in a file, or an environment variable. */
-export type PlaceOf = (path: YamlPath, part: 'key' | 'value') => Place
+export type LocationOf = (path: YamlPath, part: 'key' | 'value') => SourceLocation
 
 /** Better words for a violation that the format knows more about; undefined keeps the usual ones. */
 export type Explain = (violation: Violation) => Explanation | undefined
@@ -25,16 +25,16 @@ const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
  * Codes: 101 unknown key, 102 not one of the choices, 103 missing key, 104 wrong kind, 105 malformed text, 106 out of bounds.
  * @returns a function that names everything that is wrong with a value, at most one thing for each place.
  */
-export function compileShape(
+export function compileValidator(
   schema: TSchema,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
-): (value: unknown, placeOf: PlaceOf) => readonly Diagnostic[] {
+): (value: unknown, placeOf: LocationOf) => readonly Diagnostic[] {
   let compiled: ValidateFunction | undefined
   return (value, placeOf) => {
     compiled ??= compile(schema)
     const validate = compiled
     if (validate(value)) return []
-    const found = limitKinds(
+    const found = capPerCode(
       withoutEchoes(mostTelling(validate.errors ?? [])).map((error) =>
         toDiagnostic(
           { error, path: readPointer(error.instancePath, value), value: error.data },
@@ -136,7 +136,7 @@ function knownKeys(error: ErrorObject): readonly string[] {
 
 function toDiagnostic(
   violation: Violation,
-  placeOf: PlaceOf,
+  placeOf: LocationOf,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
 ): Diagnostic {
   const { error, path } = violation
@@ -157,7 +157,7 @@ function toDiagnostic(
       : placeOf(path, error.keyword === 'required' ? 'key' : 'value')
   if (better !== undefined)
     return diagnostic(code(better.number), better.message, place, { hint: better.hint })
-  const { number, message, hint } = explainViolation(violation)
+  const { number, message, hint } = describeSchemaError(violation)
   return diagnostic(code(number), message, place, { hint })
 }
 

@@ -17,7 +17,7 @@ export type Explanation = {
  * Says what is wrong with a value in the words of somebody who has never seen a schema.
  * Numbers: 102 not one of the choices, 103 missing key, 104 wrong kind, 105 malformed text, 106 out of bounds.
  */
-export function explainViolation({ error, path, value }: Violation): Explanation {
+export function describeSchemaError({ error, path, value }: Violation): Explanation {
   const params: Record<string, unknown> = error.params
   const secret = error.parentSchema?.['x-secret'] === true
   const is = error.parentSchema?.['x-is'] as string | undefined

@@ -1,7 +1,7 @@
-import type { Place } from '../diagnostic.ts'
+import type { SourceLocation } from '../diagnostic.ts'
 import type { YamlRange } from './yaml-places.ts'
 
-type Found = Pick<Place, 'line' | 'column' | 'length' | 'text'>
+type Found = Pick<SourceLocation, 'line' | 'column' | 'length' | 'text'>
 
 const MAX_LINE = 10_000 // UTF-16 units; a longer line, such as JSON without line breaks, is not shown
 
@@ -9,7 +9,10 @@ const MAX_LINE = 10_000 // UTF-16 units; a longer line, such as JSON without lin
  * Turns stretches of a text into places. Lines end with LF or CRLF; columns count characters, not UTF-16 units.
  * A place is worked out when somebody looks at it: a check makes many and shows few.
  */
-export function placeFinder(text: string, file: string): (range: YamlRange | (() => YamlRange)) => Place {
+export function createLocationFinder(
+  text: string,
+  file: string,
+): (range: YamlRange | (() => YamlRange)) => SourceLocation {
   const starts = [0]
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
   return (range) => {

@@ -22,7 +22,7 @@ export function readTextSource(file: string, limit = MAX_TEXT_BYTES): TextSource
 }
 
 /** The same, without keeping anybody waiting meanwhile. Never rejects. */
-export async function readTextSourceLater(file: string): Promise<TextSource> {
+export async function readTextSourceAsync(file: string): Promise<TextSource> {
   try {
     return findObstacle(await stat(file), MAX_TEXT_BYTES) ?? decode(await readFile(file))
   } catch (error) {

@@ -1,5 +1,5 @@
-import { MAX_OF_A_KIND } from '../cap-per-code.ts'
-import { type Diagnostic, diagnostic, type Place } from '../diagnostic.ts'
+import { MAX_PER_CODE } from '../cap-per-code.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
 import type { CodeLetter } from './read-text-file.ts'
 import type { YamlRange } from './yaml-places.ts'
 
@@ -10,7 +10,7 @@ import type { YamlRange } from './yaml-places.ts'
 export function findUnreadable(
   text: string,
   letter: CodeLetter,
-  at: (range: YamlRange) => Place,
+  at: (range: YamlRange) => SourceLocation,
 ): readonly Diagnostic[] {
   const control = /(?![\t\n\r])\p{Cc}|\r(?!\n)/u.exec(text)
   if (control !== null) {
@@ -27,7 +27,7 @@ export function findUnreadable(
     const message = `a space that is no plain one (${nameOf(one[0])}) indents this line`
     const place = at([one.index, one.index + one[0].length])
     found.push(diagnostic(`${letter}011`, message, place, { hint: 'use spaces' }))
-    if (found.length === MAX_OF_A_KIND) break
+    if (found.length === MAX_PER_CODE) break
   }
   return found
 }

@@ -3,7 +3,7 @@ import { keyText, type YamlRange } from './yaml-places.ts'
 import { typographicQuotes } from './yaml-quotes.ts'
 
 /** A part of YAML that is not read, and what to write instead. */
-export type RefusedYaml = {
+export type UnsupportedYaml = {
   readonly number: '015' | '016' | '019'
   readonly message: string
   readonly hint: string
@@ -16,13 +16,13 @@ export type RefusedYaml = {
  * Finds what two readers of a file would read differently: duplicate keys (015); anchors, aliases, merge keys, tags,
  * directives and keys that are not text (016); texts that need other quotes, or any (019).
  */
-export function findRefusedYaml(
+export function findUnsupportedYaml(
   document: Document.Parsed,
   text: string,
   options: { readonly foreign?: boolean | undefined } = {},
-): readonly RefusedYaml[] {
+): readonly UnsupportedYaml[] {
   const isForeign = options.foreign === true
-  const found: RefusedYaml[] = []
+  const found: UnsupportedYaml[] = []
   const refuse = (range: YamlRange, message: string, hint: string, number: '016' | '019' = '016') =>
     found.push({ number, message, hint, range })
   const anchors = new Set<string>()
@@ -78,8 +78,8 @@ function findProperty(text: string, written: string, range: readonly number[] | 
   return start === -1 ? toRange(range) : [start, start + written.length]
 }
 
-function checkKeys(map: YAMLMap, numberKeys: boolean): readonly RefusedYaml[] {
-  const found: RefusedYaml[] = []
+function checkKeys(map: YAMLMap, numberKeys: boolean): readonly UnsupportedYaml[] {
+  const found: UnsupportedYaml[] = []
   const seen = new Map<string, YamlRange>()
   for (const { key } of map.items) {
     if (isAlias(key)) continue

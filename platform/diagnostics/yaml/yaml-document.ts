@@ -1,12 +1,12 @@
 import { Composer, type Document, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml'
-import { MAX_OF_A_KIND } from '../cap-per-code.ts'
-import { type Diagnostic, diagnostic, type Place, wholeFile } from '../diagnostic.ts'
-import { runAtOnce, type Steps } from '../run-sliced.ts'
+import { MAX_PER_CODE } from '../cap-per-code.ts'
+import { type Diagnostic, diagnostic, type SourceLocation, wholeFile } from '../diagnostic.ts'
+import { runSync, type Steps } from '../run-sliced.ts'
 import { type CodeLetter, readTextFile } from './read-text-file.ts'
-import { placeFinder } from './source-location.ts'
+import { createLocationFinder } from './source-location.ts'
 import type { TextSource } from './text-source.ts'
 import { findUnreadable } from './unreadable-characters.ts'
-import { findRefusedYaml } from './unsupported-yaml.ts'
+import { findUnsupportedYaml } from './unsupported-yaml.ts'
 import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-places.ts'
 import { explainYamlError } from './yaml-syntax.ts'
 
@@ -18,7 +18,7 @@ export type YamlDocument = {
   readonly value: unknown
   readonly diagnostics: readonly Diagnostic[]
   /** Where the value (or its key) stands; the nearest thing above it when there is no such value. */
-  placeOf(path: YamlPath, part?: 'key' | 'value'): Place
+  placeOf(path: YamlPath, part?: 'key' | 'value'): SourceLocation
 }
 
 type Naming = {
@@ -38,14 +38,14 @@ export function readYamlFile(file: string, naming: Naming, source?: TextSource):
   return 'text' in read ? parseYaml(read.text, naming) : unusable(naming.shownAs, [read.problem])
 }
 
-/** Parses YAML 1.2 (core schema), one document to a file. What `findRefusedYaml` names is an error. */
+/** Parses YAML 1.2 (core schema), one document to a file. What `findUnsupportedYaml` names is an error. */
 export function parseYaml(text: string, naming: Naming): YamlDocument {
-  return runAtOnce(parseYamlInSteps(text, naming))
+  return runSync(parseYamlSliced(text, naming))
 }
 
 /** The same in steps of some lines each, and some for the whole of it. */
-export function* parseYamlInSteps(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
-  const at = placeFinder(text, shownAs)
+export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
+  const at = createLocationFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
   if (unreadable.length > 0) return unusable(shownAs, unreadable)
   const [document, second] = yield* parseDocuments(text)
@@ -56,8 +56,8 @@ export function* parseYamlInSteps(text: string, { shownAs, letter, foreign }: Na
   const diagnostics = [...(yield* findSyntaxErrors(document, text, letter, at))]
   const told = new Set(diagnostics.map((one) => one.place.line))
   yield
-  for (const one of findRefusedYaml(document, text, { foreign })) {
-    if (told.size >= MAX_OF_A_KIND) break
+  for (const one of findUnsupportedYaml(document, text, { foreign })) {
+    if (told.size >= MAX_PER_CODE) break
     const { line } = at(one.range)
     if (told.has(line)) continue
     told.add(line)
@@ -123,13 +123,13 @@ function* findSyntaxErrors(
   document: Document.Parsed,
   text: string,
   letter: CodeLetter,
-  at: (range: YamlRange) => Place,
+  at: (range: YamlRange) => SourceLocation,
 ): Steps<readonly Diagnostic[]> {
   const diagnostics: Diagnostic[] = []
   let rest = text
   let { errors } = document
   let stumbles = 0
-  const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_OF_A_KIND
+  const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_PER_CODE
   for (let round = 0; round < rounds; round++) {
     const [error] = errors
     if (error === undefined) break

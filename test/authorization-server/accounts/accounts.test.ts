@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createAccounts } from '../../../authorization-server/accounts/accounts.ts'
 import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
-import { normaliseUsername } from '../../../authorization-server/accounts/normalize-username.ts'
+import { normalizeUsername } from '../../../authorization-server/accounts/normalize-username.ts'
 import { hashPassword, verifyPassword } from '../../../authorization-server/accounts/password-hash.ts'
 import { settleDevelopmentAccounts } from '../../../authorization-server/accounts/settle-development-accounts.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
@@ -51,14 +51,14 @@ t.test('hashPassword() agrees with the reference implementation', async (t) => {
   )
 })
 
-t.test('normaliseUsername() gives one spelling, or undefined', async (t) => {
+t.test('normalizeUsername() gives one spelling, or undefined', async (t) => {
   const same = ['alice', 'ALICE', ' Alice ', '\uff21lice'] // the last one begins with a full-width A
-  for (const typed of same) t.equal(normaliseUsername(typed), 'alice', JSON.stringify(typed))
-  t.equal(normaliseUsername('Zo\u00eb'), normaliseUsername('zoe\u0308'))
-  t.equal(normaliseUsername('Ana.Lima+test@example.com'), 'ana.lima+test@example.com')
-  t.equal(normaliseUsername('x'.repeat(64)), 'x'.repeat(64))
+  for (const typed of same) t.equal(normalizeUsername(typed), 'alice', JSON.stringify(typed))
+  t.equal(normalizeUsername('Zo\u00eb'), normalizeUsername('zoe\u0308'))
+  t.equal(normalizeUsername('Ana.Lima+test@example.com'), 'ana.lima+test@example.com')
+  t.equal(normalizeUsername('x'.repeat(64)), 'x'.repeat(64))
   const none = ['', ' ', 'a b', 'a\u0000', '<b>', '\u202eevil', '-a', '.', 'x'.repeat(65), 'x'.repeat(1e6)]
-  for (const typed of none) t.equal(normaliseUsername(typed), undefined, JSON.stringify(typed.slice(0, 20)))
+  for (const typed of none) t.equal(normalizeUsername(typed), undefined, JSON.stringify(typed.slice(0, 20)))
 })
 
 t.test('add() refuses what cannot be an account, and says why', async (t) => {

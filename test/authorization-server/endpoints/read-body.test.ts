@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicaliseResource } from '../../../authorization-server/endpoints/canonical-resource.ts'
+import { canonicalizeResource } from '../../../authorization-server/endpoints/canonical-resource.ts'
 import { readForm } from '../../../authorization-server/endpoints/read-form.ts'
 import { readJsonObject } from '../../../authorization-server/endpoints/read-json-object.ts'
 import { readMediaType } from '../../../authorization-server/endpoints/read-media-type.ts'
@@ -50,17 +50,17 @@ t.test('readJsonObject() refuses everything but a JSON object', async (t) => {
   t.match(readJsonObject(json, Buffer.from('{"a":1}')), { object: { a: 1 } })
 })
 
-t.test('canonicaliseResource() takes the trailing slash and repetitions away', async (t) => {
+t.test('canonicalizeResource() takes the trailing slash and repetitions away', async (t) => {
   const issuer = 'https://api.example.com'
   const resources = [issuer, `${issuer}/mcp`]
   const parameters = new URLSearchParams(`resource=${issuer}/&a=b&resource=${issuer}`)
-  t.ok(canonicaliseResource(parameters, resources))
+  t.ok(canonicalizeResource(parameters, resources))
   t.same(parameters.getAll('resource'), [issuer])
   t.equal(parameters.get('a'), 'b')
-  t.notOk(canonicaliseResource(new URLSearchParams(`resource=${issuer}`), resources))
-  t.notOk(canonicaliseResource(new URLSearchParams('resource=https://api.example.com/a/'), resources))
-  t.notOk(canonicaliseResource(new URLSearchParams('a=b'), resources))
+  t.notOk(canonicalizeResource(new URLSearchParams(`resource=${issuer}`), resources))
+  t.notOk(canonicalizeResource(new URLSearchParams('resource=https://api.example.com/a/'), resources))
+  t.notOk(canonicalizeResource(new URLSearchParams('a=b'), resources))
   const mcp = new URLSearchParams(`resource=${issuer}/mcp/&resource=${issuer}/mcp//`)
-  t.ok(canonicaliseResource(mcp, resources))
+  t.ok(canonicalizeResource(mcp, resources))
   t.same(mcp.getAll('resource'), [`${issuer}/mcp`, `${issuer}/mcp//`])
 })

@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client'
 import t from 'tap'
-import { TalliedCounter } from '../../../gateway/observability/buffered-counter.ts'
-import { TalliedHistogram } from '../../../gateway/observability/buffered-histogram.ts'
+import { BufferedCounter } from '../../../gateway/observability/buffered-counter.ts'
+import { BufferedHistogram } from '../../../gateway/observability/buffered-histogram.ts'
 
 const CONFIG = { name: 'seconds', help: 'How long.', buckets: [0.01, 0.1, 1] }
 const OBSERVED = [0.01, 0.010_1, 0, 1, 1.5, 0.5, 100, -1]
@@ -13,7 +13,7 @@ function withoutExemplars(metrics: unknown): unknown {
 
 t.test('a histogram says what that of prom-client says', async (t) => {
   const [ours, theirs] = [new Registry(), new Registry()]
-  const tallied = new TalliedHistogram<'route' | 'code'>({ ...CONFIG, registers: [ours] })
+  const tallied = new BufferedHistogram<'route' | 'code'>({ ...CONFIG, registers: [ours] })
   const stock = new Histogram({ ...CONFIG, labelNames: ['route', 'code'], registers: [theirs] })
   for (const labels of [
     { route: 'a "quoted"\n\\ name', code: '2xx' },
@@ -32,7 +32,7 @@ t.test('a histogram says what that of prom-client says', async (t) => {
 t.test('a counter says what that of prom-client says, however often it is read', async (t) => {
   const [ours, theirs] = [new Registry(), new Registry()]
   const config = { name: 'requests_total', help: 'How many.', labelNames: ['route'] as const }
-  const tallied = new TalliedCounter({ ...config, registers: [ours] })
+  const tallied = new BufferedCounter({ ...config, registers: [ours] })
   const stock = new Counter({ ...config, registers: [theirs] })
   for (let reading = 0; reading < 3; reading += 1) {
     for (const route of ['a', 'b', 'a']) {
@@ -46,7 +46,7 @@ t.test('a counter says what that of prom-client says, however often it is read',
 
 t.test('one set of labels is one series, whoever asks for it', async (t) => {
   const registry = new Registry()
-  const histogram = new TalliedHistogram<'route'>({ ...CONFIG, registers: [registry] })
+  const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
   histogram.child({ route: 'a' }).observe(1)
   histogram.child({ route: 'a' }).observe(1)
   t.match(await registry.metrics(), 'seconds_count{route="a"} 2')
@@ -54,8 +54,8 @@ t.test('one set of labels is one series, whoever asks for it', async (t) => {
 
 t.test('the series of several processes add up', async (t) => {
   const parts = [new Registry(), new Registry()].map((registry) => {
-    const histogram = new TalliedHistogram<'route'>({ ...CONFIG, registers: [registry] })
-    new TalliedCounter({ name: 'requests_total', help: 'How many.', registers: [registry] }).child({}).inc()
+    const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
+    new BufferedCounter({ name: 'requests_total', help: 'How many.', registers: [registry] }).child({}).inc()
     for (const value of OBSERVED) histogram.child({ route: 'a' }).observe(value)
     return registry.getMetricsAsJSON()
   })

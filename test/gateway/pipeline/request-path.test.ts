@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DEFAULTS } from '../../../gateway/config/defaults.ts'
 import { decisionOf } from '../../../gateway/pipeline/decision-label.ts'
-import { refuse } from '../../../gateway/pipeline/respond-refused.ts'
+import { formatRefusal } from '../../../gateway/pipeline/respond-refused.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import type { Refusal, TokenFault } from '../../../policy-engine/decide/refusal.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
@@ -81,7 +81,11 @@ const FAULTS: { readonly [Reason in TokenFault['reason']]: Extract<TokenFault, {
 }
 
 function answerTo(refusal: Refusal) {
-  const answer = refuse(refusal, { requestId: 'id', resourceMetadata: 'https://m', tokenEndpoint: undefined })
+  const answer = formatRefusal(refusal, {
+    requestId: 'id',
+    resourceMetadata: 'https://m',
+    tokenEndpoint: undefined,
+  })
   const headers = new Map<string, string>()
   for (let at = 0; at + 1 < answer.headers.length; at += 2)
     headers.set(answer.headers[at] ?? '', answer.headers[at + 1] ?? '')

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Served } from '../../../gateway/pipeline/request-context.ts'
+import type { RequestContext } from '../../../gateway/pipeline/request-context.ts'
 import { enterSession } from '../../../gateway/pipeline/start-session.ts'
-import type { Tunnel } from '../../../gateway/server/upgraded-connection.ts'
+import type { UpgradedConnection } from '../../../gateway/server/upgraded-connection.ts'
 import type { SessionPlace } from '../../../gateway/upstreams/websocket/sessions.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 
@@ -15,8 +15,8 @@ function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
     request: { headers: { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } },
     caller: caller === undefined ? undefined : aCaller(caller),
     clientAddress: '203.0.113.9',
-  } as unknown as Served
-  enterSession(served, { early: false } as Tunnel, { enter })
+  } as unknown as RequestContext
+  enterSession(served, { early: false } as UpgradedConnection, { enter })
   return name
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { clientAddress } from '../../../gateway/server/client-address.ts'
-import { plainAddress } from '../../../gateway/server/normalize-ip.ts'
+import { normalizeIp } from '../../../gateway/server/normalize-ip.ts'
 import { compileTrustedProxies } from '../../../gateway/server/trusted-proxies.ts'
 
 const trusted = compileTrustedProxies(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
@@ -89,11 +89,11 @@ t.test('compileTrustedProxies() compares as the network does', async (t) => {
   t.throws(() => compileTrustedProxies(['everybody']), { message: /everybody/ })
 })
 
-t.test('plainAddress() has one spelling for an address', async (t) => {
-  t.equal(plainAddress('::ffff:127.0.0.1'), '127.0.0.1')
-  t.equal(plainAddress('::FFFF:127.0.0.1'), '127.0.0.1')
-  t.equal(plainAddress('::1'), '::1')
-  t.equal(plainAddress('fe80::1%2'), 'fe80::1')
-  t.equal(plainAddress('127.0.0.1'), '127.0.0.1')
-  t.equal(plainAddress(undefined), '')
+t.test('normalizeIp() has one spelling for an address', async (t) => {
+  t.equal(normalizeIp('::ffff:127.0.0.1'), '127.0.0.1')
+  t.equal(normalizeIp('::FFFF:127.0.0.1'), '127.0.0.1')
+  t.equal(normalizeIp('::1'), '::1')
+  t.equal(normalizeIp('fe80::1%2'), 'fe80::1')
+  t.equal(normalizeIp('127.0.0.1'), '127.0.0.1')
+  t.equal(normalizeIp(undefined), '')
 })

@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { Verdict } from '../../../gateway/tokens/cache/token-status.ts'
+import type { TokenStatus } from '../../../gateway/tokens/cache/token-status.ts'
 import type { Issuer } from '../../../gateway/tokens/issuer.ts'
-import { chooseIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
+import { resolveIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { part } from '../../fixtures/jws.ts'
 
-const GOOD: Verdict = { active: true, caller: aCaller() }
-const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): Verdict =>
+const GOOD: TokenStatus = { active: true, caller: aCaller() }
+const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): TokenStatus =>
   reason === 'expired'
     ? { active: false, fault: { reason, secondsAgo: 1 } }
     : { active: false, fault: { reason } }
@@ -15,7 +15,7 @@ const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): Verdict =>
 function anIssuer(
   asked: string[],
   name: string,
-  ways: { verify?: Verdict; introspect?: Verdict | Error },
+  ways: { verify?: TokenStatus; introspect?: TokenStatus | Error },
 ): Issuer {
   const { verify, introspect } = ways
   return {
@@ -36,8 +36,8 @@ function anIssuer(
 
 const jwtOf = (iss: unknown) => `${part({ alg: 'ES256' })}.${part({ iss })}.${part('signature')}`
 
-async function ask(token: string, issuers: readonly Issuer[]): Promise<Verdict> {
-  const check = chooseIssuer(token, issuers)
+async function ask(token: string, issuers: readonly Issuer[]): Promise<TokenStatus> {
+  const check = resolveIssuer(token, issuers)
   return check.kind === 'known' ? check.verdict : (await check.ask(Infinity, [])).verdict
 }
 

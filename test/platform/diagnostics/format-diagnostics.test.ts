@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { diagnostic, type Place, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
+import { diagnostic, type SourceLocation, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 
-const at = (text: string, column: number, length: number, line = 10): Place => ({
+const at = (text: string, column: number, length: number, line = 10): SourceLocation => ({
   file: 'a.yaml',
   line,
   column,

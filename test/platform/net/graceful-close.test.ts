@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { closeGently, LOOK_EVERY_MS } from '../../../platform/net/graceful-close.ts'
+import { gracefulClose, LOOK_EVERY_MS } from '../../../platform/net/graceful-close.ts'
 
 async function start(t: Test, answer: RequestListener) {
   const server = createServer({ keepAliveTimeout: 72_000 }, answer)
-  const gentle = closeGently(server)
+  const gentle = gracefulClose(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.closeAllConnections())
   const { port } = server.address() as AddressInfo

@@ -2,11 +2,11 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { looksLike } from '../../../policy-engine/checks/detect-pattern.ts'
+import { detectPattern } from '../../../policy-engine/checks/detect-pattern.ts'
 import { NO_PRESETS, readPresets } from '../../../policy-engine/format/presets.ts'
 import { loadPolicies } from '../../../policy-engine/load/load-policies.ts'
 
-t.test('looksLike() knows templates, regular expressions and wildcards from plain texts', async (t) => {
+t.test('detectPattern() knows templates, regular expressions and wildcards from plain texts', async (t) => {
   for (const [kind, texts] of [
     ['template', [`\${x}`, 'a-${x', '{{x}}', '{{ x }}', 'school-{id}', '%{x}', '$http_x_school', '$1x{y}']],
     [
@@ -34,16 +34,19 @@ t.test('looksLike() knows templates, regular expressions and wildcards from plai
       ],
     ],
   ] as const)
-    for (const text of texts) t.equal(looksLike(text), kind, text)
+    for (const text of texts) t.equal(detectPattern(text), kind, text)
 })
 
-t.test('looksLike() is done at once with what is long, and says nothing of what is too long', async (t) => {
-  for (const sign of ['[a-b', '(', '(|', '{a', '/|', '\\', '.*', '$']) {
-    const long = sign.repeat(1_000_000)
-    t.equal(looksLike(long), undefined)
-    looksLike(long.slice(0, 1_024))
-  }
-})
+t.test(
+  'detectPattern() is done at once with what is long, and says nothing of what is too long',
+  async (t) => {
+    for (const sign of ['[a-b', '(', '(|', '{a', '/|', '\\', '.*', '$']) {
+      const long = sign.repeat(1_000_000)
+      t.equal(detectPattern(long), undefined)
+      detectPattern(long.slice(0, 1_024))
+    }
+  },
+)
 
 t.test('no policy that is shipped seems to hold a pattern that is taken as it stands', async (t) => {
   const root = findPackageRoot()

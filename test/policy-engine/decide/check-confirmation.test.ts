@@ -1,7 +1,7 @@
 import t from 'tap'
 import { checkConfirmation } from '../../../policy-engine/decide/check-confirmation.ts'
 import type { Confirmation } from '../../../policy-engine/decide/confirmation.ts'
-import type { Proven } from '../../../policy-engine/decide/possession-proof.ts'
+import type { PossessionProof } from '../../../policy-engine/decide/possession-proof.ts'
 
 const OWN = 'A'.repeat(43)
 const OTHER = 'B'.repeat(43)
@@ -11,7 +11,7 @@ const mtls: Confirmation = { kind: 'mtls', thumbprint: OWN }
 t.test('checkConfirmation() takes a token from whom it is bound to, in the way it is bound', async (t) => {
   const rows: readonly (readonly [
     Confirmation | undefined,
-    Proven['scheme'],
+    PossessionProof['scheme'],
     string | undefined,
     unknown,
   ])[] = [

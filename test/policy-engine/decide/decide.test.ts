@@ -5,7 +5,7 @@ import { compilePolicies } from '../../../policy-engine/decide/compile-policies.
 import { type DecisionRequest, decide } from '../../../policy-engine/decide/decide.ts'
 import { explainDecision } from '../../../policy-engine/decide/explain-decision.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import { meetsTemplate } from '../../../policy-engine/match/matches-template.ts'
+import { matchesTemplate } from '../../../policy-engine/match/matches-template.ts'
 import { buildRouteTable } from '../../../policy-engine/match/route-table.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
@@ -119,7 +119,7 @@ t.test('explainDecision() looks at every rule, whichever of them refused', async
   t.strictSame([anonymous.token, anonymous.scopes], [undefined, undefined])
 })
 
-t.test('meetsTemplate() agrees with the table', async (t) => {
+t.test('matchesTemplate() agrees with the table', async (t) => {
   const segment = fc.constantFrom('a', 'b', '', 'a%20b')
   const path = fc.array(segment, { maxLength: 4 }).map((parts) => `/${parts.join('/')}`)
   const template = fc.constantFrom('/**', '/', '/{x}', '/a/**', '/a/{x}', '/a/{x}/**', '/{x}/b', '/a/', '/a')
@@ -127,7 +127,11 @@ t.test('meetsTemplate() agrees with the table', async (t) => {
     fc.property(path, template, (path, template) => {
       if (path.includes('//')) return
       const table = buildRouteTable([{ methods: ['GET'], path: template }])
-      t.equal(meetsTemplate(path, template), table.match('GET', path).kind === 'route', `${path} ${template}`)
+      t.equal(
+        matchesTemplate(path, template),
+        table.match('GET', path).kind === 'route',
+        `${path} ${template}`,
+      )
     }),
     { numRuns: 200 },
   )

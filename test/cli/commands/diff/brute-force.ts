@@ -76,8 +76,8 @@ export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alpha
 const REPORTED = ['token_missing', 'scope_missing', 'condition_failed']
 
 function passes({ outcome, refusal, route }: ReturnType<typeof decide>): boolean {
-  const isReported = route?.policy.enforce === 'report' && REPORTED.includes(refusal?.refused ?? '')
-  return outcome === 'allow' || isReported
+  const isAuditOnly = route?.policy.enforce === 'report' && REPORTED.includes(refusal?.refused ?? '')
+  return outcome === 'allow' || isAuditOnly
 }
 
 function* paths({ segments, depth }: Alphabet): Generator<string> {

@@ -2,7 +2,7 @@ import { deepEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
 import { compareScopes } from '../../../../cli/commands/diff/compare-scopes.ts'
-import { meetTemplates } from '../../../../cli/commands/diff/intersect-templates.ts'
+import { intersectTemplates } from '../../../../cli/commands/diff/intersect-templates.ts'
 import { representativeRequests } from '../../../../cli/commands/diff/representative-requests.ts'
 import { buildTemplateTree } from '../../../../cli/commands/diff/template-tree.ts'
 import { missingScopes } from '../../../../policy-engine/decide/check-access.ts'
@@ -23,7 +23,10 @@ t.test('buildTemplateTree() finds the templates that meet another one, and no ot
       if ('problem' in one) return
       const entries = all.flatMap((each) => ('problem' in each ? [] : [{ template: each }]))
       const found = new Set(buildTemplateTree(entries).meeting(one))
-      deepEqual(found, new Set(entries.filter((each) => meetTemplates(one, each.template) !== undefined)))
+      deepEqual(
+        found,
+        new Set(entries.filter((each) => intersectTemplates(one, each.template) !== undefined)),
+      )
     }),
   )
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import type { SharedResult } from '../../../../gateway/tokens/cache/shared-cache.ts'
+import type { SharedLookupResult } from '../../../../gateway/tokens/cache/shared-cache.ts'
 import { createIntrospector } from '../../../../gateway/tokens/introspection/introspect.ts'
 import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revocation-marks.ts'
 import { createLogger } from '../../../../platform/logging/logger.ts'
@@ -33,7 +33,7 @@ async function aGateway(
   change: { secret?: string; id?: string; maxTtlMs?: number } = {},
 ) {
   const clock = { aheadMs: 0 }
-  const results: SharedResult[] = []
+  const results: SharedLookupResult[] = []
   const logger = createLogger({ level: 'silent', service: 'gateway' })
   const shared = await openSharedRedis({
     url: redis.url,

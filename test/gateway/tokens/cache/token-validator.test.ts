@@ -1,15 +1,15 @@
 import t from 'tap'
-import type { Answer } from '../../../../gateway/tokens/cache/introspection-result.ts'
-import { VerdictCache } from '../../../../gateway/tokens/cache/token-cache.ts'
-import type { Verdict } from '../../../../gateway/tokens/cache/token-status.ts'
-import { createTokenVerdicts } from '../../../../gateway/tokens/cache/token-validator.ts'
+import type { IntrospectionResult } from '../../../../gateway/tokens/cache/introspection-result.ts'
+import { TokenCache } from '../../../../gateway/tokens/cache/token-cache.ts'
+import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
+import { createTokenValidator } from '../../../../gateway/tokens/cache/token-validator.ts'
 import { subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
-import type { WantedClaims } from '../../../../policy-engine/decide/named-claims.ts'
+import type { ClaimSelection } from '../../../../policy-engine/decide/named-claims.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 import { aRevocation } from '../../../fixtures/a-revocation.ts'
 
-const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies Verdict
-const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
+const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies TokenStatus
+const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
 /** Verdicts with a clock and an issuer in the test's hand. */
 function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
@@ -17,25 +17,25 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
   const questions: {
     token: string
     sinceClearMs: number
-    answer: (verdict: Verdict, ttlMs?: number, ageMs?: number) => void
+    answer: (verdict: TokenStatus, ttlMs?: number, ageMs?: number) => void
     fail: (error: Error) => void
   }[] = []
-  const cache = new VerdictCache({
+  const cache = new TokenCache({
     maxEntries: options.maxEntries ?? 100,
     maxBytes: 1024 * 1024,
     maxTtlMs: 30_000,
     negativeTtlMs: 5_000,
     ...(options.capMs === undefined ? {} : { capMs: options.capMs }),
   })
-  const { verdictOf, revoke, clear } = createTokenVerdicts({
+  const { verdictOf, revoke, clear } = createTokenValidator({
     issuers: [
       {
         issuer: 'https://issuer.test',
         id: 'issuer',
         verify: undefined,
         introspect: (token, sinceClearMs) =>
-          new Promise<Answer>((resolve, fail) => {
-            const answer = (verdict: Verdict, ttlMs = Infinity, ageMs = 0) =>
+          new Promise<IntrospectionResult>((resolve, fail) => {
+            const answer = (verdict: TokenStatus, ttlMs = Infinity, ageMs = 0) =>
               resolve({ verdict, ageMs, ttlMs })
             questions.push({ token, sinceClearMs, answer, fail })
           }),
@@ -49,7 +49,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     observe: { hit() {}, miss() {} },
   })
   const issuers = ['https://issuer.test']
-  const ask = (token: string, wanted?: WantedClaims) => verdictOf(token, issuers, wanted)
+  const ask = (token: string, wanted?: ClaimSelection) => verdictOf(token, issuers, wanted)
   const verdicts = { verdictOf: (token: string) => ask(token), revoke, clear }
   const question = (index: number) => {
     const found = questions[index]
@@ -57,7 +57,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     return found
   }
   /** Lets the issuer answer question `index`, and gives what `pending` became. */
-  const settle = (pending: Verdict | Promise<Verdict>, index: number, verdict: Verdict) => {
+  const settle = (pending: TokenStatus | Promise<TokenStatus>, index: number, verdict: TokenStatus) => {
     question(index).answer(verdict)
     return pending
   }
@@ -94,7 +94,7 @@ t.test('verdictOf() remembers nothing that was asked before everything was forgo
 
 t.test('revoke() forgets every token of the grant and no other', async (t) => {
   const { question, cache, verdicts } = setUp()
-  const other: Verdict = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
+  const other: TokenStatus = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
   await Promise.all(
     [GOOD, GOOD, other].map((verdict, i) => {
       const pending = verdicts.verdictOf(`token-${i}`)
@@ -192,7 +192,7 @@ t.test('F13 verdictOf() keeps a verdict for its time when the wall clock jumps',
   for (const jumpMs of [3_600_000, -3_600_000]) {
     const { clock, settle, verdicts } = setUp()
     clock.wallMs = 1_800_000_000_000
-    const good: Verdict = { active: true, caller: aCaller({ expiresAtSeconds: 1_800_000_900 }) }
+    const good: TokenStatus = { active: true, caller: aCaller({ expiresAtSeconds: 1_800_000_900 }) }
     await settle(verdicts.verdictOf('a'), 0, good)
     clock.wallMs += jumpMs
     clock.ms = 29_999
@@ -213,7 +213,7 @@ t.test('verdictOf() keeps a bad verdict for seconds only', async (t) => {
 
 t.test('bad tokens do not push out good ones, and both are bounded', async (t) => {
   const { cache } = setUp({ maxEntries: 10 })
-  const put = (key: string, verdict: Verdict) =>
+  const put = (key: string, verdict: TokenStatus) =>
     cache.set(key, { verdict, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
   put('good', GOOD)
   for (let i = 0; i < 100; i++) put(`junk-${i}`, BAD)
@@ -230,7 +230,7 @@ t.test('bad tokens do not push out good ones, and both are bounded', async (t) =
 })
 
 t.test('a cache is bounded by the size of what tokens say', async (t) => {
-  const cache = new VerdictCache({
+  const cache = new TokenCache({
     maxEntries: 1_000,
     maxBytes: 100_000,
     maxTtlMs: 1_000,
@@ -294,7 +294,7 @@ t.test('verdictOf() judges the age of what it knows by the cap that is in force'
 t.test('verdictOf() takes no verdict that leaves open a claim which the route looks at', async (t) => {
   const { ask, settle } = setUp()
   const names = ['plan', 'tenant']
-  const known = (claims: readonly (readonly [string, string])[]): Verdict => ({
+  const known = (claims: readonly (readonly [string, string])[]): TokenStatus => ({
     active: true,
     caller: aCaller({ expiresAtSeconds: 100, claims: new Map(claims) }),
   })

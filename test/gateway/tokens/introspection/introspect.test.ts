@@ -7,7 +7,7 @@ import {
   createIntrospector,
   type IntrospectionOptions,
 } from '../../../../gateway/tokens/introspection/introspect.ts'
-import type { IntrospectionResult } from '../../../../gateway/tokens/introspection/introspection-client.ts'
+import type { IntrospectionOutcome } from '../../../../gateway/tokens/introspection/introspection-client.ts'
 import { startIssuer } from '../../../fixtures/an-issuer.ts'
 import { introspectionOptions } from '../../../fixtures/introspection-options.ts'
 import { signJws } from '../../../fixtures/jws.ts'
@@ -19,7 +19,7 @@ const ISSUER = 'https://issuer.test'
 async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
   const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
   const clock = { ms: 0 }
-  const results: IntrospectionResult[] = []
+  const results: IntrospectionOutcome[] = []
   const logged: unknown[] = []
   const introspector = createIntrospector(
     introspectionOptions({

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { createTurns } from '../../../../gateway/tokens/introspection/semaphore.ts'
+import { createSemaphore } from '../../../../gateway/tokens/introspection/semaphore.ts'
 
 const NEVER = new AbortController().signal
 
 t.test('take() refuses whoever finds the queue full', async (t) => {
-  const turns = createTurns({ atOnce: 1, waiting: 1 })
+  const turns = createSemaphore({ atOnce: 1, waiting: 1 })
   await turns.take(NEVER)
   t.ok(turns.take(NEVER) instanceof Promise)
   t.equal(turns.take(NEVER), undefined)
@@ -12,7 +12,7 @@ t.test('take() refuses whoever finds the queue full', async (t) => {
 })
 
 t.test('take() gives turns in the order in which they were asked for', async (t) => {
-  const turns = createTurns({ atOnce: 2, waiting: 10 })
+  const turns = createSemaphore({ atOnce: 2, waiting: 10 })
   const begun: number[] = []
   const all = [0, 1, 2, 3, 4].map((index) => turns.take(NEVER)?.then(() => begun.push(index)))
   await Promise.all(all.slice(0, 2))
@@ -29,7 +29,7 @@ t.test('take() gives turns in the order in which they were asked for', async (t)
 })
 
 t.test('take() gives up a place in the queue whose time is over', async (t) => {
-  const turns = createTurns({ atOnce: 1, waiting: 1 })
+  const turns = createSemaphore({ atOnce: 1, waiting: 1 })
   await turns.take(NEVER)
   const deadline = new AbortController()
   const late = turns.take(deadline.signal)

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createIssuerKeys, type IssuerKeysOptions } from '../../../../gateway/tokens/jwt/issuer-keys.ts'
 import { IssuerKeysError } from '../../../../gateway/tokens/jwt/issuer-keys-error.ts'
-import type { CopiedKeys } from '../../../../gateway/tokens/jwt/jwks-file-cache.ts'
+import type { CachedJwks } from '../../../../gateway/tokens/jwt/jwks-file-cache.ts'
 import { type KeySet, readJwks } from '../../../../gateway/tokens/jwt/read-jwks.ts'
 import { createLogger } from '../../../../platform/logging/logger.ts'
 import { aClock } from '../../../fixtures/a-clock.ts'
@@ -300,10 +300,10 @@ t.test('a clock that jumps changes nothing: ages are counted on a monotonic one'
 })
 
 t.test('a restart without the issuer works from the copy, for as long as the keys may be used', async (t) => {
-  let copy: CopiedKeys | undefined
+  let copy: CachedJwks | undefined
   const kept = {
     read: async () => copy,
-    async write(given: CopiedKeys) {
+    async write(given: CachedJwks) {
       copy = given
     },
   }

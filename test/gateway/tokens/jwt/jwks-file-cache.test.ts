@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createKeyCopy } from '../../../../gateway/tokens/jwt/jwks-file-cache.ts'
+import { createJwksFileCache } from '../../../../gateway/tokens/jwt/jwks-file-cache.ts'
 import { aKey } from '../../../fixtures/jwk.ts'
 
 const NOW = 1_800_000_000_000
@@ -18,7 +18,7 @@ const COPY = { fetchedAtMs: NOW - 1_000, jwks: { keys: [aKey('ES256', 'a').jwk] 
 
 async function aCopy(t: Test) {
   const dir = join(t.testdir({}), 'below', 'data')
-  const copy = createKeyCopy({ dir, id: 'config-1', nowMs: () => NOW })
+  const copy = createJwksFileCache({ dir, id: 'config-1', nowMs: () => NOW })
   await copy.write(COPY)
   return { dir, copy, file: join(dir, 'issuer-keys-config-1.json') }
 }
@@ -40,21 +40,21 @@ t.test('20 writers at once leave one whole copy', async (t) => {
 
 t.test('there is no copy at first, and none where nothing can be written', async (t) => {
   const dir = t.testdir({ file: '' })
-  t.equal(await createKeyCopy({ dir, id: 'x', nowMs: () => NOW }).read(), undefined)
+  t.equal(await createJwksFileCache({ dir, id: 'x', nowMs: () => NOW }).read(), undefined)
   const nowhere = [join(dir, 'file'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
   for (const folder of nowhere)
-    await t.rejects(createKeyCopy({ dir: folder, id: 'x', nowMs: () => NOW }).write(COPY))
+    await t.rejects(createJwksFileCache({ dir: folder, id: 'x', nowMs: () => NOW }).write(COPY))
 })
 
 t.test('a copy of another configuration is not read', async (t) => {
   const { dir, file } = await aCopy(t)
   renameSync(file, join(dir, 'issuer-keys-config-2.json'))
-  t.equal(await createKeyCopy({ dir, id: 'config-2', nowMs: () => NOW }).read(), undefined)
+  t.equal(await createJwksFileCache({ dir, id: 'config-2', nowMs: () => NOW }).read(), undefined)
 })
 
 t.test('a copy from the future is not read: it would never grow old', async (t) => {
   const { dir } = await aCopy(t)
-  t.equal(await createKeyCopy({ dir, id: 'config-1', nowMs: () => NOW - 2_000 }).read(), undefined)
+  t.equal(await createJwksFileCache({ dir, id: 'config-1', nowMs: () => NOW - 2_000 }).read(), undefined)
 })
 
 const turnIntoLink = (file: string) => {

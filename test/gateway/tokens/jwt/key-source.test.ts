@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { metadataAddresses } from '../../../../gateway/tokens/jwt/discover.ts'
+import { metadataUrls } from '../../../../gateway/tokens/jwt/discover.ts'
 import { createDocumentFetcher } from '../../../../gateway/tokens/jwt/fetch-document.ts'
 import { isProtectedAddress } from '../../../../gateway/tokens/jwt/is-protected-address.ts'
-import { createKeySource, type KeysPlace } from '../../../../gateway/tokens/jwt/key-source.ts'
+import { createKeySource, type KeysLocation } from '../../../../gateway/tokens/jwt/key-source.ts'
 import { type JwtIssuerOptions, type Misconduct, startJwtIssuer } from '../../../fixtures/a-jwt-issuer.ts'
 
-async function setUp(t: Test, options: JwtIssuerOptions & { place?: KeysPlace; timeoutMs?: number } = {}) {
+async function setUp(t: Test, options: JwtIssuerOptions & { place?: KeysLocation; timeoutMs?: number } = {}) {
   const issuer = await startJwtIssuer(options)
   const fetcher = createDocumentFetcher({ ca: undefined })
   t.teardown(() => Promise.all([issuer.close(), fetcher.close()]))
@@ -42,15 +42,15 @@ t.test('OpenID metadata is the second choice', async (t) => {
 t.test(
   'RFC 8414 §3.1 a path stands behind the well-known part, a slash at the end does not count',
   async (t) => {
-    t.same(metadataAddresses('https://a.test'), [
+    t.same(metadataUrls('https://a.test'), [
       'https://a.test/.well-known/oauth-authorization-server',
       'https://a.test/.well-known/openid-configuration',
     ])
-    t.same(metadataAddresses('https://tenant.auth.test/'), [
+    t.same(metadataUrls('https://tenant.auth.test/'), [
       'https://tenant.auth.test/.well-known/oauth-authorization-server',
       'https://tenant.auth.test/.well-known/openid-configuration',
     ])
-    t.same(metadataAddresses('https://login.test/tenant/v2.0'), [
+    t.same(metadataUrls('https://login.test/tenant/v2.0'), [
       'https://login.test/.well-known/oauth-authorization-server/tenant/v2.0',
       'https://login.test/tenant/v2.0/.well-known/openid-configuration',
     ])

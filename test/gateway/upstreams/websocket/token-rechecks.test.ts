@@ -1,17 +1,17 @@
 import t from 'tap'
-import type { Verdict } from '../../../../gateway/tokens/cache/token-status.ts'
+import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
 import type { OpenSession } from '../../../../gateway/upstreams/websocket/sessions.ts'
 import { createTokenRechecks } from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 
-const GOOD: Verdict = { active: true, caller: aCaller({}) }
-const BAD: Verdict = { active: false, fault: { reason: 'inactive' } }
+const GOOD: TokenStatus = { active: true, caller: aCaller({}) }
+const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
 function setUp() {
   const asked: string[] = []
   const closed: string[] = []
   const now = { ms: 0 }
-  let answer: (token: string) => Verdict | Promise<Verdict> = () => GOOD
+  let answer: (token: string) => TokenStatus | Promise<TokenStatus> = () => GOOD
   const rechecks = createTokenRechecks({
     verdictOf: (token) => {
       asked.push(token)
@@ -41,7 +41,7 @@ function setUp() {
   }
 }
 
-const away = (): Promise<Verdict> => Promise.reject(new Error('nobody can say'))
+const away = (): Promise<TokenStatus> => Promise.reject(new Error('nobody can say'))
 
 t.test(
   'a session whose token nobody can say anything about is closed, but not at the first hiccup',
@@ -86,7 +86,7 @@ t.test('one answer ends the doubt, and the next one begins anew', async (t) => {
 t.test('the doubt counts from when nobody answered, however long the silence took', async (t) => {
   const { rechecks, closed, now, session, answerWith, settle } = setUp()
   const open = session('one')
-  const silence = Promise.withResolvers<Verdict>()
+  const silence = Promise.withResolvers<TokenStatus>()
   answerWith(() => silence.promise)
   rechecks.add(open)
   now.ms = 30_000

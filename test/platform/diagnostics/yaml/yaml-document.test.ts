@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { formatDiagnostics } from '../../../../platform/diagnostics/format-diagnostics.ts'
-import { parseYaml, parseYamlInSteps } from '../../../../platform/diagnostics/yaml/yaml-document.ts'
+import { parseYaml, parseYamlSliced } from '../../../../platform/diagnostics/yaml/yaml-document.ts'
 
 const parse = (text: string) => parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
 
@@ -127,10 +127,10 @@ for (const [what, end] of [
   ['good', ''],
   ['broken', 'routes: [\n'],
 ] as const)
-  t.test(`parseYamlInSteps() pauses again and again within a long text, ${what}`, async (t) => {
+  t.test(`parseYamlSliced() pauses again and again within a long text, ${what}`, async (t) => {
     const routes = '  - { name: route, path: "/a/{b}", methods: [GET, POST] }\n'.repeat(1_000)
     const text = `routes:\n${routes}${end}`
-    const steps = parseYamlInSteps(text, { shownAs: 'a.yaml', letter: 'P' })
+    const steps = parseYamlSliced(text, { shownAs: 'a.yaml', letter: 'P' })
     let pauses = 0
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) pauses += 1
