@@ -18,20 +18,23 @@ import { UnverifiableError } from './unverifiable-error.ts'
 
 export type IssuerClientOptions = {
   readonly config: IssuerConfig
-  /** The resource that an issuer's own names for the API stand for. */
+  /** The resource for which the issuer's own `aud` values stand. */
   readonly baseUrl: string
-  /** Where a copy of its keys is kept; undefined: nowhere. */
+  /** Folder of the JWKS file cache. Undefined: no file cache. */
   readonly dataDir: string | undefined
   readonly clock: Clock
   readonly random: () => number
-  /** What gateways know together; undefined: nothing. */
+  /** The cache that gateways share. Undefined: each gateway introspects for itself. */
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined
   readonly meter: IssuerMeter
   readonly logger: Logger
   readonly failures: FailureLog
 }
 
-/** An issuer that is open: with its keys where its JWTs are verified here, with a line to it where it is asked. */
+/**
+ * Client of one issuer. It has keys if the gateway verifies JWTs of the issuer, and an introspector if it introspects
+ * tokens.
+ */
 export type IssuerClient = Issuer & {
   readonly keys: IssuerKeys | undefined
   readonly introspector: Pick<Introspector, 'load' | 'trouble'> | undefined
@@ -47,8 +50,9 @@ const JWT_UNVERIFIABLE = {
 }
 
 /**
- * Opens an issuer: its keys are fetched, or read from their copy, before this resolves. It never waits for longer than the
- * deadlines of its documents, and never throws: an issuer that is away is asked again in the background.
+ * Creates the client of an issuer. Before it resolves, the keys are fetched, or read from the file cache if the fetch
+ * fails. The deadlines of the documents limit the wait. Never rejects: the gateway retries an unavailable issuer in the
+ * background.
  */
 export async function openIssuerClient(options: IssuerClientOptions): Promise<IssuerClient> {
   const { config, clock } = options
@@ -85,7 +89,7 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
   await opened?.keys.start()
   const scopes = createScopeSets()
 
-  /** Reports why a token cannot be validated: the client learns only that. */
+  /** Logs why a token cannot be validated. The response to the client does not contain the reason. */
   function report<A extends readonly unknown[], R>(
     kind: Pick<FailureKind, 'event' | 'message'>,
     validate: (...about: A) => Promise<R>,
@@ -129,7 +133,7 @@ function openKeys(jwt: JwtConfig, options: IssuerClientOptions) {
   const { dataDir, clock } = options
   const algorithms = new Set(jwt.algorithms)
   const fetcher = createDocumentFetcher({ ca })
-  // A file is at hand whenever the gateway starts.
+  // A local key file is available at every start, so it needs no cached copy.
   const isCopied = dataDir !== undefined && jwt.keys.by !== 'file'
   const keys = createIssuerKeys({
     ...options,
@@ -154,7 +158,7 @@ function toRules(jwt: JwtConfig, { config, baseUrl }: IssuerClientOptions) {
   return { ...jwt, issuer: config.issuer, algorithms: new Set(jwt.algorithms), resource: baseUrl }
 }
 
-/** The same configuration has the same name in every process, and after a restart. */
+/** Returns an ID that is the same for the same configuration, in every process and after a restart. */
 function nameOf(config: object): string {
   return hash('sha256', JSON.stringify(config), 'base64url')
 }

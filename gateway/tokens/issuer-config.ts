@@ -1,7 +1,6 @@
 import type { TokenTypeRule } from './jwt/jwt-rules.ts'
 import type { KeysLocation } from './jwt/key-source.ts'
 
-/** How the JWTs of an issuer are verified. */
 export type JwtConfig = {
   readonly algorithms: readonly string[]
   readonly type: TokenTypeRule
@@ -9,7 +8,7 @@ export type JwtConfig = {
   readonly refreshMs: number
   readonly cooldownMs: number
   readonly maxStaleMs: number
-  /** For each document. */
+  /** Deadline for each document. */
   readonly timeoutMs: number
   /** Values of `aud` that stand for the base URL. */
   readonly audience: readonly string[]
@@ -21,32 +20,34 @@ export type JwtConfig = {
   readonly clockToleranceSeconds: number
 }
 
-/** How the gateway asks an issuer about tokens. */
+/** How the gateway introspects tokens at an issuer. */
 export type IntrospectionConfig = {
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
-  /** From the question to the last byte of the answer, queueing included. */
+  /** Deadline from the call to the last byte of the response, queueing included. */
   readonly timeoutMs: number
-  /** Questions on their way to the issuer at once. */
+  /** Maximum number of concurrent requests to the issuer. */
   readonly maxConcurrent: number
-  /** Questions that wait for their turn; more are refused. */
+  /** Maximum number of queued requests. More are rejected. */
   readonly maxQueue: number
-  /** An answer is used no longer than this; Infinity: `tokenCache.maxTtl` alone counts. */
+  /** Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits it. */
   readonly ttlMs: number
-  /** Answers are JWTs that the issuer signed. RFC 9701. */
+  /** The issuer signs introspection responses as JWTs. RFC 9701. */
   readonly signed: boolean
 }
 
-/** Who issues tokens, and how they are checked: by their signature, by asking, or both. */
+/** An issuer of tokens, and how they are validated: by their signature, by introspection, or both. */
 export type IssuerConfig = {
   readonly issuer: string
-  /** The authorities that vouch for its certificates, in PEM; undefined: the public ones. */
+  /** CA certificates for connections to the issuer, in PEM. Undefined: the public ones. */
   readonly ca: string | undefined
   readonly jwt: JwtConfig | undefined
   readonly introspection: IntrospectionConfig | undefined
-  /** Where revocations are pushed from; undefined: they are noticed when a cached verdict ends. */
+  /**
+   * URL of the issuer's revocation stream. Undefined: a revocation takes effect when the cached token status expires.
+   */
   readonly revocations: string | undefined
-  /** It may send Security Event Tokens, with one of these values of `aud`; undefined: it may not. RFC 8935. */
+  /** The issuer may send Security Event Tokens (RFC 8935) with one of these values of `aud`. Undefined: it may not. */
   readonly securityEvents?: { readonly audience: readonly string[] } | undefined
 }

@@ -2,7 +2,7 @@ import type { SharedLookupResult } from './cache/shared-cache.ts'
 import type { IntrospectionOutcome } from './introspection/introspection-client.ts'
 import type { IssuerKeysMeter } from './jwt/issuer-keys.ts'
 
-/** Counts what happens between the gateway and one issuer. */
+/** Counts events between the gateway and one issuer. */
 export type IssuerMeter = IssuerKeysMeter & {
   introspected(result: IntrospectionOutcome): void
   sharedLookUp(result: SharedLookupResult): void

@@ -3,22 +3,28 @@ import type { IntrospectionResult } from './cache/introspection-result.ts'
 import type { TokenStatus } from './cache/token-status.ts'
 import type { CompactJwt } from './jwt/compact-jwt.ts'
 
-/** Who issues tokens, and the ways there are to know whether one is good. */
+/** An issuer of tokens, and its validation methods. */
 export type Issuer = {
-  /** Exactly as tokens and metadata say it. */
+  /** The issuer identifier, exactly as in tokens and metadata. */
   readonly issuer: string
-  /** Names its configuration in cache keys: what was found out under another one does not count. No line breaks. */
+  /**
+   * Identifies the issuer's configuration in cache keys, so that results of another configuration do not apply.
+   * Contains no line breaks.
+   */
   readonly id: string
-  /** Checks a JWT that names this issuer; `names` are the claims that policies name. Undefined: its tokens are always asked about. */
+  /**
+   * Validates a JWT of this issuer. `names` lists the claims that policies use. Undefined: all tokens of this issuer
+   * are introspected.
+   */
   readonly verify: ((jwt: CompactJwt, names: ClaimNames) => Promise<TokenStatus>) | undefined
   /**
-   * Asks the issuer about a token, or takes what another gateway was told; `sinceClearMs` is how long ago everything was
-   * forgotten here. Undefined: it answers no such questions.
+   * Introspects a token, or returns a result from the shared cache. `sinceClearMs` is the time since this process last
+   * cleared its token cache. Undefined: the issuer has no introspection.
    */
   readonly introspect:
     | ((token: string, sinceClearMs: number, names: ClaimNames) => Promise<IntrospectionResult>)
     | undefined
-  /** Whether its tokens can be checked. What it lacks, it goes on fetching. */
+  /** Whether tokens of this issuer can be validated. The gateway continues to fetch missing keys. */
   readonly ready: boolean
   close(): Promise<void>
 }

@@ -4,28 +4,28 @@ import type { Confirmation } from '../../policy-engine/decide/confirmation.ts'
 import type { NamedClaims } from '../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../policy-engine/decide/scope-sets.ts'
 
-/** What an issuer said about a token, wherever it stood; each value already found to be of its type. */
+/** Claims of a token, from a JWT or an introspection response. The type of each value is already validated. */
 export type TokenFacts = {
   readonly subject: string | undefined
   readonly clientId: string | undefined
   readonly granted: GrantedScopes
-  /** The claim `aud` as it came. */
+  /** The claim `aud`, not validated. */
   readonly audience: unknown
   readonly issuer: string
   readonly expiresAtSeconds: number
   readonly notBeforeSeconds: number | undefined
   readonly issuedAtSeconds: number | undefined
-  /** The claim `jti` as it came. */
+  /** The claim `jti`, not validated. */
   readonly tokenId: unknown
   readonly grant: string | undefined
   readonly confirmation: Confirmation | undefined
   readonly claims: NamedClaims
 }
 
-// What a header field value may hold: visible ASCII, spaces inside. RFC 9110 section 5.5.
+// Characters of a header field value: visible ASCII, and spaces inside. RFC 9110 section 5.5.
 const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?$/
 
-/** Makes the caller of a token: the same for claims of a JWT and for those of an introspection response. */
+/** Creates the caller of a token. The result is the same for a JWT and for an introspection response. */
 export function makeCaller(facts: TokenFacts): Caller {
   const { subject, clientId, granted, issuer, tokenId } = facts
   return Object.freeze({
@@ -37,7 +37,7 @@ export function makeCaller(facts: TokenFacts): Caller {
     expiresAtSeconds: facts.expiresAtSeconds,
     notBeforeSeconds: facts.notBeforeSeconds,
     issuedAtSeconds: facts.issuedAtSeconds,
-    // RFC 7519 section 4.1.7: a name is good within its issuer. An issuer has no line break.
+    // RFC 7519 section 4.1.7: a `jti` is unique only within its issuer. An issuer identifier contains no line break.
     tokenId: typeof tokenId === 'string' ? hash('sha256', `${issuer}\n${tokenId}`, 'base64url') : undefined,
     grant: facts.grant,
     confirmation: facts.confirmation,
@@ -46,12 +46,12 @@ export function makeCaller(facts: TokenFacts): Caller {
   })
 }
 
-/** Whether a claim can be told to an upstream as it is. */
+/** Returns whether a claim can be sent to an upstream as a header value, unmodified. */
 export function isHeaderSafe(value: unknown): value is string {
   return typeof value === 'string' && HEADER_SAFE.test(value)
 }
 
-/** A string or an array of strings; anything else names no resource. One trailing slash does not matter. */
+/** Returns the strings in `aud`, each without one trailing slash. A value of another type names no resource. */
 function readAudience(audience: unknown): readonly string[] {
   const members = Array.isArray(audience) ? audience : [audience]
   return members
@@ -59,7 +59,7 @@ function readAudience(audience: unknown): readonly string[] {
     .map((member) => (member.endsWith('/') ? member.slice(0, -1) : member))
 }
 
-/** A subject is somebody's only together with its issuer: two issuers may use one name for two people. */
+/** A subject identifies a user only together with its issuer: two issuers may use the same subject for two users. */
 function identityHeaders(caller: {
   readonly subject: string | undefined
   readonly clientId: string | undefined

@@ -4,40 +4,41 @@ import type { TokenStatus } from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
-/** How a token is checked: a verdict that needs nobody, or whom to ask. */
+/** How to validate a token: `known` needs no validation. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly verdict: TokenStatus }
   /** By its signature. */
   | { readonly kind: 'jwt'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
-  /** At the issuer. */
+  /** By introspection: an opaque token, or a JWT of an issuer without JWT verification. */
   | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
-const NOBODYS: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
+const FOREIGN: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
 
 /**
- * Chooses who can say whether a token is good. A JWT concerns the issuer that it names, exactly, and nobody else: no `kid` and
- * no key is looked at before. An opaque token names nobody: the issuers that answer questions are asked in their order.
+ * Selects the issuer that validates a token. A JWT belongs only to the issuer whose identifier equals its `iss` claim;
+ * `kid` and keys are not used before this match. An opaque token names no issuer, so the issuers with introspection are
+ * tried in their order.
  */
 export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenCheck {
   const jwt = readCompactJwt(token)
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
     const asked = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
-    return asked.length === 0 ? NOBODYS : { kind: 'opaque', ask: (...how) => askInTurn(token, how, asked) }
+    return asked.length === 0 ? FOREIGN : { kind: 'opaque', ask: (...how) => askInTurn(token, how, asked) }
   }
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
-  if (issuer === undefined) return NOBODYS
+  if (issuer === undefined) return FOREIGN
   const { verify, introspect } = issuer
   if (verify !== undefined)
     return {
       kind: 'jwt',
       ask: async (_, names) => ({ verdict: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
     }
-  return introspect === undefined ? NOBODYS : { kind: 'opaque', ask: (...how) => introspect(token, ...how) }
+  return introspect === undefined ? FOREIGN : { kind: 'opaque', ask: (...how) => introspect(token, ...how) }
 }
 
-/** The first issuer that knows the token; a failure counts only when no other one does. */
+/** Returns the first active result. A failure counts only when no other issuer returns an active result. */
 async function askInTurn(
   token: string,
   how: readonly [sinceClearMs: number, names: ClaimNames],
@@ -49,7 +50,7 @@ async function askInTurn(
     try {
       const answer = await introspect(token, ...how)
       if (answer.verdict.active) return answer
-      // `inactive` says that this issuer does not know it; any other fault says more.
+      // `inactive` means that this issuer does not recognize the token. Any other fault is more specific.
       if (last === undefined || isUnknown(last.verdict)) last = answer
     } catch (error) {
       failure ??= error

@@ -1,7 +1,10 @@
-/** Nobody can say whether a token is good: no reason to refuse it, and none to let it in. The message holds no token. */
+/**
+ * The status of a token cannot be determined, so the gateway can neither accept nor reject it. The message contains no
+ * token.
+ */
 export abstract class UnverifiableError extends Error {
   abstract readonly code: string
-  /** When it is worth another try; undefined: not known. Milliseconds. */
+  /** Delay until a retry is useful. Undefined: not known. Milliseconds. */
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {}) {

@@ -1,30 +1,30 @@
 import type { AssertionKey } from './assertion-key.ts'
 
-/** Which key signs, and which keys upstreams may meet. */
+/** The signing key and the published keys of assertions. */
 export type AssertionKeyRing = {
   signingKey(nowMs: number): AssertionKey
-  /** The keys to publish; the same array as long as it holds the same keys. */
+  /** Returns the keys to publish. Returns the same array until the set of keys changes. */
   publishedKeys(nowMs: number): readonly AssertionKey[]
-  /** Puts other keys in force, the first of which is to sign. */
+  /** Replaces the keys. The first key becomes the signing key once it has been published for `leadMs`. */
   replace(keys: readonly AssertionKey[], nowMs: number): void
 }
 
 type Published = { readonly key: AssertionKey; readonly sinceMs: number; leavesAtMs: number }
 
 /**
- * Keeps the keys of assertions through a rotation: a key that upstreams may not have seen yet is published first and signs
- * after `leadMs`; one that is replaced stays published until its last assertion has ended. Time is passed in.
+ * Creates a key ring that rotates assertion keys. A new key is published first and signs after `leadMs`. A replaced key
+ * stays published until its last assertion has expired. Callers pass the time in.
  */
 export function createAssertionKeyRing(options: {
   readonly keys: readonly AssertionKey[]
-  /** How long upstreams may keep what they read. Milliseconds. */
+  /** Longest time for which upstreams may cache the published keys. Milliseconds. */
   readonly leadMs: number
-  /** How long an assertion may be believed, clocks that differ included. Milliseconds. */
+  /** Longest time for which an assertion can be valid, clock skew included. Milliseconds. */
   readonly assertionLifeMs: number
 }): AssertionKeyRing {
   const { leadMs, assertionLifeMs } = options
   const published = new Map<string, Published>()
-  // Whoever asks a process that has just begun has seen no other keys of it.
+  // Upstreams cannot have cached other keys of a process that has just started. These keys may sign immediately.
   for (const key of options.keys)
     published.set(key.kid, { key, sinceMs: Number.NEGATIVE_INFINITY, leavesAtMs: Number.POSITIVE_INFINITY })
   let current = firstOf(options.keys)
@@ -64,7 +64,7 @@ export function createAssertionKeyRing(options: {
         if (kept.has(kid)) continue
         const lastUseMs = kid === signing.kid ? fromMs : nowMs
         one.leavesAtMs = Math.min(one.leavesAtMs, lastUseMs + assertionLifeMs)
-        // It signs on until its successor may, whatever was planned for it before.
+        // The replaced key signs until its successor may sign. This overrides a removal time from an earlier rotation.
         if (kid === signing.kid) one.leavesAtMs = lastUseMs + assertionLifeMs
       }
     },

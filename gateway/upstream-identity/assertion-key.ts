@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto'
 
-/** A key that signs assertions, with everything about it that is fixed. */
+/** A key that signs assertions, with its fixed properties. */
 export type AssertionKey = {
-  /** RFC 7638 thumbprint: the same key has the same name in every process. */
+  /** RFC 7638 thumbprint: the same key has the same ID in every process. */
   readonly kid: string
   readonly alg: 'ES256' | 'EdDSA'
   readonly privateKey: KeyObject
@@ -11,13 +11,14 @@ export type AssertionKey = {
 }
 
 /**
- * Makes an assertion key of a private key: P-256 signs with ES256 (RFC 7518 section 3.4), Ed25519 with EdDSA
- * (RFC 8037 section 3.1).
- * @returns undefined for a key of another kind.
+ * Creates an assertion key from a private key. A P-256 key signs with ES256 (RFC 7518 section 3.4), an Ed25519 key with
+ * EdDSA (RFC 8037 section 3.1).
+ * @returns undefined for any other kind of key.
  */
 export function toAssertionKey(privateKey: KeyObject): AssertionKey | undefined {
   const { kty, crv, x, y } = createPublicKey(privateKey).export({ format: 'jwk' })
-  // RFC 7638 section 3.2: the required members, in lexicographic order. Nothing else is taken over, so nothing private can be.
+  // RFC 7638 section 3.2: the required members, in lexicographic order. Only these are copied, so no private member can
+  // leak.
   const members: Record<string, string> | undefined =
     kty === 'EC' && crv === 'P-256' && x !== undefined && y !== undefined
       ? { crv, kty, x, y }
@@ -35,14 +36,14 @@ export function toAssertionKey(privateKey: KeyObject): AssertionKey | undefined 
   })
 }
 
-/** Makes a fresh private key, in PEM: what several processes are to sign with has to be told. */
+/** Generates a P-256 private key in PEM, the form in which several processes share it. */
 export function generatePrivateKey(): string {
   return String(
     generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
   )
 }
 
-/** Makes an ES256 key of a private key in PEM; a fresh one without it. It lives in memory only. */
+/** Creates an assertion key from a private key in PEM. Default: a new P-256 key, which exists only in memory. */
 export function generateAssertionKey(pem = generatePrivateKey()): AssertionKey {
   const key = toAssertionKey(createPrivateKey(pem))
   if (key === undefined) throw new Error('a P-256 key was expected')

@@ -4,26 +4,28 @@ import { generateAssertionKey } from './assertion-key.ts'
 import { type AssertionKeyRing, createAssertionKeyRing } from './assertion-key-ring.ts'
 import { readAssertionKeys } from './read-assertion-keys.ts'
 
-/** Twice what the document's `cache-control` allows upstreams to keep it. Milliseconds. */
+/** Twice the cache lifetime that the `cache-control` header of the key document permits. Milliseconds. */
 const LEAD_MS = 600_000
-/** Clocks of gateway and upstream may differ by this. Milliseconds. */
+/** Maximum clock skew between gateway and upstream. Milliseconds. */
 const SKEW_MS = 60_000
-/** A generated key signs for a day. Milliseconds. */
+/** Signing period of a generated key: one day. Milliseconds. */
 const GENERATED_LIFE_MS = 86_400_000
-/** A mounted secret that changed is noticed within this. Milliseconds. */
+/** Polling interval for changes of the mounted key file. Milliseconds. */
 const LOOK_EVERY_MS = 5_000
 
-/** The keys that sign right now; `close` ends their rotation. */
+/** The current assertion keys. `close` stops their rotation. */
 export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
 
 /**
- * Opens the keys that sign assertions, and rotates them: those of `keyFile` when the file changes, generated ones every
- * day, unless workers share one. Generated keys live in memory, so several replicas need a file that all of them read.
- * @throws {ConfigError} C306 when the file is of no use at the start; later the keys in force stay, and the log says why.
+ * Opens the keys that sign assertions, and rotates them. Keys from `keyFile` rotate when the file changes. Generated
+ * keys rotate every day, unless processes share one. Generated keys exist only in memory, so several replicas need a
+ * file that all of them read.
+ * @throws {ConfigError} C306 when the file is not usable at startup. After startup, an unusable file is logged and the
+ * current keys stay active.
  */
 export function openAssertionKeys(options: {
   readonly keyFile: string | undefined
-  /** A generated key that other processes sign with too, in PEM: it stays as long as they do. */
+  /** A generated key in PEM that other processes also sign with. It is never rotated. */
   readonly sharedKey: string | undefined
   readonly ttlSeconds: number
   readonly nowMs: () => number
@@ -49,7 +51,8 @@ export function openAssertionKeys(options: {
       logger.error({ event: 'assertion_keys_unusable', err: error }, 'the keys in force stay')
     }
   }
-  // Asks for the file's time and follows links: a mounted secret is a link that is turned to another file.
+  // Polls the modification time and follows symbolic links. A mounted secret is a symbolic link that is switched to
+  // another file.
   watchFile(keyFile, { interval: LOOK_EVERY_MS, persistent: false }, reread)
   return { ring, close: () => unwatchFile(keyFile, reread) }
 }

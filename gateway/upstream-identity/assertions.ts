@@ -3,28 +3,32 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { AssertionKeyRing } from './assertion-key-ring.ts'
 import { signatureFromDer } from './signature-from-der.ts'
 
-/** Gives the assertion about a caller for one upstream. */
+/** Returns the assertion about a caller for one upstream. */
 export type Assert = (caller: Caller, nowMs: number) => string
 
-/** RFC 8725 section 3.11: an explicit type, so that no other token of the same issuer passes for an assertion. */
+/** RFC 8725 section 3.11: an explicit type, so that no other token of the same issuer is accepted as an assertion. */
 const ASSERTION_TYPE = 'scopegate-assertion+jwt'
 
-/** An upstream that is slow to look at an assertion must not find it expired. Seconds. */
+/**
+ * An assertion with less remaining lifetime is not reused: it could expire before a slow upstream validates it.
+ * Seconds.
+ */
 const RENEW_BEFORE_SECONDS = 15
-/** Of each of the two numbers of an ES256 signature. RFC 7518 section 3.4. */
+/** Size of each of the two integers of an ES256 signature. RFC 7518 section 3.4. */
 const P256_BYTES = 32
 
 type Minted = { readonly text: string; readonly goodUntilSeconds: number }
 
 /**
- * Makes the assertions that tell upstreams who calls: signed JWTs (RFC 7519) with `iss`, `aud`, `sub`, `client_id`, `token_issuer`,
- * `scope`, `iat`, `exp` and `jti`. One is minted per caller and upstream and reused until shortly before its end; it lives
- * beside the caller, so it goes when the token's verdict does.
- * Cost: one signature, some 30 microseconds, when there is none to reuse.
- * @returns a function that gives the same `Assert` for the same upstream.
+ * Creates assertions, which identify the caller to upstreams. They are signed JWTs (RFC 7519) with `iss`, `aud`, `sub`,
+ * `client_id`, `token_issuer`, `scope`, `iat`, `exp` and `jti`.
+ * Each caller has one assertion per upstream, which is reused until shortly before it expires. A `WeakMap` holds it by
+ * caller, so it is released together with the cached token status.
+ * Cost: one signature, about 30 microseconds, when no assertion can be reused.
+ * @returns a function that returns the same `Assert` for the same upstream.
  */
 export function createAssertions(options: {
-  /** The public address of the gateway. */
+  /** The public URL of the gateway. */
   readonly issuer: string
   /** At most 60. */
   readonly ttlSeconds: number
@@ -36,7 +40,7 @@ export function createAssertions(options: {
   function mint(caller: Caller, upstream: string, nowMs: number): Minted {
     const { privateKey, alg, kid } = ring.signingKey(nowMs)
     const issuedAt = Math.floor(nowMs / 1_000)
-    // Never past the token itself.
+    // The assertion never outlives the token.
     const endsWithToken = caller.expiresAtSeconds <= issuedAt + ttlSeconds
     const expiresAt = endsWithToken ? caller.expiresAtSeconds : issuedAt + ttlSeconds
     const claims = {

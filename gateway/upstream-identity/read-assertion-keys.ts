@@ -8,8 +8,8 @@ import { type AssertionKey, toAssertionKey } from './assertion-key.ts'
 const PEM = /-----BEGIN ((?:EC )?PRIVATE KEY)-----[\s\S]+?-----END \1-----/g
 
 /**
- * Reads the private keys of `assertion.keyFile`: PEM (RFC 7468), one or more, the first of which signs.
- * @throws {ConfigError} C306, without a word of what stands in the file.
+ * Reads the private keys of `assertion.keyFile`: one or more, in PEM (RFC 7468). The first key signs.
+ * @throws {ConfigError} C306. The message contains nothing from the file.
  */
 export function readAssertionKeys(file: string): readonly AssertionKey[] {
   const shownAs = displayPath(file)
@@ -34,7 +34,7 @@ function readKey(pem: string): AssertionKey | undefined {
   try {
     return toAssertionKey(createPrivateKey(pem))
   } catch {
-    // What the library says may quote the key.
+    // The error message of the library may quote the key.
     return undefined
   }
 }
