@@ -5,8 +5,8 @@ import type { RequestContext } from './request-context.ts'
 const NO_SCOPES: readonly string[] = []
 
 /**
- * What the access log says about a request that is over, or about the WebSocket session that came of it.
- * `nowMs` is of the clock that `startedMs` is of.
+ * Returns the access log entry of a finished request or WebSocket session.
+ * @param nowMs from the same clock as `startedMs`.
  */
 export function accessEntry(context: RequestContext, status: number, nowMs: number): AccessEntry {
   const { request, route, refusal, auditOnlyRefusal: reported, forwarded, decision, session } = context

@@ -1,5 +1,5 @@
 import type { CanonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 import type { CleanHeaders } from './clean-headers.ts'
 
-/** The request that every later stage sees. */
+/** A request after stage 1: canonical path, query and clean headers. */
 export type CanonicalRequest = CanonicalTarget & { readonly headers: CleanHeaders }

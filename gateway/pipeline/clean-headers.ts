@@ -3,22 +3,26 @@ import { findHeader, type HeaderSource } from '../../policy-engine/match/find-he
 import { headerKind } from '../../policy-engine/match/header-kind.ts'
 import { nominatedHeaders } from '../../policy-engine/match/nominated-headers.ts'
 
-/** The headers of a request after one pass: what may go on, and what the gateway reads itself. */
+/** The headers of a request after stage 1: headers to forward, and values that the gateway uses. */
 export type CleanHeaders = {
-  /** Name, value, name, value: end-to-end headers that nobody manages. The caller may append to it. */
+  /**
+   * End-to-end headers that the gateway does not manage: name, value, name, value. The caller may append to the list.
+   */
   readonly endToEnd: string[]
   readonly authorization: string | undefined
   readonly authorizationCount: number
-  /** The DPoP proof; several lines are joined by commas, and then none. RFC 9449 section 4.1. */
+  /**
+   * The DPoP proof. Several header lines are joined with commas, which makes the proof invalid. RFC 9449 section 4.1.
+   */
   readonly proof: string | undefined
-  /** All `Cookie` lines as one. RFC 6265 section 5.4 joins with `; `. */
+  /** All `Cookie` lines, joined with `; `. RFC 6265 section 5.4. */
   readonly cookie: string | undefined
   readonly userAgent: string | undefined
-  /** How the body is delimited. RFC 9112 section 6.3. */
+  /** Framing of the body. RFC 9112 section 6.3. */
   readonly body: 'none' | 'sized' | 'chunked'
   /** Bytes; 0 when the length is not announced. */
   readonly contentLength: number
-  /** The client offers another protocol. It is not taken, but what comes next on the connection may be in it. */
+  /** The client offers another protocol. The gateway ignores the offer, but the next bytes may be of that protocol. */
   readonly offersUpgrade: boolean
 } & HeaderSource
 
@@ -26,8 +30,7 @@ const HOST = /^(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const DIGITS = /^\d{1,15}$/
 
 /**
- * Separates the headers of a request in one pass: framing is checked, hop-by-hop and managed names are dropped,
- * credentials are set aside.
+ * Validates the framing of a request, drops hop-by-hop and managed headers, and extracts the credentials. One pass.
  * Source: RFC 9110 sections 7.2 and 7.6.1, RFC 9112 section 6.
  * @returns the headers, or `request_malformed`.
  */
@@ -114,7 +117,9 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
   }
 }
 
-/** A function for all requests; it looks at what goes on to an upstream, and at nothing else. */
+/**
+ * Searches only the headers that the gateway forwards. One function for all requests, which avoids a closure for each.
+ */
 function headerAmong(this: CleanHeaders, name: string): ReturnType<HeaderSource['header']> {
   return findHeader(this.endToEnd, name)
 }

@@ -6,22 +6,25 @@ import type { TrustedProxies } from '../server/trusted-proxies.ts'
 import { type ClientCertificate, describeCertificate } from '../tokens/binding/client-certificate.ts'
 import { type CertificateHeader, readCertificateHeader } from '../tokens/binding/read-certificate-header.ts'
 
-/** Where client certificates come from. */
+/** Options for `createCertificateReader()`. */
 export type CertificateReaderOptions = {
-  /** undefined: no proxy is believed about them. */
+  /** The header in which trusted proxies send the certificate; undefined: no header is read. */
   readonly header: CertificateHeader | undefined
   readonly trustedProxies: TrustedProxies | undefined
-  /** Our own listener asks for them: `authority`, one that vouches for them; `any`, the holder of the key. */
+  /**
+   * How the gateway's own listener requests certificates. `authority`: the certificate must chain to a configured
+   * authority. `any`: the proof of the private key is enough.
+   */
   readonly listener: 'off' | 'any' | 'authority'
   /** Wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
 }
 
 /**
- * Makes what finds the thumbprint of a request's client certificate. A trusted proxy is asked by its header, and by that
- * alone: the connection is its own. Whoever else sends such a header is not listened to. A certificate that is not good
- * today is none.
- * Cost: on a connection of our own once, whatever is asked on it; else reading the header.
+ * Creates a function that returns the SHA-256 thumbprint of a request's client certificate.
+ * For a trusted proxy it reads only the header, because the proxy owns the connection. It ignores the header of any
+ * other peer. A certificate outside its validity period counts as missing.
+ * Cost: a direct connection is inspected once; a header is read for each request.
  */
 export function createCertificateReader(
   options: CertificateReaderOptions,
@@ -49,7 +52,7 @@ export function createCertificateReader(
   }
 }
 
-/** The handshake has shown that the client holds the key of the certificate. RFC 8446 section 4.4.3. */
+/** The TLS handshake proves that the client holds the private key of the certificate. RFC 8446 section 4.4.3. */
 function readConnection(
   socket: Socket,
   listener: CertificateReaderOptions['listener'],

@@ -2,8 +2,8 @@ import type { PreflightDecision } from '../../policy-engine/decide/preflight.ts'
 import { allowsOrigin, type CorsRule } from '../../policy-engine/load/cors-rule.ts'
 
 /**
- * The response headers that a page can read beside those that Fetch safelists. Without `WWW-Authenticate`, a page sees a
- * 401 but not its challenge.
+ * The response headers that a page can read in addition to the Fetch safelist. Without `WWW-Authenticate`, a page sees
+ * a 401 but not its challenge.
  */
 const EXPOSED_HEADERS = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],
@@ -12,8 +12,8 @@ const EXPOSED_HEADERS = [
 ].join(', ')
 
 /**
- * Every origin may call the API: a request is authorised by a token that the page must hold, never by a cookie. So
- * `Access-Control-Allow-Credentials` is never sent.
+ * Every origin may call the API, because the page must hold the token: cookies never authorize a request. So the
+ * gateway never sends `Access-Control-Allow-Credentials`.
  */
 export const CORS_HEADERS: readonly string[] = Object.freeze([
   'access-control-allow-origin',
@@ -23,7 +23,7 @@ export const CORS_HEADERS: readonly string[] = Object.freeze([
 ])
 
 const NO_HEADERS: readonly string[] = Object.freeze([])
-/** A cache must not give the response for one origin to a page of another. */
+/** Keeps a cache from reusing the response for one origin on a page of another origin. */
 const VARY_ORIGIN: readonly string[] = Object.freeze(['vary', 'Origin'])
 
 /** Returns the CORS headers of a response to a page of `origin`: name, value, name, value. */
@@ -45,12 +45,12 @@ export function corsHeaders(
   ]
 }
 
-/** A response to a preflight depends on these. */
+/** A preflight response depends on these request headers. */
 const PREFLIGHT_VARY: readonly string[] = Object.freeze([
   'vary',
   'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
 ])
-/** A browser asks again after this time. Seconds. */
+/** How long a browser caches the preflight response. Seconds. */
 const PREFLIGHT_MAX_AGE = '600'
 
 /** Returns the headers of a response to a preflight: name, value, name, value. */

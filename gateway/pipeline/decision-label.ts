@@ -1,7 +1,7 @@
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { Decision } from '../observability/decision.ts'
 
-/** How logs and metrics name a refusal that is about the caller; undefined when it is not. */
+/** Returns the label of a refusal in logs and metrics; undefined when the refusal is not about the caller. */
 export function decisionOf(refusal: Refusal): Decision | undefined {
   switch (refusal.refused) {
     case 'credentials_ambiguous':
@@ -29,7 +29,7 @@ export function decisionOf(refusal: Refusal): Decision | undefined {
 }
 
 const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
-/** The client comes again with the nonce that it was told. */
+/** A challenge, because the client is expected to retry with the nonce of the response. */
 const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
 const DENIED = {
   anonymous: { decision: 'deny', reason: 'anonymous' },

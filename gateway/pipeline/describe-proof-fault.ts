@@ -1,6 +1,5 @@
 import type { ProofFault } from '../../policy-engine/decide/proof-fault.ts'
 
-/** What is wrong with a DPoP proof, for whoever made it. */
 export function describeProofFault(fault: ProofFault): string {
   return `The DPoP proof ${FAULTS[fault]}.`
 }

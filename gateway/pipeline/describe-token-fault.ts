@@ -1,6 +1,6 @@
 import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
 
-/** Why a token opens nothing, for its holder: says what to do next, not only what is wrong. */
+/** Returns an error description for the client, with the next step where there is one. */
 export function describeTokenFault(
   fault: TokenFault,
   tokenEndpoint: string | undefined,

@@ -5,18 +5,18 @@ import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { describeProofFault } from './describe-proof-fault.ts'
 import { describeTokenFault } from './describe-token-fault.ts'
 
-/** What an answer to a refusal says besides the refusal itself. */
+/** Options for `toErrorResponse()`. */
 export type ErrorResponseOptions = {
   readonly requestId: string
-  /** Address of the protected resource metadata. RFC 9728 section 5.1. */
+  /** URL of the protected resource metadata. RFC 9728 section 5.1. */
   readonly resourceMetadata: string
-  /** Where a token can be refreshed; undefined when somebody else issues them. */
+  /** URL where the client can refresh a token; undefined for an external issuer. */
   readonly tokenEndpoint: string | undefined
-  /** How the client sent its token: a challenge answers in the same scheme. */
+  /** The scheme of the client's token, which the challenge repeats. */
   readonly credential?: 'bearer' | 'dpop'
 }
 
-/** What one refusal means on the wire. `challenge` is the value of `WWW-Authenticate`. */
+/** The parts of an error response. `challenge` is the value of `WWW-Authenticate`. */
 export type ErrorResponse = {
   readonly status: number
   readonly error: GatewayErrorCode
@@ -29,7 +29,7 @@ export type ErrorResponse = {
   readonly nonce?: string
 }
 
-/** Refusals that are always the same to the client. */
+/** Refusals whose response has no variable parts. */
 const FIXED = {
   request_timed_out: {
     status: 408,
@@ -65,7 +65,7 @@ const FIXED = {
   },
 } as const satisfies Readonly<Record<string, ErrorResponse>>
 
-/** Says a refusal in status, words and challenge: the one switch over all of them. */
+/** Maps every refusal to status, error code, description and challenge. */
 export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions): ErrorResponse {
   const { resourceMetadata, credential } = options
   const scheme = credential === 'dpop' ? 'DPoP' : 'Bearer'
@@ -153,7 +153,7 @@ function later(
   return { status, error, description: `${why} Try again in a moment.`, retryAfterSeconds }
 }
 
-/** RFC 6750 section 3.1: without credentials, a challenge has no error code. */
+/** RFC 6750 section 3.1: the challenge to a request without credentials has no error code. */
 function tokenMissing(
   anonymous: 'challenge' | 'deny',
   needed: readonly string[],

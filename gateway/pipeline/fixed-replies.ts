@@ -10,7 +10,6 @@ import type { LocalReply } from './send-reply.ts'
 
 const NOTHING: readonly string[] = []
 
-/** What a client hears that is refused. */
 export function refusalReply(context: RequestContext, refusal: Refusal): LocalReply {
   const { requestId, resource, credential } = context
   const { status, headers, body } = formatRefusal(refusal, {
@@ -45,8 +44,9 @@ export function refusalReply(context: RequestContext, refusal: Refusal): LocalRe
 }
 
 /**
- * Answers OPTIONS without a token: with the methods of a path or, for a preflight, with everything that a page may send.
+ * Returns the response to OPTIONS, which requires no token.
  * @param allow the methods of the path.
+ * @param decision the decision for a preflight; undefined for any other OPTIONS request.
  */
 export function optionsReply(
   { requestId, policyHeaders }: RequestContext,
@@ -61,12 +61,12 @@ export function optionsReply(
   }
 }
 
-/** Which pages may call a route; undefined: all. */
+/** Returns the CORS rule of a route; undefined: every page may call it. */
 export function corsRuleOf(route: Route | undefined): CorsRule | undefined {
   return route?.kind === 'api' ? route.policy.cors : undefined
 }
 
-/** Returns the CORS headers of a response that is not one to a preflight. */
+/** Returns the CORS headers of a response to any request except a preflight. */
 export function corsOf({ route, canonical, request }: RequestContext): readonly string[] {
   const rule = corsRuleOf(route)
   if (rule === undefined) return CORS_HEADERS
@@ -74,7 +74,7 @@ export function corsOf({ route, canonical, request }: RequestContext): readonly 
   return corsHeaders(rule, origin, request.method ?? '')
 }
 
-/** Answers with a document of the gateway's own, or says that the client has it already. */
+/** Returns a document of the gateway, or 304 when the client has the current version. */
 export function documentReply(
   { request, requestId, policyHeaders }: RequestContext,
   document: Representation,

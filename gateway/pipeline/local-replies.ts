@@ -8,24 +8,23 @@ import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext } from './request-context.ts'
 import { type LocalReply, sendReply } from './send-reply.ts'
 
-/** Answers that the gateway gives itself, and the connections that end with an answer. */
+/** Sends local replies, and tracks the connections that close after a response. */
 export type Responder = {
   readonly respond: (context: RequestContext, answer: LocalReply) => void
   readonly refuse: (context: RequestContext, refusal: Refusal) => void
-  /** A defect of ours: that request alone fails, and nobody learns why but the log. */
+  /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
   readonly fail500: (context: RequestContext, error: unknown) => void
-  /** The same, of a request that has not even an id. */
+  /** The same for a request without a context, so without a request ID. */
   readonly fail500Early: (response: ServerResponse, error: unknown) => void
   /**
-   * Whether the connection ends with the upstream's answer that is about to be sent; from then on nothing more is read
-   * from it. RFC 9112 section 9.6.
+   * Returns whether the connection closes after the upstream's response, which is about to be sent. If so, the gateway
+   * reads no further request from it. RFC 9112 section 9.6.
    */
   readonly shouldClose: (context: RequestContext) => boolean
-  /** Whether a request was sent behind one whose answer ends the connection: it is not looked at. */
+  /** Returns whether an earlier response on the connection was the last one. The gateway ignores such a request. */
   readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
 }
 
-/** Makes what answers in the gateway's name. */
 export function createResponder(
   options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>,
 ): Responder {
@@ -40,18 +39,18 @@ export function createResponder(
 
   function refuse(context: RequestContext, refusal: Refusal): void {
     context.refusal = refusal
-    // What a caller was allowed stays allowed, whatever becomes of the upstream.
+    // Keeps an earlier decision to allow: a failure of the upstream does not change it.
     context.decision ??= decisionOf(refusal)
     send(context, refusalReply(context, refusal), isSuspicious(refusal))
   }
 
-  /** Whoever fails to count or to log it does not keep the client from its answer. */
+  /** Counts and logs an exception. A failure here must not prevent the response. */
   function reportFailure(requestId: string, error: unknown): void {
     try {
       options.onBroken()
       options.report('request_failed', requestId, error)
     } catch {
-      // There is nobody left to tell.
+      // Counting or logging failed, so this failure has no place to be reported.
     }
   }
 
@@ -89,7 +88,7 @@ function isReceived(request: IncomingMessage, canonical: RequestContext['canonic
   return canonical?.headers.body === 'none' || request.complete
 }
 
-/** Two readers may see different ends of such a request: nothing more is read from its connection. */
+/** Two parsers may disagree about the end of such a request, so the gateway closes the connection. */
 function isSuspicious(refusal: Refusal): boolean {
   return refusal.refused === 'request_malformed' || refusal.refused === 'target_too_long'
 }

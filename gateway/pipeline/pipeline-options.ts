@@ -12,45 +12,43 @@ import type { TokenValidator } from '../tokens/cache/token-validator.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 import type { CertificateReaderOptions } from './client-certificate.ts'
 
-/** Everything a request meets on its way that is not the request itself: I/O, clocks and rules. */
+/** Options for `createPipeline()`: I/O, clocks and rules that all requests share. */
 export type PipelineOptions = {
-  /** Read once per request: each request sees exactly one. */
+  /** Called once per request, so that each request uses one snapshot. */
   readonly snapshot: () => Snapshot
   readonly verdicts: TokenValidator
-  /** What DPoP proofs are held against. */
+  /** Rules for DPoP proofs. */
   readonly proofs: VerifyProofOptions
-  /** Where client certificates come from. */
   readonly clientCertificates: Pick<CertificateReaderOptions, 'header' | 'listener'>
   readonly rateLimiter: Pick<RateLimiter, 'take'>
-  /** The public address, without a trailing slash. */
+  /** The public base URL, without a trailing slash. */
   readonly baseUrl: string
-  /** What tokens are for where no route says otherwise. */
+  /** The resource of requests without a more specific one. */
   readonly rootResource: Resource
   readonly limits: { readonly targetBytes: number; readonly tokenBytes: number }
   readonly tokenMeter: TokenMeter
-  /** Counts what meets no route. */
+  /** Counts requests without a matching route. */
   readonly unmatchedMeter: RouteMeter
   readonly accessLog: AccessLog
-  /** Logs the exception behind a response that names no reason. */
+  /** Logs the exception behind a response that does not contain the reason. */
   readonly report: (event: string, requestId: string, error: unknown) => void
-  /** Logs why an upstream gave no complete response. */
+  /** Logs the reason why an upstream did not send a complete response. */
   readonly upstreamFailed: (upstream: string, requestId: string, error: unknown) => void
-  /** Counts an exception that a request ended with. */
+  /** Counts an exception that ended a request. */
   readonly onBroken: () => void
   readonly newRequestId: () => string
-  /** Peers that are believed about the client's address and the request's id; undefined: none. */
+  /** Peers whose headers for client address and request ID are used; undefined: no peer is trusted. */
   readonly trustedProxies: TrustedProxies | undefined
   readonly forwardedHeader: ForwardedHeader
   /** Wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** Open WebSockets. */
   readonly sessions: WebsocketSessions
-  /** Whether there is too much to do: why requests are refused. */
+  /** The reason why requests are rejected during overload; undefined: requests are accepted. */
   readonly overload: { readonly refusing: OverloadReason | undefined }
-  /** Counts a request that is refused for that reason. */
+  /** Counts a request that is rejected for this reason. */
   readonly onOverloaded: (reason: OverloadReason) => void
-  /** While true, connections end with the answer that is being given. */
+  /** While true, each connection closes after its current response. */
   readonly draining: () => boolean
 }

@@ -40,18 +40,18 @@ import { validateToken } from './stages/validate-token.ts'
 import { enterSession, refuseHandshake, startSession, type WebsocketOpening } from './start-session.ts'
 import { verifyPossession } from './verify-possession.ts'
 
-/** What answers every request of the public port. */
+/** Handles every request of the public port. */
 export type Pipeline = {
-  /** Answers a request. `tunnel` is its connection when it asks for a WebSocket. Never throws. */
+  /** Handles a request. `upgraded` is its connection if it asks for a WebSocket. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void
   readonly inFlight: number
-  /** Ends the answers that would go on for ever: event streams. Their clients connect again, elsewhere. */
+  /** Ends open event streams, which have no natural end. Their clients reconnect to another process. */
   endStreams(): void
 }
 
 /**
- * The life of a request: canonicalise, match, read token, validate, decide, limit, shape, forward, shape. The first
- * refusal ends it. This is the only place that knows the order.
+ * Creates the request pipeline: canonicalize, match, read token, validate, decide, limit, shape request, forward, shape
+ * response. The first refusal ends a request. Only this file defines the order of the stages.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { verdicts, nowMs, tickMs, overload } = options
@@ -94,7 +94,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  /** Goes on when somebody else has answered, unless whoever asked has left meanwhile. */
+  /**
+   * Calls `next` with the result of a promise, unless the client has closed the connection. Errors become a 500
+   * response.
+   */
   function resumeWith<T>(context: RequestContext, answer: Promise<T>, next: (answer: T) => void): void {
     answer.then(
       (known) => {
@@ -118,7 +121,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     )
     if ('refused' in canonical) return refuse(context, canonical)
     context.canonical = canonical
-    // One at a time is served even then, so that nothing can shut the door for good.
+    // During overload one request at a time passes. Otherwise the gateway could reject every request forever.
     if (overload.refusing !== undefined && tracker.inFlight > 1) {
       options.onOverloaded(overload.refusing)
       return refuse(context, OVERLOADED)
@@ -147,7 +150,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  /** `allow` lists the methods of the path; undefined: those of its routes. */
+  /** @param allow the methods of the path; undefined: the methods of its routes. */
   function answerOptions(
     context: RequestContext,
     canonical: CanonicalRequest,
@@ -296,7 +299,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     })
   }
 
-  /** Tells the caller where it stands; one that asked too often hears nothing else. */
+  /** Sets the rate limit headers of the response, and sends a 429 response to a caller above the limit. */
   function isWithinRate(context: RequestContext, rateLimit: RateLimit, verdict: RateLimitState): boolean {
     context.rate = verdict
     context.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(verdict)]
@@ -369,7 +372,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     })
   }
 
-  /** The upstream agrees: only now is the client told, and what it sends passed on. */
+  /** Switches the client connection to WebSocket after the upstream has accepted the handshake. */
   function openSession(
     context: RequestContext,
     route: ApiRoute,
@@ -433,7 +436,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 }
 
-/** Twice as long as it takes to notice that there is less to do again. */
+/** Twice the time that the overload monitor needs to detect recovery. */
 const OVERLOADED: Refusal = { refused: 'overloaded', retryAfterSeconds: 4 }
 
 const AMBIGUOUS_CREDENTIALS: Refusal = {

@@ -10,7 +10,10 @@ import type { RequestContext } from './request-context.ts'
 const NO_HEADERS: readonly string[] = []
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
-/** Notes when a request came, from whom, and by which id it is known; of all that, proxies in front are believed if trusted. */
+/**
+ * Creates a function that starts the context of a request: time, request ID and client address. Request ID and address
+ * come from the headers of the peer only if the peer is a trusted proxy.
+ */
 export function createReceiver(
   options: Pick<
     PipelineOptions,

@@ -6,13 +6,13 @@ import { expectsContinue } from './expects-continue.ts'
 import type { RequestContext } from './request-context.ts'
 import type { LocalReply } from './send-reply.ts'
 
-/** A token of 8 KiB takes a moment on any line. Milliseconds. */
+/** A slow connection still transfers an 8 KiB token in this time. */
 const BODY_TIMEOUT_MS = 5_000
 const RETRY_AFTER_SECONDS = '5'
 
 /**
- * Reads a Security Event Token, and says what became of it.
- * Source: RFC 8935 sections 2.1 to 2.4. Never rejects for anything that a client sends.
+ * Reads a Security Event Token and returns its outcome as a response.
+ * Source: RFC 8935 sections 2.1 to 2.4. Client input never makes the promise reject.
  */
 export async function receiveSecurityEvent(
   context: RequestContext,

@@ -11,7 +11,7 @@ import type { ForwardResult } from '../upstreams/forward-request.ts'
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
 
-/** What is known about a request so far; the access log reads it when the response is closed. */
+/** All state of one request. The stages fill it; the access log reads it when the response is closed. */
 export type RequestContext = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -19,35 +19,35 @@ export type RequestContext = {
   readonly timeMs: number
   readonly startedMs: number
   readonly clientAddress: string
-  /** The connection, when the client asks to turn it into a WebSocket. */
+  /** The connection, if the client asks to upgrade it to a WebSocket. */
   readonly upgraded: UpgradedConnection | undefined
   token: string | undefined
-  /** How the token was sent; what is refused is refused in those words. */
+  /** Scheme of the token. A challenge uses the same scheme. */
   credential: 'bearer' | 'dpop'
-  /** What the request shows besides the token. */
+  /** Proof of possession: DPoP key or client certificate. */
   possessionProof: PossessionProof
-  /** Names the policies that decide, where clients are told: name, value. */
+  /** Names the active policies in the response, if the configuration exposes them: name, value. */
   policyHeaders: readonly string[]
-  /** The nonce that a client is to use next: name, value. */
+  /** The DPoP nonce for the client's next proof: name, value. */
   nonceHeaders: readonly string[]
   canonical: CanonicalRequest | undefined
   route: Route | undefined
-  /** What a token must be for; that of the whole API until the route is known. */
+  /** The resource that the token must be meant for: the root resource until the route is known. */
   resource: Resource
-  /** What the parameters of the route's path met. */
+  /** Path parameters of the route. */
   params: Readonly<Record<string, string>>
   caller: Caller | undefined
   decision: Decision | undefined
-  /** Where the caller stands, on a route with a rate limit. */
+  /** State of the caller's rate limit, on a route that has one. */
   rate: RateLimitState | undefined
-  /** What it is told about that: name, value, name, value. */
+  /** Rate limit headers of the response: name, value, name, value. */
   rateHeaders: readonly string[]
   refusal: Refusal | undefined
-  /** The code of the error that made it impossible to validate the token. */
+  /** Code of the error that prevented token validation. */
   failureCode: string | undefined
-  /** What the policy would have refused it with, if it were enforced. */
+  /** The refusal that an enforced policy would have applied. */
   auditOnlyRefusal: Refusal | undefined
   forwarded: ForwardResult | undefined
-  /** How the WebSocket session ended that came of it. */
+  /** How the WebSocket session of this request ended. */
   session: SessionEnd | undefined
 }

@@ -4,23 +4,22 @@ import { decisionOf } from './decision-label.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Counts and logs each request once, when nothing more will come of it. */
+/** Counts and logs each request exactly once, when it is finished. */
 export type RequestTracker = {
   readonly inFlight: number
-  /** Counts a request from here to the close of its response. */
+  /** Counts the request as in flight until its response is closed. */
   start(context: RequestContext): void
   /**
-   * The request has become a WebSocket session: it is counted now, and logged when the session is over. Whoever calls
-   * this has taken the listeners off its response.
+   * Counts the request as finished. The log entry follows when the session ends. The caller must first remove the
+   * listeners from the response.
    */
   becameSession(context: RequestContext): void
   sessionEnded(context: RequestContext, end: SessionEnd): void
 }
 
-/** What a client that left before its answer is counted as. No such answer is ever sent. */
+/** Status in logs and metrics for a client that closed the connection before the response. Never sent. */
 const CLIENT_CLOSED_STATUS = 499
 
-/** Opens the books. */
 export function createRequestTracker(
   options: Pick<PipelineOptions, 'accessLog' | 'unmatchedMeter' | 'tickMs' | 'onBroken' | 'report'>,
 ): RequestTracker {

@@ -1,7 +1,7 @@
 import type { RequestValues } from '../../policy-engine/match/request-values.ts'
 import type { CanonicalRequest } from './canonical-request.ts'
 
-/** What conditions may compare claims with: what goes on to the upstream, and what the route's path met. */
+/** Returns the values that conditions can compare claims with: forwarded headers, the query and the path parameters. */
 export function requestValues(
   params: Readonly<Record<string, string>>,
   { headers, query }: CanonicalRequest,

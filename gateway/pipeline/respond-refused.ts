@@ -2,16 +2,15 @@ import { type ErrorBody, formatErrorBody } from '../../oauth/error-body.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { type ErrorResponseOptions, toErrorResponse } from './error-response.ts'
 
-/** What a client gets instead of what it asked for. */
 export type RefusalReply = {
   readonly status: number
-  /** Name, value, name, value, beyond those that every error answer has. */
+  /** Additional headers beyond the standard headers of an error response: name, value, name, value. */
   readonly headers: readonly string[]
   readonly body: string
 }
 
 /**
- * The side exit of the pipeline: the one place where a refusal becomes status, challenge and body.
+ * Formats status, headers and body of the response to a refusal.
  * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9110 section 15.5.
  */
 export function formatRefusal(refusal: Refusal, options: ErrorResponseOptions): RefusalReply {

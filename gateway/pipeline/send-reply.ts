@@ -1,38 +1,41 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** An answer of the gateway's own. */
+/** A response that the gateway creates itself. */
 export type LocalReply = {
   readonly status: number
   /** Name, value, name, value. */
   readonly headers: readonly string[]
-  /** undefined: none, as with 204 and 304. */
+  /** undefined for responses without a body, such as 204 and 304. */
   readonly body: string | undefined
 }
 
-/** A body of this many announced bytes is read away, and the connection lives on. */
-const READ_AWAY_BYTES = 64 * 1024
-/** Of a larger body this much is read away before the connection ends, so that the answer is not lost to a reset. */
+/** The gateway drains an unread body up to this announced length and keeps the connection open. */
+const DRAIN_LIMIT_BYTES = 64 * 1024
+/**
+ * The gateway drains this much of a larger body before it closes the connection. Otherwise a reset could discard the
+ * response.
+ */
 const LINGER_BYTES = 1024 * 1024
 const LINGER_MS = 2_000
 
 const lingering = new WeakSet<ServerResponse>()
-const readingAway = new WeakSet<Socket>()
+const drainingBodies = new WeakSet<Socket>()
 
-/** Whether the answer is out whole, and only the rest of a body is being read away. */
+/** Returns whether the response is completely written and only the rest of the request body is being drained. */
 export function isLingering(response: ServerResponse): boolean {
   return lingering.has(response)
 }
 
-/** Whether the last request on a connection has its answer, and the rest of its body is still to come. */
+/** Returns whether the last request on a connection has its response while the rest of its body is drained. */
 export function isDrainingBody(socket: Socket): boolean {
-  return readingAway.has(socket)
+  return drainingBodies.has(socket)
 }
 
 /**
- * Sends an answer to a request whose body, if any, may be unread: the rest of it is never taken for the next request.
- * Small bodies are read away; else the connection ends after the answer.
- * @returns whether the connection ends.
+ * Sends a local reply to a request whose body may be unread. The gateway never parses the rest of the body as the next
+ * request: it drains a small body. After the response to a large or withheld body it closes the connection.
+ * @returns whether the connection closes.
  */
 export function sendReply(
   request: IncomingMessage,
@@ -46,8 +49,8 @@ export function sendReply(
   response.writeHead(answer.status, headers)
   if (unread === 'small') {
     const { socket } = request
-    readingAway.add(socket)
-    request.once('end', () => readingAway.delete(socket))
+    drainingBodies.add(socket)
+    request.once('end', () => drainingBodies.delete(socket))
   }
   if (unread !== 'large') {
     response.end(answer.body)
@@ -59,7 +62,7 @@ export function sendReply(
   return true
 }
 
-/** `withheld`: the client waits for a go-ahead that it never got. RFC 9110 section 10.1.1. */
+/** `withheld`: the client waits for a 100 response and did not get one. RFC 9110 section 10.1.1. */
 function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'withheld' {
   if (request.complete) return 'none'
   const { headers } = request
@@ -67,12 +70,12 @@ function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'wit
   const bytes = Number(headers['content-length'] ?? 0)
   if (!chunked && bytes === 0) return 'none'
   if (headers.expect !== undefined) return 'withheld'
-  return chunked || !(bytes <= READ_AWAY_BYTES) ? 'large' : 'small'
+  return chunked || !(bytes <= DRAIN_LIMIT_BYTES) ? 'large' : 'small'
 }
 
 /**
- * Ends an answer that is whole before the request's body is, and with it the connection: what comes of the body is read
- * away for a while, because a connection that is closed with unread bytes is a reset, and takes the answer with it.
+ * Ends a response that is complete before the request body, and then closes the connection. The gateway drains the body
+ * for a limited time first: closing a connection with unread bytes sends a reset, which can discard the response.
  */
 export function endBeforeBody(request: IncomingMessage, response: ServerResponse): void {
   lingering.add(response)

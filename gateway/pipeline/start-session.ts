@@ -8,11 +8,11 @@ import { type SessionEnd, WebsocketSession } from '../upstreams/websocket/sessio
 import type { SessionPlace, WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Both ends of what is to be a WebSocket, when the upstream has agreed. */
+/** Both ends of a WebSocket connection after the upstream has accepted the handshake. */
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
   readonly place: SessionPlace
-  /** The headers of the upstream's 101. */
+  /** Headers of the upstream's 101 response. */
   readonly answer: IncomingHttpHeaders
   /** The connection to the upstream. */
   readonly socket: Duplex
@@ -23,7 +23,7 @@ const NO_HANDSHAKE: Refusal = {
   detail: 'This is not the beginning of a WebSocket: RFC 6455 section 4.1.',
 }
 
-/** Takes a place among the sessions of this caller or, without a token, of this address. */
+/** Reserves a session slot for this caller or, without a token, for this client address. */
 export function enterSession(
   { request, caller, clientAddress }: RequestContext,
   upgraded: UpgradedConnection,
@@ -31,7 +31,7 @@ export function enterSession(
 ): SessionPlace | Refusal {
   if (upgraded.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
-  // Two issuers may use one name for two people: neither takes the places of the other.
+  // The key contains the issuer, because two issuers can use the same subject for different people.
   return sessions.enter(
     caller === undefined || who === undefined
       ? `address ${clientAddress}`
@@ -39,7 +39,10 @@ export function enterSession(
   )
 }
 
-/** Ends the upstream's side of a handshake that did not come to its end. @returns why; undefined for one that did. */
+/**
+ * Validates the upstream's handshake, and destroys the upstream connection if the handshake failed.
+ * @returns the refusal; undefined for a valid handshake.
+ */
 export function refuseHandshake(
   request: IncomingMessage,
   { answer, upgraded, socket }: WebsocketOpening,
@@ -50,7 +53,7 @@ export function refuseHandshake(
   return upgraded.early ? NO_HANDSHAKE : { refused: 'upstream_broken' }
 }
 
-/** Tells the client that its connection is a WebSocket now, and joins both ends. */
+/** Sends the 101 response to the client and connects both ends. */
 export function startSession(
   { upgraded, socket }: WebsocketOpening,
   options: {
@@ -70,7 +73,7 @@ export function startSession(
   })
 }
 
-/** RFC 9110 section 15.2.2. A 101 has no body, whatever an upstream says. */
+/** RFC 9110 section 15.2.2: a 101 response has no body, so `content-length` is dropped. */
 function formatSwitch(headers: readonly string[]): string {
   let head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n'
   for (let at = 0; at + 1 < headers.length; at += 2)

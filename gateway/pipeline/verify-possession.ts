@@ -9,16 +9,18 @@ import type { RequestContext } from './request-context.ts'
 
 export type VerifyPossessionOptions = {
   readonly proofs: VerifyProofOptions
-  /** The thumbprint of the client's certificate. */
+  /** Returns the thumbprint of the client certificate. */
   readonly certificateOf: (request: IncomingMessage) => string | undefined
   readonly rules: Omit<TargetRules, 'method'>
   readonly nowMs: () => number
 }
 
 /**
- * What the request of a bound token shows of the key that the token is bound to. Nothing else is looked at: what a token
- * does not ask for costs nothing.
- * @returns what is proven, or `proof_invalid`, `proof_nonce` or `token_invalid`; at once, unless Redis remembers proofs.
+ * Verifies the proof of possession of a request: its DPoP proof, or its client certificate. It inspects only the proof
+ * that the token requires, so other requests pay no cost.
+ * Reads `canonical`, `token`, `credential` and `request` of the context; sets `nonceHeaders`.
+ * @returns the proof, or the refusal `proof_invalid`, `proof_nonce` or `token_invalid`; synchronously, unless used
+ * proofs are stored in Redis.
  */
 export function verifyPossession(
   context: RequestContext,
@@ -30,7 +32,7 @@ export function verifyPossession(
     return caller.confirmation?.kind === 'mtls'
       ? { scheme: 'bearer', thumbprint: options.certificateOf(context.request) }
       : NO_POSSESSION_PROOF
-  // Whoever sends such a token in this way hears that, whatever the proof is.
+  // The DPoP scheme with a token that is not DPoP-bound: the decision denies it, whatever the proof is.
   if (caller.confirmation?.kind !== 'dpop' || canonical === undefined || token === undefined)
     return { scheme: 'dpop', thumbprint: undefined }
   const method = context.request.method ?? ''
@@ -53,7 +55,7 @@ function toProven(
   context: RequestContext,
 ): PossessionProof | Refusal {
   if ('refused' in key) return key
-  // RFC 9449 section 8.2: a client is told the next nonce with whatever it is answered.
+  // RFC 9449 section 8.2: any response may supply the next nonce.
   if (key.nextNonce !== undefined) context.nonceHeaders = ['dpop-nonce', key.nextNonce]
   return { scheme: 'dpop', thumbprint: key.thumbprint }
 }

@@ -3,7 +3,7 @@ import { canonicalTarget } from '../../../policy-engine/match/canonical-target.t
 import type { CanonicalRequest } from '../canonical-request.ts'
 import { cleanHeaders } from '../clean-headers.ts'
 
-/** A request as it arrived, before anything was believed. */
+/** A request as the HTTP parser delivers it: unchecked client input. */
 export type RawRequest = {
   readonly method: string
   readonly target: string
@@ -12,8 +12,10 @@ export type RawRequest = {
 }
 
 /**
- * Stage 1: one path, clean headers, or 400 and 414. What reaches an upstream is exactly what is decided on here.
- * @returns the canonical request, or `request_malformed` or `target_too_long`.
+ * Stage 1: validates the request target and the headers, and reduces them to one canonical form. The gateway decides on
+ * the same path and headers that it forwards to the upstream.
+ * Reads the method, the target, the raw headers and the HTTP version.
+ * @returns the canonical request, or the refusal `request_malformed` (400) or `target_too_long` (414).
  */
 export function canonicalize(
   request: RawRequest,

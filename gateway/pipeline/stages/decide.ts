@@ -7,8 +7,10 @@ import {
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 
 /**
- * Stage 5: may this caller do this?
- * @returns undefined to allow; else `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
+ * Stage 5: decides whether the route allows the caller.
+ * Reads `resource`, `possessionProof`, `caller`, the time in seconds, the values for conditions, and the access rule of
+ * the route.
+ * @returns undefined to allow; otherwise `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
  */
 export function decide(
   request: AccessRequest,

@@ -5,9 +5,10 @@ import type { RateLimiter } from '../../limits/open-rate-limiter.ts'
 import { rateLimitKey } from '../../limits/rate-limit-key.ts'
 
 /**
- * Stage 6: what a route takes. A body that announces too many bytes is refused before one of them is read;
- * one that does not announce its length is counted while it passes (upstreams/request-body.ts).
- * @returns undefined to go on, or `body_too_large`.
+ * Stage 6: rejects a body whose announced length exceeds the limit, before the gateway reads any of it.
+ * `upstreams/request-body.ts` counts the bytes of a body without an announced length while it forwards them.
+ * Reads `contentLength` of the canonical headers and `bodyLimitBytes` of the route.
+ * @returns undefined to continue, or the refusal `body_too_large`.
  */
 export function enforceLimits(
   request: { readonly contentLength: number },
@@ -18,8 +19,9 @@ export function enforceLimits(
 }
 
 /**
- * Stage 6, on routes that have a rate limit: counts the request for whoever sent it, before its body is read.
- * @returns the verdict, at once when it is known in this process. Never rejects.
+ * Stage 6, on routes with a rate limit: counts the request before the gateway reads its body.
+ * Reads `caller` and `clientAddress`, which select the counter, and the rate limit of the route.
+ * @returns the state of the rate limit, synchronously when this process can decide alone. The promise never rejects.
  */
 export function enforceRateLimit(
   request: { readonly caller: Caller | undefined; readonly clientAddress: string },

@@ -4,8 +4,10 @@ import { type Found, findRoute } from '../../../policy-engine/match/find-route.t
 import type { Route, Snapshot } from '../../snapshot/route.ts'
 
 /**
- * Stage 2: the one route of a canonical path, or 404 and 405.
- * @returns the route; what OPTIONS answers with; `route_unknown` or `method_not_allowed`.
+ * Stage 2: matches the one route of a canonical path.
+ * Reads the method, the canonical path, the headers and the route table of the snapshot.
+ * @returns the route and its path parameters, or the methods for a response to OPTIONS; otherwise the refusal
+ * `route_unknown` (404) or `method_not_allowed` (405).
  */
 export function matchRoute(
   method: string,

@@ -1,26 +1,24 @@
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import { MAX_JWT_LENGTH } from '../../tokens/jwt/read-jwt-parts.ts'
 
-/** What a request offers as proof of who calls. */
+/** The credentials of a request, before validation. */
 export type Credentials =
   | { readonly kind: 'anonymous' }
   | { readonly kind: 'bearer'; readonly token: string }
-  /** With a proof in `DPoP` that nobody has looked at. */
+  /** The proof in the `DPoP` header is not verified yet. */
   | { readonly kind: 'dpop'; readonly token: string }
 
-/**
- * Where a token may stand: the `Authorization` header, how many of them there were, and the query, where none may be.
- */
+/** The parts of a request that can hold a token. A token in the query is an error. */
 export type CredentialsInput = {
   readonly authorization: string | undefined
   readonly authorizationCount: number
-  /** What `DPoP` holds. */
+  /** Value of the `DPoP` header. */
   readonly proof?: string | undefined
   readonly query: string
 }
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
-/** No token is longer, whatever the configuration allows: nothing that is has to be looked through. Bytes. */
+/** Upper limit for every configuration, so that the expressions below never scan a longer value. Bytes. */
 const LONGEST = 'Bearer '.length + MAX_JWT_LENGTH
 const SCHEME = /^(?:bearer|dpop)(?: |$)/i
 // b64token of RFC 6750 section 2.1, token68 for DPoP; RFC 9110 section 11.6.2 allows more than one space before it.
@@ -28,11 +26,12 @@ const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
 const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
 
 /**
- * Stage 3: finds the access token. It travels in `Authorization` and nowhere else; a credential that cannot be
- * read is refused, never taken for none.
+ * Stage 3: reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an
+ * unreadable credential; it never treats the request as anonymous.
+ * Reads the values and the number of `Authorization` headers, the `DPoP` header and the query.
  * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
- * @returns the credentials; `credentials_ambiguous` for two, or one in the query; `proof_invalid` for DPoP without a proof;
- * `token_invalid` for anything else.
+ * @returns the credentials; otherwise the refusal `credentials_ambiguous` for two tokens or a token in the query,
+ * `proof_invalid` for DPoP without a proof, or `token_invalid` for any other unreadable value.
  */
 export function readToken(
   input: CredentialsInput,
@@ -54,12 +53,12 @@ export function readToken(
   return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
 }
 
-/** In which scheme a client wants to hear what is wrong with what it sent. RFC 9449 section 7.1. */
+/** Returns the scheme for the challenge to unreadable credentials. RFC 9449 section 7.1. */
 export function schemeOf(authorization: string | undefined): 'bearer' | 'dpop' {
   return authorization !== undefined && /^dpop(?: |$)/i.test(authorization) ? 'dpop' : 'bearer'
 }
 
-/** RFC 6750 section 2.3 names the parameter; percent-encoding must not hide it. */
+/** Detects the parameter of RFC 6750 section 2.3, percent-encoded names included. */
 function hasAccessToken(query: string): boolean {
   if (!query.includes('access_token') && !query.includes('%')) return false
   return new URLSearchParams(query).has('access_token')

@@ -2,33 +2,35 @@ import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { editHeaders, type HeaderEdit } from '../../../policy-engine/decide/header-edit.ts'
 import type { CleanHeaders } from '../clean-headers.ts'
 
-/** What the headers of a forwarded request are made from. */
+/** Input for the headers of a forwarded request. */
 export type ShapeRequestInput = {
   readonly headers: CleanHeaders
-  /** What the policy changes of it. */
+  /** Header changes of the policy; undefined: no changes. */
   readonly edit: HeaderEdit | undefined
-  /** undefined: nobody, and no identity header says otherwise. */
+  /** undefined: an anonymous request, which gets no identity headers. */
   readonly caller: Caller | undefined
-  /** A signed statement about the caller, for upstreams that want proof (identity/assertions.ts). */
+  /** Signed assertion about the caller, for upstreams that require it (upstream-identity/assertions.ts). */
   readonly assertion: string | undefined
-  /** Whether `Authorization` and `Cookie` are for the upstream. */
+  /** Whether the upstream receives `Authorization` and `Cookie`. */
   readonly forwardsCredentials: boolean
-  /** Whether the DPoP proof is: the authorization server checks those that are made for it. */
+  /** Whether the upstream receives the DPoP proof. The authorization server verifies proofs for its own endpoints. */
   readonly forwardsProof: boolean
   readonly requestId: string
   readonly clientAddress: string
-  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, `via`: the same for every request. */
+  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, and `via`: constant for all requests. */
   readonly fixedHeaders: readonly string[]
 }
 
 /**
- * Stage 7: the headers that the upstream gets. What a client may not say is gone already (clean-headers.ts);
- * what the gateway says is added last, so that nothing nominated or repeated can take it away.
- * @returns name, value, name, value; the list of the input is reused unless it is changed.
+ * Stage 7: builds the headers of the forwarded request. `clean-headers.ts` has removed the headers that clients must
+ * not set. The gateway appends its own headers last, so that no nominated or repeated header can remove them.
+ * Reads the canonical headers, `caller`, `requestId`, `clientAddress`, the assertion and the header changes of the
+ * route.
+ * @returns name, value, name, value; reuses and extends the list `headers.endToEnd` unless the policy changes it.
  */
 export function shapeRequest(input: ShapeRequestInput): string[] {
   const { headers, caller } = input
-  // Conditions of a WebSocket are looked at again later: what the client sent stays as it is where it is changed.
+  // Edits a copy: the conditions of a WebSocket session read the original headers again later.
   const shaped = input.edit === undefined ? headers.endToEnd : editHeaders(headers.endToEnd, input.edit)
   if (input.forwardsCredentials) {
     if (headers.authorization !== undefined) shaped.push('authorization', headers.authorization)

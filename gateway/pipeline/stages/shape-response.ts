@@ -3,23 +3,23 @@ import type { HeaderEdit } from '../../../policy-engine/decide/header-edit.ts'
 import { nominatedHeaders } from '../../../policy-engine/match/nominated-headers.ts'
 import { isOwnHeader } from '../../../policy-engine/match/own-headers.ts'
 
-/** Changes to the headers of an upstream response. */
+/** Rules for the headers of a response to the client. */
 export type ShapeResponseRules = {
   readonly status: number
-  /** Ours to say, after everything the upstream said. Name, value, name, value. */
+  /** Headers of the gateway, appended last: name, value, name, value. */
   readonly added: readonly string[]
-  /** Whether this gateway answers preflights for the route, and so speaks for the upstream about origins. */
+  /** Whether the gateway creates the CORS headers of the route. If so, it drops the upstream's CORS headers. */
   readonly ownsCors: boolean
-  /** Whether the gateway sends rate limit headers, so that those of the upstream are dropped. */
+  /** Whether the gateway creates the rate limit headers. If so, it drops the upstream's rate limit headers. */
   readonly ownsRateLimit: boolean
   readonly requestId: string
-  /** Changes of the policy; undefined: none. */
+  /** Header changes of the policy; undefined: no changes. */
   readonly edit?: HeaderEdit | undefined
-  /** The client's connection ends after this answer. */
+  /** Whether the gateway closes the client connection after this response. */
   readonly closes: boolean
 }
 
-/** Headers of one connection. RFC 9110 section 7.6.1. */
+/** Hop-by-hop headers. RFC 9110 section 7.6.1. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -35,7 +35,8 @@ const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-
 const CORS_PREFIX = 'access-control-'
 
 /**
- * Stage 9: the headers that the client gets. Repeated ones such as `Set-Cookie` stay repeated.
+ * Stage 9: builds the headers of the response to the client. Repeated headers such as `Set-Cookie` stay repeated.
+ * Reads the upstream headers, the status, `requestId`, the added headers and the header changes of the route.
  * @returns name, value, name, value.
  */
 export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponseRules): string[] {
@@ -45,7 +46,7 @@ export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponse
   )
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || nominated.has(name) || isOwnHeader(name)) continue
-    // RFC 9110 section 8.6: a length here makes a client wait for content that there is not.
+    // RFC 9110 section 8.6: a 204 response has no content, so a client could wait for the announced bytes.
     if (name === 'content-length' && rules.status === 204) continue
     if (rules.ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (rules.ownsCors && name.startsWith(CORS_PREFIX)) continue

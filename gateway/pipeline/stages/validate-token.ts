@@ -5,21 +5,23 @@ import type { TokenStatus } from '../../tokens/cache/token-status.ts'
 import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import { UnverifiableError } from '../../tokens/unverifiable-error.ts'
 
-/** Who knows about tokens. */
+/** Options for `validateToken()`. */
 export type ValidateTokenOptions = {
   readonly verdicts: TokenValidator
-  /** Which claims of the token count. */
+  /** The claims that the gateway keeps from the token. */
   readonly wanted: ClaimSelection
-  /** Takes the reason why the token cannot be validated. The client learns only that it cannot. */
+  /** Receives the reason why the token cannot be validated. The response to the client does not contain it. */
   readonly onFailure: (error: UnverifiableError) => void
 }
 
-/** Where the failure does not tell: an issuer that restarts is back within this. Seconds. */
+/** Default when the error has no retry time: a restarting issuer is usually available again after it. */
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * Stage 4: who is calling, from the cache at once or from the issuer. Nobody but `issuers` is asked.
- * @returns the caller; `token_invalid`; `token_unverifiable` when it cannot be known, which opens nothing.
+ * Stage 4: validates the token, from the cache or at the issuer. Only an issuer in `issuers` validates it.
+ * Reads `token`, `resource.issuers` and the claim selection of the route.
+ * @returns the caller, synchronously on a cache hit; otherwise the refusal `token_invalid`, or `token_unverifiable`
+ * when the issuer is unavailable.
  */
 export function validateToken(
   token: string,
