@@ -1,4 +1,4 @@
-/** The path that every request to an address begins with, without a slash at its end. */
+/** Returns the path prefix of an upstream URL, without a trailing slash. */
 export function basePathOf(url: string): string {
   return new URL(url).pathname.replace(/\/$/, '')
 }

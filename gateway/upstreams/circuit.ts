@@ -1,19 +1,24 @@
-/** `closed`: requests pass. `open`: none do. `half_open`: one at a time, to see whether the target is back. */
+/**
+ * - `closed`: requests pass
+ * - `open`: requests are rejected
+ * - `half_open`: one request at a time tests whether the target has recovered
+ */
 export type CircuitState = 'closed' | 'half_open' | 'open'
 
-/** When an address gets no requests, and how often it is tried then. */
+/** Thresholds of a circuit breaker. */
 export type CircuitRules = {
-  /** So many failures in a row open the circuit. */
+  /** Consecutive failures that open the circuit. */
   readonly failures: number
-  /** Pauses between trials double up to this. Milliseconds. */
+  /** Upper limit of the pause before a trial. The pause doubles after each failed trial. Milliseconds. */
   readonly longestPauseMs: number
 }
 
 const FIRST_PAUSE_MS = 1_000
 
 /**
- * Decides whether a target is worth a request. A failure counts only when the target answered nobody since the request
- * began: one slow or broken address does not take the others with it. Times are those of a clock that never jumps.
+ * Circuit breaker of one target. A failure counts only if the target sent no response after the failed request began.
+ * One slow or broken endpoint therefore does not eject a target that serves the others. All times are from a monotonic
+ * clock.
  */
 export class Circuit {
   readonly #rules: CircuitRules
@@ -33,24 +38,22 @@ export class Circuit {
     return this.#state
   }
 
-  /** Whether the next request may go to the target. */
   get takes(): boolean {
     return this.#state === 'closed' || (this.#state === 'half_open' && !this.#trial)
   }
 
-  /** How long to wait, after it opened, before the target is looked at again. Milliseconds. */
+  /** Time between the opening of the circuit and the first probe of the target. Milliseconds. */
   get pauseMs(): number {
     return this.#pauseMs
   }
 
-  /** A request goes to the target. */
   began(): void {
     if (this.#state === 'half_open') this.#trial = true
   }
 
   /**
-   * The target began a response.
-   * @returns whether the circuit closed by it.
+   * Records that the target began a response.
+   * @returns whether the circuit closed.
    */
   answered(nowMs: number): boolean {
     this.#lastAnswerMs = nowMs
@@ -62,7 +65,10 @@ export class Circuit {
     return true
   }
 
-  /** @returns whether the circuit opened by it. */
+  /**
+   * Records a failure of a request that began at `startedMs`.
+   * @returns whether the circuit opened.
+   */
   failed(startedMs: number): boolean {
     if (this.#lastAnswerMs >= startedMs) return false
     if (this.#state === 'half_open') {
@@ -75,12 +81,12 @@ export class Circuit {
     return this.#failures >= this.#rules.failures && this.#open()
   }
 
-  /** A request to the target is over, whatever became of it. */
+  /** Records the end of a request, with or without a response. */
   ended(): void {
     this.#trial = false
   }
 
-  /** The target can be reached again: a request may try it. */
+  /** Lets one request through, after a probe has reached the target. */
   halfOpen(nowMs: number): void {
     if (this.#state !== 'open') return
     this.#state = 'half_open'

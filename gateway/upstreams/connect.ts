@@ -3,10 +3,11 @@ import { buildConnector } from 'undici'
 import { READ_SHARED } from './http1/read-into.ts'
 
 /**
- * Makes connections to an upstream whose ends can be relied on: HTTP/1.1 only, certificates verified.
- * @param options.timeoutMs until the connection stands, TLS included.
- * @param options.ca the authorities that are believed, in PEM; undefined: the public ones.
- * @param options.reading `shared`: the sockets are read by `readInto()`; `stream`: as every other socket.
+ * Creates a connector for upstream connections: HTTP/1.1 only, certificates verified. A reset is reported as an error,
+ * so that it cannot pass for a regular end.
+ * @param options.timeoutMs limit for connection setup, including TLS.
+ * @param options.ca trusted CA certificates in PEM; `undefined`: the public CAs.
+ * @param options.reading `shared`: `readInto()` reads the sockets; `stream`: the sockets are regular streams.
  */
 export function createConnector(options: {
   readonly timeoutMs: number
@@ -17,7 +18,7 @@ export function createConnector(options: {
   const connect = buildConnector({
     timeout: options.timeoutMs,
     allowH2: false,
-    rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
+    rejectUnauthorized: true, // regardless of NODE_TLS_REJECT_UNAUTHORIZED
     ...(options.ca === undefined ? {} : { ca: options.ca }),
     ...(options.reading === 'shared' ? { onread: READ_SHARED } : {}),
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
@@ -25,7 +26,8 @@ export function createConnector(options: {
   return (target, callback) =>
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
-      // Before the HTTP client's own listeners: they would take a reset for the end of an answer without a length.
+      // Must be added before the listeners of the HTTP client. Otherwise a reset would count as the end of a response
+      // that has no length.
       socket.on('error', nameReset)
       readOnAfterWriteError(socket)
       callback(null, socket)
@@ -39,14 +41,14 @@ function nameReset(error: NodeJS.ErrnoException): void {
 type Done = (error?: Error | null) => void
 
 /**
- * An upstream may answer early and close while a body is on its way to it. The write that fails then must not take the
- * connection down before the answer has been read: the failure is told when there is nothing more to read.
- * RFC 9112 section 9.5.
+ * Delays a write error until all received bytes have been read. An upstream may respond early and close the connection
+ * while the request body is still being sent. The failed write must not destroy the connection before the response has
+ * been read. RFC 9112 section 9.5.
  */
 function readOnAfterWriteError(socket: Socket): void {
   let given: Done | undefined
   let held: Done | undefined
-  // The stream gives the same callback to every write, so this makes one function per connection.
+  // The stream passes the same callback to every write, so one wrapper per connection is enough.
   const hold = (done: Done): Done => {
     if (held === undefined || given !== done) {
       given = done
@@ -68,7 +70,7 @@ function tellAtEnd(socket: Socket, error: NodeJS.ErrnoException, done: Done): vo
     done(error)
     return
   }
-  // The system tells of a reset once. It was told to the write, so that the reader sees an end in good order.
+  // The operating system reports a reset only once. The write received it, so the reader would see a regular end.
   const { push } = socket
   socket.push = (chunk, encoding) => {
     if (chunk !== null) return push.call(socket, chunk, encoding)

@@ -13,7 +13,7 @@ import { resetClient } from './reset-client.ts'
 import type { Target } from './target.ts'
 import { errorCode, upstreamFailure } from './upstream-failure.ts'
 
-/** One request and its answer, over as many attempts as its policy allows. */
+/** One forwarded request and its response, over as many attempts as the policy allows. */
 export class Exchange implements DispatchHandler {
   readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined, failureCode: undefined }
   readonly #request: ForwardRequest
@@ -39,7 +39,7 @@ export class Exchange implements DispatchHandler {
 
   start(): void {
     const { upstream, response } = this.#request
-    // A response closes once; `once` would make a second function of it, and take it off again.
+    // A response emits `close` only once. `once()` would cost a wrapper function and its removal.
     response.on('close', () => this.guard(this.#clientClosed))
     upstream.retryBudget.earn()
     const target = upstream.targets.choose()
@@ -110,7 +110,8 @@ export class Exchange implements DispatchHandler {
     response.writeHead(status, shape(status, headers) as string[])
     const length = headers['content-length']
     this.#remaining = length === undefined ? -1 : Number(length)
-    // Events may be a long time coming: their headers do not wait for them. A small answer is one write all the same.
+    // The first chunk may come late, so the headers are sent without it. `setImmediate` keeps a small response in one
+    // write.
     if (this.#remaining !== -1) return
     setImmediate(flushHead, this)
     if (isEventStream(headers['content-type'])) this.#request.eventStreams.add(this)
@@ -135,7 +136,7 @@ export class Exchange implements DispatchHandler {
     onUpgrade?.(headers, socket)
   }
 
-  /** A client of an event stream connects again by itself, and an event that is not whole is not one to it. */
+  /** Ends an event stream during a drain. Its client reconnects, and discards an incomplete event. */
   endStream(): void {
     if (this.#over) return
     this.#finish()
@@ -187,7 +188,7 @@ export class Exchange implements DispatchHandler {
     this.#abandon({ refused: 'upstream_timed_out' })
   }
 
-  /** An exception of ours ends this request, whatever its state, and no other. */
+  /** Ends this request after an exception in the gateway's own code. */
   broke(error: unknown): void {
     this.#finish()
     this.#body?.destroy()
@@ -208,7 +209,7 @@ export class Exchange implements DispatchHandler {
     const { reason, refusal, retryCause } = upstreamFailure(error)
     this.#request.upstream.meter.failed(reason)
     this.#request.onFailure(error)
-    // What we cannot do is no fault of the target's.
+    // A failure that the request or the gateway caused does not count against the target.
     if (refusal.refused !== 'request_malformed' && refusal.refused !== 'overloaded')
       this.#target?.failed(this.#attemptStartedMs)
     if (retryCause !== undefined && this.#retry(retryCause)) return
@@ -217,14 +218,14 @@ export class Exchange implements DispatchHandler {
     this.#abandon(refusal)
   }
 
-  /** Nothing was sent: every target failed too often of late. */
+  /** Rejects the request before anything was sent: the circuits of all targets are open. */
   #ejected(): void {
     this.result.failure = 'ejected'
     this.#request.upstream.meter.failed('ejected')
     this.#abandon(EJECTED)
   }
 
-  /** @returns whether the request is on its way again. */
+  /** @returns whether a further attempt was started. */
   #retry(cause: RetryCause): boolean {
     const { retries, method, upstream, response } = this.#request
     const body = this.#body
@@ -239,13 +240,13 @@ export class Exchange implements DispatchHandler {
     const next = upstream.targets.choose(this.#target)
     if (next === undefined || !upstream.retryBudget.spend()) return false
     upstream.meter.retried()
-    // The rest of an answer that nobody gets, and the connection that it comes on, go with it.
+    // Discard the rest of the response. This closes its connection.
     this.#discarding = true
     this.#controller?.abort()
     body?.destroy()
     this.#discarding = false
     this.#leaveTarget()
-    // Not from within the HTTP client's parser, which may be what called.
+    // The caller may be the parser of the HTTP client, so the next attempt starts after it returns.
     queueMicrotask(() => this.guard(() => this.#send(next)))
     return true
   }
@@ -270,7 +271,10 @@ export class Exchange implements DispatchHandler {
     endEarly(body, response)
   }
 
-  /** From the first time that a client does not keep up: whoever takes nothing for too long has left. */
+  /**
+   * Starts a stall timeout when the client first falls behind. The gateway resets a client that reads nothing for too
+   * long.
+   */
   #watchStall(): void {
     if (this.#stallWatched) return
     this.#stallWatched = true
@@ -278,11 +282,11 @@ export class Exchange implements DispatchHandler {
     response.setTimeout(idleTimeoutMs, () => resetClient(response))
   }
 
-  /** Ends the upstream's side and tells the client: by an answer, or by a reset when one was under way. */
+  /** Aborts the upstream request. The client gets a local reply, or a reset if the response has already begun. */
   #abandon(refusal: Refusal): void {
     if (this.#over) return
     this.#finish()
-    // First let go of the client's body: whoever answers may have to read the rest of it.
+    // Detach from the client's body first: the local reply may have to drain the rest of it.
     this.#body?.destroy()
     this.#controller?.abort()
     const { response, refuse } = this.#request

@@ -5,7 +5,7 @@ import type { RetryRule } from '../../policy-engine/format/retry-rule.ts'
 import type { Upstream } from './pool.ts'
 import type { UpstreamFailureReason } from './upstream-failure.ts'
 
-/** A request that is allowed, with all that its way to the upstream and back depends on. */
+/** An allowed request, with everything needed to forward it and its response. */
 export type ForwardRequest = {
   readonly upstream: Upstream
   readonly method: string
@@ -13,44 +13,47 @@ export type ForwardRequest = {
   readonly target: string
   /** Name, value, name, value. */
   readonly headers: string[]
-  /** Where the body comes from; undefined when there is none. */
+  /** Source of the body; `undefined`: no body. */
   readonly body: IncomingMessage | undefined
   readonly bodyLimitBytes: number
-  /** From now to the first byte of the answer; a body that is still coming in extends it. Milliseconds. */
+  /** Time to the first byte of the response. An upload that makes progress extends it. Milliseconds. */
   readonly timeoutMs: number
-  /** Longest silence inside the answer: of the upstream, or of a client that does not take what is there. Milliseconds. */
+  /** Longest stall inside the response, caused by the upstream or by a client that does not read. Milliseconds. */
   readonly idleTimeoutMs: number
-  /** undefined: the request is sent once, whatever happens. */
+  /** `undefined`: the request is never retried. */
   readonly retries: RetryRule | undefined
-  /** Asks for a WebSocket, and takes the connection when the upstream agrees; any other answer is one like all. */
+  /**
+   * Set for a WebSocket handshake. Takes the connection if the upstream accepts. Any other response is forwarded as
+   * usual.
+   */
   readonly onUpgrade: ((headers: IncomingHttpHeaders, socket: Duplex) => void) | undefined
-  /** Where answers that go on for ever are kept, so that a drain can end them. */
+  /** Open event streams, so that a drain can end them. */
   readonly eventStreams: Set<EndableResponse>
   readonly response: ServerResponse
-  /** Turns the upstream's headers into the client's. */
+  /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
-  /** Called once at most, when nothing was sent to the client yet. */
+  /** Sends a local reply. Called at most once, and only before anything was sent to the client. */
   readonly refuse: (refusal: Refusal) => void
-  /** Ends an answer that is whole before the body is: the rest of the body has to go somewhere. */
+  /** Ends a response that is complete before the request body is, and handles the rest of the body. */
   readonly endEarly: (source: IncomingMessage, response: ServerResponse) => void
-  /** An exception of ours; nothing more comes of the request. */
+  /** Called after an exception in the gateway's own code, when the exchange is over. */
   readonly onBroken: (error: unknown) => void
-  /** The exact reason why the upstream gave no whole answer. */
+  /** Receives the error behind a failed attempt. */
   readonly onFailure: (error: unknown) => void
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
 
-/** An answer that may be ended between two events without harm. */
+/** A response that can be ended between two events without data loss. */
 export type EndableResponse = { endStream(): void }
 
-/** What became of a forwarded request, for logs and metrics. */
+/** Outcome of a forwarded request, for logs and metrics. */
 export type ForwardResult = {
-  /** Status of the upstream; 0 until it answered. */
+  /** Status of the upstream; 0 until it responds. */
   status: number
-  /** From the first dispatch to the first byte of the answer. Milliseconds. */
+  /** Time from the first dispatch to the first byte of the response. Milliseconds. */
   durationMs: number
   failure: UpstreamFailureReason | undefined
-  /** The code of the error behind it: of the HTTP client, or of the system. */
+  /** Error code of the HTTP client or the operating system. */
   failureCode: string | undefined
 }

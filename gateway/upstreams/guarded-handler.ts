@@ -3,13 +3,12 @@ import type { Duplex } from 'node:stream'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 
 type Handler = DispatchHandler & {
-  /** Ends the request that the exception belongs to. */
   broke(error: unknown): void
 }
 
 /**
- * Keeps an exception of ours with the request it belongs to. The HTTP client would take it for a failure of the upstream, or let
- * it go to the process while the request waits for ever.
+ * Confines an exception in the gateway's own code to its request. Otherwise the HTTP client would report it as a
+ * failure of the upstream, or it would become an uncaught exception and the request would never end.
  */
 export class GuardedHandler implements DispatchHandler {
   readonly #handler: Handler

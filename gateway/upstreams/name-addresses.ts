@@ -3,29 +3,26 @@ import type { LookupFunction } from 'node:net'
 /** An IP address and its family, 4 or 6. */
 export type Address = { readonly address: string; readonly family: number }
 
-/** Asks a name service for all addresses of a name. */
+/** Resolves all addresses of a name. Rejects if the name has no address. */
 export type ResolveName = (hostname: string) => Promise<readonly Address[]>
 
-/**
- * How the addresses of a name are found, and who hears when all of them have changed. `resolve` rejects when there is
- * none.
- */
+/** Options for `NameAddresses`. */
 export type NameAddressesOptions = {
   readonly resolve: ResolveName
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** None of the addresses that were known is one any more. */
+  /** Called when the new addresses have no address in common with the previous ones. */
   readonly onMoved: () => void
 }
 
-/** Addresses are asked for again after so long: the system tells no time to live. Milliseconds. */
+/** Age at which addresses are resolved again. The system resolver does not report a TTL. Milliseconds. */
 export const RESOLVE_EVERY_MS = 5_000
-/** With addresses at hand, an answer of the name service is waited for no longer. Milliseconds. */
+/** Longest wait for the name service when cached addresses are available. Milliseconds. */
 const PATIENCE_MS = 500
 
 /**
- * The addresses of one name: asked for once at a time, so that a stuck name service holds one thread of the system and
- * not all, and kept when it fails.
+ * Cached addresses of one name. At most one lookup runs at a time, so a stuck name service blocks only one thread of
+ * the process. A failed lookup keeps the cached addresses.
  */
 export class NameAddresses {
   readonly #hostname: string
@@ -40,7 +37,7 @@ export class NameAddresses {
     this.#options = options
   }
 
-  /** In the place of `dns.lookup` for connections to this name. */
+  /** Replaces `dns.lookup` for connections to this name. */
   readonly lookup: LookupFunction = (_hostname, options, callback) => {
     const give = (error: unknown): void => {
       const family = options.family === 'IPv4' ? 4 : options.family === 'IPv6' ? 6 : (options.family ?? 0)
@@ -55,7 +52,7 @@ export class NameAddresses {
     this.#refreshed().then(give, give)
   }
 
-  /** Asks now. Never fails: what was known stays known. */
+  /** Resolves the name now. Never rejects: a failed lookup keeps the cached addresses. */
   async refresh(): Promise<void> {
     await this.#ask().catch(() => undefined)
   }
@@ -89,7 +86,7 @@ export class NameAddresses {
     if (before.length > 0 && !stayed) this.#options.onMoved()
   }
 
-  /** Each connection begins with another address. */
+  /** Rotates the addresses, so that each connection starts with a different one. */
   #rotatedAddresses(): readonly Address[] {
     if (this.#known.length < 2) return this.#known
     this.#turn = (this.#turn + 1) % this.#known.length

@@ -9,41 +9,43 @@ import { TargetSet } from './target-set.ts'
 
 /** One service behind the gateway. */
 export type Upstream = {
-  /** As policies name it. */
+  /** The name that policies refer to. */
   readonly name: string
-  /** Stands before every path; empty when the addresses have none. */
+  /** Path prefix of every request; empty if the URLs have none. */
   readonly basePath: string
   readonly targets: TargetSet
   readonly retryBudget: RetryBudget
   readonly meter: UpstreamMeter
-  /** From the request to the first byte of the answer, where no route says otherwise. Milliseconds. */
+  /** Default for the time from the request to the first byte of the response. Routes may override it. Milliseconds. */
   readonly timeoutMs: number
-  /** Longest silence inside an answer, of either side, where no route says otherwise. Milliseconds. */
+  /** Default for the longest stall inside a response, on either side. Routes may override it. Milliseconds. */
   readonly idleTimeoutMs: number
-  /** Where it describes itself, if it does. */
+  /** Path of the upstream's OpenAPI document, if it has one. */
   readonly openapiPath: string | undefined
-  /** Ends every connection. */
+  /** Closes all connections. */
   close(): Promise<void>
 }
 
 /**
- * An upstream as config/upstreams.yaml describes it. Times are for routes that set none: to the first byte of an
- * answer, to connect (TLS included), and of silence inside an answer.
+ * An upstream from config/upstreams.yaml.
+ * - `timeoutMs`: default time to the first byte of a response
+ * - `connectTimeoutMs`: connection setup, including TLS
+ * - `idleTimeoutMs`: default for the longest stall inside a response
  */
 export type UpstreamSettings = {
   readonly name: string
-  /** One or more, all with the same path. */
+  /** One or more URLs, all with the same path. */
   readonly urls: readonly string[]
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
   readonly idleTimeoutMs: number
   readonly ejection: CircuitRules
   readonly openapiPath: string | undefined
-  /** Certificates of the authorities that vouch for it, in PEM; undefined: the public ones. */
+  /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
 }
 
-/** Opens no connection yet; requests do. */
+/** Creates an upstream. Connections are opened by requests. */
 export function createUpstream(
   settings: UpstreamSettings,
   options: {

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 
-/** More interim answers than any upstream has reason for. */
+/** Limit of interim responses per request, above any legitimate use. */
 export const MAX_INTERIM_RESPONSES = 32
 
 /**
- * Passes an interim answer on: 102 as it is, 103 with its links. What else there may be is dropped, and so is a 103
- * without links: nothing may depend on it. HTTP/1.0 clients get none. RFC 9110 section 15.2, RFC 8297.
+ * Forwards a 102 response, and a 103 response with its `Link` header. All other interim responses are dropped, as is a
+ * 103 without links. HTTP/1.0 clients get no interim responses. RFC 9110 section 15.2, RFC 8297.
  */
 export function relayInterim(response: ServerResponse, status: number, headers: IncomingHttpHeaders): void {
   if (response.req.httpVersion !== '1.1') return
@@ -15,6 +15,6 @@ export function relayInterim(response: ServerResponse, status: number, headers: 
   try {
     response.writeEarlyHints({ link: links })
   } catch {
-    // A link that Node does not take for one: a hint less.
+    // Node rejects an invalid link. The early hint is optional, so it is dropped.
   }
 }

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 
-/** How long a body may be, and who hears about its way. */
+/** Size limit and callbacks of a request body. */
 export type RequestBodyOptions = {
   readonly limitBytes: number
-  /** Called once when the client sends more than the limit. */
+  /** Called when the client exceeds the limit. */
   readonly onOverflow: () => void
-  /** Called on every piece. */
+  /** Called on every chunk within the limit. */
   readonly onProgress: () => void
 }
 
 /**
- * A client's body on its way to an upstream: with back-pressure, counted, and apart from the client's connection,
- * so that giving up on the upstream leaves the client there to be answered.
+ * Streams a client's body to an upstream, with backpressure, and counts its bytes. It is separate from the client's
+ * connection. After an aborted upstream request, the client can still get a response.
  */
 export class RequestBody extends Readable {
   readonly #source: IncomingMessage
@@ -27,7 +27,7 @@ export class RequestBody extends Readable {
     this.#options = options
   }
 
-  /** The client has more to send, and nothing here keeps it from sending. */
+  /** Whether the body is incomplete and the upstream side is ready to read more. */
   get waitsForClient(): boolean {
     return this.#waiting && !this.#source.complete
   }

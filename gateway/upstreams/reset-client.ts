@@ -4,8 +4,9 @@ import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
 
 /**
- * Breaks an answer off so that nobody takes it for whole: by a reset, because for HTTP/1.0 a connection that ends in good
- * order is a body that is whole. Over TLS too: many clients do not miss the close_notify.
+ * Aborts a response with a TCP reset, so that the client cannot take it for complete. To an HTTP/1.0 client, a regular
+ * end of the connection means the end of the body. TLS connections are reset too, because many clients ignore a missing
+ * close_notify.
  */
 export function resetClient(response: ServerResponse): void {
   const { socket } = response

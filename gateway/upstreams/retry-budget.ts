@@ -1,18 +1,24 @@
-/** One retry for so many requests. */
+/** Requests that earn one retry. */
 const REQUESTS_PER_RETRY = 5
-/** So many may be saved up, and are there from the start. */
+/** Largest number of saved retries. It is also the initial number. */
 const SAVED_RETRIES = 10
 
-/** Keeps retries from becoming a second flood: beyond what was saved up, at most 20 % of the requests are sent again. */
+/**
+ * Limits retries, so that they cannot flood an upstream. Beyond the saved retries, at most 20% of the requests are
+ * retried.
+ */
 export class RetryBudget {
   #balance = SAVED_RETRIES * REQUESTS_PER_RETRY
 
-  /** A request came. */
+  /** Credits one request. */
   earn(): void {
     if (this.#balance < SAVED_RETRIES * REQUESTS_PER_RETRY) this.#balance += 1
   }
 
-  /** @returns whether a request may be sent again; it is paid for then. */
+  /**
+   * Charges one retry, if the budget allows it.
+   * @returns whether the request may be retried.
+   */
   spend(): boolean {
     if (this.#balance < REQUESTS_PER_RETRY) return false
     this.#balance -= REQUESTS_PER_RETRY

@@ -1,7 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import type { Address } from './name-addresses.ts'
 
-/** All addresses that the system has for a name: its hosts file, its name service. It holds one of few threads meanwhile. */
+/**
+ * Resolves all addresses of a name with the system resolver (hosts file, name service). Each lookup occupies a thread
+ * of Node's small thread pool.
+ */
 export function systemAddresses(hostname: string): Promise<readonly Address[]> {
   return lookup(hostname, { all: true })
 }

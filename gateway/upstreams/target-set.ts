@@ -1,7 +1,7 @@
 import type { CircuitState } from './circuit.ts'
 import type { Target } from './target.ts'
 
-/** The addresses of an upstream. */
+/** The targets of an upstream, with load balancing. */
 export class TargetSet {
   readonly all: readonly Target[]
   #turn = 0
@@ -11,8 +11,10 @@ export class TargetSet {
   }
 
   /**
-   * The one with the fewest outstanding requests among those that take one; equals take turns.
-   * @param except the one that just failed: it is chosen only when there is no other.
+   * Chooses the target with the fewest outstanding requests among those whose circuit allows one. Ties are resolved in
+   * round-robin order.
+   * @param except the target that just failed; it is the last choice.
+   * @returns `undefined` if every circuit is open.
    */
   choose(except?: Target): Target | undefined {
     const { all } = this
@@ -28,7 +30,7 @@ export class TargetSet {
     return best
   }
 
-  /** That of the healthiest. */
+  /** State of the healthiest target. */
   get state(): CircuitState {
     if (this.all.some((target) => target.state === 'closed')) return 'closed'
     return this.all.some((target) => target.state === 'half_open') ? 'half_open' : 'open'

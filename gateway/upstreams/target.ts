@@ -5,35 +5,38 @@ import { createConnector } from './connect.ts'
 import { ConnectionPool } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS, type ResolveName } from './name-addresses.ts'
 
-/** One address of an upstream. `connectTimeoutMs`: how long a connection may take, TLS included. */
+/** Settings of one target. `connectTimeoutMs` limits connection setup, including TLS. */
 export type TargetSettings = {
   /** Scheme, host and port. */
   readonly origin: string
   readonly connectTimeoutMs: number
   readonly ejection: CircuitRules
   readonly resolve: ResolveName
-  /** PEM; undefined: the public authorities. */
+  /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** Called when the target gets no more requests, and when it responds again. */
+  /** Called when the target is ejected, and when it responds again. */
   readonly onEjected: (isEjected: boolean) => void
 }
 
-/** Below the 5 s of a Node upstream that does not announce its own. Milliseconds. */
+/**
+ * Idle timeout of connections. Below 5 s, the keep-alive timeout of a Node upstream that does not announce one.
+ * Milliseconds.
+ */
 const IDLE_MS = 4_000
-/** A target that could not be reached is tried again after so long. Milliseconds. */
+/** Pause after a failed probe. Milliseconds. */
 const PROBE_MS = 1_000
 
-/** One address of an upstream: its connections, how much it has to do, and whether it is worth a request. */
+/** One address of an upstream, with its connections, load and circuit breaker. */
 export class Target {
   readonly origin: string
-  /** Requests that it has not answered wholly. */
+  /** Requests whose responses are not complete. */
   outstanding = 0
   readonly #settings: TargetSettings
   readonly #circuit: Circuit
   readonly #connect: buildConnector.connector
-  /** Makes connections to it that are read as every other stream. */
+  /** Opens connections that are read as regular streams. */
   readonly connectPlainly: buildConnector.connector
   readonly #retired = new Set<ConnectionPool>()
   readonly #addresses: NameAddresses | undefined
@@ -44,7 +47,6 @@ export class Target {
   #probe: NodeJS.Timeout | undefined
   #closed = false
 
-  /** Opens no connection yet; requests do. */
   constructor(settings: TargetSettings) {
     this.origin = settings.origin
     this.#settings = settings
@@ -76,12 +78,12 @@ export class Target {
     return this.#circuit.state
   }
 
-  /** Whether the next request may go to it. */
+  /** Whether the circuit allows another request. */
   get takes(): boolean {
     return this.#circuit.takes
   }
 
-  /** A request goes to it. `ended` has to follow, whatever becomes of the request. */
+  /** Records the start of a request. Every call must be followed by one call of `ended()`. */
   began(): void {
     this.outstanding += 1
     this.#used = true
@@ -122,14 +124,14 @@ export class Target {
     })
   }
 
-  /** While it is in use, so that connections move when the name does. */
+  /** Resolves the name again while the target is in use, so that connections follow a changed name. */
   #look(): void {
     if (!this.#used) return
     this.#used = false
     void this.#addresses?.refresh()
   }
 
-  /** What is under way ends where it began; what comes next gets connections to the new addresses. */
+  /** Opens a new pool for the changed addresses. Requests of the old pool finish on their connections. */
   #renew(): void {
     const before = this.#pool
     this.#pool = this.#open()
@@ -145,7 +147,7 @@ export class Target {
     this.#probe = setTimeout(() => this.#tryToConnect(), pauseMs).unref()
   }
 
-  /** A connection is opened and closed: only a target that takes it is given a request. */
+  /** Opens and closes a connection. Only a reachable target gets a trial request. */
   #tryToConnect(): void {
     const { hostname, host, protocol, port } = new URL(this.origin)
     const target = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }

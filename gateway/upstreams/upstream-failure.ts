@@ -1,7 +1,7 @@
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { RetryCause } from '../../policy-engine/format/retry-rule.ts'
 
-/** Why an upstream gave no whole answer; a metric label, so a closed list. */
+/** Reason why an upstream gave no complete response. It is a metric label, so the list is closed. */
 export type UpstreamFailureReason =
   | 'connect'
   | 'descriptors'
@@ -12,7 +12,7 @@ export type UpstreamFailureReason =
   | 'protocol'
   | 'ejected'
 
-/** A failure of an upstream, as metrics, the client and retries each see it. */
+/** A failure of an upstream, classified for metrics, for the response and for retries. */
 export type UpstreamFailure = {
   readonly reason: UpstreamFailureReason
   readonly refusal: Refusal

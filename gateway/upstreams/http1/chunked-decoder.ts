@@ -5,9 +5,9 @@ const CR = 13
 const LF = 10
 const SEMICOLON = 59
 const COLON = 58
-/** 281 TB: still exact as a number. */
+/** Up to 281 TB, which a number represents exactly. */
 const MAX_SIZE_DIGITS = 12
-/** Size and extensions of one chunk. Bytes. */
+/** Longest chunk extension. Bytes. */
 const MAX_SIZE_LINE = 256
 const MAX_TRAILERS = 8 * 1024
 
@@ -23,8 +23,8 @@ type State =
   | 'done'
 
 /**
- * Takes the chunks off a body, strictly: sizes in hexadecimal digits alone, CRLF and nothing like it. Extensions and
- * trailers are checked and dropped. Source: RFC 9112 section 7.1.
+ * Decodes a chunked body strictly. Sizes are hexadecimal digits only, and every line ends with CRLF. Extensions and
+ * trailers are validated and dropped. Source: RFC 9112 section 7.1.
  */
 export class ChunkedDecoder {
   #state: State = 'size'
@@ -34,15 +34,15 @@ export class ChunkedDecoder {
   #trailerBytes = 0
   #line = ''
 
-  /** The last chunk and the trailers have come. */
+  /** Whether the last chunk and the trailers have been read. */
   get done(): boolean {
     return this.#state === 'done'
   }
 
   /**
-   * Reads what came.
-   * @param emit gets pieces of the input; false: it takes no more for now.
-   * @returns where it stopped: at the end, behind the last byte of the body, or where `emit` said so.
+   * Reads received bytes.
+   * @param emit receives slices of the input. It returns `false` to pause.
+   * @returns the number of bytes read. Reading stops after the body, and after a slice that paused.
    * @throws {UpstreamError} ERR_UPSTREAM_PROTOCOL.
    */
   decode(input: Buffer, emit: (piece: Buffer) => boolean): number {
@@ -132,7 +132,7 @@ export class ChunkedDecoder {
   }
 }
 
-/** Values of the hexadecimal digits; -1 for every other byte. */
+/** Value of each hexadecimal digit; -1 for every other byte. */
 const HEX = new Int8Array(256).fill(-1)
 for (let digit = 0; digit < 16; digit++) {
   HEX[digit.toString(16).charCodeAt(0)] = digit

@@ -7,37 +7,41 @@ import { formatRequestHead } from './request-head.ts'
 import { UpstreamError } from './upstream-error.ts'
 
 export type ConnectionPoolOptions = {
-  /** Makes connections that are read by `readInto`. */
+  /** Opens connections that `readInto` reads. */
   readonly connect: buildConnector.connector
-  /** Makes ordinary ones, for those that turn into something else. */
+  /** Opens connections that are regular streams, for protocol upgrades. */
   readonly connectPlainly: buildConnector.connector
-  /** An idle connection is kept for so long when the upstream does not say how long it keeps it. Milliseconds. */
+  /** Idle timeout of a connection when the upstream does not announce one. Milliseconds. */
   readonly idleMs: number
 }
 
-/** Idle connections are looked at so often, and their time is counted in these steps: requests read no clock. */
+/** Interval of idle checks. Idle time is counted in checks, so that requests read no clock. Milliseconds. */
 const LOOK_AT_IDLE_MS = 500
-/** A request that is on its way when the upstream closes is lost: connections end so long before. Milliseconds. */
+/**
+ * Connections are closed this long before the upstream would close them. A request sent at that moment would be lost.
+ * Milliseconds.
+ */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 600_000
 
 /**
- * The connections to one origin: as many as there are requests at a time, each kept for the next one. A request is
- * written when everything that has already come is read, on a connection that has been through that once since its last
- * answer: bytes that nobody asked for are met before they can be taken for an answer (GHSA-35p6-xmwp-9g52).
+ * The connections to one origin. There is one connection per concurrent request, and idle connections are reused.
+ * A request is written after the poll phase of the event loop, when all received bytes have been read. A connection is
+ * reused only after one such phase since its last response. Unsolicited bytes are therefore detected before they can be
+ * read as a response (GHSA-35p6-xmwp-9g52).
  */
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions
   readonly #address: { hostname: string; host: string; protocol: string; port: string }
   readonly #living = new Set<Connection>()
-  /** Exchanges that wait for the end of this round. */
+  /** Requests that wait for the end of this iteration of the event loop. */
   #waiting: Dispatch[] = []
-  /** Released in this round. */
+  /** Connections released in this iteration of the event loop. */
   #resting: Connection[] = []
-  /** Ready, the last used at the end. */
+  /** Connections ready for reuse, the most recently used last. */
   #idle: Connection[] = []
   #roundEnds = false
-  /** How often idle connections have been looked at. */
+  /** Number of idle checks so far. */
   #looks = 0
   #connecting = 0
   #watch: NodeJS.Timeout | undefined
@@ -51,8 +55,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Sends a request. The handler hears of everything that comes after.
-   * @throws {UpstreamError} ERR_UPSTREAM_UNFORWARDABLE, ERR_UPSTREAM_CLOSED; then it hears nothing.
+   * Sends a request. The handler receives all later events.
+   * @throws {UpstreamError} ERR_UPSTREAM_UNFORWARDABLE, ERR_UPSTREAM_CLOSED; the handler is then not called.
    */
   dispatch(request: OutgoingRequest, handler: DispatchHandler): DispatchController {
     if (this.#closed || this.#closing !== undefined) throw poolClosed()
@@ -72,7 +76,7 @@ export class ConnectionPool implements ConnectionOwner {
     return dispatch
   }
 
-  /** Takes no more requests, and resolves when the last one is over. */
+  /** Rejects new requests, and resolves when the last one is complete. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#closing = resolve
@@ -81,7 +85,7 @@ export class ConnectionPool implements ConnectionOwner {
     })
   }
 
-  /** Ends every connection now. */
+  /** Closes all connections immediately. */
   async destroy(): Promise<void> {
     this.#closed = true
     clearInterval(this.#watch)
@@ -122,7 +126,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#watch ??= setInterval(() => this.#lookAtIdle(), LOOK_AT_IDLE_MS).unref()
   }
 
-  /** Polling is over then, and with it everything that had come by its beginning is read. */
+  /** `setImmediate` runs after the poll phase. All bytes received before that phase have then been read. */
   #awaitRoundEnd(): void {
     if (this.#roundEnds) return
     this.#roundEnds = true

@@ -8,7 +8,7 @@ import { UpstreamError } from './upstream-error.ts'
 
 /** Callbacks of a connection to its pool. */
 export type ConnectionOwner = {
-  /** The exchange is over, and the connection can take another one. */
+  /** The exchange is complete, and the connection can take another one. */
   released(connection: Connection): void
   closed(connection: Connection): void
 }
@@ -24,13 +24,13 @@ const UNTIL_CLOSE = -1
 type Phase = 'head' | 'sized' | 'chunked' | 'until-close'
 
 /**
- * One connection to an upstream, with one exchange at a time. Bytes between two exchanges, or after the end of a response,
- * close the connection.
+ * One connection to an upstream, with one exchange at a time. Bytes between two exchanges, or after the end of a
+ * response, close the connection.
  * Source: RFC 9112 sections 6.3 and 9.
  */
 export class Connection {
   readonly socket: Socket
-  /** The number of the idle check of the pool from which on the upstream may close it. */
+  /** Number of the pool's idle check from which the connection counts as expired. */
   idleUntilLook = 0
   /** Idle timeout that the upstream announced; undefined: none. Milliseconds. */
   keepAliveMs: number | undefined
@@ -44,7 +44,6 @@ export class Connection {
   #remaining = 0
   #chunks: ChunkedDecoder | undefined
   #paused = false
-  /** Received part of the body that waits for `resume()`. */
   #rest: Buffer | undefined
   #silence: NodeJS.Timeout | undefined
   #error: Error | undefined
@@ -58,12 +57,10 @@ export class Connection {
     socket.on('close', this.#onClose)
   }
 
-  /** Whether it can take a dispatch. */
   get usable(): boolean {
     return !this.#dropped && this.#dispatch === undefined && this.socket.writable && this.socket.readable
   }
 
-  /** Starts a dispatch. */
   send(dispatch: Dispatch): void {
     const { socket } = this
     const { body } = dispatch.request
@@ -214,7 +211,7 @@ export class Connection {
   /** @param bytes owned by the connection. */
   #receiveBody(bytes: Buffer): void {
     if (this.#paused) {
-      // Bytes may arrive after reading has stopped.
+      // Bytes may arrive after the socket was paused.
       this.#rest = this.#rest === undefined ? bytes : Buffer.concat([this.#rest, bytes])
       return
     }
@@ -345,21 +342,21 @@ function bodyLength({ status, chunked, contentLength }: ResponseHead, method: st
 }
 
 /**
- * Whether the upstream may wrongly send content after this head. Content that arrives after the next request was written
- * would be read as the response to that request. RFC 9110 sections 9.3.2, 15.3.5 and 15.4.5.
+ * Returns whether the upstream may wrongly send content after this head. Content that arrives after the next request
+ * was written would be read as the response to that request. RFC 9110 sections 9.3.2, 15.3.5 and 15.4.5.
  */
 function mayPrecedeContent({ status, chunked, contentLength = 0 }: ResponseHead, method: string): boolean {
   return method === 'HEAD' || ((status === 204 || status === 304) && (chunked || contentLength > 0))
 }
 
-/** Whether an incomplete head cannot become an HTTP/1.x response. */
+/** Returns whether an incomplete head cannot become an HTTP/1.x response. */
 function looksWrong(text: string, from: number): boolean {
   return !'HTTP/1.'.startsWith(text.slice(from, from + 7))
 }
 
 /**
- * Whether part of an incomplete head holds a character that no head may hold. Without CRLF the end of the head would never
- * come. RFC 9112 section 2.2.
+ * Returns whether part of an incomplete head holds a character that is invalid in every head. Without CRLF the end of
+ * the head would never come. RFC 9112 section 2.2.
  */
 function hasInvalidCharacter(text: string, from: number): boolean {
   for (let at = from; at < text.length; at++) {

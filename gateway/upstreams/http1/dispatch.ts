@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import type { Connection } from './connection.ts'
 
-/** A request, as it goes to an upstream. */
+/** A request as it is sent to an upstream. */
 export type OutgoingRequest = {
   readonly method: string
   /** Path and query. */
@@ -10,24 +10,24 @@ export type OutgoingRequest = {
   /** Name, value, name, value. */
   readonly headers: readonly string[]
   readonly body: Readable | undefined
-  /** Longest silence in the middle of the answer. Milliseconds. */
+  /** Longest stall inside the response. Milliseconds. */
   readonly idleTimeoutMs: number
-  /** Asks for a WebSocket. */
+  /** Whether the request is a WebSocket handshake. */
   readonly upgrade: boolean
 }
 
 /**
- * Hears what becomes of a request. First `onRequestStart`, last one of `onResponseEnd`, `onResponseText`,
- * `onRequestUpgrade` and `onResponseError`; nothing after `abort()`.
+ * Callbacks for one request. `onRequestStart` comes first. The last one is `onResponseEnd`, `onResponseText`,
+ * `onRequestUpgrade` or `onResponseError`. `abort()` ends the calls.
  */
 export type DispatchHandler = {
   /** The request waits for a connection. */
   onRequestStart(controller: DispatchController): void
-  /** Interim answers too, each on its own. */
+  /** Called for the final response and for each interim response. */
   onResponseStart(controller: DispatchController, status: number, headers: IncomingHttpHeaders): void
   /** Part of the body; the handler may keep it. */
   onResponseData(controller: DispatchController, chunk: Buffer): void
-  /** The whole of a small body, as Latin-1. Nothing comes after it. */
+  /** The complete body of a small response, as Latin-1. This is the last call. */
   onResponseText(text: string): void
   onResponseEnd(): void
   onResponseError(controller: DispatchController, error: Error): void
@@ -40,21 +40,21 @@ export type DispatchHandler = {
 }
 
 export type DispatchController = {
-  /** Takes nothing more from the upstream for now. */
+  /** Stops reading from the upstream. */
   pause(): void
   resume(): void
-  /** Ends the exchange, and the connection that it is on. The handler hears nothing more. */
+  /** Ends the exchange and closes its connection. The handler gets no further calls. */
   abort(): void
 }
 
-/** One request and its answer, from before there is a connection to when both are over. */
+/** One request and its response. It starts before the request has a connection. */
 export class Dispatch implements DispatchController {
   readonly request: OutgoingRequest
   readonly handler: DispatchHandler
   readonly head: string
-  /** Of the request's body; undefined: it goes in chunks. */
+  /** Length of the request body in bytes; `undefined`: chunked. */
   readonly contentLength: number | undefined
-  /** Nobody wants to hear of it any more, or everything is said. */
+  /** Set when the request was aborted, or when the handler has got its last call. */
   over = false
   connection: Connection | undefined
 
@@ -83,7 +83,7 @@ export class Dispatch implements DispatchController {
     this.connection?.drop()
   }
 
-  /** Tells the handler why there is no whole answer, unless it has heard the last already. */
+  /** Reports an error to the handler, unless the dispatch is already over. */
   fail(error: Error): void {
     if (this.over) return
     this.over = true

@@ -1,17 +1,17 @@
 import type { OnReadOpts, Socket } from 'node:net'
 
-/** Takes what a socket reads. The bytes are valid during the call only. */
+/** Receives the bytes that a socket reads. They are valid during the call only. */
 export type Receiver = { receive(bytes: Buffer): void }
 
 const READ_BYTES = 64 * 1024
-/** All sockets read into this one, one after the other: each receiver is done with it before the next read. */
+/** All sockets read into this buffer, one after the other. Each receiver must consume the bytes before it returns. */
 const SHARED = Buffer.allocUnsafeSlow(READ_BYTES)
 const receiver = Symbol('receiver')
 type Reading = Socket & { [receiver]?: Receiver }
 
 /**
- * The option of `net.connect()` and `tls.connect()` for sockets that are read without a stream and without a new buffer
- * for each read. Such a socket emits no `data`; `readInto()` says who gets it.
+ * Option of `net.connect()` and `tls.connect()` that avoids a stream and a new buffer for each read. Such a socket
+ * emits no `data`. Its bytes go to the receiver that `readInto()` sets.
  */
 export const READ_SHARED: OnReadOpts = {
   buffer: () => SHARED,
@@ -21,7 +21,7 @@ export const READ_SHARED: OnReadOpts = {
   },
 } as OnReadOpts
 
-/** Gives what a socket reads from now on to `to`. */
+/** Sets the receiver of all further bytes of a socket. */
 export function readInto(socket: Socket, to: Receiver): void {
   ;(socket as Reading)[receiver] = to
 }

@@ -5,14 +5,13 @@ import { UpstreamError } from './upstream-error.ts'
 export type RequestBodyWriterOptions = {
   readonly socket: Socket
   readonly body: Readable
-  /** Bytes; undefined: it goes in chunks. */
+  /** In bytes; `undefined`: chunked. */
   readonly contentLength: number | undefined
   readonly onFailure: (error: Error) => void
 }
 
-/** Sends the body of a request behind its head, with back-pressure, and never more or less than its head says. */
+/** Sends a request body with backpressure. It never sends more or less than the announced length. */
 export class RequestBodyWriter {
-  /** All of it is written. */
   done = false
   readonly #options: RequestBodyWriterOptions
   #sent = 0
@@ -26,7 +25,6 @@ export class RequestBodyWriter {
     socket.on('drain', this.#onDrain)
   }
 
-  /** Takes nothing more from the body. */
   stop(): void {
     const { body, socket } = this.#options
     body.off('data', this.#onData)

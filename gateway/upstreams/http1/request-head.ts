@@ -4,9 +4,9 @@ export type RequestHead = {
   readonly method: string
   /** Path and query. */
   readonly path: string
-  /** `host`, with its port where it is not the scheme's own. */
+  /** Value of the `Host` header. The port is included if it is not the default of the scheme. */
   readonly host: string
-  /** Name, value, name, value; a `content-length` among them is the length of the body. */
+  /** Name, value, name, value. A `content-length` among them is the length of the body. */
   readonly headers: readonly string[]
   readonly hasBody: boolean
   readonly upgrade: boolean
@@ -15,16 +15,16 @@ export type RequestHead = {
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const NOT_IN_TARGET = /[^\x21-\x7e]/
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-/** Written here, and by nobody else. */
+/** Header names that only `formatRequestHead` may write. */
 const FRAMING: ReadonlySet<string> = new Set(['connection', 'host', 'transfer-encoding', 'upgrade'])
-/** Whose requests have a body by nature: RFC 9110 section 8.6 wants a length for none, too. */
+/** Methods whose requests usually have a body. Without one, they get `Content-Length: 0`: RFC 9110 section 8.6. */
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 const LENGTH = 'content-length'
 
 /**
- * Writes the head of a request, and refuses whatever could be read as more than that.
+ * Formats the head of a request. Rejects every input that could be parsed as more than one head.
  * Source: RFC 9112 sections 3, 5 and 6.
- * @returns the head, to be sent as Latin-1, and the length of the body; undefined: it goes in chunks.
+ * @returns the head, to be sent as Latin-1, and the length of the body; `undefined`: chunked.
  * @throws {UpstreamError} ERR_UPSTREAM_UNFORWARDABLE.
  */
 export function formatRequestHead(request: RequestHead): { text: string; contentLength: number | undefined } {
@@ -55,10 +55,10 @@ export function formatRequestHead(request: RequestHead): { text: string; content
 }
 
 const knownNames = new Set<string>()
-/** Clients choose names: the memory of them is bounded. */
+/** Clients choose header names, so the cache is bounded. */
 const MAX_KNOWN_NAMES = 1_000
 
-/** Whether it is a header's name, and none of those that are written here. */
+/** Returns whether a name is valid and not a framing header. */
 function isKnownName(name: string): boolean {
   if (knownNames.has(name)) return true
   if (!TOKEN.test(name) || FRAMING.has(name.toLowerCase())) return false

@@ -5,14 +5,14 @@ import { UpstreamError } from './upstream-error.ts'
 /** Status line and headers of a response, with its framing and the use of its connection. */
 export type ResponseHead = {
   readonly status: number
-  /** By name in lower case, without a prototype; a list where a name came more than once. */
+  /** Keyed by lowercase name, without a prototype. A header that occurs more than once has a list of values. */
   readonly headers: IncomingHttpHeaders
-  /** Bytes; undefined when none is announced. */
+  /** In bytes; `undefined`: not announced. */
   readonly contentLength: number | undefined
   readonly chunked: boolean
   /** Whether the connection may be used again. */
   readonly keepsAlive: boolean
-  /** Idle timeout that the upstream announces; undefined: none. Milliseconds. */
+  /** Idle timeout that the upstream announces; `undefined`: none. Milliseconds. */
   readonly keepAliveMs: number | undefined
 }
 
@@ -26,11 +26,11 @@ const DIGITS = /^\d{1,15}$/
 const LENGTH = 'content-length'
 
 /**
- * Parses the head of a response strictly. It rejects every form that two parsers could read differently: bare line breaks,
- * folded lines, a space before the colon, two lengths, a length and chunks.
+ * Parses the head of a response strictly. It rejects every form that two parsers could read differently: bare line
+ * breaks, folded lines, a space before the colon, two lengths, or both a length and chunks.
  * Source: RFC 9112 sections 2.2, 4, 5 and 6.
- * @param text as Latin-1, from the status line on.
- * @param end where the last header ends, before its line break.
+ * @param text the head as Latin-1, starting with the status line.
+ * @param end position after the line break of the last header.
  * @throws {UpstreamError} ERR_UPSTREAM_PROTOCOL.
  */
 export function parseResponseHead(text: string, end: number): ResponseHead {

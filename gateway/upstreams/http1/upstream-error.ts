@@ -1,8 +1,8 @@
 /**
- * - `ERR_UPSTREAM_PROTOCOL`: what came is not an answer in HTTP/1.1
- * - `ERR_UPSTREAM_RESET`: the connection ended before the answer was whole
- * - `ERR_UPSTREAM_IDLE`: silence in the middle of an answer
- * - `ERR_UPSTREAM_UNFORWARDABLE`: the request cannot be written as one; nothing was sent
+ * - `ERR_UPSTREAM_PROTOCOL`: the received bytes are not a valid HTTP/1.1 response
+ * - `ERR_UPSTREAM_RESET`: the connection ended before the response was complete
+ * - `ERR_UPSTREAM_IDLE`: the response stalled for too long
+ * - `ERR_UPSTREAM_UNFORWARDABLE`: the request has no valid HTTP/1.1 form; nothing was sent
  * - `ERR_UPSTREAM_CLOSED`: the pool is closed
  */
 export type UpstreamErrorCode =
@@ -12,7 +12,7 @@ export type UpstreamErrorCode =
   | 'ERR_UPSTREAM_UNFORWARDABLE'
   | 'ERR_UPSTREAM_CLOSED'
 
-/** Why an exchange with an upstream came to nothing. Its message names no address and quotes no byte that came. */
+/** Error of an exchange with an upstream. The message contains no addresses and no received bytes. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError'
   readonly code: UpstreamErrorCode

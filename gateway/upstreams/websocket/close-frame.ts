@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Writes a Close frame. `masked` is for what goes to a server.
+ * Creates a Close frame. Set `masked` for frames that go to a server.
  * Source: RFC 6455 sections 5.2, 5.3 and 5.5.1.
  */
 export function closeFrame(code: number, reason: string, masked: boolean): Buffer {

@@ -1,4 +1,4 @@
-/** Why frames are not passed on. Each has a close code in RFC 6455 section 7.4.1. */
+/** Reason why a frame is not forwarded. Each has a close code in RFC 6455 section 7.4.1. */
 export type FrameFault = 'protocol' | 'message_too_large'
 
 const OPCODE_CONTINUATION = 0x0
@@ -7,12 +7,12 @@ const OPCODE_PONG = 0xa
 const FIRST_CONTROL_OPCODE = 0x8
 const LAST_DATA_OPCODE = 0x2
 const CONTROL_PAYLOAD_BYTES = 125
-/** RFC 6455 section 7.1.5: what a Close without a code means. */
+/** Code of a Close frame without a code. RFC 6455 section 7.1.5. */
 const NO_CODE = 1005
 
 /**
- * Follows the frames of one direction of a WebSocket without taking them apart: where each begins and ends, how long
- * messages are, and whether the peer closes. Payloads are not looked at, so extensions pass.
+ * Scans the frames of one direction of a WebSocket. It tracks frame boundaries, message sizes and the Close frame. It
+ * does not read data payloads, so extensions pass unchanged.
  * Source: RFC 6455 section 5.2.
  */
 export class FrameScanner {
@@ -22,9 +22,9 @@ export class FrameScanner {
   #messageBytes = 0
   #inMessage = false
   #close: { readonly mask: Buffer | undefined; payload: Buffer } | undefined
-  /** Set when a frame must not be passed on; nothing behind it is looked at. */
+  /** Set when a frame must not be forwarded. The bytes after it are not scanned. */
   fault: FrameFault | undefined
-  /** Set when a whole Close frame has passed. */
+  /** Set after a complete Close frame. */
   closeCode: number | undefined
 
   constructor(options: { readonly masked: boolean; readonly messageLimitBytes: number }) {
@@ -32,15 +32,16 @@ export class FrameScanner {
     this.#messageLimitBytes = options.messageLimitBytes
   }
 
-  /** Whether everything that was passed so far ends with a frame. */
+  /** Whether the scanned bytes end at a frame boundary. */
   get atBoundary(): boolean {
     return this.#left === 0
   }
 
   /**
-   * Looks at bytes that follow those that were passed before.
-   * @returns how many of them may be passed on: all but the incomplete head of a frame at their end; up to a faulty frame;
-   * up to the end of the first frame that ends in them when `toBoundary` is set.
+   * Scans the next bytes.
+   * @param toBoundary stops at the end of the first frame that ends in these bytes.
+   * @returns how many of the bytes may be forwarded. An incomplete frame head at the end is excluded, as is everything
+   * from a faulty frame on.
    */
   scan(data: Buffer, toBoundary = false): number {
     let at = 0
@@ -62,7 +63,7 @@ export class FrameScanner {
     return at
   }
 
-  /** @returns the length of the head; 0 when it is not whole or not allowed. */
+  /** @returns the length of the frame head; 0 if it is incomplete or not allowed. */
   #readHead(data: Buffer, at: number): number {
     if (data.length - at < 2) return 0
     const first = data[at] as number
@@ -103,12 +104,12 @@ export class FrameScanner {
   #check(first: number, masked: boolean, short: number): FrameFault | undefined {
     const opcode = first & 0x0f
     const final = (first & 0x80) !== 0
-    // Section 5.1: clients mask, servers do not.
+    // Section 5.1: clients mask their frames, servers do not.
     if (masked !== this.#masked) return 'protocol'
     if (opcode >= FIRST_CONTROL_OPCODE)
       return opcode <= OPCODE_PONG && final && short <= CONTROL_PAYLOAD_BYTES ? undefined : 'protocol'
     if (opcode > LAST_DATA_OPCODE) return 'protocol'
-    // Section 5.4: fragments of one message follow each other.
+    // Section 5.4: the fragments of a message are not interleaved with other messages.
     return (opcode === OPCODE_CONTINUATION) === this.#inMessage ? undefined : 'protocol'
   }
 }

@@ -1,6 +1,6 @@
 import { UpstreamError } from '../http1/upstream-error.ts'
 
-/** Why a 101 of an upstream is of no use: it is no answer to the key that was sent. RFC 6455 section 4.1. */
+/** Creates the error for a 101 response that does not match the `Sec-WebSocket-Key` sent. RFC 6455 section 4.1. */
 export function misunderstood(): UpstreamError {
   return new UpstreamError(
     'ERR_UPSTREAM_PROTOCOL',

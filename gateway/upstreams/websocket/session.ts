@@ -2,57 +2,60 @@ import type { Duplex } from 'node:stream'
 import { closeFrame } from './close-frame.ts'
 import { FrameScanner } from './frame-scanner.ts'
 
-/** What became of a session, for log and metrics. */
+/** Outcome of a session, for logs and metrics. */
 export type SessionEnd = {
-  /** The first Close that passed or was sent; 1006 when there was none. RFC 6455 section 7.4.1. */
+  /** Code of the first Close frame that was forwarded or sent; 1006 without one. RFC 6455 section 7.4.1. */
   readonly code: number
-  /** Bytes of frames. */
+  /** Bytes of frames, heads included. */
   readonly fromClient: number
   readonly fromUpstream: number
 }
 
-/** Both ends of a WebSocket, and how much goes through it. */
+/** Options for `WebsocketSession`. */
 export type WebsocketSessionOptions = {
   readonly client: Duplex
   readonly upstream: Duplex
-  /** Of one message, in bytes as they are sent. */
+  /** Largest message, in bytes on the wire. */
   readonly messageLimitBytes: number
-  /** Without a byte either way the session ends. Milliseconds. */
+  /** The session is closed after this time without bytes in either direction. Milliseconds. */
   readonly idleTimeoutMs: number
   readonly onEnd: (end: SessionEnd) => void
 }
 
-/** Both sides have this long to close after the first Close, before they are cut off. Milliseconds. */
+/**
+ * After the first Close frame, both sides have this long to close before the gateway destroys the connections.
+ * Milliseconds.
+ */
 const CLOSE_TIMEOUT_MS = 3_000
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
 const PROTOCOL_ERROR = 1002
 const ABNORMAL = 1006
 const MESSAGE_TOO_BIG = 1009
-/** Not 1014 (bad gateway): widely used clients take a code that they do not know for a broken frame. */
+/** Not 1014 (bad gateway): widely used clients treat a code that they do not recognize as an invalid frame. */
 const UPSTREAM_GONE = 1011
 
 const NOTHING = Buffer.alloc(0)
 
-/** One way through a session. */
+/** One direction of a session. */
 type Way = {
   readonly source: Duplex
   readonly sink: Duplex
   readonly scanner: FrameScanner
   readonly fromClient: boolean
-  /** The beginning of a frame's head, which is passed on when it is whole. */
+  /** Start of an incomplete frame head. It is forwarded when the head is complete. */
   held: Buffer
   bytes: number
-  /** Waits for the end of the frame that is passing. */
+  /** Close frame that waits for the end of the current frame. */
   close: Buffer | undefined
-  /** A Close has been passed or sent: nothing follows it. */
+  /** Set after a Close frame was forwarded or sent. Nothing follows it. */
   done: boolean
 }
 
 /**
- * An open WebSocket between a client and an upstream. Frames pass as they are, pings and extensions included, with
- * back-pressure both ways; the session can be closed with a code of the gateway's own, between two frames.
- * A frame that breaks RFC 6455, and a message above the limit, are not passed on.
+ * An open WebSocket between a client and an upstream. Frames are forwarded unchanged, including pings and extensions,
+ * with backpressure in both directions. The gateway can close the session between two frames, with its own close code.
+ * A frame that violates RFC 6455 and a message above the limit are not forwarded.
  */
 export class WebsocketSession {
   readonly #options: WebsocketSessionOptions
@@ -83,12 +86,12 @@ export class WebsocketSession {
     }
   }
 
-  /** Closes both sides: each gets the code as soon as no frame is half sent. */
+  /** Closes both sides. Each side gets the code at the next frame boundary. */
   close(code: number, reason: string): void {
     this.#code ??= code
     for (const way of this.#ways) {
       if (way.done || way.close !== undefined) continue
-      // What goes to the upstream is masked, as a client's.
+      // To the upstream, the gateway is a client and masks its frames.
       way.close = closeFrame(code, reason, way.fromClient)
       if (way.scanner.atBoundary) this.#sendClose(way)
     }
@@ -98,14 +101,14 @@ export class WebsocketSession {
   #passed(way: Way, chunk: Buffer): void {
     this.#idle.refresh()
     const { scanner } = way
-    // Nothing counts behind a Close, or behind a frame that is not one.
+    // Bytes after a Close frame or a faulty frame are discarded.
     if (scanner.closeCode !== undefined || scanner.fault !== undefined) return
     const data = way.held.length === 0 ? chunk : Buffer.concat([way.held, chunk])
     const bytes = scanner.scan(data, way.close !== undefined)
     way.held = bytes === data.length ? NOTHING : data.subarray(bytes)
     if (!way.done && bytes > 0) this.#write(way, bytes === data.length ? data : data.subarray(0, bytes))
     if (way.done) {
-      // The answer to our Close: that side may go.
+      // This is the reply to the gateway's own Close frame, so this side can end.
       if (scanner.closeCode !== undefined && this.#ways.every((one) => one.done)) way.source.end()
       return
     }
@@ -134,11 +137,14 @@ export class WebsocketSession {
   #sendClose(way: Way): void {
     way.done = true
     if (way.close !== undefined && way.sink.writable) way.sink.write(way.close)
-    // What its source says from now on is read for its own Close only.
+    // Further bytes of the source are read only to find its Close frame.
     way.source.resume()
   }
 
-  /** A side that leaves without a Close: the other one is told, unless it has half a frame. */
+  /**
+   * Handles the end of one side. Without a Close frame before it, the gateway sends one to the other side. If a frame
+   * was forwarded in part, the gateway destroys that connection instead.
+   */
   #sourceEnded(way: Way): void {
     const { sink, scanner } = way
     if (!way.done && !scanner.atBoundary) {

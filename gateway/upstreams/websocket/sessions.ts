@@ -4,38 +4,38 @@ import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import type { WebsocketSession } from './session.ts'
 import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
 
-/** A session and what it depends on. */
+/** An open session, with the identity that it depends on. */
 export type OpenSession = {
   readonly session: WebsocketSession
-  /** undefined: nobody; such a session depends on no token. */
+  /** `undefined`: anonymous. Such a session depends on no token. */
   readonly identity:
     | {
         readonly token: string
-        /** Whose tokens are good for it. */
+        /** Issuers whose tokens the route accepts. */
         readonly issuers: readonly string[]
-        /** Which claims of it count; unless given, none. */
+        /** Claims to select from the token; default: none. */
         readonly wanted?: ClaimSelection
         readonly caller: Caller
-        /** Whether a caller may still do what this one was allowed. */
+        /** Returns whether the caller still has access. The claims may differ after a recheck. */
         readonly mayStay: (caller: Caller) => boolean
       }
     | undefined
 }
 
-/** How many sessions there may be, and what says whether they may stay. `nowMs` is the wall clock. */
+/** Options for `createWebsocketSessions()`. `nowMs` is the wall clock. */
 export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number
-  /** Where revocations do not arrive, tokens are asked about again this often. Milliseconds. */
+  /** Interval of rechecks for tokens whose revocations do not arrive. Milliseconds. */
   readonly recheckMs: number
-  /** Whether revocations of an issuer arrive right now. */
+  /** Returns whether revocations of an issuer currently arrive. */
   readonly pushed: (issuer: string) => boolean
   readonly nowMs: () => number
 }
 
-/** A place among the sessions; given back when it is not used, or when the session is over. */
+/** A reserved slot for a session. Call `leave()` if the slot is not used, and when the session is over. */
 export type SessionPlace = {
-  /** The session is open: from now on it ends with its token. */
+  /** Registers the open session. It is closed when its token expires or is revoked. */
   opened(open: OpenSession): void
   leave(): void
 }
@@ -43,25 +43,31 @@ export type SessionPlace = {
 /** Every open WebSocket session of this process. */
 export type WebsocketSessions = {
   readonly size: number
-  /** @returns a place, or why there is none. `caller` names who is counted. */
+  /**
+   * Reserves a slot. `caller` identifies the caller for `maxSessionsPerCaller`.
+   * @returns the slot, or a refusal if a limit is reached.
+   */
   enter(caller: string): SessionPlace | Refusal
   /** Closes the sessions of revoked tokens, with code 1008. */
   revoke(isRevoked: (caller: Caller) => boolean): void
-  /** Asks about every token again: revocations may have been missed. */
+  /** Validates all tokens again, after revocations may have been missed. */
   recheck(): void
-  /** Closes all of them with code 1001, and every one that is opened later. Resolves when the last one is over. */
+  /** Closes all current and later sessions with code 1001. Resolves when the last one is over. */
   drain(): Promise<void>
   close(): void
 }
 
-/** RFC 6455 section 7.4.1: the session breaks a policy. */
+/** RFC 6455 section 7.4.1. */
 const POLICY_VIOLATION = 1008
 const GOING_AWAY = 1001
 const RETRY_AFTER_SECONDS = 5
-/** Timers take no more. Milliseconds. */
+/** Longest delay that a timer accepts. Milliseconds. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
-/** Keeps the sessions: how many, whose, and until when. */
+/**
+ * Creates the registry of WebSocket sessions. It enforces the limits, and closes sessions whose tokens expire or are
+ * revoked.
+ */
 export function createWebsocketSessions(options: WebsocketSessionsOptions): WebsocketSessions {
   const { maxSessions, maxSessionsPerCaller, nowMs } = options
   const rechecks = createTokenRechecks(options)
@@ -89,7 +95,8 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         opened = open
         sessions.set(open, undefined)
         expireLater(open)
-        // What was revoked while the upstream made up its mind met no session that could be closed.
+        // A revocation may have arrived while the upstream was processing the handshake. There was no session to close
+        // then.
         rechecks.addNow(open)
         if (draining) open.session.close(GOING_AWAY, 'going away')
       },
@@ -131,7 +138,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   const timer = setInterval(() => {
     for (const open of sessions.keys()) {
       const { identity } = open
-      // The wall clock may have been set since the timer was.
+      // The wall clock may have changed since the expiry timer was set.
       if (identity === undefined || closeExpired(open)) continue
       if (!options.pushed(identity.caller.issuer) || rechecks.isInDoubt(open)) rechecks.add(open)
     }

@@ -1,38 +1,38 @@
 import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import type { OpenSession } from './sessions.ts'
 
-/** Who says whether tokens of open sessions are still good, and how long a session may stay when nobody says. */
+/** Options for `createTokenRechecks()`. */
 export type TokenRechecksOptions = {
   readonly verdictOf: TokenValidator['verdictOf']
-  /** A session whose token nobody can say anything about is closed after this. Milliseconds. */
+  /** Longest time that a session stays open while its token cannot be validated. Milliseconds. */
   readonly doubtMs: number
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
 
-/** Judges the tokens of open sessions anew, and closes the sessions that may not stay. */
+/** Validates the tokens of open sessions again, and closes sessions that have lost access. */
 export type TokenRechecks = {
-  /** The session's token is judged as soon as it is its turn. */
+  /** Queues the session's token for validation. */
   add(open: OpenSession): void
-  /** The same, before its turn. */
+  /** Validates the session's token immediately. */
   addNow(open: OpenSession): void
-  /** Whether nobody could say anything about its token at the last try: it has to be tried again. */
+  /** Returns whether the last validation failed to get a result, so that it must be repeated. */
   isInDoubt(open: OpenSession): boolean
-  /** The session is over. */
+  /** Removes a session that is over. */
   forget(open: OpenSession): void
 }
 
-/** Tokens that are asked about at once: requests must not wait behind thousands of sessions. */
+/** Queued validations that run concurrently. Requests must not wait behind thousands of sessions. */
 const AT_ONCE = 16
 
-/** RFC 6455 section 7.4.1: the session breaks a policy; something here keeps it from going on. */
+/** RFC 6455 section 7.4.1. */
 const POLICY_VIOLATION = 1008
 const INTERNAL_ERROR = 1011
 
 export function createTokenRechecks(options: TokenRechecksOptions): TokenRechecks {
   const { verdictOf, tickMs } = options
   const due = new Set<OpenSession>()
-  /** Since when. */
+  /** Time of the first validation without a result, by session. */
   const inDoubt = new WeakMap<OpenSession, number>()
   let working = 0
 
@@ -46,7 +46,8 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
       if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
       else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
     } catch {
-      // Nobody can say right now. An issuer that restarts cuts nobody off; one that stays away must not keep revoked ones.
+      // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep
+      // sessions with revoked tokens open.
       const sinceMs = inDoubt.get(open) ?? startedMs
       inDoubt.set(open, sinceMs)
       if (tickMs() - sinceMs >= options.doubtMs) session.close(INTERNAL_ERROR, 'token cannot be checked')
