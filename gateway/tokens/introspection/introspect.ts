@@ -17,46 +17,46 @@ import {
 } from './introspection-client.ts'
 import { keptClaims, readIntrospection } from './read-introspection.ts'
 
-/** What gateways know together; without it each asks for itself. */
+/** The introspection cache that gateways share in Redis. Without it, each gateway introspects for itself. */
 export type SharedLevel = {
   readonly redis: SharedRedis
-  /** Whether Redis knows that the token was revoked. */
+  /** Returns whether Redis holds a revocation of the token. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
   /** `tokenCache.maxTtl`. Milliseconds. */
   readonly maxTtlMs: number
   /**
-   * How old an answer may be that is taken over: as the issuer's revocations are heard of right now, and `sinceClearMs`
-   * after this process had to forget everything. Milliseconds.
+   * Returns the maximum age of a usable entry in the shared cache. The age depends on whether revocations of the issuer
+   * arrive now, and on the time since this process cleared its token cache (`sinceClearMs`). Milliseconds.
    */
   readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
   readonly onResult: (result: SharedLookupResult) => void
 }
 
-/** Whom to ask about tokens, and as whom. */
+/** Options for `createIntrospector()`. */
 export type IntrospectionOptions = IntrospectionClientOptions & {
-  /** Names the issuer's configuration to other gateways. */
+  /** Identifies the issuer's configuration to other gateways. */
   readonly id: string
-  /** An answer is used no longer than this. Milliseconds. */
+  /** Maximum time for which a result is used. Milliseconds. */
   readonly ttlMs: number
   readonly shared: SharedLevel | undefined
   /** The wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
 }
 
-/** Asks one issuer about tokens. */
+/** Introspects tokens at one issuer. */
 export type Introspector = Pick<IntrospectionClient, 'load' | 'trouble' | 'close'> & {
   /**
-   * What the issuer says, or said to any gateway of late.
-   * @param sinceClearMs how long ago everything was forgotten here; unless given, never.
-   * @param names which claims policies name; unless given, none.
-   * @throws {UnverifiableError} by the promise, when the issuer does not say.
+   * Returns the issuer's result, or a recent result from another gateway.
+   * @param sinceClearMs time since this process cleared its token cache. Default: it never did.
+   * @param names claims that policies use. Default: none.
+   * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   introspect(token: string, sinceClearMs?: number, names?: ClaimNames): Promise<IntrospectionResult>
 }
 
 /**
- * Asks an issuer whether tokens are active, after a look at what other gateways were told. Cost of a call: 50 ms at most for
- * that look, and one HTTP request.
+ * Creates the introspector of one issuer. It looks in the shared cache before it calls the issuer. Cost of a call: at
+ * most 50 ms for that lookup, and one HTTP request.
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
   const { issuer, ttlMs, shared, nowMs, tickMs } = options

@@ -8,44 +8,47 @@ import { createIssuerCircuit } from './issuer-circuit.ts'
 import { createRequestProbe } from './request-probe.ts'
 import { createSemaphore } from './semaphore.ts'
 
-/** How a question ended: with an answer, or with which error. A metric label, so a closed list. */
+/** Outcome of an introspection: a response, or an error code. A metric label, so a closed list. */
 export type IntrospectionOutcome = 'answered' | IntrospectionErrorCode
 
-/** The issuer to ask, and the limits on concurrent requests. */
+/** The issuer, and the limits on concurrent requests. */
 export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'accept' | 'connections'> & {
   readonly issuer: string
-  /** From the question to the last byte of the answer, queueing included. Milliseconds. */
+  /** Deadline from the call to the last byte of the response, queueing included. Milliseconds. */
   readonly timeoutMs: number
   readonly maxConcurrent: number
   readonly maxQueue: number
-  /** Takes the response out of a signed one (RFC 9701). Undefined: answers are not signed. */
+  /** Extracts the response from a signed one (RFC 9701). Undefined: responses are not signed. */
   readonly readSigned: ((text: string) => Promise<unknown>) | undefined
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   readonly onResult: (result: IntrospectionOutcome) => void
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>
   readonly failures: Pick<FailureLog, 'failed'>
 }
 
-/** Questions to one issuer. */
+/** Sends introspection requests to one issuer. */
 export type IntrospectionClient = {
-  /** The issuer's response, not looked into. @throws {UnverifiableError} by the promise: any IntrospectionError, or no keys. */
+  /**
+   * Returns the issuer's response. Its content is not validated.
+   * @throws {UnverifiableError} by rejection: any `IntrospectionError`, or no keys to verify a signed response.
+   */
   ask(token: string): Promise<unknown>
-  /** Questions on their way, and those that wait for their turn. */
+  /** The number of requests in progress, and of queued ones. */
   readonly load: { readonly working: number; readonly waiting: number }
-  /** Why the issuer cannot be used: a rejection or the last failure. Undefined after a response. */
+  /** Why introspection fails: a rejection or the last failure. Undefined after a response. */
   readonly trouble: string | undefined
   close(): Promise<void>
 }
 
-/** Retry-After while the queue is full: time for one request to end. Milliseconds. */
+/** `Retry-After` while the queue is full: the time for one request to end. Milliseconds. */
 const OVERLOAD_RETRY_MS = 1_000
 
 /** RFC 7662 section 2.2. */
 const INACTIVE_RESPONSE = { active: false }
 /** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
 const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'invalid_token'])
-/** Statuses that may concern the token. Others, such as 404 and 405, concern the address of the endpoint. */
+/** Statuses that may concern the token. Others, such as 404 and 405, concern the URL of the endpoint. */
 const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 413, 414, 422, 431])
 
 const PROBE_REJECTED = 'the issuer rejects the probes of the gateway'
@@ -58,8 +61,9 @@ const REQUESTS_REJECTED = {
 const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
 
 /**
- * Puts questions to an issuer within a deadline, so many at once. Too many are refused, and so is every one while the
- * issuer is given up. Source: RFC 7662 section 2, RFC 9701 for signed answers.
+ * Creates a client that introspects tokens within a deadline and with limited concurrency. It rejects calls while the
+ * queue is full or the circuit of the issuer is open.
+ * Source: RFC 7662 section 2, RFC 9701 for signed responses.
  */
 export function createIntrospectionClient(options: IntrospectionClientOptions): IntrospectionClient {
   const { issuer, timeoutMs, readSigned, tickMs, logger, failures } = options
@@ -87,7 +91,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     },
   })
 
-  /** Sends one request. A rejection that names the token as its reason is a response about the token. */
+  /** Sends one request. A rejection that names the token as its reason counts as a response: the token is inactive. */
   async function send(token: string, signal: AbortSignal): Promise<unknown> {
     let response: unknown = INACTIVE_RESPONSE
     try {
@@ -168,7 +172,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       throw tooLate(timeoutMs, cause)
     }
     try {
-      // It may have been given up while this one waited.
+      // The circuit may have opened while this call was queued.
       refuseWhileSuspended()
       return await askNow(token, signal)
     } catch (error) {
@@ -198,8 +202,9 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 }
 
 /**
- * A status of 400 to 499 that does not concern the load: the issuer rejects the token, or every request of the gateway.
- * Such a failure does not open the circuit, or one client with malformed tokens would stop the introspection of all others.
+ * Returns whether an error is a rejection: a status of 400 to 499 that does not concern the load. The issuer rejects
+ * the token, or every request of the gateway. A rejection does not open the circuit. Otherwise one client with
+ * malformed tokens would stop the introspection of all others.
  */
 function isRejection(error: unknown): error is IntrospectionError {
   const status = error instanceof IntrospectionError ? error.status : undefined

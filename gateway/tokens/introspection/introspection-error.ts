@@ -1,26 +1,26 @@
 import { UnverifiableError } from '../unverifiable-error.ts'
 
-/** Why the status of a token is not known. */
+/** Why the status of a token is unknown. */
 export type IntrospectionErrorCode =
-  /** No complete answer within the deadline. */
+  /** No complete response within the deadline. */
   | 'ERR_INTROSPECTION_TIMEOUT'
-  /** No connection to the issuer, or it broke. */
+  /** The connection to the issuer failed. */
   | 'ERR_INTROSPECTION_CONNECTION'
-  /** The issuer rejects the gateway's own client credentials. */
+  /** The issuer rejects the client credentials of the gateway. */
   | 'ERR_INTROSPECTION_CREDENTIALS'
-  /** Another status than 200. Redirects are not followed. */
+  /** A status other than 200. Redirects are not followed. */
   | 'ERR_INTROSPECTION_STATUS'
-  /** Not a JSON object that follows RFC 7662, not signed where it has to be, or more than 64 KiB. */
+  /** Not a JSON object that follows RFC 7662, not signed although required, or larger than 64 KiB. */
   | 'ERR_INTROSPECTION_RESPONSE'
-  /** Too many tokens are being asked about already. */
+  /** The queue for introspection requests is full. */
   | 'ERR_INTROSPECTION_OVERLOAD'
   /** The circuit of the issuer is open. */
   | 'ERR_INTROSPECTION_SUSPENDED'
 
-/** An issuer that gave no answer. The message holds no token. */
+/** An introspection without a usable response. The message contains no token. */
 export class IntrospectionError extends UnverifiableError {
   readonly code: IntrospectionErrorCode
-  /** The status of the response, when it is the reason. */
+  /** The status of the response, if it is the reason. */
   readonly status: number | undefined
   /** The error code in a response with status 400. RFC 6749 section 5.2, RFC 7009 section 2.2.1. */
   readonly oauthError: string | undefined

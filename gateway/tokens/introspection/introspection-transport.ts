@@ -4,41 +4,45 @@ import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
 
-/** Address and credentials of an introspection endpoint. */
+/** URL and client credentials of an introspection endpoint. */
 export type IntrospectionTransportOptions = {
-  /** Never taken from a token or a request. */
+  /** From the configuration, never from a token or a request. */
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
-  /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
+  /** CA certificates for connections to the issuer, in PEM. Undefined: the public ones. */
   readonly ca: string | undefined
-  /** The only media type that is accepted. */
+  /** The only media type that the gateway accepts. */
   readonly accept: 'application/json' | 'application/token-introspection+jwt'
-  /** Connections, one question at a time on each. */
+  /** Maximum number of connections. Each carries one request at a time. */
   readonly connections: number
 }
 
-/** Puts questions to one introspection endpoint. */
+/** Sends requests to one introspection endpoint. */
 export type IntrospectionTransport = {
   /**
-   * The body of the issuer's answer. Cost: one HTTP request, or two where the connection failed.
-   * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE; the signal's reason when it aborts.
+   * Returns the body of the issuer's response. Cost: one HTTP request, or two if the connection fails.
+   * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE. When the signal
+   * aborts, its reason.
    */
   ask(token: string, signal: AbortSignal): Promise<string>
   close(): Promise<void>
 }
 
-/** A response has some hundred bytes. */
+/** A typical response has a few hundred bytes. */
 const RESPONSE_LIMIT_BYTES = 64 * 1024
 
-/** Opens connections to an issuer as a confidential client (`client_secret_post`). No redirects. Source: RFC 7662 section 2. */
+/**
+ * Opens connections to an issuer as a confidential client (`client_secret_post`). Does not follow redirects.
+ * Source: RFC 7662 section 2.
+ */
 export function openIntrospectionTransport(options: IntrospectionTransportOptions): IntrospectionTransport {
   const endpoint = new URL(options.endpoint)
   const { accept } = options
   const pool = new Pool(endpoint.origin, {
     connections: options.connections,
     pipelining: 1,
-    headersTimeout: 0, // one deadline covers all of it
+    headersTimeout: 0, // the deadline of the signal covers the whole request
     bodyTimeout: 0,
     connect: issuerTls(options.ca),
   })
@@ -87,7 +91,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
   }
 }
 
-/** Error codes that concern the client, and not the token. RFC 6749 section 5.2 permits them with status 400. */
+/** Error codes that concern the client, not the token. RFC 6749 section 5.2 permits them with status 400. */
 const CLIENT_ERRORS: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client'])
 
 function statusError(status: number, text: string | undefined): IntrospectionError {
@@ -102,7 +106,7 @@ function statusError(status: number, text: string | undefined): IntrospectionErr
   return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
 }
 
-/** Excludes errors of this module, the deadline, and responses that are not HTTP. */
+/** Returns whether a retry is useful. Excludes errors of this module, the deadline, and responses that are not HTTP. */
 function isConnectionError(error: unknown, signal: AbortSignal): boolean {
   return !(error instanceof IntrospectionError) && !signal.aborted && !isNotHttp(error)
 }

@@ -2,23 +2,32 @@ import { Circuit } from '../../upstreams/circuit.ts'
 
 /** The circuit breaker of an issuer: requests do not wait for an issuer that fails. */
 export type IssuerCircuit = {
-  /** Undefined: the issuer may be asked. Otherwise the time until the next test. Milliseconds. */
+  /**
+   * Returns undefined when a request may be sent. Otherwise returns the time until the next test request, in
+   * milliseconds.
+   */
   refusedForMs(): number | undefined
   began(): void
   answered(): void
-  /** @param startedMs when the question began: an answer that came since makes up for it. */
+  /** @param startedMs start of the request. The failure does not count if the issuer has responded since then. */
   failed(startedMs: number): void
   ended(): void
 }
 
-/** So many failures in a row, and it is not asked for a while. */
+/** Consecutive failures that open the circuit. */
 const FAILURES = 5
-/** Pauses begin with a second and double; after this one question tries whether the issuer is back. Milliseconds. */
+/**
+ * Maximum pause. Pauses start at one second and double. After a pause, one test request checks whether the issuer
+ * responds again. Milliseconds.
+ */
 const LONGEST_PAUSE_MS = 5_000
-/** While that question is on its way, the others need not wait for long. Milliseconds. */
+/** Retry delay for other requests while the test request is in progress. Milliseconds. */
 const TRIAL_MS = 1_000
 
-/** `tickMs` is monotonic. `onChange` hears when the issuer is given up, and when it answers again. */
+/**
+ * Creates the circuit breaker of an issuer. `tickMs` is monotonic. `onChange` is called when the circuit opens and when
+ * it closes.
+ */
 export function createIssuerCircuit(options: {
   readonly tickMs: () => number
   readonly onChange: (isClosed: boolean) => void

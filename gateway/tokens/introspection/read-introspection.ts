@@ -5,23 +5,26 @@ import type { TokenStatus } from '../cache/token-status.ts'
 import { isHeaderSafe, makeCaller } from '../make-caller.ts'
 import { IntrospectionError } from './introspection-error.ts'
 
-/** What an answer of the issuer is held against. `scopes` reads a scope text, and gives undefined when it is none. */
+/**
+ * Expected values of an introspection response. `scopes` parses a `scope` value, and returns undefined when it is not
+ * valid.
+ */
 export type ReadIntrospectionOptions = {
   readonly issuer: string
   readonly nowSeconds: number
   readonly scopes: (scope: string) => GrantedScopes | undefined
-  /** What it says in the claims that policies name; unless given, they name none. */
+  /** The claims of the response that policies use. Default: none. */
   readonly claims?: NamedClaims
 }
 
-/** Clocks of issuer and gateway may differ by this much before `nbf` is believed over `active`. Seconds. */
+/** Maximum clock skew between issuer and gateway. A later `nbf` overrides `active: true`. Seconds. */
 const NOT_BEFORE_SKEW_SECONDS = 60
 
 const INACTIVE: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
 /**
- * Reads an introspection response. Only the JSON value `true` is active; what is neither `true` nor `false` is
- * no answer at all.
+ * Validates an introspection response and returns the token status. Only the JSON value `true` means active. The
+ * response is not valid when `active` is neither `true` nor `false`.
  * Source: RFC 7662 section 2.2; `cnf` RFC 7800, RFC 9449 section 6, RFC 8705 section 3.
  * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE.
  */
@@ -48,7 +51,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   const confirmation = readConfirmation(claims.get('cnf'))
   const isBearer =
     tokenType === undefined || (typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')
-  // A binding that nobody here can check, or a type that promises one which is not told.
+  // A binding that the gateway cannot check, or a token type other than Bearer without a binding.
   if (confirmation === 'unknown' || (confirmation === undefined && !isBearer))
     return { active: false, fault: { reason: 'sender_constrained' } }
 
@@ -79,7 +82,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   }
 }
 
-/** Every member that is read above. */
+/** Every member that `readIntrospection` reads. */
 const KEPT = [
   'active',
   'aud',
@@ -96,7 +99,7 @@ const KEPT = [
   'token_type',
 ]
 
-/** What of a response is worth keeping: what is read here and nothing else that an issuer may say about people. */
+/** Returns the members of a response that the gateway reads. All other data, which may be personal, is dropped. */
 export function keptClaims(response: unknown): Readonly<Record<string, unknown>> {
   const claims = new Map<string, unknown>(Object.entries(response ?? {}))
   return Object.fromEntries(KEPT.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])))

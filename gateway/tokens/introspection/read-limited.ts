@@ -1,6 +1,7 @@
 /**
- * Reads a body up to a limit; what is larger is dropped with its connection. Bytes.
- * @returns the text, or undefined when there is more of it.
+ * Reads a body up to a limit. A larger body is dropped together with its connection.
+ * @param limitBytes maximum size in bytes.
+ * @returns the text, or undefined when the body is larger.
  */
 export async function readLimited(
   body: AsyncIterable<Buffer>,

@@ -6,21 +6,24 @@ import { IntrospectionError } from './introspection-error.ts'
 /** Rules for a signed introspection response. */
 export type SignedIntrospectionRules = {
   readonly issuer: string
-  /** The gateway, as the issuer knows it: its `client_id`. */
+  /** The `client_id` of the gateway at this issuer. */
   readonly audience: string
   readonly algorithms: ReadonlySet<string>
   readonly keys: Pick<IssuerKeys, 'lookUp'>
   readonly nowSeconds: () => number
 }
 
-/** An answer is made when it is asked for; the clocks may differ by this much. Seconds. */
+/**
+ * Maximum difference between `iat` and the gateway's clock. The issuer creates a response for each request. Seconds.
+ */
 const TOLERANCE_SECONDS = 60
 
 /**
- * Takes the introspection response out of a JWT that the issuer signed. Its `typ` is its own: no access token passes for
- * an answer, and no answer for an access token.
+ * Extracts the introspection response from a JWT that the issuer signed. The response has its own `typ`. An access
+ * token is never accepted as a response, and a response never as an access token.
  * Source: RFC 9701 section 5.
- * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE. @throws {UnverifiableError} when the keys are not to be had.
+ * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE, by rejection.
+ * @throws {UnverifiableError} by rejection, when the issuer's keys are unavailable.
  */
 export async function readSignedIntrospection(
   text: string,

@@ -1,8 +1,11 @@
-/** Tells a rejected token apart from an issuer that rejects every request of the gateway. */
+/** Distinguishes a rejected token from an issuer that rejects every request of the gateway. */
 export type RequestProbe = {
-  /** Records a token that the issuer accepted in a request. Probes have its form. */
+  /** Records a token that the issuer accepted in a request. Probes have the same form. */
   accepted(token: string): void
-  /** Sends a probe, unless one failed within the last second. Returns whether the issuer accepts requests after this call. */
+  /**
+   * Sends a probe, unless one failed within the last second. Returns whether the issuer accepts requests after this
+   * call.
+   */
   isAccepted(signal: AbortSignal): Promise<boolean>
 }
 
@@ -11,14 +14,14 @@ export const PROBE_TOKEN = 'scopegate-introspection-probe'
 
 /** The pause after a probe that failed. Milliseconds. */
 const RETRY_AFTER_MS = 1_000
-/** Less than the signature of any JWT. */
+/** Shorter than the signature of any JWT. */
 const REPLACED_LENGTH = 32
 
 /**
- * Creates the probe of one issuer. Concurrent callers share one probe, but never one that began before their call: the issuer
- * may have accepted that one and then begun to reject every request.
+ * Creates the probe of one issuer. Concurrent callers share one probe, but only a probe that begins after their call.
+ * The issuer may have accepted an earlier probe and then begun to reject every request.
  * @param options.send sends an introspection request, and rejects when the issuer does not accept it.
- * @param options.onFailed gets the reason why the issuer accepted none of the tokens of a probe.
+ * @param options.onFailed receives the reason when the issuer rejects every token of a probe.
  */
 export function createRequestProbe(options: {
   readonly send: (token: string, signal: AbortSignal) => Promise<unknown>
@@ -64,8 +67,8 @@ export function createRequestProbe(options: {
 }
 
 /**
- * Makes a token of the same form that no client has: a JWT with a wrong signature, or an opaque token with another end. The last
- * character stays: in base64url it may hold only some of its 64 values.
+ * Creates a token of the same form that no client has: a JWT with a wrong signature, or an opaque token with another
+ * end. The last character stays the same: in base64url, only some of the 64 characters are valid there.
  */
 function replaceEnd(token: string): string {
   const start = Math.max(token.length - 1 - REPLACED_LENGTH, token.length >> 1)

@@ -1,16 +1,17 @@
-/** Lets so many work at once and so many wait, in the order in which they came. */
+/** Limits concurrent work. Further callers wait in a first-in, first-out queue of limited length. */
 export type Semaphore = {
   readonly working: number
   readonly waiting: number
   /**
-   * Resolves when it is one's turn, which ends with {@link end}. Undefined: too many wait already.
-   * @throws by the promise, the signal's reason: the turn did not come in time, and nothing is to be ended.
+   * Resolves when the caller may begin. The caller must call {@link end} afterward. Undefined: the queue is full.
+   * @throws the reason of the signal, by rejection, when it aborts before the caller may begin. Then {@link end} must
+   * not be called.
    */
   take(signal: AbortSignal): Promise<void> | undefined
   end(): void
 }
 
-/** `atOnce` is at least 1; `waiting` may be 0. */
+/** Creates a semaphore. `atOnce` is at least 1; `waiting` may be 0. */
 export function createSemaphore(limits: { readonly atOnce: number; readonly waiting: number }): Semaphore {
   const waiting = new Set<() => void>()
   let working = 0
@@ -50,7 +51,7 @@ export function createSemaphore(limits: { readonly atOnce: number; readonly wait
         working -= 1
         return
       }
-      // The turn is passed on: as many work as before.
+      // The next caller takes the place of this one, so `working` does not change.
       waiting.delete(next)
       next()
     },
