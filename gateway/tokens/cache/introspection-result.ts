@@ -1,10 +1,13 @@
 import type { TokenStatus } from './token-status.ts'
 
-/** A verdict, and how long it may be remembered. */
+/** A token status, and how long it may be cached. */
 export type IntrospectionResult = {
   readonly verdict: TokenStatus
-  /** When it was asked for, before now: another gateway may have done so. Milliseconds. */
+  /** Time since the request to the issuer. Another gateway may have sent the request. Milliseconds. */
   readonly ageMs: number
-  /** It is used no longer than this after it was asked for, if the issuer has a say in it; else Infinity. Milliseconds. */
+  /**
+   * Maximum time for which the status may be used after that request. Infinity for a JWT that the gateway verified
+   * itself. Milliseconds.
+   */
   readonly ttlMs: number
 }

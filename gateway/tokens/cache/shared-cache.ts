@@ -6,37 +6,46 @@ import type { IntrospectionResult } from './introspection-result.ts'
 import { ageOf, readSharedEntry, type SharedEntry, writeSharedEntry } from './shared-entry.ts'
 import type { TokenStatus } from './token-status.ts'
 
-/** What a look into Redis gave. A metric label, so a closed list. */
+/** Result of a lookup in Redis. A metric label, so a closed list. */
 export type SharedLookupResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | UnavailableReason
 
 export type SharedCacheOptions = {
   readonly shared: SharedRedis
-  /** Names the issuer's configuration. */
+  /** Identifies the issuer's configuration. */
   readonly id: string
-  /** What the gateways share with the issuer, and nobody else knows. */
+  /** A secret that only the gateways and the issuer have. */
   readonly secret: string
-  /** What a response means; throws when it means nothing. */
+  /** Converts a response to a token status. Throws when the response is not valid. */
   readonly read: (response: unknown, claims: NamedClaims) => TokenStatus
-  /** Whether Redis knows that the token was revoked. */
+  /** Returns whether Redis holds a revocation of the token. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
-  /** No answer is used for longer. Milliseconds. */
+  /** Maximum lifetime of an entry. Milliseconds. */
   readonly maxTtlMs: number
-  /** The same for answers from Redis, `sinceClearMs` after this process had to forget everything. Milliseconds. */
+  /**
+   * Returns the maximum age of a usable entry. `sinceClearMs` is the time since this process cleared its token cache.
+   * Milliseconds.
+   */
   readonly maxAgeMs: (sinceClearMs: number) => number
-  /** The wall clock, and one that never jumps. Milliseconds. */
+  /** The wall clock, and a monotonic clock. Milliseconds. */
   readonly nowMs: () => number
   readonly tickMs: () => number
   readonly onResult: (result: SharedLookupResult) => void
 }
 
-/** What gateways have asked an issuer, for all of them. Nothing here throws, rejects, or takes longer than 50 ms. */
+/**
+ * Introspection results of one issuer, shared by all gateways. Calls never throw, never reject, and take at most 50 ms.
+ */
 export type SharedCache = {
   /**
-   * @param names which claims policies name: an answer that leaves one of them open may not be used.
-   * @returns an answer that may be used, or undefined: ask the issuer.
+   * Looks up a token.
+   * @param names claims that policies use. An entry that was stored without one of these claims is not used.
+   * @returns a usable result, or undefined: introspect the token.
    */
   find(token: string, sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult | undefined>
-  /** Lets the others know. Nobody waits for it. `startedMs` is when the issuer was asked, on the clock that never jumps. */
+  /**
+   * Stores a result for the other gateways, in the background. `startedMs` is the start of the request to the issuer,
+   * on the monotonic clock.
+   */
   keep(
     token: string,
     answer: Pick<SharedEntry, 'response' | 'claims'>,
@@ -45,19 +54,19 @@ export type SharedCache = {
   ): void
 }
 
-/** For all that is asked of Redis about a token. Milliseconds. */
+/** Deadline for all Redis commands of one lookup. Milliseconds. */
 const DEADLINE_MS = 50
 const PREFIX = 'scopegate:verdict:'
-/** An answer with more in it is asked for by each gateway itself. Bytes. */
+/** Larger results are not shared: each gateway introspects these tokens itself. Bytes. */
 const MAX_SEALED_BYTES = 8 * 1024
-/** Clocks of gateways may differ by this much; an answer from further ahead is none. Milliseconds. */
+/** Maximum clock skew between gateways. An entry from further in the future is not valid. Milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
 type Found = { readonly result: SharedLookupResult; readonly answer?: IntrospectionResult }
 
 /**
- * The second level of the verdict cache: active answers of one issuer, sealed (sealed-value.ts). What Redis gives is
- * believed only as far as the seal goes; age, expiry and revocation are judged each time.
+ * Creates the second level of the token cache. It stores active results of one issuer, sealed (sealed-value.ts). The
+ * gateway trusts a value from Redis only if its seal opens. Age, expiry and revocation are checked on every lookup.
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { shared, nowMs, tickMs, onResult } = options
@@ -65,7 +74,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
 
   async function look(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
     const key = PREFIX + seal.name
-    // Whoever put something huge there must not make it travel.
+    // Limits the transfer: another client of Redis may have stored a huge value under this key.
     const [sealed, remainingMs] = await Promise.all([
       shared.redis.getrangeBuffer(key, 0, MAX_SEALED_BYTES),
       shared.redis.pttl(key),
@@ -131,7 +140,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   }
 }
 
-/** Something of another kind stands there: Redis works. */
+/** Returns whether the key holds a value of another Redis type. Redis itself works then. */
 function isOther(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE')
 }

@@ -1,25 +1,30 @@
 import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../../../policy-engine/decide/named-claims.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 
-/** What gateways tell each other about a token: the claims as the issuer gave them, and how old they are. */
+/** An entry of the shared cache: the claims as the issuer returned them, and their age. */
 export type SharedEntry = {
-  /** When the issuer was asked, on the wall clock of the gateway that did. Milliseconds since the epoch. */
+  /** Time of the request to the issuer, on the wall clock of the gateway that sent it. Milliseconds since the epoch. */
   readonly askedAtMs: number
-  /** It may be used for so long from then on. Milliseconds. */
+  /** Maximum time for which the entry may be used after `askedAtMs`. Milliseconds. */
   readonly lifetimeMs: number
-  /** The introspection response, as far as the gateway reads it. */
+  /** The members of the introspection response that the gateway reads. */
   readonly response: Readonly<Record<string, unknown>>
-  /** The claims that policies name where it was asked. Others may name other ones. */
+  /**
+   * The claims that policies use on the gateway that sent the request. Policies of other gateways may use other claims.
+   */
   readonly claims: NamedClaims
 }
 
 export function writeSharedEntry(answer: SharedEntry): string {
-  // What was looked for and not found is null.
+  // JSON has no undefined: a claim that the response does not contain is null.
   const claims = Array.from(answer.claims, ([name, value]) => [name, value ?? null])
   return JSON.stringify({ ...answer, claims: Object.fromEntries(claims) })
 }
 
-/** @returns undefined when the text is none, whoever wrote it. */
+/**
+ * Parses an entry. Any Redis client may have written the text.
+ * @returns undefined when the text is not a valid entry.
+ */
 export function readSharedEntry(text: string): SharedEntry | undefined {
   const members = parseJsonObject(text)
   if (members === undefined) return undefined
@@ -39,7 +44,10 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
   }
 }
 
-/** How old an answer is, by the clock that makes it older: Redis' own, or that of the wall. */
+/**
+ * Returns the age of an entry in milliseconds. Uses the greater of two ages: by the remaining time in Redis, and by the
+ * wall clock.
+ */
 export function ageOf(
   answer: Pick<SharedEntry, 'askedAtMs' | 'lifetimeMs'>,
   { nowMs, remainingMs }: { readonly nowMs: number; readonly remainingMs: number },

@@ -4,23 +4,23 @@ import type { TokenKind } from './token-kind.ts'
 import type { TokenStatus } from './token-status.ts'
 import { tokenStatusBytes } from './token-status-bytes.ts'
 
-/** How much is remembered of tokens, and for how long. */
+/** Limits of a `TokenCache`. */
 export type TokenCacheOptions = {
-  /** Tokens that are remembered as active; the least recently used goes first. */
+  /** Maximum number of active tokens. The least recently used entry is evicted first. */
   readonly maxEntries: number
-  /** Memory for those, as far as it can be told. Bytes. */
+  /** Maximum memory for active tokens, by estimate. Bytes. */
   readonly maxBytes: number
-  /** An active verdict lives no longer than this, and never past the token's own expiry. Milliseconds. */
+  /** Maximum lifetime of an active entry, which also ends when the token expires. Milliseconds. */
   readonly maxTtlMs: number
-  /** A token found bad is asked about again after this. Milliseconds. */
+  /** Lifetime of an entry for a token that is not active. Milliseconds. */
   readonly negativeTtlMs: number
-  /** The cap that is in force for an issuer right now; judged on every hit. Milliseconds. Unless given, `maxTtlMs`. */
+  /** Returns the current maximum age for an issuer, checked on every hit. Default: `maxTtlMs`. Milliseconds. */
   readonly capMs?: (issuer: string) => number
 }
 
 /**
- * When a question about a token was put, on a clock that never jumps and on that of the wall, which tokens expire by; and
- * what the token looks like. Milliseconds.
+ * The start of a token validation, and the kind of token. `tickMs` is on a monotonic clock. `nowMs` is on the wall
+ * clock, which token expiry uses. Milliseconds.
  */
 export type LookupTime = { readonly tickMs: number; readonly nowMs: number; readonly kind: TokenKind }
 
@@ -31,19 +31,22 @@ type Entry = {
   readonly freshUntilMs: number
 }
 
-/** Junk tokens cost nothing to make: what they may push out is other junk. */
+/** Invalid tokens are free to create, so they may evict only other invalid tokens. */
 const MAX_NEGATIVE_ENTRIES = 10_000
 
 /**
- * Remembers what issuers said about tokens, by hash (token-key.ts). It keeps claims, never decisions: whoever takes a verdict
- * out looks at its expiry, audience and scopes again. Time is passed in, and is that of a clock that never jumps; both
- * halves are bounded.
+ * Caches the status of tokens by hash (token-key.ts). An entry holds claims, never a decision: callers check expiry,
+ * audience and scopes again on every hit. Callers pass the time of a monotonic clock in. Active and inactive entries
+ * have separate limits.
  */
 export class TokenCache {
   readonly #options: TokenCacheOptions
   readonly #active: LRUCache<string, Entry>
   readonly #inactive: LRUCache<string, Entry>
-  /** Most grants have one token at a time, and a set takes as much memory as its verdict. */
+  /**
+   * A grant with one token maps to its key. Most grants have one token at a time, and a set takes as much memory as a
+   * token status.
+   */
   readonly #keysOfGrant = new Map<string, string | Set<string>>()
   readonly #entries = { jwt: 0, opaque: 0 }
 
@@ -66,17 +69,17 @@ export class TokenCache {
     })
   }
 
-  /** Entries of both halves, stale ones included until they are asked for or pushed out. */
+  /** The number of active and inactive entries. Expired entries count until a lookup or an eviction removes them. */
   get size(): number {
     return this.#active.size + this.#inactive.size
   }
 
-  /** The same, by what the tokens look like. */
+  /** The same number by kind of token. */
   get entries(): Readonly<Record<TokenKind, number>> {
     return this.#entries
   }
 
-  /** What the active ones take, by estimate. */
+  /** Memory of the active entries, by estimate. Bytes. */
   get bytes(): number {
     return this.#active.calculatedSize
   }
@@ -90,7 +93,7 @@ export class TokenCache {
     return undefined
   }
 
-  /** `at` is when the question was put: the answer may be that old. */
+  /** Stores a result. `at` is the start of the validation, because the result may be as old as that. */
   set(key: string, { verdict, ageMs, ttlMs }: IntrospectionResult, at: LookupTime): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
@@ -106,7 +109,7 @@ export class TokenCache {
     const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
     if (freshForMs <= 0) return
     this.#active.set(key, { kind: at.kind, verdict, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
-    if (!this.#active.has(key)) return // larger than all of the cache
+    if (!this.#active.has(key)) return // the entry is larger than the whole cache
     this.#entries[at.kind] += 1
     if (caller.grant === undefined) return
     const keys = this.#keysOfGrant.get(caller.grant)
@@ -115,7 +118,7 @@ export class TokenCache {
     else keys.add(key)
   }
 
-  /** Forgets every token of a grant. */
+  /** Removes every token of a grant. */
   dropGrant(grant: string): void {
     const keys = this.#keysOfGrant.get(grant)
     if (keys === undefined) return

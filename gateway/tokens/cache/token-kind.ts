@@ -1,10 +1,11 @@
-/** How tokens are told apart in metrics. */
+/** Kind of token, a metric label. */
 export type TokenKind = 'jwt' | 'opaque'
 
 /**
- * What a token looks like, for metrics: whether it is a JWT is told by read-compact-jwt.ts. Cost: less than reading it.
+ * Returns the apparent kind of a token, for metrics only. `readCompactJwt()` decides whether a token is a JWT. Cost:
+ * less than parsing the token.
  */
 export function tokenKind(token: string): TokenKind {
-  // A JWT begins with an object in base64url: `e`, and has dots.
+  // A JWT starts with a JSON object in base64url, so with `e`, and contains dots.
   return token.charCodeAt(0) === 0x65 && token.includes('.') ? 'jwt' : 'opaque'
 }

@@ -1,18 +1,19 @@
 import type { ClaimValue } from '../../../policy-engine/decide/named-claims.ts'
 import type { TokenStatus } from './token-status.ts'
 
-/** Objects, arrays and the key of an entry with nothing in it: measured by `npm run soak:tokens`. Bytes. */
+/** Objects, arrays and the key of an empty entry, measured by `npm run soak:tokens`. Bytes. */
 const EMPTY_ENTRY_BYTES = 440
-/** Every text is an object of its own, whatever its length. Bytes. */
+/** Overhead of a string, whatever its length. Bytes. */
 const TEXT_BYTES = 16
-/** A place in a map. Bytes. */
+/** An entry of a map. Bytes. */
 const CLAIM_BYTES = 48
 /** A scope in a set that no other token shares. Bytes. */
 const SCOPE_BYTES = 32
 
 /**
- * About how much memory a remembered verdict takes, so that tokens with long claims do not make a cache of many entries too
- * large. Texts are ASCII; a set of scopes is counted for each token although tokens of one client share it.
+ * Estimates the memory of a cached token status, in bytes. The estimate keeps tokens with long claims from making a
+ * cache of many entries too large. Strings are ASCII. A set of scopes is counted for each token, although tokens of one
+ * client share it.
  */
 export function tokenStatusBytes(verdict: TokenStatus): number {
   if (!verdict.active) return EMPTY_ENTRY_BYTES
@@ -26,7 +27,7 @@ export function tokenStatusBytes(verdict: TokenStatus): number {
   return bytes
 }
 
-/** Names are the policies' own, and shared. */
+/** Claim names are not counted, because the policies own and share them. */
 function claimBytes(value: ClaimValue | undefined): number {
   if (typeof value === 'string') return TEXT_BYTES + value.length
   if (typeof value !== 'object') return 0

@@ -14,26 +14,29 @@ import { tokenKey } from './token-key.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
 import type { TokenStatus } from './token-status.ts'
 
-/** Where verdicts are kept, and who gives them. An issuer's promise rejects when nobody can say. */
+/**
+ * Options for `createTokenValidator()`. The promise of an issuer rejects when the token status cannot be determined.
+ */
 export type TokenValidatorOptions = {
-  /** Whose tokens are taken somewhere. */
+  /** Issuers whose tokens at least one resource accepts. */
   readonly issuers: readonly Issuer[]
   readonly cache: TokenCache
-  /** The wall clock, which tokens expire by. Milliseconds since the epoch. */
+  /** The wall clock, which token expiry uses. Milliseconds since the epoch. */
   readonly nowMs: () => number
-  /** A clock that never jumps, which what is remembered ages by. Milliseconds. */
+  /** A monotonic clock, which the age of cache entries uses. Milliseconds. */
   readonly tickMs: () => number
   readonly observe: { hit(kind: TokenKind): void; miss(kind: TokenKind): void }
 }
 
-/** Answers what is known about tokens, and asks the issuer once for each that is not known. */
+/** Validates tokens, and caches their status. */
 export type TokenValidator = {
   /**
-   * A known verdict at once, else a promise of one. Parallel calls with one token share one question.
-   * @param issuers whose tokens are good where this one was sent, by name and in the order in which they are asked; the same
-   * array each time. What a token means depends on all of them, so all of them name it in cache keys.
-   * @param wanted which claims count; unless given, none. A verdict that leaves open one that is needed is not taken.
-   * @throws {UnverifiableError} by the promise, when nobody can say.
+   * Returns a cached status, else a promise of the status. Concurrent calls with one token share one lookup.
+   * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
+   * array each time. The status depends on all of them, so the cache key includes all of them.
+   * @param wanted claims that policies use. Default: none. A cached status that was read without a needed claim is not
+   * used.
+   * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   verdictOf(
     token: string,
@@ -41,17 +44,17 @@ export type TokenValidator = {
     wanted?: ClaimSelection,
   ): TokenStatus | Promise<TokenStatus>
   /**
-   * Refuses what was revoked from now on, tokens being asked about right now included.
-   * @param issuer whom the message is from, where it names none.
+   * Rejects revoked tokens from now on, including tokens whose validation is in progress.
+   * @param issuer sender of the message, for a revocation that names no issuer.
    */
   revoke(revocation: Revocation, issuer?: string): void
-  /** Whether a revocation was heard of that is about this caller. */
+  /** Returns whether this process has received a revocation that applies to this caller. */
   isRevoked(caller: Caller): boolean
-  /** Forgets everything: revocations may have been missed. */
+  /** Clears the cache after a revocation gap. */
   clear(): void
 }
 
-/** Issuers that are asked together, and the name of all of them. */
+/** The issuers of one resource, and an ID of the whole set. */
 type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
 type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
@@ -62,17 +65,17 @@ function isEnough(verdict: TokenStatus, needed: ClaimNames): boolean {
   return needed.length === 0 || !verdict.active || knowsClaims(verdict.caller.claims, needed)
 }
 
-/** Remembers what the issuer says about tokens, and asks it once for all who want to know at the same time. */
+/** Creates a validator that caches token statuses. Concurrent lookups of one token share one call to the issuer. */
 export function createTokenValidator(options: TokenValidatorOptions): TokenValidator {
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Promise<TokenStatus>>()
   const revoked = createRevokedTokens({ onForgotten: clear })
-  // Counts how often everything was forgotten; a question remembers the count it started at.
+  // Number of `clear()` calls. A validation that began before the last call does not store its result.
   let clears = 0
   let clearedAtMs = Number.NEGATIVE_INFINITY
 
-  /** Those of a resource, worked out once: there are as many lists as resources. */
+  /** Returns the issuers of a resource. The sets are memoized: there are as many lists as resources. */
   function issuerSet(names: readonly string[]): IssuerSet {
     const known = chosen.get(names)
     if (known !== undefined) return known
@@ -86,7 +89,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     clears += 1
     clearedAtMs = tickMs()
     cache.clear()
-    // Later calls ask anew; those that wait still get the answer to their own question.
+    // Later calls send their own request. Waiting calls still get the result of the earlier one.
     flights.clear()
   }
 
@@ -100,7 +103,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     const at = { tickMs: tickMs(), nowMs: nowMs() }
     const answer = await check.ask(at.tickMs - clearedAtMs, names)
     const { verdict } = answer
-    // The answer may have been given before the revocation that has reached us since; a signature knows of none.
+    // The result may be older than a revocation that has arrived since. A signature says nothing about revocations.
     if (verdict.active && revoked.has(verdict.caller)) return REVOKED
     if (clears === startedAt) cache.set(key, answer, { ...at, kind })
     return verdict
@@ -117,7 +120,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       }
       const kind = tokenKind(token)
       options.observe.miss(kind)
-      // Who looks at other claims asks for itself: policies have just changed.
+      // Calls that read different claims do not share a lookup. They differ only just after a reload of the policies.
       const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
       const shared = flights.get(flightKey)
       if (shared !== undefined) return shared
