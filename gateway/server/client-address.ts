@@ -2,21 +2,21 @@ import { isIP } from 'node:net'
 import { normalizeIp } from './normalize-ip.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
-/** The one header that trusted proxies are believed in; what another says came from the client. */
+/** The one header that the gateway reads from trusted proxies. A client could set any other one. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 
 const IPV4_WITH_PORT = /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/
 const BRACKETED = /^\[([^[\]]{2,45})\](?::\d{1,5})?$/
-// A value without quotes begins with what is no space: else spaces could be read two ways, and long runs of them in n² steps.
+// An unquoted value must not start with a space. Otherwise two parts of the expression match spaces, and long runs of
+// spaces take quadratic time.
 const FOR = /^for *= *(?:"([^"\\]*)"|([^" \\][^"\\]*)?)$/i
 
 /**
- * Who sent a request that a trusted proxy passed on. Proxies append, so the list is read from the right: each trusted
- * address vouches for the one before it, and the first that is not trusted is the client. What cannot be read vouches
- * for nothing: then the last address that could be is the client.
+ * Returns the client address of a request that came through trusted proxies. Proxies append their peer, so the list is
+ * read from the right. Each trusted address vouches for the entry to its left; the first untrusted address is the
+ * client. At an unreadable entry the search stops: the last readable address is the client.
  * Source: RFC 7239 sections 4, 5.2 and 6.
- * @param peer the plain address of the connection; only a trusted one may be asked about.
- * @returns an address, always.
+ * @param peer the normalized address of the connection. The caller must check that it is trusted.
  */
 export function clientAddress(
   peer: string,
@@ -36,7 +36,10 @@ export function clientAddress(
   }
 }
 
-/** `for=192.0.2.43;proto=http` or `for="[2001:db8::17]:4711"`. Twice in one element is nothing. */
+/**
+ * Reads `for=192.0.2.43;proto=http` or `for="[2001:db8::17]:4711"`; returns '' unless the element has exactly one
+ * `for`.
+ */
 function readFor(element: string): string {
   const found = element.split(';').flatMap((pair) => {
     const matched = FOR.exec(pair.trim())
@@ -45,7 +48,7 @@ function readFor(element: string): string {
   return found.length === 1 ? (found[0] ?? '') : ''
 }
 
-/** With or without a port; undefined for `unknown`, hidden names and anything else. */
+/** Reads an address with or without a port; returns undefined for `unknown`, obfuscated names and anything else. */
 function readAddress(text: string): string | undefined {
   const bare = IPV4_WITH_PORT.exec(text)?.[1] ?? BRACKETED.exec(text)?.[1] ?? text
   return isIP(bare) === 0 ? undefined : normalizeIp(bare)

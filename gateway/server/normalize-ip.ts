@@ -1,8 +1,9 @@
 const MAPPED = '::ffff:'
 
 /**
- * The one spelling of a peer's address: an IPv4 address that a dual-stack socket shows as IPv6 is IPv4, and a zone is
- * left away. Source: RFC 4291 section 2.5.5.2.
+ * Returns the canonical form of a peer address. An IPv4-mapped IPv6 address of a dual-stack socket becomes IPv4; a zone
+ * is removed.
+ * Source: RFC 4291 section 2.5.5.2.
  */
 export function normalizeIp(address: string | undefined): string {
   if (address === undefined) return ''

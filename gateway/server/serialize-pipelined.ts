@@ -1,18 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Requests that may wait behind an unanswered one; a connection with more ends after those. */
+/**
+ * Maximum number of pipelined requests that wait on a connection. The gateway closes a connection with more of them
+ * after it has responded to these.
+ */
 const MAX_WAITING = 100
 
-/** What waits on a connection, in order; what is being answered is not among it. */
+/** The waiting responses of a connection, in order, without the current one. */
 const waiting = new WeakMap<Socket, ServerResponse[]>()
-/** Connections of which nothing more is read. */
+/** Connections that the gateway no longer reads. */
 const full = new WeakSet<Socket>()
 
 /**
- * Starts a request when those before it on its connection are answered: of two that change something, the second must
- * not overtake the first. One whose connection ends before its turn, by either side, is never started: nobody would get
- * its answer.
+ * Starts a request after all earlier requests on its connection have a response: of two writes, the second must not
+ * overtake the first. If the client or the gateway closes the connection first, the request never starts, because its
+ * response could not be delivered.
  * Source: RFC 9112 sections 9.3.2 and 9.6.
  */
 export function serializePipelined(
@@ -21,18 +24,19 @@ export function serializePipelined(
   start: (request: IncomingMessage, response: ServerResponse) => void,
 ): void {
   const { socket } = request
-  // Node parses on behind the answer that ended the connection, and gives what comes of it a connection that is over.
+  // Node continues to parse after the final response of a connection. Such requests get a socket that is already
+  // closed.
   const startOnOpen = (): void => {
     if (socket.writable) start(request, response)
   }
-  // A response has the connection while it is its turn.
+  // Node assigns the socket to one response at a time.
   if (response.socket !== null) {
     startOnOpen()
     return
   }
   const line = waiting.get(socket) ?? []
   if (line.length >= MAX_WAITING) {
-    // What was read already waits for nothing, the rest is not read.
+    // The gateway drops this request and stops reading the connection.
     if (!full.has(socket)) {
       full.add(socket)
       stopReading(socket)
@@ -44,17 +48,17 @@ export function serializePipelined(
   waiting.set(socket, line)
   response.once('socket', () => {
     line.shift()
-    // The response is still being handed its connection.
+    // Node is still assigning the socket to the response at this point.
     process.nextTick(startOnOpen)
   })
 }
 
-/** The last of the requests that wait on a connection which came whole; undefined: none of them did. */
+/** Returns the last waiting response of a connection whose request was received completely; undefined without one. */
 export function lastCompleteWaiting(socket: Socket): ServerResponse | undefined {
   return waiting.get(socket)?.findLast(({ req }) => req.complete)
 }
 
-/** For good: Node goes on reading by itself when a request is whole and when an answer is out. */
+/** Stops reading permanently. Node resumes a socket itself after a complete request and after a response. */
 function stopReading(socket: Socket): void {
   socket.on('resume', () => socket.pause())
   socket.pause()

@@ -13,55 +13,53 @@ import { lastCompleteWaiting, serializePipelined } from './serialize-pipelined.t
 import { createTlsServer, type TlsOptions } from './tls/tls-server.ts'
 import { acceptUpgrade, type UpgradedConnection } from './upgraded-connection.ts'
 
-/**
- * What the public server passes requests to, and what it refuses before that. `headersLimitBytes` is for a whole
- * head.
- */
+/** Options for `createServer()`. `headersLimitBytes` applies to the complete request head. */
 export type ServerOptions = {
   readonly headersLimitBytes: number
   readonly handle: (request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection) => void
-  /** Whether there is anything that may become a WebSocket. */
+  /** Whether any route accepts WebSockets. */
   readonly hasWebsockets: () => boolean
   readonly newRequestId: () => string
-  /** Connections beyond these are closed unread. */
+  /** The server closes further connections without reading from them. */
   readonly connectionsLimit: number
   readonly onRefused: () => void
-  /** Told of what was answered and never became a request: bytes that are none, or too slow, or too many. */
+  /** Called for input that got a response but never became a request: invalid, too slow or too large. */
   readonly onUnread: (unread: UnreadRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
-  /** The system gives no connection, e.g. EMFILE; the server goes on. */
+  /** Called when the operating system provides no connection, such as EMFILE. The server continues. */
   readonly onAcceptError: (error: Error) => void
 }
 
-/** A head that takes longer is an attack or a broken client. Milliseconds. */
+/** Limit for receiving a request head. Slower clients are broken or attack the gateway. Milliseconds. */
 const HEAD_TIMEOUT_MS = 10_000
-/** Head and body together; long uploads need a faster line than that. Milliseconds. */
+/**
+ * Limit for receiving head and body together. Long uploads need a connection that is fast enough for it. Milliseconds.
+ */
 const REQUEST_TIMEOUT_MS = 60_000
-/** Longer than the 60 s of common load balancers, so that they close an idle connection first. Milliseconds. */
+/** Exceeds the common 60 s of load balancers, so that they close an idle connection first. Milliseconds. */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500
-/** A client that was told that its connection ends has this long to end its side of it. Milliseconds. */
-const LAST_WORDS_MS = 2_000
+/** Time for a client to close its side after the gateway has closed its own. Milliseconds. */
+const CLOSE_TIMEOUT_MS = 2_000
 
 const ended = new WeakSet<Socket>()
 
 /**
- * Makes the public server. Fastify holds listening, refused connections and shutdown; requests go to one handler as they
- * came and do not pass Fastify's router, because routes are a snapshot of policies that can be replaced, and so is the way
- * to them.
+ * Creates the public server. Fastify manages listening, dropped connections and shutdown. Requests bypass Fastify's
+ * router and go to one handler, because a policy reload replaces the routes.
  */
 export function createServer(options: ServerOptions): FastifyInstance {
   return Fastify({
     logger: false,
     schemaController: NO_SCHEMA_COMPILERS,
-    forceCloseConnections: false, // platform/net/graceful-close.ts ends them
+    forceCloseConnections: false, // platform/net/graceful-close.ts closes them
     serverFactory: () => createHttpServer(options),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
   })
 }
 
-/** Called once for each address that is listened on. */
+/** Fastify calls this function once for each listening address. */
 function createHttpServer(options: ServerOptions): Server {
   const settings: HttpOptions = {
     keepAliveTimeout: IDLE_TIMEOUT_MS,
@@ -70,15 +68,16 @@ function createHttpServer(options: ServerOptions): Server {
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     insecureHTTPParser: false,
-    requireHostHeader: false, // checked in stage 1, which answers with a body
+    requireHostHeader: false, // stage 1 checks it and responds with a body
     noDelay: true,
-    // Whatever else is offered is not taken: such a request is one like any other.
+    // Offers of any other protocol are ignored.
     shouldUpgradeCallback: (request) => options.hasWebsockets() && asksForWebsocket(request),
   }
   const server =
     options.tls === undefined ? http.createServer(settings) : createTlsServer(settings, options.tls)
   server.maxConnections = options.connectionsLimit
-  // A worker's share is its own: no other one is asked. Missing in the types of Node 24.
+  // `maxConnections` applies to this worker alone: node:cluster must not offer the connection to another worker. The
+  // types of Node 24 lack this option.
   Object.assign(server, { dropMaxConnection: true })
   server.on('drop', options.onRefused)
   server.on('error', (error) => {
@@ -87,16 +86,16 @@ function createHttpServer(options: ServerOptions): Server {
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     serializePipelined(request, response, options.handle)
   server.on('request', serve)
-  // A client that waits for a go-ahead gets it when its request is forwarded, or an answer instead.
+  // The pipeline sends the 100 response when it forwards the request, or a final response instead.
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   server.on('upgrade', (request, socket, head) => {
-    // Behind the last answer of its connection, as in in-turn.ts.
+    // Ignores a request after the final response of its connection, as `serialize-pipelined.ts` does.
     if (!request.socket.writable) return
     const { response, upgraded } = acceptUpgrade(request, socket, head)
     options.handle(request, response, upgraded)
   })
-  // Nothing here is a tunnel to anywhere. RFC 9110 section 9.3.6.
+  // The gateway does not support CONNECT tunnels. RFC 9110 section 9.3.6.
   server.on('connect', (_request, socket) =>
     sendRaw(
       socket as Socket,
@@ -107,7 +106,7 @@ function createHttpServer(options: ServerOptions): Server {
   return server
 }
 
-/** Bytes that are not a request, or too slow, or too many. */
+/** Handles input that is not a valid request, too slow or too large. */
 function answerClientError(error: ClientError, socket: Socket, options: ServerOptions) {
   const isHead = isHeadRequest(error)
   switch (error.code) {
@@ -133,10 +132,13 @@ function answerClientError(error: ClientError, socket: Socket, options: ServerOp
   }
 }
 
-/** Errors of the parser name the packet and the position of its first invalid byte. */
+/** Parser errors contain the packet and the position of its first invalid byte. */
 type ClientError = Error & { code?: string; rawPacket?: unknown; bytesParsed?: number }
 
-/** Whether an invalid request head begins with `HEAD`. An earlier packet with the method is not available any more. */
+/**
+ * Returns whether an invalid request head starts with `HEAD`. If the method was in an earlier packet, it is unknown
+ * here.
+ */
 function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
   const read = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, bytesParsed) : ''
   const start = read.lastIndexOf('\nHEAD ') + 1
@@ -145,9 +147,9 @@ function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
   return end === -1 || end + 4 === read.length
 }
 
-/** Answers where there is no response object, and ends the connection: what comes next on it cannot be trusted. */
+/** Writes a response without a response object and closes the connection, because its next bytes cannot be trusted. */
 function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHead = false): void {
-  // A parser that has failed fails again on every further byte.
+  // A failed parser fails again for every further byte.
   if (ended.has(socket)) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
   if (!socket.writable) {
@@ -155,7 +157,7 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
     return
   }
   ended.add(socket)
-  // Requests that came whole are answered before what is wrong behind them counts.
+  // Requests that were received completely get their responses before the connection closes for the invalid input.
   const answering = current?.req.complete === true && !current.writableEnded ? current : undefined
   const last = lastCompleteWaiting(socket) ?? answering
   if (last !== undefined) {
@@ -163,12 +165,12 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
     return
   }
   if (current?.headersSent === true) {
-    // An answer is on its way and must not get another one into it. A whole one is let through, half a one is cut off.
+    // A response has started, so no second one can follow. A complete response is delivered; a partial one is cut off.
     if (current.writableEnded || isLingering(current)) endConnection(socket)
     else socket.destroy()
     return
   }
-  // What is wrong is the rest of a body whose request has its answer.
+  // The invalid input is the rest of a request body that already has its response.
   if (isDrainingBody(socket)) {
     endConnection(socket)
     return
@@ -179,7 +181,7 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
     resourceMetadata: '',
     tokenEndpoint: undefined,
   })
-  // A request whose body broke off is told of when it is over.
+  // If the body of a request is invalid, the request itself is logged when its response is closed.
   if (current === undefined || current === null)
     options.onUnread({
       requestId,
@@ -201,10 +203,10 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
   endConnection(socket, `${head.join('\r\n')}\r\n\r\n${content}`)
 }
 
-/** Whoever does not end its own side of a connection does not keep ours. */
-function endConnection(socket: Socket, lastWords = ''): void {
-  socket.end(lastWords)
-  const deadline = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
+/** Closes the connection. A client that does not close its own side is disconnected after a timeout. */
+function endConnection(socket: Socket, lastBytes = ''): void {
+  socket.end(lastBytes)
+  const deadline = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS)
   socket.once('close', () => clearTimeout(deadline))
 }
 

@@ -4,18 +4,20 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { GracefulClose } from '../../platform/net/graceful-close.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 
-/** How a gateway, or one of its workers, ends. */
+/** Options for shutting down a gateway or one of its workers. */
 export type ShutdownOptions = {
   /**
-   * `accepting`: it accepts for the drain delay, until load balancers have noticed. `retiring`: others listen on the
-   * same port, so it stops accepting at once, and lets clients use their connections once more. `now`: nobody has to notice.
+   * - `accepting`: accept connections during the drain delay, until load balancers have noticed the shutdown.
+   * - `retiring`: another worker listens on the same port, so stop accepting immediately. Close an open connection
+   *   after it was idle for the drain delay, so that its client can use it once more.
+   * - `now`: shut down without a delay.
    */
   readonly how: 'accepting' | 'retiring' | 'now'
 }
 
 /**
- * Ends the public port: what is under way is answered, what would go on for ever is ended, and what is still open when
- * the grace is over is cut.
+ * Shuts down the public port. Requests in flight get their responses, event streams and WebSockets are ended, and
+ * remaining connections are closed when the grace period is over.
  */
 export async function shutdown(
   { how }: ShutdownOptions,
@@ -35,15 +37,15 @@ export async function shutdown(
   if (how === 'accepting') await wait(delayMs)
   const leftMs = (): number => Math.max(0, graceMs - (performance.now() - startedMs))
   const left = new AbortController()
-  const streamsOver = wait(how === 'now' ? 0 : streamsMayStayMs(leftMs()), undefined, {
+  const streamsOver = wait(how === 'now' ? 0 : streamGraceMs(leftMs()), undefined, {
     signal: left.signal,
   }).then(
     () => {
-      // What would go on for ever ends now: its clients come again, elsewhere.
+      // Event streams and WebSockets have no natural end. Their clients reconnect to another process.
       endStreams()
       return sessions.drain()
     },
-    () => undefined, // all of them have ended by themselves
+    () => undefined, // aborted: all connections are already closed
   )
   const cut = await connections.finish({
     graceMs: leftMs(),
@@ -55,10 +57,15 @@ export async function shutdown(
   await server.close()
 }
 
-/** Before the end of the grace: both sides of a WebSocket get time to say goodbye. Milliseconds. */
-const GOODBYE_MS = 4_000
+/**
+ * Time before the end of the grace period for both sides of a WebSocket to complete the closing handshake.
+ * Milliseconds.
+ */
+const CLOSING_HANDSHAKE_MS = 4_000
 
-/** Event streams and WebSockets stay while the grace allows: many end by themselves meanwhile. Milliseconds. */
-function streamsMayStayMs(graceMs: number): number {
-  return Math.max(graceMs - GOODBYE_MS, graceMs / 2)
+/**
+ * Returns how long event streams and WebSockets stay open: most of the grace period, because many end by themselves.
+ */
+function streamGraceMs(graceMs: number): number {
+  return Math.max(graceMs - CLOSING_HANDSHAKE_MS, graceMs / 2)
 }

@@ -1,16 +1,19 @@
 import { BlockList, isIP } from 'node:net'
 import { parseCidr } from '../../platform/diagnostics/schema/cidr.ts'
 
-/** The peers that are believed when they say on whose behalf they ask. */
+/** The peers whose forwarding headers the gateway trusts. */
 export type TrustedProxies = {
-  /** `address` is plain (plain-address.ts). Costs a fraction of a microsecond. */
+  /**
+   * Costs a fraction of a microsecond.
+   * @param address normalized (normalize-ip.ts).
+   */
   has(address: string): boolean
 }
 
 /**
- * Compiles blocks of addresses.
- * @returns undefined for none: then nobody is asked about.
- * @throws {Error} for a text that is no block; the configuration's schema finds that before.
+ * Compiles CIDR blocks.
+ * @returns undefined for an empty list.
+ * @throws {Error} for an invalid block, which the configuration schema rejects earlier.
  */
 export function compileTrustedProxies(blocks: readonly string[]): TrustedProxies | undefined {
   if (blocks.length === 0) return undefined

@@ -2,20 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { http } from '../../platform/net/http.ts'
 
-/** A connection that may become a WebSocket. */
+/** A client connection whose request offers to switch to WebSocket. */
 export type UpgradedConnection = {
-  /** The client has sent something before it got an answer. RFC 6455 section 4.1: it must not. */
+  /** Whether the client sent data before the response, which RFC 6455 section 4.1 forbids. */
   readonly early: boolean
-  /** Hands over the connection. The response is over then, without an answer. */
+  /** Returns the connection for other use. The response object is then unusable and nothing was sent on it. */
   take(): Duplex
 }
 
-/** A client that was told that its connection ends has this long to end its side of it. Milliseconds. */
-const LAST_WORDS_MS = 2_000
+/** Time for a client to close its side after the gateway has closed its own. Milliseconds. */
+const CLOSE_TIMEOUT_MS = 2_000
 
 /**
- * Makes a response for a request that Node took out of its own hands because it asks for another protocol, so that it is
- * answered like any other as long as it is not granted. The connection ends with such an answer.
+ * Creates a response object for an upgrade request, which Node delivers as a bare socket. So the gateway can respond as
+ * to any other request until it accepts the upgrade. Such a response closes the connection.
  */
 export function acceptUpgrade(
   request: IncomingMessage,
@@ -24,7 +24,7 @@ export function acceptUpgrade(
 ): { readonly response: ServerResponse; readonly upgraded: UpgradedConnection } {
   const response = new http.ServerResponse(request)
   response.shouldKeepAlive = false
-  // Node's own types want a net.Socket; what comes here is one, or a TLS one.
+  // The types require a `net.Socket`. `request.socket` is one, or a TLS socket.
   response.assignSocket(request.socket)
   let early = head.length > 0
   const onData = (): void => {
@@ -35,10 +35,10 @@ export function acceptUpgrade(
   const onFinish = (): void => {
     socket.end()
     socket.resume()
-    const deadline = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
+    const deadline = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS)
     socket.once('close', () => clearTimeout(deadline))
   }
-  // Read, so that it is noticed when the client leaves.
+  // Without reading, the gateway would not notice that the client disconnects.
   socket.on('data', onData).on('drain', onDrain)
   socket.on('error', () => undefined)
   socket.once('end', () => {

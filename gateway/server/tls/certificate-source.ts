@@ -4,24 +4,24 @@ import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 import { parseCertificate, type ServerCertificate } from './parse-certificate.ts'
 import { type CertificateFiles, readCertificate } from './read-certificate.ts'
 
-/** The certificate in force: that of the files, as long as it is of use. */
+/** The certificate of a TLS listener, which follows its files. */
 export type CertificateSource = {
   readonly current: ServerCertificate
-  /** Calls back with every certificate that comes into force from now on. */
+  /** Calls `listener` with each certificate that replaces the current one. */
   onChange(listener: (certificate: ServerCertificate) => void): void
-  /** Looks at the files now, as a timer does regularly. */
+  /** Checks the files now. A timer calls it regularly. */
   look(): Promise<void>
   close(): void
 }
 
-/** A certificate that was renewed is in use within this. Milliseconds. */
+/** Maximum delay until a renewed certificate is active. Milliseconds. */
 const LOOK_EVERY_MS = 5_000
 
 /**
- * Reads a certificate, and reads it again when its files have changed: whatever way they were changed, because it is what
- * stands in them that is compared. One that no client would believe, or two files of which only the first was written yet,
- * change nothing: the certificate in force stays, and the log says why.
- * @throws {ConfigError} C320 when there is none to begin with.
+ * Opens a certificate and reloads it when the content of its files changes, in whatever way they are written. Invalid
+ * content changes nothing: the active certificate stays and the log states the reason. The same applies while only one
+ * of the two files has been replaced.
+ * @throws {ConfigError} C320 when the first certificate is not usable.
  */
 export function openCertificateSource(options: {
   readonly files: CertificateFiles
@@ -32,32 +32,32 @@ export function openCertificateSource(options: {
   const { files, nowMs, logger, onReload } = options
   const listeners: ((certificate: ServerCertificate) => void)[] = []
   let current = readCertificate(files, nowMs())
-  let complaint: string | undefined
-  let told = false
+  let lastProblem: string | undefined
+  let expiryLogged = false
   logger.info({ event: 'tls_certificate', ...shown(current) }, 'TLS is served with this certificate')
 
   async function look(): Promise<void> {
-    tellExpiry()
+    logExpiry()
     const [cert, key] = await Promise.all([readOr(files.certFile), readOr(files.keyFile)])
-    if (cert instanceof Error) return complain({ file: 'certFile', fault: codeOf(cert) })
-    if (key instanceof Error) return complain({ file: 'keyFile', fault: codeOf(key) })
+    if (cert instanceof Error) return logProblem({ file: 'certFile', fault: codeOf(cert) })
+    if (key instanceof Error) return logProblem({ file: 'keyFile', fault: codeOf(key) })
     const parsed = parseCertificate({ cert, key }, nowMs())
     if ('fault' in parsed) {
-      // The files are those in force: they were good once, and have only grown old.
+      // The files still contain the active certificate, which has expired since.
       if (key === current.key && pemCertificates(cert).join('\n') === current.cert) return
-      return complain(parsed)
+      return logProblem(parsed)
     }
-    complaint = undefined
+    lastProblem = undefined
     if (parsed.cert === current.cert && parsed.key === current.key) return
     current = parsed
-    told = false
+    expiryLogged = false
     for (const listener of listeners) listener(parsed)
     onReload('success')
     logger.info({ event: 'tls_certificate', ...shown(parsed) }, 'TLS is served with a new certificate')
   }
 
-  /** Once for each thing that is wrong, however long it stays so. */
-  function complain({
+  /** Logs each problem once, for as long as it lasts. */
+  function logProblem({
     file,
     fault,
     cure,
@@ -67,8 +67,8 @@ export function openCertificateSource(options: {
     cure?: string
   }): void {
     const text = `${file}: ${fault}`
-    if (text === complaint) return
-    complaint = text
+    if (text === lastProblem) return
+    lastProblem = text
     onReload('failure')
     logger.error(
       { event: 'tls_certificate_unusable', file: files[file], reason: fault, cure, in_force: shown(current) },
@@ -76,16 +76,16 @@ export function openCertificateSource(options: {
     )
   }
 
-  function tellExpiry(): void {
-    if (told || current.expiresAtMs > nowMs()) return
-    told = true
+  function logExpiry(): void {
+    if (expiryLogged || current.expiresAtMs > nowMs()) return
+    expiryLogged = true
     logger.error(
       { event: 'tls_certificate_expired', ...shown(current) },
       'clients refuse the certificate in force',
     )
   }
 
-  // A file system that hangs is asked once.
+  // Keeps one read at a time, for a file system that hangs.
   let looking = false
   const timer = setInterval(async () => {
     if (looking) return

@@ -1,4 +1,4 @@
-/** Why a client and the gateway did not come to speak TLS; a metric label, so a closed list. */
+/** Reasons for a failed TLS handshake: a metric label, so the list is closed. */
 export type HandshakeFailure =
   | 'timeout'
   | 'aborted'
@@ -8,7 +8,7 @@ export type HandshakeFailure =
   | 'certificate'
   | 'other'
 
-/** Sorts what OpenSSL or the system said, by its code. */
+/** Classifies a handshake error by its OpenSSL or system error code. */
 export function handshakeFailure(error: Error & { readonly code?: string }): HandshakeFailure {
   switch (error.code) {
     case 'ERR_TLS_HANDSHAKE_TIMEOUT':
@@ -26,7 +26,7 @@ export function handshakeFailure(error: Error & { readonly code?: string }): Han
     case 'ERR_SSL_NO_APPLICATION_PROTOCOL':
       return 'protocol'
     default:
-      // The client does not believe ours.
+      // The client rejects the gateway's certificate.
       return /_ALERT_(?:UNKNOWN_CA|(?:BAD_|UNSUPPORTED_)?CERTIFICATE\w*)$/.test(error.code ?? '')
         ? 'certificate'
         : 'other'

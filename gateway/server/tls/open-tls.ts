@@ -6,8 +6,8 @@ import { type CertificateSource, openCertificateSource } from './certificate-sou
 import type { TlsOptions } from './tls-server.ts'
 
 /**
- * Opens what a TLS listener needs: the certificate, which follows its files until `close`, and the series about it.
- * @throws {ConfigError} C320 when there is no certificate of use.
+ * Opens the options of a TLS listener: the certificate, which follows its files until `close()`, and its metrics.
+ * @throws {ConfigError} C320 when the certificate is not usable.
  */
 export function openTls(options: {
   readonly config: TlsConfig

@@ -2,32 +2,34 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 
-/** What a TLS listener shows its clients. */
+/** Certificate and private key of a TLS listener. */
 export type ServerCertificate = {
-  /** The certificate and those that lead to its authority, in PEM. */
+  /** The certificate and its chain of intermediates, in PEM. */
   readonly cert: string
-  /** Its private key, in PEM. */
+  /** The private key, in PEM. */
   readonly key: string
-  /** Of the certificate itself. Milliseconds since 1970. */
+  /** Expiry of the certificate itself, not of its chain. Milliseconds since the epoch. */
   readonly expiresAtMs: number
-  /** Whom it is for, as OpenSSL writes it. */
+  /** Subject alternative names, or else the subject, in OpenSSL format. */
   readonly names: string
-  /** SHA-256, to tell it from others in logs. */
+  /** SHA-256 fingerprint, which identifies the certificate in logs. */
   readonly fingerprint: string
 }
 
-/** Why two files are of no use, which of them is at fault, and what to do. Never a word of what stands in the key. */
+/**
+ * The reason why certificate and key are not usable, the file at fault, and the remedy. Never contains key material.
+ */
 export type CertificateFault = {
   readonly file: 'certFile' | 'keyFile'
   readonly fault: string
   readonly cure: string
 }
 
-/** Clocks of this machine and of the authority may differ by this. Milliseconds. */
+/** Tolerance between the clocks of this machine and of the certificate authority. Milliseconds. */
 const SKEW_MS = 300_000
 const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/
 
-/** Checks that a certificate and a key belong together and that a client would believe the certificate today. */
+/** Validates that certificate and key match, that the certificate is valid now, and that OpenSSL accepts both. */
 export function parseCertificate(
   pem: { readonly cert: string; readonly key: string },
   nowMs: number,
@@ -73,7 +75,7 @@ export function parseCertificate(
   try {
     createSecureContext({ cert, key: pem.key })
   } catch (error) {
-    // E.g. a key that is too short, or a signature by SHA-1.
+    // Causes include a key that is too short, or a signature that uses SHA-1.
     const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     return certFault(
       `OpenSSL does not take the certificate (${why})`,
@@ -109,7 +111,7 @@ function readKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem)
   } catch {
-    // What the library says may quote the key.
+    // The error is dropped because its message may contain the key.
     return undefined
   }
 }

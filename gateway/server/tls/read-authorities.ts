@@ -6,9 +6,9 @@ import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 
 /**
- * Reads the certificates of authorities that vouch for an upstream or an issuer, in PEM.
- * @param setting where the file is named, for whoever has to mend it.
- * @throws {ConfigError} C322 when there is none, or one that cannot be read.
+ * Reads the CA certificates for connections to an upstream or an issuer, in PEM.
+ * @param setting the setting that names the file, for the error message.
+ * @throws {ConfigError} C322 when the file contains no certificate, or an unreadable one.
  */
 export function readAuthorities(file: string, setting: string): string {
   const shownAs = displayPath(file)

@@ -4,12 +4,11 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import { parseCertificate, type ServerCertificate } from './parse-certificate.ts'
 
-/** Where a certificate and its key are. */
 export type CertificateFiles = { readonly certFile: string; readonly keyFile: string }
 
 /**
  * Reads a certificate and its key.
- * @throws {ConfigError} C320 when no client could be served with them, without a word of what stands in the key.
+ * @throws {ConfigError} C320 when they are not usable. The message never contains key material.
  */
 export function readCertificate(files: CertificateFiles, nowMs: number): ServerCertificate {
   const read = (name: 'certFile' | 'keyFile'): string => {

@@ -8,20 +8,23 @@ import type { ServerCertificate } from './parse-certificate.ts'
 export type TlsOptions = {
   readonly certificate: CertificateSource
   readonly minVersion: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>
-  /** Clients are asked for a certificate, and served without one too; `ca` in PEM, to tell who is vouched for. */
+  /**
+   * Whether to request client certificates; a client without one is accepted too. `ca` (PEM) holds the authorities that
+   * client certificates are verified against.
+   */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
   readonly onHandshakeFailure: (failure: HandshakeFailure) => void
 }
 
-/** A client that takes longer holds a connection that somebody else could use. Milliseconds. */
+/** A slower client occupies a connection for too long. Milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 /**
- * How long a client may take a session up again without the certificate. Node's default, in seconds. The keys of tickets
- * are random, live in this process and end with the certificate in force; in TLS 1.3 a session that is taken up has a key
- * exchange of its own, so that they open nothing that was said before.
+ * How long a client may resume a session without a new exchange of certificates. Node's default, in seconds. Ticket
+ * keys are random, stay in this process and expire with the active certificate. In TLS 1.3 a resumed session has its
+ * own key exchange, so a leaked ticket key does not decrypt earlier traffic.
  */
 const SESSION_SECONDS = 300
-/** Those with forward secrecy and authenticated encryption, and none else: the intermediate profile of Mozilla's list. */
+/** Only cipher suites with forward secrecy and authenticated encryption: Mozilla's intermediate profile. */
 const CIPHERS = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -35,9 +38,9 @@ const CIPHERS = [
 ].join(':')
 
 /**
- * Makes a server of HTTP/1.1 over TLS whose certificate follows its source: new handshakes get the new one, connections
- * that are open stay as they are. HTTP/2 is not offered. Timeouts and the cap on connections are those of plain HTTP; the
- * cap counts a connection before its handshake.
+ * Creates an HTTP/1.1 server over TLS. A new certificate applies to new handshakes; open connections keep the old one.
+ * HTTP/2 is not offered. Timeouts and the connection limit are the same as for plain HTTP; the limit counts a
+ * connection before its handshake.
  */
 export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
   const context = (certificate: ServerCertificate): SecureContextOptions => ({
@@ -45,7 +48,7 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     key: certificate.key,
     minVersion: tls.minVersion,
     ciphers: CIPHERS,
-    honorCipherOrder: false, // all are good: clients without AES in hardware choose ChaCha20
+    honorCipherOrder: false, // clients without AES hardware can choose ChaCha20
     ...(tls.clientCertificates?.ca === undefined ? {} : { ca: tls.clientCertificates.ca }),
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   })
@@ -55,12 +58,13 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     sessionTimeout: SESSION_SECONDS,
-    // Whether a certificate is good is for those to judge who need one: most requests do not.
+    // Client certificates are verified when a token requires one: most requests do not.
     requestCert: tls.clientCertificates !== undefined,
     rejectUnauthorized: false,
   })
   tls.certificate.onChange((certificate) => server.setSecureContext(context(certificate)))
-  // Node takes them for requests that cannot be read. There is nobody yet who would understand an answer.
+  // Node treats these errors as invalid requests and would send a response, which no client can read before the
+  // handshake.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (error, socket) => {
     tls.onHandshakeFailure(handshakeFailure(error))
