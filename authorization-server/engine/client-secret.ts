@@ -3,14 +3,14 @@ import { hash, timingSafeEqual } from 'node:crypto'
 const PREFIX = 'sha256.'
 
 /**
- * What is stored in place of a client secret. Secrets are made here with 256 random bits, so a plain hash is enough:
- * there is nothing to guess. Hashing a hash gives it back unchanged.
+ * Hashes a client secret for storage. Returns an existing hash unchanged.
+ * A plain SHA-256 is enough: this server generates secrets with 256 random bits.
  */
 export function hashClientSecret(secret: string): string {
   return secret.startsWith(PREFIX) ? secret : PREFIX + hash('sha256', secret, 'base64url')
 }
 
-/** Compares a presented secret with the stored hash in constant time. */
+/** Compares a secret with the stored hash in constant time. */
 export function matchesClientSecret(presented: string, stored: string | undefined): boolean {
   if (stored === undefined) return false
   const expected = Buffer.from(stored)

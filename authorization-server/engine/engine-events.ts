@@ -1,7 +1,6 @@
-/** The request that caused an event. */
 export type RequestOrigin = {
   readonly requestId: string
-  /** As the gateway reports it, which respects its `trustedProxies`. */
+  /** As the gateway reports it, according to its `trustedProxies`. */
   readonly clientAddress: string
 }
 
@@ -13,11 +12,11 @@ type EventDetails =
   | {
       readonly kind: 'sign_in_failed'
       readonly clientId: string
-      /** undefined: no account has the typed name. The name itself is left out: people type passwords there. */
+      /** Undefined: no account has the typed name. The event omits that name, because people type passwords there. */
       readonly accountId: string | undefined
       readonly reason: 'wrong_credentials' | 'busy'
     }
-  /** An attempt got 429. `isFirst`: the first one since the throttle began for its account or address. */
+  /** An attempt got 429. `isFirst`: the first one after the throttle started for its account or address. */
   | { readonly kind: 'sign_in_throttled'; readonly isFirst: boolean }
   /** The session of the account ended because another person signed in with this browser. */
   | { readonly kind: 'signed_out'; readonly clientId: string; readonly accountId: string }
@@ -54,7 +53,7 @@ type EventDetails =
       readonly grant: string
       readonly reason: 'revoked' | 'code_reused' | 'refresh_token_reused' | 'grant_ended'
     }
-  /** A request was refused; `detail` is for the log only. */
+  /** A request was rejected. `detail` is for the log only. */
   | {
       readonly kind: 'refused'
       readonly endpoint: string

@@ -18,66 +18,66 @@ import { requestSource } from './request-source.ts'
 import { usedProofs } from './used-proofs.ts'
 import { type ProofRequest, type ProofVerdict, verifyProof } from './verify-proof.ts'
 
-/** Who a token speaks for. */
+/** Account and client of an access token. */
 export type TokenOwner = {
   readonly accountId: string
   readonly clientId: string
   readonly scopes: readonly string[]
-  /** Of the key that the token is bound to: RFC 9449 section 6.1. */
+  /** Thumbprint of the key that the token is bound to. RFC 9449 section 6.1. */
   readonly keyThumbprint: string | undefined
 }
 
-/** What the engine is asked to do with one request. */
+/** Options for one call of `Engine.handle()`. */
 export type EngineRequest = {
   readonly origin: RequestOrigin
   /** The integration that authenticated with a pushed authorization request. */
   readonly integrationId?: string | undefined
   /** Receives the `request_uri` of a pushed authorization request that the engine stored. */
   readonly onPushed?: (requestUri: string) => void
-  /** Path and query, when they are not the request's own. */
+  /** Path and query. Default: the URL of the request. */
   readonly url?: string
-  /** The body, read and checked. */
+  /** The body, after the checks of its endpoint. */
   readonly body?: Buffer
 }
 
-/** The authorization server's engine: oidc-provider behind a port of four words. */
+/** The engine of the authorization server: an adapter for oidc-provider. */
 export type Engine = {
   /**
-   * Answers an OAuth request; writes status, headers and body.
-   * @returns `ok`, or the error code that the client was told.
+   * Handles an OAuth request. Writes status, headers and body.
+   * @returns `ok`, or the error code in the response.
    */
   handle(request: IncomingMessage, response: ServerResponse, options: EngineRequest): Promise<string>
   readonly interactions: Interactions
-  /** @returns what a code or refresh token was issued for; undefined when it is not, or no longer, one of this client. */
+  /**
+   * Finds the resources of a code or refresh token.
+   * @returns undefined when the client has no such valid code or token.
+   */
   findGrantedResources(
     by: { readonly code: string } | { readonly refreshToken: string },
     clientId: string,
   ): Promise<readonly string[] | undefined>
-  /** @returns the owner of an access token for this server's API, or undefined when it is not (or no longer) one. */
+  /** @returns the owner of an access token for this API, or undefined when the token is not valid. */
   findTokenOwner(accessToken: string): Promise<TokenOwner | undefined>
-  /** Verifies a DPoP proof for a request to one of our own endpoints. */
+  /** Verifies a DPoP proof for an endpoint that the engine does not handle. */
   verifyProof(
     proof: string,
     request: Pick<ProofRequest, 'method' | 'accessToken' | 'keyThumbprint'> & { readonly path: string },
   ): Promise<ProofVerdict>
 }
 
-/**
- * What the engine runs with. A registered client that nobody used goes after `unusedClientSeconds`; `onEvent` is told
- * what logs and metrics want to know.
- */
+/** Options for `createEngine()`. A registered client without a grant expires after `unusedClientSeconds`. */
 export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'renderError' | 'findAccount'> & {
   readonly store: Store
   readonly unusedClientSeconds: number
   readonly pending: ProviderAdapterOptions['pending']
-  /** For so long a repeated refresh gets the same response; 0: a repeat ends the grant. */
+  /** Time in which a repeated refresh gets the same response. 0: a repeat ends the grant. */
   readonly refreshRepeatSeconds: number
   readonly findAccount: (
     accountId: string,
   ) => Promise<
     { readonly username: string; readonly name: string; readonly email: string | undefined } | undefined
   >
-  /** Writes the page that a browser at the authorization endpoint gets when there is no way back to the client. */
+  /** Returns the page for a browser at the authorization endpoint that cannot be redirected to the client. */
   readonly renderErrorPage: (
     error: { readonly error: string; readonly description: string },
     response: ServerResponse,
@@ -85,7 +85,7 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
   readonly onEvent: (event: EngineEvent) => void
 }
 
-/** Builds the engine. Cost: a few milliseconds; nothing is fetched. */
+/** Creates the engine. Takes a few milliseconds and sends no requests. */
 export function createEngine(options: EngineOptions): Engine {
   const issuer = new URL(options.issuer)
   const requests = new WeakMap<IncomingMessage, EngineRequest>()
@@ -135,7 +135,7 @@ export function createEngine(options: EngineOptions): Engine {
       renderError: (ctx, error) => renderError(ctx, error, options),
     }),
   )
-  provider.proxy = true // it only ever sees the forwarded headers that providerRequest() writes
+  provider.proxy = true // safe: the engine sees only the forwarded headers that providerRequest() writes
   provider.silent = true
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string): boolean {
     return matchesClientSecret(presented, this.clientSecret)
@@ -144,12 +144,15 @@ export function createEngine(options: EngineOptions): Engine {
     artifacts: options.store.artifacts('ReplayDetection'),
     nowSeconds: options.nowSeconds,
   })
-  // The engine's own looks first and writes then, and forgets proofs of clocks that are ahead while they are still good.
+  // Replaces the check of the engine, which reads first and writes later. It also drops the ids of proofs from clocks
+  // that
+  // are ahead while those proofs are still valid.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
     useProof(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const codes = provider.AuthorizationCode as unknown as CodeModel
   const { find: findCode } = codes
-  // The engine names the code to its listeners after the exchange only: the audit line of a reused code needs the account.
+  // The engine sets the code for its event listeners only after the exchange. The audit line of a reused code needs the
+  // account.
   codes.find = async function findNamedCode(...args) {
     const code = await findCode.apply(this, args)
     const oidc = Provider.ctx?.oidc
@@ -159,7 +162,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
   const { redirectUriAllowed } = provider.Client.prototype
   provider.Client.prototype.redirectUriAllowed = function redirectUriWithPortAllowed(uri: string): boolean {
-    return !ODD_PORT.test(uri) && redirectUriAllowed.call(this, uri)
+    return !INVALID_PORT.test(uri) && redirectUriAllowed.call(this, uri)
   }
   provider.use(async (ctx, next) => {
     await next()
@@ -168,9 +171,9 @@ export function createEngine(options: EngineOptions): Engine {
     shapeRegistration(ctx as KoaContextWithOIDC)
     shapeRevocation(ctx as KoaContextWithOIDC)
     shapeDocument(ctx as KoaContextWithOIDC)
-    shapeFailure(ctx as KoaContextWithOIDC, troubles.get(ctx.req)?.cause, options)
+    shapeFailure(ctx as KoaContextWithOIDC, failures.get(ctx.req)?.cause, options)
   })
-  const troubles = reportProviderEvents(provider, {
+  const failures = reportProviderEvents(provider, {
     onEvent: options.onEvent,
     isRepeat: rotation.isRepeat,
     originOf,
@@ -185,7 +188,7 @@ export function createEngine(options: EngineOptions): Engine {
       const copy = providerRequest(request, { issuer, ...engineRequest })
       requests.set(copy, engineRequest)
       await callback(copy, response)
-      return troubles.get(copy)?.error ?? 'ok'
+      return failures.get(copy)?.error ?? 'ok'
     },
     interactions: providerInteractions({
       provider,
@@ -227,19 +230,19 @@ export function createEngine(options: EngineOptions): Engine {
   }
 }
 
-/** The engine's model of authorization codes, as far as it is used here. */
+/** The part of the engine's authorization code model that this file uses. */
 type CodeModel = {
   find(value: string, options?: object): Promise<{ readonly clientId?: string } | undefined>
 }
 
-/** The engine takes proofs that were made so long before or after now. */
+/** The engine accepts proofs with an `iat` within this time before or after now. */
 const PROOF_WINDOW_SECONDS = 300
 
 /**
- * RFC 8252 section 7.3 frees the port of a loopback redirect, and the engine then looks at no part of it: a port that is
- * left empty, zero, or written with leading zeros is no address that an app listens on.
+ * Matches a loopback redirect URI whose port is empty, zero, or written with leading zeros.
+ * RFC 8252 section 7.3 allows any port, so the engine does not check it. Apps cannot listen on these ports.
  */
-const ODD_PORT = /^http:\/\/[^/]*:(?:0\d*)?\//
+const INVALID_PORT = /^http:\/\/[^/]*:(?:0\d*)?\//
 
 function accountClaims(
   accountId: string,
@@ -253,7 +256,7 @@ function accountClaims(
   }
 }
 
-/** Seed section 7: errors are JSON; a page only for a browser at the authorization endpoint. */
+/** Writes an error: JSON, or a page for a browser at the authorization endpoint. seed-interface section 7. */
 function renderError(
   ctx: KoaContextWithOIDC,
   error: { readonly error: string; readonly description: string; readonly expired?: boolean },
@@ -274,7 +277,7 @@ const DISCOVERY_PATHS: readonly string[] = [
   ENDPOINTS.openidConfiguration,
 ]
 
-/** The documents that everybody may read: cacheable, and with the one response mode of the contract. */
+/** Makes the public documents cacheable, and lists only the supported response mode in discovery. */
 function shapeDocument(ctx: KoaContextWithOIDC): void {
   const isDiscovery = DISCOVERY_PATHS.includes(ctx.path)
   if ((!isDiscovery && ctx.path !== ENDPOINTS.jwks) || ctx.status !== 200) return
@@ -287,14 +290,14 @@ function shapeDocument(ctx: KoaContextWithOIDC): void {
   if (namesTag(ctx.get('If-None-Match'), ctx.response.get('ETag'))) ctx.status = 304
 }
 
-/** Seed section 7.1: an error says what is wrong in words too; a few of the engine's are a code alone. */
+/** Adds `error_description` to errors of the engine that have only a code. seed-interface section 7.1. */
 function describeError(ctx: KoaContextWithOIDC): void {
   const body: unknown = ctx.body
   if (typeof body !== 'object' || body === null || !('error' in body) || 'error_description' in body) return
   ctx.body = { ...body, error_description: `${String(body.error).replaceAll('_', ' ')} at this endpoint` }
 }
 
-/** RFC 7591 section 3.2.1: the response has the metadata that the server keeps, under its registered name. */
+/** Returns the stored metadata under the registered name `scope`. RFC 7591 section 3.2.1. */
 function shapeRegistration(ctx: KoaContextWithOIDC): void {
   if (ctx.path !== ENDPOINTS.registration || ctx.status !== 201) return
   const { registered_scope: scope, ...metadata } = ctx.body as Readonly<Record<string, unknown>>
@@ -302,19 +305,21 @@ function shapeRegistration(ctx: KoaContextWithOIDC): void {
   ctx.status = 201
 }
 
-/** RFC 7009 section 2.2: the status is the whole response. An empty body has no media type. */
+/** Removes the body of a revocation response: the status is the whole response. RFC 7009 section 2.2. */
 function shapeRevocation(ctx: KoaContextWithOIDC): void {
   if (ctx.path !== ENDPOINTS.revocation || ctx.status !== 200) return
   ctx.body = null
   ctx.status = 200
 }
 
-/** RFC 9110 section 13.1.2: weak comparison, also when the request says no-cache: it asks for exactly this check. */
+/**
+ * Compares tags weakly (RFC 9110 section 13.1.2), also for a request with `no-cache`: such a request is a revalidation.
+ */
 function namesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** A store that cannot answer is an outage that passes (503), not a defect (500). */
+/** Returns 503 when the store fails, because the outage is temporary, and 500 for a defect. */
 function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options: EngineOptions): void {
   if (cause === undefined || ctx.status < 500) return
   if (!(cause instanceof StoreError)) {

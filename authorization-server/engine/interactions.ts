@@ -2,42 +2,46 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** An authorization request that waits for the person at the browser. */
 export type Interaction = {
-  /** Names the interaction in the page's address; worthless without the browser's interaction cookie. */
+  /**
+   * Identifies the interaction in the URL of the page. Without the interaction cookie of the browser, it gives no
+   * access.
+   */
   readonly uid: string
-  /** What the person has to do next. */
+  /** The next step of the person. */
   readonly prompt: 'sign-in' | 'consent'
   readonly client: {
     readonly id: string
-    /** As registered: untrusted text, to be shown as text only. */
+    /** As registered: untrusted text. Show it as text only. */
     readonly name: string | undefined
-    /** True for integrations that the operator listed; false for clients that registered themselves. */
+    /** True for configured integrations. False for clients that registered themselves. */
     readonly verified: boolean
   }
   readonly redirectUri: string
-  /** What the client asks for, in its order, each once. */
+  /** The requested scopes, in the order of the request, without duplicates. */
   readonly scopes: readonly string[]
-  /** The APIs that the token would be for (RFC 8707); never empty. */
+  /** The requested resources (RFC 8707); never empty. */
   readonly resources: readonly string[]
-  /** Who is signed in in this browser. */
+  /** The account that is signed in with this browser. */
   readonly accountId: string | undefined
-  /** The client's `login_hint`: untrusted text. OpenID Connect Core 1.0 section 3.1.2.1. */
+  /** The `login_hint` of the client: untrusted text. OpenID Connect Core 1.0 section 3.1.2.1. */
   readonly loginHint: string | undefined
 }
 
 /**
- * What the sign-in and consent pages see of the engine. Each answer gives the address to send the browser to,
- * with 303 (RFC 9700 section 4.12: never 307 after a password was posted).
+ * Operations of the sign-in and consent pages.
+ * Each result contains the URL for the redirect. Send it with 303, never with 307, after a posted password (RFC 9700
+ * section 4.12).
  */
 export type Interactions = {
   /**
-   * Reads the interaction that the request's cookie and path name.
+   * Reads the interaction of the cookie and path of the request.
    * @throws {InteractionError} ERR_INTERACTION_EXPIRED, ERR_INTERACTION_OTHER_BROWSER.
    */
   read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
   /**
-   * The person proved to be `accountId`; starts a new session (no fixation). Also at the consent step, when somebody
-   * else takes over the browser.
-   * @returns the address to send the browser to, and the account whose session in this browser ended.
+   * Signs the person in as `accountId` and starts a new session, which prevents session fixation.
+   * Also works at the consent step, when another person signs in with the browser.
+   * @returns the URL for the redirect, and the account whose session in this browser ended.
    */
   signedIn(
     request: IncomingMessage,
@@ -45,28 +49,29 @@ export type Interactions = {
     accountId: string,
   ): Promise<{ readonly address: string; readonly signedOut: string | undefined }>
   /**
-   * The person allows `grantedScopes` (a subset of what was asked for): a new grant per authorization, so that
-   * revoking one authorization of a client leaves the others alone.
+   * Grants `grantedScopes`, a subset of the requested scopes.
+   * Creates a new grant for each authorization, so that the revocation of one leaves the other grants of the client
+   * valid.
    */
   consented(
     request: IncomingMessage,
     response: ServerResponse,
     grantedScopes: readonly string[],
   ): Promise<string>
-  /** The person refuses: the client gets `access_denied` with its `state` and our `iss`. */
+  /** Denies the request: the client gets `access_denied` with its `state` and the `iss` of this server. */
   denied(request: IncomingMessage, response: ServerResponse): Promise<string>
 }
 
-/** Why an interaction cannot go on. */
+/** The reason why an interaction cannot continue. */
 export type InteractionErrorCode =
-  /** It took too long, or was finished already. */
+  /** The interaction expired or is already finished. */
   | 'ERR_INTERACTION_EXPIRED'
-  /** The address belongs to an interaction that another browser started. */
+  /** Another browser started the interaction in the URL. */
   | 'ERR_INTERACTION_OTHER_BROWSER'
-  /** The step does not fit: consent before sign-in, or scopes that nobody asked for. */
+  /** The step is not allowed now: consent before sign-in, or scopes that the client did not request. */
   | 'ERR_INTERACTION_STEP'
 
-/** A page was called outside a running interaction. */
+/** Error for a page outside an active interaction. */
 export class InteractionError extends Error {
   readonly code: InteractionErrorCode
 

@@ -3,36 +3,38 @@ import type { ArtifactBound, ArtifactSource, Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 import type { Rotation } from './refresh-rotation.ts'
 
-/** The storage of the engine. */
+/** Options for `providerAdapter()`. */
 export type ProviderAdapterOptions = {
   readonly store: Store
-  /** Registered clients that never got a grant expire after this time. */
+  /** Registered clients without a grant expire after this time. */
   readonly unusedClientSeconds: number
-  /** Bound of unfinished authorization requests, and separately of pushed ones. */
+  /** Limit for unfinished authorization requests, and separately for pushed ones. */
   readonly pending: ArtifactBound
-  /** Source of the request that the engine handles now. */
+  /** Returns the source of the request that the engine handles now. */
   readonly source: () => ArtifactSource | undefined
-  /** Called when two requests used one code at the same time, which ends its grant. */
+  /** Called when two concurrent requests used one code, which ends its grant. */
   readonly onCodeReused: (grantId: string) => void
-  /** The refresh that the current request performs: its operations are collected, not done. */
+  /** Returns the refresh of the current request. The adapter collects its operations instead of executing them. */
   readonly rotation: () => Rotation | undefined
-  /** Whether the engine handles a revocation now. */
+  /** Returns whether the engine handles a revocation now. */
   readonly isRevocation: () => boolean
 }
 
-/** The engine stores these for anybody, so their number is bounded. */
+/** Models with a limited number of artifacts, because the engine stores them for anonymous clients. */
 const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 /** The models that a refresh writes. */
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 
-/** The engine destroys these only where it ends their grant next. */
+/** Models that the engine destroys only before it ends their grant. */
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
 
 /**
- * Gives the engine its storage: one adapter per model over the store.
- * It adds: a code, refresh token or pushed request is consumed exactly once (compare-and-set), client secrets
- * are stored as hashes, and clients without a grant expire.
+ * Creates the storage adapters of the engine, one per model.
+ * In addition to storage:
+ * - A code, refresh token or pushed request is consumed exactly once (compare-and-set).
+ * - Client secrets are stored as hashes.
+ * - Clients without a grant expire.
  */
 export function providerAdapter(options: ProviderAdapterOptions): (model: string) => Adapter {
   return (model) => modelAdapter(model, options)
@@ -76,7 +78,7 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
       if (await artifacts.consume(id)) return
       if (model === 'PushedAuthorizationRequest')
         throw new errors.InvalidRequestUri('request_uri was used already')
-      // RFC 6749 §4.1.2: a second use of a code revokes its tokens, also when both uses are parallel.
+      // RFC 6749 section 4.1.2: a second use of a code revokes its tokens, also when both uses are concurrent.
       if (model === 'AuthorizationCode') {
         const grantId = grantOf(await artifacts.find(id))
         if (grantId !== undefined) {
@@ -87,7 +89,8 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
       throw new errors.InvalidGrant('lost the race for a value that works once')
     },
     destroy: async (id) => {
-      // All in one step: were the token gone and its grant not, asking again would find nothing that is left to revoke.
+      // Ends the grant before it destroys the token. After a failure between the two steps, a retry still finds the
+      // grant.
       if (ENDS_WITH_GRANT.includes(model)) {
         const grantId = model === 'Grant' ? id : grantOf(await artifacts.find(id, { expired: true }))
         if (grantId !== undefined) await artifacts.revokeByGrantId(grantId)
@@ -99,8 +102,8 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
 }
 
 /**
- * Lets the engine revoke each token that the store still has: by the clock of this server it may have expired, by another one
- * it has not. RFC 7009 section 2.1.
+ * Lets the engine revoke each token that the store still has. RFC 7009 section 2.1.
+ * A token that has expired by the clock of this server may be valid by the clock of another one.
  */
 function withoutExpiry(stored: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return stored?.['exp'] === undefined ? stored : { ...stored, exp: Number.MAX_SAFE_INTEGER }
@@ -117,7 +120,7 @@ function withHashedSecret(payload: AdapterPayload): AdapterPayload {
     : { ...payload, client_secret: hashClientSecret(payload.client_secret) }
 }
 
-/** An interaction carries the plain session id, which only the browser's cookie may hold. */
+/** Removes the plain session id from an interaction. Only the cookie of the browser may hold it. */
 function atRest(model: string, payload: AdapterPayload): AdapterPayload {
   if (model !== 'Interaction' || payload.session?.cookie === undefined) return payload
   const { cookie: _cookie, ...session } = payload.session

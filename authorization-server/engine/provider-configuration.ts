@@ -17,7 +17,6 @@ import { hashClientSecret } from './client-secret.ts'
 import { hashGrantId } from './hash-grant-id.ts'
 import { requestRules } from './request-rules.ts'
 
-/** A client that the operator configured. */
 export type StaticClient = {
   readonly clientId: string
   readonly clientName: string | undefined
@@ -26,16 +25,16 @@ export type StaticClient = {
   readonly clientSecret: string | undefined
 }
 
-/** What the engine's configuration is made from. Lifetimes are in seconds. */
+/** Options for `providerConfiguration()`. Lifetimes are in seconds. */
 export type ProviderConfigurationOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
-  /** What tokens may be for, the issuer itself first. */
+  /** Resources of tokens. The issuer is the first. */
   readonly resources: readonly string[]
   readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
-  /** What nonces of DPoP proofs are made with, the same at every replica: 32 bytes. */
+  /** Secret of the nonces for DPoP proofs, 32 bytes. The same at every replica. */
   readonly nonceSecret: Buffer
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean
@@ -45,14 +44,14 @@ export type ProviderConfigurationOptions = {
   readonly findAccount: FindAccount
   readonly renderError: (
     ctx: KoaContextWithOIDC,
-    /** expired: the interaction is over, which is nobody's mistake. */
+    /** expired: the interaction expired, which is not an error of the client */
     error: { error: string; description: string; expired: boolean },
   ) => void
   readonly adapter: (model: string) => Adapter
   readonly nowSeconds: () => number
 }
 
-/** Everything that makes the engine meet the contract: paths, flow, lifetimes, audience, what is switched off. */
+/** Returns the configuration of the engine: paths, flow, lifetimes, audience, disabled features. */
 export function providerConfiguration(options: ProviderConfigurationOptions): Configuration {
   const { issuer, catalogue, lifetimes } = options
   const scopes = [...catalogue.keys()]
@@ -88,7 +87,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       end_session: ENDPOINTS.endSession,
     },
     interactions: { url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}` },
-    // A grant belongs to one authorization: another one asks the person again and gets its own.
+    // A grant belongs to one authorization. The next authorization asks for consent again and gets a new grant.
     loadExistingGrant: async (ctx) => {
       const grantId = ctx.oidc.result?.consent?.grantId
       return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId)
@@ -127,8 +126,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     },
     features: {
       devInteractions: { enabled: false },
-      userinfo: { enabled: false }, // ours, in endpoints/userinfo.ts: the engine's refuses tokens that have an audience
-      // Nonces are taken, and told, but none is asked for: the codes and refresh tokens that proofs come with are good once.
+      userinfo: { enabled: false }, // the engine rejects tokens with an audience; see endpoints/userinfo.ts
+      // Nonces are accepted and sent, but not required: the codes and refresh tokens of the proofs work only once.
       dPoP: { enabled: true, nonceSecret: options.nonceSecret, requireNonce: () => false },
       rpInitiatedLogout: { enabled: false },
       registration: { enabled: true, issueRegistrationAccessToken: false },
@@ -182,7 +181,10 @@ function integrationClient(client: StaticClient): ClientMetadata {
   }
 }
 
-/** RFC 6265bis §4.1.3: `__Host-` needs Secure and Path=/; the interaction's cookies keep to their own path. */
+/**
+ * Returns the cookie settings. `__Host-` requires Secure and Path=/ (RFC 6265bis section 4.1.3). The cookies of an
+ * interaction have the path of the interaction.
+ */
 function cookies(options: ProviderConfigurationOptions): NonNullable<Configuration['cookies']> {
   const secure = options.issuer.startsWith('https:')
   const attributes = { httpOnly: true, sameSite: 'lax', secure, signed: true, overwrite: true } as const
@@ -204,7 +206,7 @@ function cookies(options: ProviderConfigurationOptions): NonNullable<Configurati
   }
 }
 
-/** Sliding, but never past what the first refresh token of the family allowed. */
+/** Returns the idle lifetime, limited by the absolute lifetime of the token family. */
 function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderConfigurationOptions): number {
   const { refreshTokenSeconds, refreshTokenMaxSeconds } = options.lifetimes
   const now = options.nowSeconds()
@@ -213,8 +215,10 @@ function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderCon
 }
 
 /**
- * RFC 7662 §4: the gateway learns about access tokens, a confidential client about its own tokens, nobody about
- * anything else. A token whose client is gone is not active (the engine would fail on it).
+ * Returns the policy of introspection. RFC 7662 section 4.
+ * The gateway can introspect access tokens, and a confidential client its own tokens. Tokens of deleted clients are
+ * inactive,
+ * because the engine fails on them.
  */
 function introspectionPolicy(
   options: ProviderConfigurationOptions,

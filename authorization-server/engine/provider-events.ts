@@ -13,17 +13,17 @@ const REFUSALS = {
   'introspection.error': 'introspection',
 } as const
 
-/** How a request ended when it did not end well. */
+/** Failure of a request. */
 export type RequestFailure = {
-  /** The error code that the client was told. */
+  /** The error code in the response. */
   readonly error: string
   /** Set for defects and outages. */
   readonly cause: Error | undefined
 }
 
 /**
- * Turns the engine's own events into ours.
- * @returns what went wrong, for each request that did not end well.
+ * Converts the events of the engine.
+ * @returns the failure of each failed request.
  */
 export function reportProviderEvents(
   provider: Provider,
@@ -33,17 +33,17 @@ export function reportProviderEvents(
     originOf,
   }: {
     readonly onEvent: (event: EngineEvent) => void
-    /** Whether a refresh got the response of an earlier one. */
+    /** Returns whether a refresh got the response of an earlier one. */
     readonly isRepeat: (ctx: KoaContextWithOIDC) => boolean
     readonly originOf: (request: IncomingMessage) => RequestOrigin | undefined
   },
 ): WeakMap<IncomingMessage, RequestFailure> {
-  const troubles = new WeakMap<IncomingMessage, RequestFailure>()
+  const failures = new WeakMap<IncomingMessage, RequestFailure>()
 
   for (const [name, endpoint] of Object.entries(REFUSALS))
     provider.on(name as 'grant.error', (ctx, error) => {
       if (isUnknownToken(ctx.path, error.error)) return
-      troubles.set(ctx.req, { error: error.error, cause: undefined })
+      failures.set(ctx.req, { error: error.error, cause: undefined })
       onEvent({
         kind: 'refused',
         endpoint,
@@ -55,10 +55,10 @@ export function reportProviderEvents(
     })
 
   provider.on('server_error', (ctx, cause) => {
-    troubles.set(ctx.req, { error: 'server_error', cause })
+    failures.set(ctx.req, { error: 'server_error', cause })
     onEvent({ kind: 'failed', endpoint: ctx.oidc.route, cause, origin: originOf(ctx.req) })
   })
-  // Koa's own: an error outside every endpoint, e.g. a client that went away while its answer was written.
+  // Koa reports errors outside every endpoint here, for example a client that disconnected during the response.
   const emitter: NodeJS.EventEmitter = provider
   emitter.on('error', (cause: Error) =>
     onEvent({ kind: 'failed', endpoint: 'connection', cause, origin: undefined }),
@@ -86,7 +86,7 @@ export function reportProviderEvents(
       origin: originOf(ctx.req),
     }),
   )
-  return troubles
+  return failures
 }
 
 function tokenEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined): EngineEvent {
@@ -112,7 +112,7 @@ function repeatEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined)
   }
 }
 
-/** The account of the code or token whose use or revocation ended a grant. */
+/** Returns the account of the code or token whose use or revocation ended a grant. */
 function ownerOf(ctx: KoaContextWithOIDC): string | undefined {
   const { AuthorizationCode, RefreshToken, AccessToken } = ctx.oidc.entities
   return (AuthorizationCode ?? RefreshToken ?? AccessToken)?.accountId

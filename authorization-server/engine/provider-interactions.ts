@@ -7,17 +7,17 @@ import type { ArtifactStore } from '../store/store.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
 
-/** Where what the pages show about an interaction comes from. */
+/** Options for `providerInteractions()`. */
 export type ProviderInteractionsOptions = {
   readonly provider: Provider
   readonly issuer: URL
   readonly catalogue: ScopeCatalogue
-  /** Clients that the operator vouches for. */
+  /** Client ids of the configured integrations. */
   readonly integrationIds: ReadonlySet<string>
   readonly clients: ArtifactStore
 }
 
-/** What the pages ask and answer, over the engine's own interaction records. */
+/** Creates the interactions over the interaction records of the engine. */
 export function providerInteractions(options: ProviderInteractionsOptions): Interactions {
   const { provider, issuer } = options
 
@@ -86,7 +86,7 @@ async function describe(
   }
 }
 
-/** `openid` is not on the page: whoever signs in to an app gives it who they are. */
+/** Returns the scopes to grant. Adds a requested `openid`, which the page does not show: signing in includes it. */
 function grantable(grantedScopes: readonly string[], interaction: Interaction): readonly string[] {
   const asked = new Set(interaction.scopes)
   const surplus = grantedScopes.filter((scope) => !asked.has(scope))
@@ -112,15 +112,15 @@ async function saveGrant(
   return grant.save()
 }
 
-/** Registered clients expire unless somebody uses them: from its first grant on, a client stays. */
+/** Stores a registered client without expiry. Until its first grant, a client has an expiry. */
 async function keepClient(clientId: string, clients: ArtifactStore): Promise<void> {
   const metadata = await clients.find(clientId)
   if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)
 }
 
 /**
- * Somebody else signs in in this browser: their session starts afresh instead of growing out of the other one. The
- * other may have been there when this authorization began, or have come since, in another tab.
+ * Ends the session of another account in this browser, so that the next session does not derive from it.
+ * The other session may be older than this authorization, or may have started later in another tab.
  * @returns the account that was signed out.
  */
 async function leaveSessionOfOthers(
@@ -162,7 +162,7 @@ async function orExpired<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** `/oauth/interaction/<uid>` and what lies below it. */
+/** Returns the uid in `/oauth/interaction/<uid>` and in paths below it. */
 function uidInPath(request: IncomingMessage): string | undefined {
   const path = (request.url ?? '').split('?', 1)[0] ?? ''
   return path.slice(ENDPOINTS.interaction.length + 1).split('/', 1)[0]

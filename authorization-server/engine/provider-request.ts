@@ -1,9 +1,10 @@
 import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /**
- * Makes the request that the engine sees: the same message with the host and scheme of the configured issuer, so that
- * no address it writes ever comes from a client's `Host`, and with the body that was read and checked already.
- * HEAD becomes GET; Node drops the body of the answer by itself.
+ * Creates the request for the engine: a copy with the host and scheme of the configured issuer.
+ * The engine therefore never writes a URL from the `Host` header of a client. The copy has the body that the endpoint
+ * checked.
+ * HEAD becomes GET: Node omits the body of the response.
  */
 export function providerRequest(
   request: IncomingMessage,
@@ -16,7 +17,7 @@ export function providerRequest(
   copy.method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
   copy.url = options.url ?? request.url ?? '/'
   copy.headers = issuerHeaders(request.headers, options)
-  copy.complete = true // or ending the copy would destroy the socket
+  copy.complete = true // otherwise the end of the copy destroys the socket
   if (options.body !== undefined) copy.push(options.body)
   copy.push(null)
   return copy

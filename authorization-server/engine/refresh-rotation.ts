@@ -6,11 +6,11 @@ import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
 /** A handler that the engine registers for a grant type. */
 export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Context) => void | Promise<void>
 
-/** The storage operations of one refresh. They take effect together, when the response is complete. */
+/** The storage operations of one refresh. They execute together when the response is complete. */
 export type Rotation = {
-  /** Hides from the engine that the token was used: {@link consume} handles that after all checks of the request. */
+  /** Hides from the engine that the token was used. {@link consume} reports it after all checks of the request. */
   present(stored: StoredArtifact | undefined): StoredArtifact | undefined
-  /** @throws when the token was used before. */
+  /** @throws {UsedBefore} when the token was used before. */
   consume(): void
   write(write: ArtifactWrite): void
 }
@@ -21,26 +21,27 @@ export type RefreshRotation = {
   wrap<Context extends TokenEndpointGrantContext>(handler: GrantHandler<Context>): GrantHandler<Context>
   /** @returns the rotation of the request that the engine handles now; undefined for other requests. */
   current(): Rotation | undefined
-  /** Whether the response to the request is one that the client was sent before. */
+  /** Returns whether the response repeats an earlier one. */
   isRepeat(ctx: object): boolean
 }
 
-/** Ends the engine's handler where it would use a refresh token for the second time. */
+/** Stops the engine's handler when a refresh token is used for the second time. */
 class UsedBefore extends Error {}
 
 /** The presented refresh token, as stored, and the artifacts to write. */
 type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
 
-/** A response and the request that it belongs to; stored sealed. */
+/** A response and the key of its request, which is stored sealed. */
 type StoredResponse = { readonly asked: string; readonly body: string }
 
 const RESPONSE_MODEL = 'RefreshResponse'
 
 /**
- * Exchanges a refresh token in one step of the store: the token is consumed, and its successor, the access token and the
- * sealed response are written, or nothing is. For `repeatWindowSeconds` the same client gets the same response for the same
- * request, and 400 for another one. A second use outside the window, or by another client, ends the grant
- * (docs/decisions/0022-repeat-the-refresh-response.md).
+ * Creates the rotation, which exchanges a refresh token in one atomic step of the store.
+ * The step consumes the token and writes its successor, the access token and the sealed response.
+ * For `repeatWindowSeconds`, the same client gets the same response for the same request, and 400 for another one. A
+ * second use
+ * outside the window, or by another client, ends the grant (docs/decisions/0022-repeat-the-refresh-response.md).
  * Source: RFC 9700 section 4.14.2.
  * @param options.repeatWindowSeconds 0: every second use ends the grant.
  */
@@ -50,7 +51,7 @@ export function createRefreshRotation(options: {
   readonly repeatWindowSeconds: number
 }): RefreshRotation {
   const { store, repeatWindowSeconds } = options
-  // The key needs no other secret: a writer to this store can change the tokens themselves.
+  // No other secret is necessary: a process that can write to this store can change the tokens themselves.
   const sealOf = createSeals({ purpose: 'refresh', id: options.issuer, secret: '' })
   const refreshes = new WeakMap<object, Refresh>()
   const repeats = new WeakSet<object>()
@@ -83,7 +84,11 @@ export function createRefreshRotation(options: {
     return store.exchange({ model: 'RefreshToken', id: token }, writes)
   }
 
-  /** @returns the response to send again. @throws {InvalidGrant} without one; reuse ends the grant. */
+  /**
+   * Ends the grant when no response is stored.
+   * @returns the response to send again.
+   * @throws {InvalidGrant} when no response is stored, the request differs, or the successor was used.
+   */
   async function findResponse(ctx: TokenEndpointGrantContext, token: string, asked: string): Promise<string> {
     const seal = sealOf(token)
     const stored = await store.artifacts(RESPONSE_MODEL).find(seal.name)
@@ -103,7 +108,7 @@ export function createRefreshRotation(options: {
 
   async function endGrant(ctx: TokenEndpointGrantContext, token: StoredArtifact): Promise<void> {
     const grantId = String(token['grantId'])
-    ctx.oidc.entity('RefreshToken', token) // for the audit line: the engine has not set it for another client
+    ctx.oidc.entity('RefreshToken', token) // for the audit line: the engine does not set it for another client
     await store.artifacts('Grant').revokeByGrantId(grantId)
     ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
   }
@@ -144,12 +149,12 @@ const OTHER_REQUEST =
   'The refresh token was used a moment ago for another request. Repeat that scope and resource, or use the newest refresh token.'
 const SUCCESSOR_USED = 'The refresh token and its successor were used. Use the newest refresh token.'
 
-/** An error for a second use that does not end the grant. */
+/** Returns an error for a second use that does not end the grant. */
 function denied(description: string): Error {
   return Object.assign(new errors.InvalidGrant(description), { error_description: description })
 }
 
-/** The parts of the request that the response depends on: scope in any order, resource, key of the proof. */
+/** Returns the parts of the request that the response depends on: scopes in any order, resource, key of the proof. */
 async function askedFor(ctx: TokenEndpointGrantContext): Promise<string> {
   const { scope, resource } = ctx.oidc.params
   const proof = ctx.get('DPoP')

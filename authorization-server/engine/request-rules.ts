@@ -5,8 +5,8 @@ import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 type Rule = (ctx: KoaContextWithOIDC, value: string | undefined) => void
 
 /**
- * What the contract asks of an authorization request beyond the engine's own checks. They run when the client and
- * its redirect URI are known to be good, so the refusals reach the client by redirect.
+ * Returns rules for authorization requests in addition to the checks of the engine.
+ * They run after the checks of the client and its redirect URI, so the client gets the errors by redirect.
  */
 export function requestRules(
   catalogue: ScopeCatalogue,
@@ -21,7 +21,7 @@ export function requestRules(
   }
 }
 
-/** As the client sent it: the engine drops from its own copy what it does not know. */
+/** Returns the parameter as the client sent it. The engine drops unknown values from its own copy. */
 function rawParameter(ctx: KoaContextWithOIDC, name: string): string | undefined | 'pushed' {
   const isPush = ctx.oidc.route === 'pushed_authorization_request'
   const source = isPush ? ctx.oidc.body : ctx.query
@@ -29,7 +29,7 @@ function rawParameter(ctx: KoaContextWithOIDC, name: string): string | undefined
   return sent(source?.[name])
 }
 
-/** RFC 6749 section 3.1: a parameter without a value counts as left out. */
+/** Returns the value, or undefined for an empty one. RFC 6749 section 3.1: an empty parameter counts as omitted. */
 function sent(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
@@ -40,7 +40,7 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
     throw new errors.InvalidRequest('scope is required: name the scopes that you need, separated by spaces')
   const tokens = parseScope(scope)
   if (tokens === undefined) throw new errors.InvalidScope('scope holds characters that no scope may have', '')
-  // OpenID Connect Core 1.0 §11: tolerated, since a refresh token is always issued.
+  // OpenID Connect Core 1.0 section 11: accepted without effect, because this server always issues a refresh token.
   const unknown = tokens.filter((token) => token !== 'offline_access' && !catalogue.has(token))
   if (unknown.length > 0)
     throw new errors.InvalidScope(
@@ -56,7 +56,7 @@ function requireState(state: string | undefined): void {
     throw new errors.InvalidRequest('state is required: send a random value and compare it on return')
 }
 
-/** The contract returns code and iss as query parameters; other modes would only be ways around it. */
+/** Rejects other response modes: this server returns `code` and `iss` as query parameters only. */
 function refuseOtherResponseModes(ctx: KoaContextWithOIDC): void {
   const mode = ctx.oidc.params?.['response_mode']
   if (mode === undefined || mode === 'query') return

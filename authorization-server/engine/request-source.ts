@@ -3,8 +3,7 @@ import { hashId } from '../store/hash-id.ts'
 import type { ArtifactSource } from '../store/store.ts'
 
 /**
- * Returns the source that the bounds count a request for: the integration that authenticated with it, or else the address of
- * the client.
+ * Returns the source that the limits count a request for: the authenticated integration, or the address of the client.
  */
 export function requestSource(request: {
   readonly clientAddress: string
@@ -13,6 +12,6 @@ export function requestSource(request: {
   const { clientAddress, integrationId } = request
   if (integrationId === undefined)
     return { address: ipPrefix(clientAddress), network: ipPrefix(clientAddress, 48) }
-  const client = `client ${hashId(integrationId)}` // an id may have colons, as an IPv6 address
+  const client = `client ${hashId(integrationId)}` // an id may contain colons, like an IPv6 address
   return { address: client, network: client }
 }

@@ -1,15 +1,22 @@
 import { hash } from 'node:crypto'
 import type { ArtifactStore } from '../store/store.ts'
 
-/** Uses up an id of whoever made it; false when that was done before. Good proofs of it end at `goodUntilSeconds`. */
+/**
+ * Marks the id of a DPoP proof as used.
+ * @param maker namespace of the id: the key or client of the proof.
+ * @param goodUntilSeconds Unix time at which the proof expires.
+ * @returns false when the id was used before.
+ */
 export type ProofUse = (maker: string, id: string, goodUntilSeconds: number) => Promise<boolean>
 
-/** A replica whose clock is behind takes a proof for longer. Seconds. */
+/** A replica whose clock is behind accepts a proof for longer. Seconds. */
 const MARGIN_SECONDS = 60
 
 /**
- * Remembers the ids of DPoP proofs for as long as any replica could take them for good, in one step of the store: of any
- * number of equal proofs at any number of processes, one is the first.
+ * Creates a check that accepts each DPoP proof once.
+ * It stores ids for as long as any replica could accept the proof. One atomic step of the store decides between equal
+ * proofs at
+ * several processes.
  * Source: RFC 9449 section 11.1.
  */
 export function usedProofs(options: {

@@ -2,30 +2,29 @@ import { hash } from 'node:crypto'
 import { calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
 import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
 
-/** What a proof has to be made for. */
+/** The request that a proof must match. */
 export type ProofRequest = {
   readonly method: string
   /** Without query and fragment. */
   readonly url: string
   readonly accessToken: string
-  /** Of the key that the token is bound to. */
+  /** Thumbprint of the key that the token is bound to. */
   readonly keyThumbprint: string
   readonly nowSeconds: number
-  /** Uses up an id of a key's; false when that was done before. */
+  /** Marks the id of a proof as used. Returns false when it was used before. */
   readonly isFirstUse: (thumbprint: string, id: string, expiresAtSeconds: number) => Promise<boolean>
 }
 
-/** What a proof is worth. */
 export type ProofVerdict = 'good' | 'bad' | 'of_another_key'
 
-/** A proof is good for so long before and after it was made. Seconds. */
+/** Maximum difference between `iat` and now. Seconds. */
 const WINDOW_SECONDS = 60
 const LONGEST_PROOF = 8_192
 const LONGEST_ID = 256
 
 /**
- * Verifies the DPoP proof of a request to an endpoint of ours; those of the engine's own endpoints are its business.
- * A proof that is refused for anything is not used up by that.
+ * Verifies the DPoP proof of a request to an endpoint that the engine does not handle.
+ * A rejected proof does not use up its id.
  * Source: RFC 9449 sections 4.3 and 7.1.
  */
 export async function verifyProof(proof: string, request: ProofRequest): Promise<ProofVerdict> {
@@ -46,7 +45,7 @@ export async function verifyProof(proof: string, request: ProofRequest): Promise
     if (thumbprint !== request.keyThumbprint) return 'of_another_key'
     return (await request.isFirstUse(thumbprint, jti, iat + WINDOW_SECONDS)) ? 'good' : 'bad'
   } catch (error) {
-    // Besides its own errors jose passes on what the parser of keys says about one that is none.
+    // In addition to its own errors, jose throws errors of the key parser for an invalid `jwk`.
     if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
       return 'bad'
     throw error
