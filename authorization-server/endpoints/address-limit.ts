@@ -1,12 +1,15 @@
 import { LRUCache } from 'lru-cache'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 
-/** Number of requests that one address may send within a window. */
+/** Rate limit: requests per address within a window. */
 export type AddressRate = { readonly perAddress: number; readonly windowMs: number }
 
-/** Limits the rate of requests of each address, in this process. */
+/** Limits the request rate of each address, in this process. */
 export type AddressLimit = {
-  /** Counts a request. @returns how long the client must wait, or undefined when the request may go on. */
+  /**
+   * Counts a request.
+   * @returns the time to wait, or undefined when the request is within the limit.
+   */
   take(address: string): { readonly retryAfterSeconds: number } | undefined
 }
 
@@ -14,7 +17,7 @@ type Window = { count: number; readonly endsAtMs: number }
 
 const MAX_ADDRESSES = 50_000 // about 5 MB; the cache evicts the least recently used
 
-/** Counts requests for each address, in windows of fixed length. A /64 of IPv6 counts as one address. */
+/** Creates a limit with windows of fixed length. A /64 of IPv6 counts as one address. */
 export function createAddressLimit(rate: AddressRate, nowMs: () => number): AddressLimit {
   const windows = new LRUCache<string, Window>({ max: MAX_ADDRESSES })
   const open = (key: string): Window => {

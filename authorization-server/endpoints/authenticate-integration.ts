@@ -1,9 +1,9 @@
 import { hashClientSecret, matchesClientSecret } from '../engine/client-secret.ts'
 
 /**
- * Makes the check of client credentials in a form against the integrations of the operator. Every other client is anonymous,
- * also with a secret: anybody can register one.
- * @returns the id of the integration, or undefined.
+ * Creates a function that checks the client credentials of a form against the configured integrations.
+ * It treats every other client as anonymous, even with a secret, because anyone can register a client.
+ * @returns a function that returns the id of the integration, or undefined.
  */
 export function authenticateIntegration(
   integrations: readonly { readonly clientId: string; readonly clientSecret: string | undefined }[],

@@ -4,8 +4,8 @@ import { type AddressLimit, type AddressRate, createAddressLimit } from './addre
 /** Limits the rate of authorization requests of each source, in this process. */
 export type AuthorizationLimit = {
   /**
-   * Counts a request. The first use of a pushed request is free: {@link AuthorizationLimit.pushed} counted it.
-   * @returns how long the client must wait, or undefined when the request may go on.
+   * Counts a request. The first use of a pushed request is not counted: {@link AuthorizationLimit.pushed} recorded it.
+   * @returns the time to wait, or undefined when the request is within the limit.
    */
   take(source: string, requestUri?: string): ReturnType<AddressLimit['take']>
   /** Records the `request_uri` of a pushed request. */
@@ -14,7 +14,7 @@ export type AuthorizationLimit = {
 
 const MAX_PUSHED = 10_000 // about 2 MB
 
-/** Counts a pushed authorization request and its first use as one request. RFC 9126 section 4. */
+/** Creates a limit that counts a pushed authorization request and its first use as one request. RFC 9126 section 4. */
 export function createAuthorizationLimit(rate: AddressRate, nowMs: () => number): AuthorizationLimit {
   const limit = createAddressLimit(rate, nowMs)
   const unused = new LRUCache<string, true>({ max: MAX_PUSHED })

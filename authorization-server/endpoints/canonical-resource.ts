@@ -2,11 +2,12 @@ import { ONE_TARGET, unknownResource } from '../resource-errors.ts'
 import type { OAuthRefusal } from './oauth-refusal.ts'
 
 /**
- * RFC 8707 clients send an address with or without a trailing slash (`new URL(base).href` adds one), and scheme and host in any
- * case (RFC 3986 section 6.2.2.1): all name the same API, and tokens carry the form in small letters without the slash. A
- * repeated value counts once. Changes `parameters`.
- * @param resources every API there is, without a trailing slash.
- * @returns true when something changed.
+ * Canonicalizes the `resource` parameters in place, and removes duplicates.
+ * RFC 8707 clients send a URL with or without a trailing slash (`new URL(base).href` adds one). Scheme and host may be
+ * in any
+ * case (RFC 3986 section 6.2.2.1). Tokens carry the form in lower case without the slash.
+ * @param resources all resources of this server, without a trailing slash.
+ * @returns true when it changed `parameters`.
  */
 export function canonicalizeResource(parameters: URLSearchParams, resources: readonly string[]): boolean {
   const given = parameters.getAll('resource')
@@ -24,8 +25,9 @@ function canonicalForm(value: string, resources: readonly string[]): string {
 }
 
 /**
- * Refuses a token request for an API that there is not, or for several: an access token is for one. RFC 8707 section 2.
- * Said before the engine sees the request: it would use the code or refresh token up first and refuse afterwards.
+ * Rejects a token request for an unknown resource or for several: an access token is for one. RFC 8707 section 2.
+ * This check runs before the engine, because the engine consumes the code or refresh token before it rejects the
+ * resource.
  */
 export function refuseTarget(form: URLSearchParams, resources: readonly string[]): OAuthRefusal | undefined {
   const asked = form.getAll('resource')
@@ -35,7 +37,7 @@ export function refuseTarget(form: URLSearchParams, resources: readonly string[]
     : invalidTarget(unknownResource(resources))
 }
 
-/** RFC 8707 section 2. */
+/** Returns an `invalid_target` error. RFC 8707 section 2. */
 export function invalidTarget(description: string): OAuthRefusal {
   return { status: 400, error: 'invalid_target', description }
 }

@@ -1,8 +1,9 @@
 import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
 
 /**
- * Refuses credentials in the `Authorization` header: the contract has `none` and `client_secret_post` only.
- * Source: seed-interface section 5.2; RFC 6749 section 5.2: answer in the scheme that the client tried.
+ * Rejects credentials in the `Authorization` header: clients use `none` or `client_secret_post`.
+ * The challenge names the scheme that the client tried.
+ * Source: seed-interface section 5.2; RFC 6749 section 5.2.
  */
 export function checkAuthorizationHeader(
   authorization: string | undefined,
@@ -21,8 +22,8 @@ export function checkAuthorizationHeader(
 }
 
 /**
- * Rejects introspection without a client secret (RFC 7662 section 2.1). A request without `Authorization` gets no challenge
- * (RFC 6749 section 5.2): the method has no registered scheme.
+ * Rejects introspection without a client secret (RFC 7662 section 2.1).
+ * The response has no challenge (RFC 6749 section 5.2), because `client_secret_post` has no registered scheme.
  */
 export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | undefined {
   if ((form.get('client_secret') ?? '') !== '') return undefined

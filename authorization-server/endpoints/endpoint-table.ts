@@ -1,20 +1,20 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 
-/** One endpoint that the engine answers. */
+/** An endpoint that the engine handles, or {@link USERINFO_ENDPOINT}. */
 export type Endpoint = {
-  /** The metrics' name for it. */
+  /** Name in the metrics. */
   readonly name: string
   readonly method: 'GET' | 'POST'
-  /** True where GET and POST get the same response. */
+  /** True: GET and POST get the same response. */
   readonly alsoPost?: true
   readonly path: string
-  /** How its body is read before the engine sees it. */
+  /** Format of the body, which the server reads before it calls the engine. */
   readonly body: 'none' | 'form' | 'json'
-  /** True where pages of other origins may call: never where a person signs in. */
+  /** True: pages of other origins may call the endpoint. Always false where a person signs in. */
   readonly cors: boolean
 }
 
-/** Every path the engine answers, one row each; nothing else reaches it. */
+/** All paths that the engine handles. Other requests never reach the engine. */
 export const ENGINE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'authorization', method: 'GET', path: ENDPOINTS.authorization, body: 'none', cors: false },
   { name: 'resume', method: 'GET', path: `${ENDPOINTS.authorization}/:uid`, body: 'none', cors: false },
@@ -40,7 +40,7 @@ export const ENGINE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'discovery', method: 'GET', path: ENDPOINTS.openidConfiguration, body: 'none', cors: true },
 ]
 
-/** Answered by us, with the same CORS and the same rules for methods. */
+/** Userinfo: handled without the engine, with the same CORS and method rules. */
 export const USERINFO_ENDPOINT: Endpoint = {
   name: 'userinfo',
   method: 'GET',

@@ -5,7 +5,9 @@ import { sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
 import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
-/** For a browser that cannot be sent back to the client. */
+/**
+ * Returns the error page for a browser that cannot be redirected to the client. Sets the page headers on `response`.
+ */
 export function errorPage(
   error: { readonly error: string; readonly description: string },
   response: ServerResponse,
@@ -20,7 +22,7 @@ export function errorPage(
   })
 }
 
-/** Writes a refusal at the authorization endpoint: a page for a browser, JSON for everything else. */
+/** Sends an error of the authorization endpoint: a page to a browser, JSON to other clients. */
 export function sendAuthorizationRefusal(
   reply: FastifyReply,
   refusal: OAuthRefusal,

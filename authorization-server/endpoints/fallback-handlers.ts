@@ -21,8 +21,8 @@ const PREFLIGHT_HEADERS = {
 }
 
 /**
- * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors. All of it in
- * JSON with `error` and `error_description`, seed-interface section 7; never a stack.
+ * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors.
+ * Errors are JSON with `error` and `error_description`, without a stack. Source: seed-interface section 7.
  */
 export function registerFallbackHandlers(app: FastifyInstance, options: { readonly logger: Logger }): void {
   const corsPaths = new Set(TABLE.flatMap((endpoint) => (endpoint.cors ? [endpoint.path] : [])))
@@ -32,8 +32,9 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
     reply.header('x-content-type-options', 'nosniff')
     if (corsPaths.has(pathOf(request))) reply.headers(CORS_HEADERS)
   })
-  // Fastify would end the connection with the rest of the body unread, and its sender, a gateway say, may then never see
-  // why. Left open, Node reads the rest and throws it away, within the request timeout.
+  // With `connection: close`, Fastify closes the connection before it reads the rest of the body. The sender, for
+  // example a
+  // gateway, may then miss the response. Without the header, Node drains the body within the request timeout.
   app.addHook('onSend', async (_request, reply) => {
     if (reply.statusCode === 413) reply.removeHeader('connection')
   })
@@ -103,7 +104,7 @@ function explain(error: FastifyError | Error): OAuthRefusal {
   return { status: 500, error: 'server_error', description: 'The server met an unexpected condition.' }
 }
 
-/** Answers what never becomes a request: bytes that are not HTTP, headers that are too long or too slow. */
+/** Responds to bytes that are not HTTP, and to headers that are too long or too slow. */
 export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -121,7 +122,7 @@ export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: So
   )
 }
 
-/** Answers an address that the router cannot decode. */
+/** Responds to a URL that the router cannot decode. */
 export function replyToInvalidUrl(reply: FastifyReply): FastifyReply {
   return sendRefusal(reply, invalidRequest('The address is malformed.'))
 }

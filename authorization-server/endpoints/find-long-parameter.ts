@@ -1,12 +1,12 @@
-/** `state` of web frameworks has up to about 1,200 characters. */
+/** Web frameworks send `state` with up to about 1,200 characters. */
 const LONGEST_STATE = 2_048
-/** Longest name or value of any other parameter: `scope` of a catalogue with 200 scopes. */
+/** Maximum length of any other name or value: `scope` of a catalogue with 200 scopes. */
 const LONGEST_PARAMETER = 4_096
-/** Names and values of all parameters together. */
+/** Maximum length of all names and values together. */
 const LONGEST_REQUEST = 8_192
 
 /**
- * Checks the size of an authorization request, which the server stores before anybody authenticates.
+ * Checks the size of an authorization request. The server stores the request before the person authenticates.
  * @returns the reason to reject the request, or undefined.
  */
 export function findLongParameter(parameters: URLSearchParams): string | undefined {

@@ -1,6 +1,10 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
-/** Makes the check of an `Authorization: Basic` header against the gateway's client, in constant time. RFC 7617. */
+/**
+ * Creates a function that checks an `Authorization: Basic` header against the credentials of the gateway, in constant
+ * time.
+ * Source: RFC 7617.
+ */
 export function isGatewayClient(client: {
   readonly clientId: string
   readonly clientSecret: string

@@ -16,37 +16,37 @@ import { invalidRequest, type OAuthRefusal, sendRefusal, tooManyRequests } from 
 import { readForm } from './read-form.ts'
 import { readJsonObject } from './read-json-object.ts'
 
-/** Options for `mountEndpoints()`. `count` gets the result of each response: `ok`, or the error code. */
+/** Options for `mountEndpoints()`. `count` receives the result of each response: `ok`, or the error code. */
 export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string
-  /** What tokens may be for, the issuer itself first. */
+  /** Resources of tokens. The issuer is the first. */
   readonly resources: readonly string[]
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
-  /** The service's name on the pages. */
+  /** Name of the service on the pages. */
   readonly serviceName: string
   readonly compat: Compat
   readonly registrationLimit: AddressLimit
   readonly authorizationLimit: AuthorizationLimit
-  /** Returns the id of the integration whose credentials a form has. */
+  /** Returns the id of the integration that a form authenticates. */
   readonly authenticateIntegration: (form: URLSearchParams) => string | undefined
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
 }
 
-const FORM_LIMIT_BYTES = 32_768 // the largest honest form is an authorization request pushed with all scopes
+const FORM_LIMIT_BYTES = 32_768 // the largest valid form is a pushed authorization request with all scopes
 
-/** A request that may go on to the engine. */
+/** A request that passed the checks and goes to the engine. */
 type Admitted = Omit<EngineRequest, 'origin'> & {
   readonly grantType?: string
-  /** A token request with `resource`. */
+  /** Parameters of a token request with `resource`. */
   readonly tokenRequest?: URLSearchParams
 }
 
 /**
- * Mounts each of the engine's endpoints as a route of its own: exact path, exact method, body read and checked here.
- * The engine writes the answer to the hijacked reply.
+ * Mounts each endpoint of the engine as a separate route with an exact path and method.
+ * The route reads and checks the body. The engine writes the response to the hijacked reply.
  */
 export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOptions): void {
   app.removeAllContentTypeParsers()
@@ -58,7 +58,7 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
       url: endpoint.path,
       bodyLimit: endpoint.body === 'json' ? options.registration.bodyLimitBytes : FORM_LIMIT_BYTES,
       config: { endpoint: endpoint.name },
-      exposeHeadRoute: endpoint.cors, // a HEAD at the authorization endpoint would start or finish a sign-in
+      exposeHeadRoute: endpoint.cors, // a HEAD request at the authorization endpoint would start or finish a sign-in
       handler: async (request, reply) => {
         const verdict = await checkGrantedTarget(admit(endpoint, request, options), options)
         if ('refused' in verdict) {
@@ -87,7 +87,8 @@ async function handOver(
     const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, origin })
     options.count(endpoint.name, admitted.grantType ?? '-', result)
   } catch (cause) {
-    // The engine handles its own errors. This one came from the code around it, and Fastify no longer handles the reply.
+    // The engine handles its own errors. This error came from the code around it, and Fastify no longer handles the
+    // reply.
     options.logger.error({ event: 'failed', endpoint: endpoint.name, err: cause }, 'request failed')
     options.count(endpoint.name, admitted.grantType ?? '-', 'server_error')
     reply.raw.destroy()
@@ -120,8 +121,8 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
 }
 
 /**
- * Adds the default scope to an authorization request without `scope` (RFC 6749 section 3.3). A request by reference has its
- * parameters elsewhere.
+ * Adds the default scope to an authorization request without `scope` (RFC 6749 section 3.3).
+ * Skips a request with `request_uri`: its parameters were sent with the pushed request.
  * @returns true when it changed `parameters`.
  */
 function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat): boolean {
@@ -131,7 +132,9 @@ function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat):
   return true
 }
 
-/** Rejects an authorization request, pushed or not, that is too large to be stored, or one too many of its source. */
+/**
+ * Rejects an authorization request, pushed or not, that is too large to store or exceeds the rate limit of its source.
+ */
 function refuseAuthorization(
   parameters: URLSearchParams,
   request: FastifyRequest,
@@ -204,8 +207,10 @@ function admitPushed(
 }
 
 /**
- * Refuses a token request for another API than the one that was consented to, before the engine sees it: it would use the code
- * or refresh token up first and refuse afterwards. A grant that is not good is left to the engine.
+ * Rejects a token request for a resource without consent.
+ * This check runs before the engine, because the engine consumes the code or refresh token before it rejects the
+ * resource. The
+ * engine handles an invalid code or refresh token.
  */
 async function checkGrantedTarget(verdict: Verdict, options: MountEndpointsOptions): Promise<Verdict> {
   if ('refused' in verdict || verdict.tokenRequest === undefined || options.resources.length < 2)
@@ -232,7 +237,7 @@ function splitOnce(text: string, separator: string): [string, string] {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The metrics' name of the endpoint. */
+    /** Name of the endpoint in the metrics. */
     endpoint?: string
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-/** Why an OAuth request is refused before the engine sees it. Source: RFC 6749 section 5.2. */
+/** An error response to a request that does not reach the engine. Source: RFC 6749 section 5.2. */
 export type OAuthRefusal = {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 431 | 500 | 503
   readonly error: string
@@ -10,7 +10,7 @@ export type OAuthRefusal = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Writes a refusal: JSON with `error` and `error_description`, never cached. */
+/** Sends a refusal as JSON with `error` and `error_description`, and with `no-store`. */
 export function sendRefusal(reply: FastifyReply, refusal: OAuthRefusal): FastifyReply {
   if (refusal.challenge !== undefined) reply.header('www-authenticate', refusal.challenge)
   return reply
@@ -20,12 +20,11 @@ export function sendRefusal(reply: FastifyReply, refusal: OAuthRefusal): Fastify
     .send(JSON.stringify({ error: refusal.error, error_description: refusal.description }))
 }
 
-/** The usual one: the request itself is wrong. */
 export function invalidRequest(description: string): OAuthRefusal {
   return { status: 400, error: 'invalid_request', description }
 }
 
-/** Source: RFC 6585 section 4. */
+/** Returns a 429 error with `Retry-After`. Source: RFC 6585 section 4. */
 export function tooManyRequests(reason: string, retryAfterSeconds: number): OAuthRefusal {
   return {
     status: 429,

@@ -2,13 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
 import { readMediaType } from './read-media-type.ts'
 
-/** RFC 8707 section 2: the only parameter that may be sent several times. */
+/** The only parameter that a client may repeat. RFC 8707 section 2. */
 const REPEATABLE = 'resource'
 
 /**
- * Reads a form body.
- * Source: RFC 6749 section 3.2: form-encoded UTF-8, no parameter more than once.
- * @returns its parameters, or why it is refused.
+ * Reads a form body: form-encoded UTF-8, no parameter more than once.
+ * Source: RFC 6749 section 3.2.
+ * @returns the parameters, or the reason to reject the body.
  */
 export function readForm(
   headers: IncomingHttpHeaders,

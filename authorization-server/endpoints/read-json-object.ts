@@ -5,7 +5,7 @@ import { readMediaType } from './read-media-type.ts'
 /**
  * Reads a JSON object body.
  * Source: RFC 7591 section 3.1.
- * @returns the object, or why it is refused.
+ * @returns the object, or the reason to reject the body.
  */
 export function readJsonObject(
   headers: IncomingHttpHeaders,

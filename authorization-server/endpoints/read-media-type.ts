@@ -1,7 +1,7 @@
 /**
- * Reads a `Content-Type` value, strictly: `type/subtype`, and perhaps a charset.
+ * Reads a `Content-Type` value strictly: `type/subtype` with an optional charset.
  * Source: RFC 9110 section 8.3.1.
- * @returns lower-case type and charset, or undefined when there is none or it is not well-formed.
+ * @returns lower-case type and charset, or undefined when the value is absent or not well-formed.
  */
 export function readMediaType(
   value: string | undefined,

@@ -5,33 +5,38 @@ import { isGatewayClient } from './is-gateway-client.ts'
 import { sendRefusal } from './oauth-refusal.ts'
 import { createStreamListener, type StreamListener } from './stream-listener.ts'
 
-/** What operators want to know of the streams: `reason` is for the log, `result` for the count. */
+/** A change of a stream, for logs and metrics: `reason` is for the log, `result` for the counter. */
 export type StreamEvent = {
   readonly result: 'ok' | 'invalid_client' | 'temporarily_unavailable' | 'cut'
   readonly reason: string
-  /** The peer: a gateway, or who wants to be one. */
+  /** IP address of the peer. */
   readonly address: string
 }
 
-/** Tells gateways what was revoked, the moment it is gone. */
+/** Sends revocations to the gateways that are connected. */
 export type RevocationStream = {
   /** Handles `GET /internal/revocations`. */
   handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
   readonly listeners: () => number
-  /** Ends every stream; gateways reconnect elsewhere. */
+  /** Ends every stream. Gateways reconnect to another replica. */
   close(): void
 }
 
-const MOST_LISTENERS = 256
-/** A gateway that hears nothing for three of these takes the connection for dead. */
+const MAX_LISTENERS = 256
+/** A gateway closes a connection without data for three heartbeats. */
 const HEARTBEAT_MS = 5_000
-/** Who missed more starts anew. */
-const MOST_REPLAYED = 10_000
+/** Upper limit of revocations to replay. A gateway that missed more gets `reset`. */
+const MAX_REPLAYED = 10_000
 
 /**
- * Keeps the open streams, `text/event-stream`: `ready` first, `revoked` for each revocation by any process on the store, a
- * comment every 5 seconds. Each event has an id; who comes back with the last one in `Last-Event-ID` gets what it missed,
- * and `"resumed": true`. `reset` says that something may be missing. Callers authenticate as the gateway's client, with HTTP Basic.
+ * Opens the revocation stream: `text/event-stream` responses to gateways.
+ * - `ready`: the first event. `"resumed": true` when the server replays the missed events.
+ * - `revoked`: one revocation, of any process on the store.
+ * - `reset`: events may be missing.
+ * - A comment every 5 seconds is the heartbeat.
+ *
+ * Each event except `reset` has an id. A gateway sends the last one in `Last-Event-ID` when it reconnects. Callers
+ * authenticate as the gateway client, with HTTP Basic.
  * Source: HTML Living Standard, section 9.2.
  */
 export async function openRevocationStream(options: {
@@ -52,7 +57,7 @@ export async function openRevocationStream(options: {
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
     missed: () => sendAll('event: reset\ndata: {}\n\n'),
-    // Who goes on hearing that we are still here would take silence for no revocations.
+    // Ends the streams: with heartbeats alone, a gateway would not notice that revocations are missing.
     lost: endAll,
   })
   const heartbeat = setInterval(() => sendAll(': still here\n\n'), HEARTBEAT_MS)
@@ -64,7 +69,7 @@ export async function openRevocationStream(options: {
     const listener = createStreamListener(reply.raw, () =>
       onEvent({ result: 'cut', reason: 'it does not read what it is told', address }),
     )
-    // From now on it misses nothing; what comes before the answer has begun is held back.
+    // Registers the listener before it reads the log, so that no event is lost. The listener buffers until `begin()`.
     listeners.add(listener)
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)
@@ -91,8 +96,8 @@ export async function openRevocationStream(options: {
           challenge: 'Basic realm="revocations"',
         })
       }
-      if (closed || listeners.size >= MOST_LISTENERS) {
-        const reason = closed ? 'the service ends' : `all ${MOST_LISTENERS} places are taken`
+      if (closed || listeners.size >= MAX_LISTENERS) {
+        const reason = closed ? 'the service ends' : `all ${MAX_LISTENERS} places are taken`
         onEvent({ result: 'temporarily_unavailable', reason, address })
         return unavailable(reply, 'No more listeners are taken right now.')
       }
@@ -108,9 +113,9 @@ export async function openRevocationStream(options: {
   }
 }
 
-/** The first events of a stream. */
+/** Returns the first events of a stream: `ready`, then the missed revocations or `reset`. */
 async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
-  const missed = after === undefined ? undefined : await log.readAfter(after, MOST_REPLAYED)
+  const missed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)
   if (after !== undefined && missed !== undefined)
     return readyEvent(after, true) + missed.map(revokedEvent).join('')
   const ready = readyEvent(await log.lastId(), false)

@@ -1,25 +1,28 @@
 import type { ServerResponse } from 'node:http'
 
-/** One gateway that listens. */
+/** The connection of one gateway. */
 export type StreamListener = {
-  /** Held back until the answer has begun. */
+  /** Sends events. Buffers them until `begin()`. */
   send(text: string): void
-  /** Begins the answer with these events, and what was held back behind them. */
+  /** Starts the response with these events, followed by the buffered ones. */
   begin(start: string): void
-  /** What was held back is still told. */
+  /** Ends the response. Buffered events are still sent. */
   end(): void
 }
 
-const MOST_UNSENT_BYTES = 1_048_576 // who does not read is cut, and asks for the rest when it comes back
+const MAX_UNSENT_BYTES = 1_048_576 // the server closes the stream of a slow gateway, which resumes when it reconnects
 
-/** Writes a `text/event-stream` to a response. `onCut` is told when it ends because nobody reads it. */
+/**
+ * Creates a listener that writes `text/event-stream` to a response.
+ * @param onCut called when the listener closes the stream because the peer reads too slowly.
+ */
 export function createStreamListener(response: ServerResponse, onCut: () => void): StreamListener {
   let held: string[] | undefined = []
   let ended = false
 
   function write(text: string): void {
     if (text === '' || ended || response.destroyed) return
-    if (response.writableLength > MOST_UNSENT_BYTES) {
+    if (response.writableLength > MAX_UNSENT_BYTES) {
       response.destroy()
       onCut()
     } else response.write(text)

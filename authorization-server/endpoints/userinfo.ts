@@ -10,7 +10,8 @@ import { USERINFO_ENDPOINT } from './endpoint-table.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 
 /**
- * Options for `mountUserinfo()`. `findTokenOwner` returns undefined for a token that is not valid; `count` gets `ok` or the
+ * Options for `mountUserinfo()`. `findTokenOwner` returns undefined for a token that is not valid. `count` receives
+ * `ok` or the
  * error code.
  */
 export type UserinfoOptions = {
@@ -37,12 +38,13 @@ export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): v
 }
 
 /**
- * Answers `/api/oauth/userinfo` with the claims that the token's scopes allow.
+ * Creates the handler of `/api/oauth/userinfo`, which returns the claims that the scopes of the token allow.
+ * It replaces the handler of the engine, which rejects every token with an audience. All tokens of this server have
+ * one.
  * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, seed-interface section 4.
- * Ours because the engine's own refuses every token that has an audience, and ours always have one.
  */
 function userinfoHandler(options: UserinfoOptions) {
-  const told = { resourceMetadata: protectedResourceMetadataUrl(options.issuer) }
+  const challenge = { resourceMetadata: protectedResourceMetadataUrl(options.issuer) }
   const refuse = (reply: FastifyReply, refusal: OAuthRefusal) => {
     options.count(refusal.error)
     return sendRefusal(reply, refusal)
@@ -53,12 +55,13 @@ function userinfoHandler(options: UserinfoOptions) {
     if (token === 'twice') return refuse(reply, invalidRequest('Send one Authorization header.'))
     const scheme = token === 'malformed' ? 'Bearer' : token.scheme
     const owner = token === 'malformed' ? undefined : await options.findTokenOwner(token.value)
-    if (owner === undefined || token === 'malformed') return refuse(reply, invalidToken({ ...told, scheme }))
+    if (owner === undefined || token === 'malformed')
+      return refuse(reply, invalidToken({ ...challenge, scheme }))
     const unproven = await refuseHolder(owner, token, request.raw)
     if (unproven !== undefined) return refuse(reply, unproven)
-    if (!owner.scopes.includes('openid')) return refuse(reply, openidMissing({ ...told, scheme }))
+    if (!owner.scopes.includes('openid')) return refuse(reply, openidMissing({ ...challenge, scheme }))
     const account = await options.findAccount(owner.accountId)
-    if (account === undefined) return refuse(reply, invalidToken({ ...told, scheme }))
+    if (account === undefined) return refuse(reply, invalidToken({ ...challenge, scheme }))
     options.count('ok')
     return reply
       .headers({ 'cache-control': 'no-store' })
@@ -66,7 +69,7 @@ function userinfoHandler(options: UserinfoOptions) {
       .send(JSON.stringify(claimsFor(account, owner.scopes)))
   }
 
-  /** A token that is bound to a key comes with a proof of it, and no other one does. */
+  /** Requires a DPoP proof for a token that is bound to a key, and the Bearer scheme for every other token. */
   async function refuseHolder(
     owner: TokenOwner,
     { scheme, value }: Credentials,
@@ -77,12 +80,12 @@ function userinfoHandler(options: UserinfoOptions) {
       return keyThumbprint === undefined
         ? undefined
         : refuseToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
-            ...told,
+            ...challenge,
             offersDpop: true,
           })
     if (keyThumbprint === undefined)
       return refuseToken('invalid_token', 'The access token is bound to no key. Send it as Bearer.', {
-        ...told,
+        ...challenge,
         scheme,
       })
     const [proof = '', ...others] = request.headersDistinct['dpop'] ?? []
@@ -97,14 +100,14 @@ function userinfoHandler(options: UserinfoOptions) {
           'invalid_token',
           'The access token is bound to another key than the key of the proof.',
           {
-            ...told,
+            ...challenge,
             scheme,
           },
         )
       case 'bad': {
         const description =
           'The DPoP proof is missing, not for this request and this token, or was used before.'
-        return refuseToken('invalid_dpop_proof', description, { ...told, scheme })
+        return refuseToken('invalid_dpop_proof', description, { ...challenge, scheme })
       }
     }
   }
@@ -112,7 +115,7 @@ function userinfoHandler(options: UserinfoOptions) {
 
 type Credentials = { readonly scheme: 'Bearer' | 'DPoP'; readonly value: string }
 
-/** RFC 6750 section 2.1: `b64token`; the scheme in any case. */
+/** Reads the credentials: scheme in any case, then a `b64token`. RFC 6750 section 2.1. */
 function readCredentials(request: IncomingMessage): 'absent' | 'twice' | 'malformed' | Credentials {
   const values = request.headersDistinct['authorization'] ?? []
   if (values.length > 1) return 'twice'
@@ -131,7 +134,7 @@ function claimsFor(account: Account, scopes: readonly string[]): Record<string, 
   }
 }
 
-/** RFC 6750 section 3.1: no error code when no credentials were sent. */
+/** Returns a challenge without an error code, as RFC 6750 section 3.1 requires for a request without credentials. */
 function noToken(issuer: string): OAuthRefusal {
   return {
     status: 401,
@@ -141,16 +144,16 @@ function noToken(issuer: string): OAuthRefusal {
   }
 }
 
-type Told = { readonly resourceMetadata: string; readonly scheme: 'Bearer' | 'DPoP' }
+type ChallengeOptions = { readonly resourceMetadata: string; readonly scheme: 'Bearer' | 'DPoP' }
 
-function invalidToken(told: Told): OAuthRefusal {
+function invalidToken(challenge: ChallengeOptions): OAuthRefusal {
   const description = 'The access token is malformed, expired, revoked or not for this API. Refresh it.'
-  return refuseToken('invalid_token', description, told)
+  return refuseToken('invalid_token', description, challenge)
 }
 
-function openidMissing(told: Told): OAuthRefusal {
+function openidMissing(challenge: ChallengeOptions): OAuthRefusal {
   return refuseToken('insufficient_scope', 'The access token lacks the scope openid.', {
     scope: 'openid',
-    ...told,
+    ...challenge,
   })
 }
