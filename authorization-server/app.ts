@@ -26,24 +26,24 @@ import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
 const SERVICE = 'authorization-server'
-const INTERACTION_SECONDS = 1_800 // half an hour to find a password
+const INTERACTION_SECONDS = 1_800 // half an hour: the person may have to find a password
 const SWEEP_EVERY_MS = 60_000
 
-/** A running authorization server. */
 export type RunningAuthorizationServer = {
   readonly url: string
   readonly managementUrl: string
   /**
    * Finishes open requests, ends the revocation streams and closes the store.
-   * @param how `graceful`: accepts requests for `drain.delay`, until load balancers have seen `/readyz`. `immediate` (the
-   * default): stops accepting at once.
+   * @param how `graceful`: accepts requests for `drain.delay`, so that load balancers can see `/readyz` change.
+   * `immediate`
+   * (default): stops accepting requests immediately.
    */
   close(how?: ShutdownMode): Promise<void>
 }
 
 /**
  * Starts the authorization server: keys, store, engine, endpoints, pages, management port.
- * @throws {BootError} when it cannot start, saying what to do.
+ * @throws {BootError} when it cannot start. The message says what to do.
  */
 export async function startAuthorizationServer(options: {
   readonly config: AuthorizationServerConfig
@@ -51,7 +51,7 @@ export async function startAuthorizationServer(options: {
 }): Promise<RunningAuthorizationServer> {
   const { config, logger } = options
   let draining = false
-  const closing: ((how: ShutdownMode) => Promise<void> | void)[] = [] // in the order in which things were opened
+  const closing: ((how: ShutdownMode) => Promise<void> | void)[] = [] // in the order of opening
   const close = async (how: ShutdownMode = 'immediate'): Promise<void> => {
     draining = true
     for (const end of closing.splice(0).reverse()) await end(how)
@@ -108,7 +108,7 @@ export async function startAuthorizationServer(options: {
       await connections.finish({ graceMs: how === 'graceful' ? graceMs - delayMs : graceMs })
       await app.close()
     })
-    closing.push(() => revocations.close()) // before the wait for connections: a stream does not end by itself
+    closing.push(() => revocations.close()) // before the wait for connections: a stream does not end on its own
     closing.push(async (how) => {
       connections.announce()
       if (how === 'graceful') await wait(delayMs)
@@ -185,7 +185,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
 async function listen(app: FastifyInstance, config: AuthorizationServerConfig): Promise<string> {
   await app.ready()
   try {
-    return await app.listen({ ...config.listen }) // Fastify writes into what it gets
+    return await app.listen({ ...config.listen }) // a copy, because Fastify changes its options
   } catch (error) {
     throw explainListenError(error, {
       service: SERVICE,
@@ -195,7 +195,7 @@ async function listen(app: FastifyInstance, config: AuthorizationServerConfig): 
   }
 }
 
-/** Expired artifacts, and clients that nobody ever used, go once a minute. */
+/** Removes expired artifacts and unused clients once a minute. */
 function sweepRegularly(store: Store, logger: Logger): () => void {
   const timer = setInterval(() => {
     store.sweep(nowSeconds()).then(

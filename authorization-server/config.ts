@@ -21,7 +21,7 @@ import {
 } from '../platform/diagnostics/schema/value-schemas.ts'
 import { findContradictions } from './find-contradictions.ts'
 
-/** A client that the operator vouches for, with fixed callbacks. Source: seed-interface section 5.4. */
+/** A client that the operator configured, with fixed callbacks. Source: seed-interface section 5.4. */
 export type Integration = {
   readonly clientId: string
   readonly clientName: string
@@ -32,7 +32,7 @@ export type Integration = {
 
 /** Relaxations for clients that do not follow the service interface. All are off by default. */
 export type Compat = {
-  /** Scope of an authorization request without `scope`, with a space between scopes. RFC 6749 section 3.3. */
+  /** Space-separated scopes of an authorization request without `scope`. RFC 6749 section 3.3. */
   readonly defaultScope: string | undefined
   /** True: `state` may be absent. PKCE protects the flow. RFC 9700 section 4.7.1. */
   readonly optionalState: boolean
@@ -40,56 +40,56 @@ export type Compat = {
   readonly loopbackRedirects: boolean
 }
 
-/** What the authorization server runs with: durations and sizes already numbers, paths absolute. */
+/** Configuration of the authorization server. Durations and sizes are numbers, paths are absolute. */
 export type AuthorizationServerConfig = {
-  /** The public address, without a trailing slash. Never taken from a request. */
+  /** The public URL, without a trailing slash. Never taken from a request. */
   readonly issuer: string
-  /** The service's name on the pages. */
+  /** Name of the service on the pages. */
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
   readonly drain: DrainConfig
   readonly catalogue: ScopeCatalogue
-  /** What tokens may be for (RFC 8707), without a trailing slash: the issuer itself first. */
+  /** Resources of tokens (RFC 8707), without a trailing slash. The issuer is the first. */
   readonly resources: readonly string[]
-  /** SQLite file and generated keys live here. */
+  /** Folder of the SQLite file and of the generated keys. */
   readonly dataDir: string
   readonly store: { readonly type: 'sqlite' | 'redis' }
   readonly redis: { readonly url: string } | undefined
-  /** JWK Set with private keys; undefined: generated once in `dataDir`. */
+  /** JWK Set with private keys. Undefined: the server generates one in `dataDir` on the first start. */
   readonly signingKeysFile: string | undefined
-  /** One cookie key per line, newest first; undefined: generated once in `dataDir`. */
+  /** One cookie key per line, newest first. Undefined: the server generates one in `dataDir` on the first start. */
   readonly cookieKeysFile: string | undefined
-  /** The introspecting gateway. */
+  /** The client that the gateway uses for introspection and for the revocation stream. */
   readonly gatewayClient: { readonly id: string; readonly secretFile: string }
-  /** True: alice/alice and bob/bob exist and a missing gateway secret is generated. */
+  /** True: the accounts alice/alice and bob/bob exist, and the server generates a missing gateway secret. */
   readonly development: boolean
   readonly lifetimes: {
     readonly codeSeconds: number
     readonly accessTokenSeconds: number
-    /** Sliding: counted from the last refresh. */
+    /** Idle lifetime: starts again with every refresh. */
     readonly refreshTokenSeconds: number
-    /** In all: counted from the consent. */
+    /** Absolute lifetime, from the consent. */
     readonly refreshTokenMaxSeconds: number
     readonly sessionSeconds: number
   }
   readonly refreshTokens: {
-    /** For so long a repeated refresh gets the same response; 0: a repeat ends the grant. */
+    /** Time in which a repeated refresh gets the same response. 0: a repeat ends the grant. */
     readonly repeatWindowSeconds: number
   }
   readonly registration: {
-    /** Loopback hosts accepted in redirect URIs; `127.0.0.1` only unless the operator widens it. */
+    /** Loopback hosts accepted in redirect URIs. Default: `127.0.0.1`. */
     readonly loopbackHosts: readonly string[]
     readonly bodyLimitBytes: number
-    /** A registered client that nobody ever used goes after this long. */
+    /** Age at which a registered client without a grant expires. */
     readonly unusedClientSeconds: number
-    /** What one address may register within a window, in each process. */
+    /** Registrations per address and window, in each process. */
     readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
   }
   readonly authorization: {
-    /** Authorization requests, pushed ones included, of one address within a window, in each process. */
+    /** Authorization requests per address and window, in each process. Includes pushed requests. */
     readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
-    /** Stored authorization requests that nobody finished yet, over all processes. */
+    /** Stored authorization requests that are not finished, over all processes. */
     readonly pending: { readonly perAddress: number; readonly total: number }
   }
   readonly compat: Compat
@@ -97,7 +97,7 @@ export type AuthorizationServerConfig = {
   readonly log: { readonly level: string }
 }
 
-/** What holds when the file says nothing. */
+/** Values for settings that the file omits. */
 const DEFAULTS = {
   lifetimes: { code: '60s', accessToken: '15m', refreshToken: '30d', refreshTokenMax: '90d', session: '14d' },
   repeatWindow: '30s',
@@ -237,7 +237,7 @@ const CompatShape = Type.Object(
   { description: 'relaxations for clients that do not follow the service interface' },
 )
 
-/** The shape of config/authorization-server.yaml. */
+/** Schema of config/authorization-server.yaml. */
 export const AuthorizationServerFile = Type.Object(
   {
     issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),
@@ -305,9 +305,9 @@ export const AuthorizationServerFile = Type.Object(
 type File = Type.Static<typeof AuthorizationServerFile>
 
 /**
- * Reads the configuration and the scope catalogue it names.
- * @returns the configuration, and warnings that stop nothing.
- * @throws {ConfigError} listing everything that is wrong; code C301 names two settings that contradict each other.
+ * Reads the configuration and its scope catalogue.
+ * @returns the configuration, and warnings that do not prevent the start.
+ * @throws {ConfigError} with every error. Code C301: two settings contradict each other.
  */
 export function readAuthorizationServerConfig(options: {
   readonly configDir: string
@@ -382,7 +382,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
   })
 }
 
-/** What tokens may be for: the issuer's address, and parts of it. */
+/** Returns the resources of tokens: the issuer URL, and paths below it. */
 function resourcesOf({ issuer, protectedResources = [] }: File): readonly string[] {
   return [issuer, ...protectedResources.filter((path) => path !== '/').map((path) => issuer + path)]
 }

@@ -3,8 +3,8 @@ import { type Diagnostic, diagnostic, type Severity, wholeFile } from '../platfo
 import type { AuthorizationServerConfig } from './config.ts'
 
 /**
- * Finds errors that the schema of a single key cannot find. C301: two settings contradict each other, or a number makes no
- * sense.
+ * Finds errors that the schema of a single key cannot find.
+ * C301: two settings contradict each other, or a number is out of range.
  */
 export function findContradictions(config: AuthorizationServerConfig, file: string): readonly Diagnostic[] {
   const found: Diagnostic[] = []

@@ -25,7 +25,7 @@ import { registerInteractionPages } from './pages/interaction-pages.ts'
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
 
-/** The parts that answer requests. */
+/** Parts of the service that handle requests. */
 export type HttpServerOptions = {
   readonly config: AuthorizationServerConfig
   readonly engine: Engine
@@ -39,12 +39,12 @@ export type HttpServerOptions = {
   readonly integrations: Secrets['integrations']
 }
 
-/** Puts every route of the service on one HTTP server: endpoints, userinfo, revocation stream, pages. */
+/** Creates the HTTP server with every route: endpoints, userinfo, revocation stream, pages. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { config, engine, metrics, logger } = options
   const app = Fastify({
-    return503OnClosing: false, // what arrives on an open connection while draining is still answered
-    logger: false, // the gateway writes the access log; what matters here is in the audit lines
+    return503OnClosing: false, // requests on open connections still get a response while the server drains
+    logger: false, // the gateway writes the access log; this service writes audit lines
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -79,7 +79,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
     }),
   )
-  // A HEAD would hold a place among the listeners and never get a byte.
+  // A HEAD request would occupy a listener slot and never receive a byte.
   app.get(REVOCATION_STREAM_PATH, { exposeHeadRoute: false }, options.revocations.handle)
   app.register(async (scope) =>
     registerInteractionPages(scope, {

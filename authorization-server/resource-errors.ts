@@ -1,7 +1,7 @@
-/** Said of a request that names several APIs. RFC 8707 section 2. */
+/** Error for a request with several resources. RFC 8707 section 2. */
 export const ONE_TARGET = 'name one resource: a token is for one API'
 
-/** Said of a request for an API that there is not. RFC 8707 section 2. */
+/** Returns the error for a request with an unknown resource. RFC 8707 section 2. */
 export function unknownResource(resources: readonly string[]): string {
   const [only, ...others] = resources
   return others.length === 0

@@ -1,8 +1,10 @@
 import type { Logger } from '../platform/logging/logger.ts'
 
 /**
- * Libraries print notices to the console; on a service's standard output only log lines have a place. From here on
- * whatever is printed becomes one. For the process's entry only: it changes the console for everybody.
+ * Turns console output into log lines.
+ * Libraries print notices to the console, and the standard output of a service is for log lines only. Call it from the
+ * entry
+ * point of a process only: it changes the console for the whole process.
  */
 export function routeConsole(logger: Pick<Logger, 'info' | 'warn'>): void {
   const line = (values: readonly unknown[]): string => values.map(String).join(' ')

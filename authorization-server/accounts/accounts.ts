@@ -3,7 +3,7 @@ import type { AccountStore, StoredAccount } from '../store/store.ts'
 import { normalizeUsername } from './normalize-username.ts'
 import { hashPassword, verifyPassword } from './password-hash.ts'
 
-/** Somebody who can sign in. */
+/** An account of a person who can sign in. */
 export type Account = {
   /** The `sub` of every token: random, never reused. */
   readonly id: string
@@ -12,27 +12,29 @@ export type Account = {
   readonly email: string | undefined
 }
 
-/** Why an account was not added; `message` says what to do. */
+/** The reason why an account was not added. `message` says what to do. */
 export type AddAccountRefusal = {
   readonly refused: 'username_invalid' | 'username_taken' | 'password_too_short' | 'password_too_long'
   readonly message: string
 }
 
-/** What is needed to add an account. */
 export type NewAccount = {
   readonly username: string
   readonly password: string
-  /** Shown on the consent page; the username when left out. */
+  /** Shown on the consent page. Default: the username. */
   readonly name?: string
   readonly email?: string
 }
 
-/** The accounts of the bundled server. */
+/** Verifies, finds and adds accounts. */
 export type Accounts = {
-  /** Does the same work whether or not the account exists. @returns the account when the password is right. */
+  /**
+   * Verifies a password. Does the same work whether or not the account exists.
+   * @returns the account when the password is correct.
+   */
   verify(username: string, password: string): Promise<Account | undefined>
   find(id: string): Promise<Account | undefined>
-  /** Finds the id of the account with a typed name, for the audit log. */
+  /** Returns the id of the account with the typed name, for the audit log. */
   findId(username: string): Promise<string | undefined>
   add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRefusal>
 }
@@ -43,8 +45,9 @@ const SALT_BYTES = 16
 const ID_BYTES = 16
 
 /**
- * Accounts over the store. Outside development mode, accounts with published passwords do not exist for anybody,
- * even when another process that shares the store has just made them.
+ * Creates the accounts over the store.
+ * Outside development mode, lookups ignore the development accounts, whose passwords are published. This also covers
+ * accounts that another process on the same store has just added.
  */
 export function createAccounts(options: {
   readonly store: AccountStore
@@ -54,8 +57,8 @@ export function createAccounts(options: {
   const { store, development, nowSeconds } = options
   const counts = (account: StoredAccount | undefined): account is StoredAccount =>
     account !== undefined && (account.origin === 'operator' || development)
-  // Checked against when there is no account, so that the answer takes as long.
-  const nobody = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
+  // Hash to verify against when the account does not exist, so that the response time is the same.
+  const dummyHash = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
 
   const findStored = async (typedName: string): Promise<StoredAccount | undefined> => {
     const username = normalizeUsername(typedName)
@@ -67,7 +70,7 @@ export function createAccounts(options: {
     verify: async (typedName, password) => {
       const account = await findStored(typedName)
       const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
-      const verdict = await verifyPassword(attempt, account?.passwordHash ?? (await nobody))
+      const verdict = await verifyPassword(attempt, account?.passwordHash ?? (await dummyHash))
       if (account === undefined || verdict === 'mismatch') return undefined
       if (verdict === 'outdated') await store.setPasswordHash(account.id, await newHash(attempt))
       return toAccount(account)
@@ -88,7 +91,10 @@ export function createAccounts(options: {
   }
 }
 
-/** Hashes the password and inserts. @returns undefined when the username is taken or impossible. */
+/**
+ * Hashes the password and inserts the account.
+ * @returns undefined when the username is taken or not valid.
+ */
 export async function insertAccount(
   store: AccountStore,
   account: NewAccount & { readonly origin: StoredAccount['origin']; readonly nowSeconds: number },

@@ -2,9 +2,10 @@ import { openStore, type StoreConfig } from '../store/open-store.ts'
 import { type Account, type AddAccountRefusal, createAccounts, type NewAccount } from './accounts.ts'
 
 /**
- * Adds one account to the store that the configuration names, also while servers use it, and closes the store.
+ * Adds one account to the configured store, then closes the store. Servers can use the store at the same time.
  * @returns the account, or a refusal that says what to do.
- * @throws {BootError} when the store cannot be opened. @throws {StoreError} when it fails meanwhile.
+ * @throws {BootError} when the store cannot be opened.
+ * @throws {StoreError} when the store fails later.
  */
 export async function addAccount(options: {
   readonly config: StoreConfig

@@ -1,20 +1,20 @@
 import { argon2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/** What a password hash costs: memory in KiB, passes over it, lanes. */
+/** Cost of a password hash: memory in KiB, passes over the memory, lanes. */
 type PasswordCost = { readonly memoryKib: number; readonly passes: number; readonly lanes: number }
 
-/** OWASP password storage cheat sheet, argon2id, the 19 MiB row: some 70 ms of one core. */
+/** The argon2id row with 19 MiB of the OWASP password storage cheat sheet: about 70 ms on one core. */
 const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
 
 const HASH_BYTES = 32
 const VERSION = 19 // 0x13, the only version node:crypto writes
-const MAX_MEMORY_KIB = 1_048_576 // a stored hash must not be able to ask for more than 1 GiB
+const MAX_MEMORY_KIB = 1_048_576 // 1 GiB: bounds the memory that a stored hash can request
 
 const derive = promisify(argon2)
 
 /**
- * Hashes a password with argon2id into a PHC string, which carries the parameters with the hash.
+ * Hashes a password with argon2id into a PHC string, which contains the parameters and the hash.
  * Source: RFC 9106; PHC string format.
  * @param salt at least 16 random bytes, new for every hash.
  */
@@ -24,8 +24,8 @@ export async function hashPassword(password: string, salt: Buffer, cost = PASSWO
 }
 
 /**
- * Compares a password with a PHC string in constant time. An unreadable PHC string matches nothing.
- * @returns `outdated` when it matches but was made with other parameters than today's.
+ * Compares a password with a PHC string in constant time. An unreadable PHC string matches no password.
+ * @returns `outdated` when the password matches a hash with other parameters than {@link PASSWORD_COST}.
  */
 export async function verifyPassword(
   password: string,
@@ -48,7 +48,7 @@ async function deriveKey(
   length: number,
 ): Promise<Buffer> {
   return derive('argon2id', {
-    message: password.normalize('NFKC'), // the same characters, however the keyboard composes them
+    message: password.normalize('NFKC'), // keyboards compose the same characters differently
     nonce: salt,
     memory: cost.memoryKib,
     passes: cost.passes,

@@ -1,16 +1,17 @@
 import type { AccountStore } from '../store/store.ts'
 import { type Account, insertAccount } from './accounts.ts'
 
-/** Published with the product, so they open a server in development mode and no other. */
+/** Published with the product. They work in development mode only. */
 export const DEVELOPMENT_ACCOUNTS = [
   { username: 'alice', password: 'alice', name: 'Alice Example', email: 'alice@example.com' },
   { username: 'bob', password: 'bob', name: 'Bob Example', email: 'bob@example.com' },
 ] as const
 
 /**
- * Run once at start. In development mode alice and bob are made unless they are there. In any other mode every
- * development account goes, with its sessions, grants and tokens: a data folder that was used for development does
- * not bring its open doors along.
+ * Adds or removes the development accounts. Runs once at start.
+ * In development mode, adds the accounts that are missing. In any other mode, removes them with their sessions, grants
+ * and
+ * tokens, so that a data folder from development is safe to use.
  * @returns the accounts that were added or removed.
  */
 export async function settleDevelopmentAccounts(options: {
