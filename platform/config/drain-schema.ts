@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { TimeoutText } from '../diagnostics/schema/value-schemas.ts'
 
-/** The key `drain` of a service's configuration file. */
 export const DrainSchema = Type.Object(
   {
     delay: Type.Optional(
@@ -17,8 +16,7 @@ export const DrainSchema = Type.Object(
   { description: 'graceful shutdown' },
 )
 
-/** Values of `drain` that a file may omit. */
 export const DRAIN_DEFAULTS = { delay: '5s', grace: '20s' } as const
 
-/** Graceful shutdown of a service. `graceMs` counts from the signal and contains `delayMs`. */
+/** Graceful shutdown of a service. `graceMs` counts from the signal and includes `delayMs`. */
 export type DrainConfig = { readonly delayMs: number; readonly graceMs: number }

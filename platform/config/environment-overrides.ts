@@ -5,7 +5,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../diagnostics/diagnosti
 import { suggest } from '../diagnostics/schema/suggest.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
 
-/** A JSON Schema as far as overrides look into it. */
+/** The part of a JSON Schema that overrides read. */
 type Schema = {
   readonly type?: string
   readonly properties?: Readonly<Record<string, Schema>>
@@ -16,28 +16,31 @@ type Schema = {
   readonly 'x-path'?: boolean
 }
 
-/** A value that the environment gives. */
 export type Override = { readonly name: string; readonly path: YamlPath; readonly value: unknown }
 
 const PREFIX = 'SCOPEGATE_'
-/** Variables that other parts read. */
+/** Variables that other modules read. */
 const KNOWN_ELSEWHERE = ['SCOPEGATE_CONFIG_DIR']
 const SHORT_FORMS: Readonly<Record<string, string>> = { REDIS_URL: 'REDIS__URL', PORT: 'LISTEN__PORT' }
 
 /**
- * Finds what the environment overrides: `SCOPEGATE_<PATH__TO__KEY>` (`__` separates levels, list items by number, `_`
- * inside a level and case do not matter), the same with `_FILE` to read the value from a file, and the short forms
- * `REDIS_URL` and `PORT`. An empty variable counts as absent; the long form wins over the short one.
- * @returns the overrides, and a warning for each variable that fits no key, or an error for each unreadable file.
+ * Finds the overrides that the environment sets. Supported names:
+ * - `SCOPEGATE_<PATH__TO__KEY>`: `__` separates levels, and a number selects a list item. Case and `_` inside a level
+ *   do not matter.
+ * - The same name with the suffix `_FILE`: reads the value from a file.
+ * - The short forms `REDIS_URL` and `PORT`.
+ *
+ * An empty variable counts as absent. The long form overrides the short form.
+ * @returns the overrides, a warning for each variable that matches no key, and an error for each unreadable file.
  */
 export function readOverrides(options: {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly schema: object
-  /** What the file says, so that entries of free-form maps are found by their names. */
+  /** The parsed content of the file, which gives the existing keys of free-form maps. */
   readonly value: unknown
-  /** The first levels of every variable for this file, e.g. `UPSTREAMS` for config/upstreams.yaml. */
+  /** Prefix of every variable for this file, e.g. `UPSTREAMS` for config/upstreams.yaml. */
   readonly section: string | undefined
-  /** Sections that other files own. */
+  /** Sections that belong to other files. */
   readonly otherSections: readonly string[]
 }): { readonly overrides: readonly Override[]; readonly diagnostics: readonly Diagnostic[] } {
   const overrides: Override[] = []
@@ -78,7 +81,7 @@ export function readOverrides(options: {
   return { overrides, diagnostics }
 }
 
-/** Short forms come first, so that the long forms overwrite them. */
+/** Yields the short forms first, so that the long forms overwrite them. */
 function* candidates(
   env: Readonly<Record<string, string | undefined>>,
   prefix: string,
@@ -139,7 +142,7 @@ function stepInto(
   return undefined
 }
 
-/** A map whose keys people choose, such as the names of upstreams. */
+/** Returns the key pattern and value schema of a map with user-defined keys, such as the names of upstreams. */
 function freeForm(schema: Schema): { readonly pattern: string; readonly schema: Schema } | undefined {
   if (typeof schema.additionalProperties === 'object')
     return { pattern: '', schema: schema.additionalProperties }
@@ -155,10 +158,12 @@ function fold(text: string): string {
   return text.toLowerCase().replace(/[-_]/g, '')
 }
 
-/** Text stays text where the schema wants text; what cannot be converted stays as it is, and the schema refuses it. */
+/**
+ * Converts text to the type that the schema expects. A value that cannot be converted stays text and fails validation.
+ */
 function convert(given: string, schema: Schema): unknown {
   const types = new Set(branches(schema).map((one) => one.type))
-  // Before text: a key that takes a number or a word, such as `auto`, is given a number by its digits.
+  // Numbers come before text, so that a key that takes a number or a word, such as `auto`, gets a number for digits.
   if ((types.has('integer') || types.has('number')) && /^-?[0-9]{1,15}(\.[0-9]+)?$/.test(given))
     return Number(given)
   if (types.has('string')) return given
@@ -174,7 +179,7 @@ function convert(given: string, schema: Schema): unknown {
 }
 
 function unknownVariable(name: string, prefix: string, schema: Schema): Diagnostic {
-  // The prefix that all share would make strangers look alike.
+  // Compares names without the common prefix, which would make unrelated names look similar.
   const names = [...variableNames(schema, prefix), ...KNOWN_ELSEWHERE].map((one) => one.slice(PREFIX.length))
   const near = suggest(name.slice(PREFIX.length), names)
   return diagnostic(

@@ -8,7 +8,7 @@ const HostName = Type.String({
   'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
 })
 
-/** Where a service's management port listens, and what it is called. */
+/** Listen address and host names of a service's management port. */
 export const ManagementAddress = Type.Object(
   {
     ...LISTEN_KEYS,
@@ -22,7 +22,7 @@ export const ManagementAddress = Type.Object(
   },
   { description: 'where /livez, /readyz and /metrics listen' },
 )
-/** A management port; `names` are those it answers to beside its addresses and `localhost`. */
+/** A management port. It accepts requests for `names`, its addresses and `localhost`. */
 export type ManagementAddress = {
   readonly host: string
   readonly port: number

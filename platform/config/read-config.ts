@@ -15,29 +15,32 @@ import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
 import { type Override, readOverrides } from './environment-overrides.ts'
 
-/** A configuration file's content, checked and frozen, and what deserves a look although it stops nothing. */
+/** The validated and frozen content of a configuration file, and its warnings. */
 export type ReadConfig<T> = {
   readonly value: T
   readonly warnings: readonly Diagnostic[]
-  /** Where a value is written: in the file, or in the environment. */
+  /** Returns the source location of a value: in the file, or in the environment. */
   readonly placeOf: (path: YamlPath) => SourceLocation
 }
 
 /**
- * Reads a configuration file: YAML, then overrides from the environment, then the schema. Keys that the schema does not
- * list are errors. Paths marked with `x-path` (`FilePath`) become absolute. Defaults are the caller's affair.
- * Cost: one synchronous read; for the start of a process only.
- * @throws {ConfigError} ERR_CONFIG_INVALID, listing everything that is wrong, with file, line and column.
+ * Reads a configuration file: parses YAML, applies overrides from the environment, and validates the result.
+ * Keys that the schema does not list are errors. Paths marked with `x-path` (`FilePath`) become absolute.
+ * The caller supplies the defaults.
+ * Cost: one synchronous read, so call it only at the start of a process.
+ * @throws {ConfigError} ERR_CONFIG_INVALID, with file, line and column of every problem.
  */
 export function readConfig<T extends TSchema>(options: {
   readonly file: string
   readonly schema: T
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The part of the environment that is about this file, e.g. `UPSTREAMS` for `SCOPEGATE_UPSTREAMS__…`. */
+  /** Variable section of this file, e.g. `UPSTREAMS` for `SCOPEGATE_UPSTREAMS__…`. */
   readonly section?: string
-  /** Sections that other files own, so that their variables are not unknown here. */
+  /** Sections that belong to other files. Their variables cause no warning. */
   readonly otherSections?: readonly string[]
-  /** Values of keys that the file may omit, maps within maps included. Paths are relative to the file. */
+  /**
+   * Defaults for keys that the file may omit, including keys of nested maps. Relative paths start at the file's folder.
+   */
   readonly defaults?: ConfigDefaults
 }): ReadConfig<Static<T>> {
   const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
@@ -78,7 +81,7 @@ export function readConfig<T extends TSchema>(options: {
   }
 }
 
-/** Names the variable in the message, since the place of a value from the environment shows no text. */
+/** Adds the variable's name to the message, because a value from the environment has no source line to show. */
 function withVariable(one: Diagnostic): Diagnostic {
   const variable = /^environment variable (.+)$/.exec(one.place.file)?.[1]
   return variable === undefined || one.message.includes(variable)
@@ -86,10 +89,9 @@ function withVariable(one: Diagnostic): Diagnostic {
     : { ...one, message: `${variable}: ${one.message}` }
 }
 
-/** Default values of a configuration file, by key. */
 export type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults }
 
-/** Adds the defaults of absent keys. Anything but a map stays as it is: the schema reports it. */
+/** Adds the defaults of absent keys. Returns any value other than a map unchanged, and the schema reports it. */
 function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unknown {
   if (defaults === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
     return value
@@ -101,7 +103,7 @@ function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unk
   return plain
 }
 
-/** @returns a copy with one value replaced, or undefined when a list would get a hole or a text would get keys. */
+/** @returns a copy with one value replaced, or undefined when a list would get a gap or a text would get keys. */
 function setAt(value: unknown, path: YamlPath, given: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return given

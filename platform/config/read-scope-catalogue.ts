@@ -45,12 +45,12 @@ const checkScopeCatalogue = compileValidator(ScopeCatalogueFile, { letter: 'C' }
 /**
  * Reads `config/scopes.yaml`.
  * @returns every scope by name, in the order of the file.
- * @throws {ConfigError} ERR_CONFIG_INVALID; code C201 names a scope that is listed twice, C202 one that is implied and not
- * there, C203 one that implies itself, over others or not.
+ * @throws {ConfigError} ERR_CONFIG_INVALID. C201: a scope is listed twice. C202: an implied scope is missing. C203:
+ * circular scope implication.
  */
 export function readScopeCatalogue(options: {
   readonly file: string
-  /** What came of reading it already; without it, it is read now. */
+  /** Content of the file if it was read already. Default: the function reads the file. */
   readonly source?: TextSource | undefined
 }): ScopeCatalogue {
   const { file, source } = options
@@ -67,7 +67,7 @@ export function readScopeCatalogue(options: {
   return catalogue
 }
 
-/** In a circle every scope would be as good as every other one: they are one scope, or somebody erred. */
+/** Reports unknown and circular implications. In a circle all scopes would be equivalent, which indicates a mistake. */
 function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocument): readonly Diagnostic[] {
   return [...catalogue.values()].flatMap(({ name, implies = [] }, index) =>
     implies.flatMap((implied, position) => {

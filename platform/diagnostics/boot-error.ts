@@ -1,9 +1,11 @@
-/** How a process ends when it cannot start: 1 the machine said no, 2 wrong usage, 3 invalid configuration or policies. */
+/**
+ * Exit code of a process that cannot start: 1 environment failure, 2 wrong usage, 3 invalid configuration or policies.
+ */
 export type BootExitCode = 1 | 2 | 3
 
 /**
- * A reason not to start that an operator can act on. The message says what happened, where, and what to do;
- * whoever boots the process prints it without a stack.
+ * A start failure that an operator can fix. The message says what happened, where, and what to do.
+ * The entry point of the process prints it without a stack.
  */
 export class BootError extends Error {
   readonly code: string

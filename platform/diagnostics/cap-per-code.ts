@@ -1,15 +1,15 @@
 import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
 
-/** Of one code in one file; nobody reads more in one go, and each line of a hostile file could be one. */
+/** Maximum number of diagnostics per code and file. In a hostile file, each line could cause one. */
 export const MAX_PER_CODE = 50
 
-/** Keeps the first of each code of each file and says how many more there are. */
+/** Keeps the first diagnostics of each code and file, and reports the number of the others. */
 export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   if (diagnostics.length <= MAX_PER_CODE) return diagnostics
   return [...Map.groupBy(diagnostics, ({ code, place }) => `${code} ${place.file}`).values()].flatMap(
     (all) => {
       const [first] = all
-      // The line that counts them takes no less room than the one that it would count.
+      // The line with the number would replace only one diagnostic, so that diagnostic is shown instead.
       if (first === undefined || all.length <= MAX_PER_CODE + 1) return all
       const message = `${all.length - MAX_PER_CODE} more of this kind are in this file`
       const more = diagnostic(first.code, message, wholeFile(first.place.file), { severity: first.severity })

@@ -1,15 +1,17 @@
 import { ConfigError } from './config-error.ts'
 import type { Diagnostic } from './diagnostic.ts'
 
-/** What is wrong in several files, found in one go. */
+/** Problems of several files, collected in one run. */
 export type Problems = {
-  /** In the order in which it was found. */
   readonly found: Diagnostic[]
-  /** Keeps what is wrong and goes on, so that one broken file does not hide the next. @returns undefined for a broken one. */
+  /**
+   * Runs `read` and records its diagnostics, so that one invalid file does not hide problems in the next.
+   * @returns undefined when `read` throws a ConfigError.
+   */
   attempt<T>(read: () => T): T | undefined
 }
 
-/** Begins with nothing found. Whatever is thrown that is not a ConfigError goes through. */
+/** Creates an empty collection. Errors other than ConfigError propagate. */
 export function collectProblems(): Problems {
   const found: Diagnostic[] = []
   return {

@@ -4,7 +4,7 @@ import { formatDiagnostics } from './format-diagnostics.ts'
 
 const EXIT_INVALID = 3 // `scopegate check` and every service use the same number
 
-/** What people wrote cannot be used; the message lists every problem at once. Code ERR_CONFIG_INVALID, exit code 3. */
+/** Invalid configuration or policies. The message lists every problem. Code ERR_CONFIG_INVALID, exit code 3. */
 export class ConfigError extends BootError {
   readonly diagnostics: readonly Diagnostic[]
 

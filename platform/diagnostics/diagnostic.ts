@@ -1,32 +1,32 @@
-/** Errors stop a start; warnings and notes are shown and nothing else. */
+/** An error prevents the start. Warnings and notes are only shown. */
 export type Severity = 'error' | 'warning' | 'note'
 
-/** Where something is written. Lines and columns count from 1; a column counts characters, not bytes. */
+/** A position in a source text. Lines and columns count from 1, and a column counts characters, not bytes. */
 export type SourceLocation = {
-  /** The file as people should see it, or the name of an environment variable. */
+  /** The file as shown to users, or the name of an environment variable. */
   readonly file: string
   readonly line: number | undefined
   readonly column: number | undefined
-  /** How many characters the caret underlines. */
+  /** Number of characters that the caret underlines. */
   readonly length: number
-  /** The whole line, without its line break; undefined when there is nothing to show. */
+  /** The whole line without its line break. Undefined when the text is unavailable. */
   readonly text: string | undefined
 }
 
-/** One thing that is wrong in what people wrote, where, and what to write instead. */
+/** One problem in a configuration or policy file: the message, its location and a hint. */
 export type Diagnostic = {
-  /** Stable, e.g. `P101`; the letter is P for policies and C for configuration. */
+  /** Stable, e.g. `P101`. The letter is P for policies and C for configuration. */
   readonly code: string
   readonly severity: Severity
   readonly message: string
   readonly place: SourceLocation
-  /** Stands on the caret line, e.g. `did you mean "timeout"?`. */
+  /** Shown on the caret line, e.g. `did you mean "timeout"?`. */
   readonly hint: string | undefined
-  /** The other places that take part, e.g. the route that this one collides with. */
+  /** Other locations of the same problem, e.g. the conflicting route. */
   readonly related: readonly { readonly message: string; readonly place: SourceLocation }[]
 }
 
-/** Builds a diagnostic; an error without hint unless said otherwise. */
+/** Creates a diagnostic. Default: severity `error`, without a hint. */
 export function diagnostic(
   code: string,
   message: string,
@@ -43,17 +43,16 @@ export function diagnostic(
   }
 }
 
-/** The place of a whole file, when there is no line to point at. */
+/** Returns the location of a whole file, for problems without a line. */
 export function wholeFile(file: string): SourceLocation {
   return { file, line: undefined, column: undefined, length: 1, text: undefined }
 }
 
-/** @returns true when something is wrong enough not to start. */
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some((one) => one.severity === 'error')
 }
 
-/** Sorts by file, line and column, so that a report reads from top to bottom and never depends on who checked first. */
+/** Sorts by file, line and column, so that the order of a report does not depend on the order of the checks. */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   return diagnostics.toSorted(
     (a, b) =>

@@ -7,8 +7,8 @@ const MAX_SHOWN_CHARACTERS = 120 // longer lines are cut around the caret
 const COLOURS = { error: 'red', warning: 'yellow', note: 'cyan' } as const satisfies Record<Severity, string>
 
 /**
- * Writes diagnostics the way rustc does: what, where, the line, a caret under the exact characters, what to write instead.
- * Control characters of a file never reach the terminal, nor do user names and passwords inside addresses.
+ * Formats diagnostics like rustc: message, location, source line, a caret under the exact characters, and a hint.
+ * The output contains no control characters of a file, and no user names or passwords inside addresses.
  */
 export function formatDiagnostics(
   diagnostics: readonly Diagnostic[],
@@ -78,17 +78,19 @@ function cutAround(
   }
 }
 
-/** A tab becomes two spaces so that carets line up. */
+/** Escapes control characters. A tab becomes two spaces, so that carets line up. */
 function clean(text: string): string {
   return visibleText(text.replaceAll('\t', '  '))
 }
 
-/** An address may hold a password (redis://:secret@host); each of its characters becomes a star, so columns stay true. */
+/**
+ * Masks user name and password of an address (redis://:secret@host) with one star per character, so that columns match.
+ */
 function maskUserInfo(text: string): string {
   return text.replace(/(?<=\/\/)[^\s/@]+(?=@)/g, (secret) => '*'.repeat(secret.length))
 }
 
-/** Wide characters take two columns in a terminal. */
+/** Returns the number of terminal columns. A wide character takes two. */
 function displayWidth(text: string): number {
   let width = 0
   for (const character of text)

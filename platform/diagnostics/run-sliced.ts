@@ -1,12 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Work that can pause wherever it yields. */
+/** Work that can pause at each `yield`. */
 export type Steps<T> = Generator<void, T, void>
 
-/** Long enough to get something done, short enough that nobody waits for it noticeably. Milliseconds. */
+/**
+ * Longest time in milliseconds that a slice blocks the event loop. Long enough for progress, short enough for requests.
+ */
 const SLICE_MS = 4
 
-/** Does all of it without a pause. */
+/** Runs all steps without a pause. */
 export function runSync<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()
@@ -15,8 +17,8 @@ export function runSync<T>(steps: Steps<T>): T {
 }
 
 /**
- * Does it in slices of some milliseconds, with a turn of the event loop between them, so that requests are served meanwhile.
- * A slice is as long as its longest step at least.
+ * Runs the steps in slices of some milliseconds. Between slices, the event loop handles requests.
+ * A slice takes at least as long as its longest step.
  */
 export async function runSliced<T>(steps: Steps<T>, tickMs = () => performance.now()): Promise<T> {
   for (;;) {

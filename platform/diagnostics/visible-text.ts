@@ -1,6 +1,6 @@
 /**
- * Text of others as it may stand in a terminal: control, format and bidirectional characters are written out, so that nobody
- * rewrites what stands around it. Line breaks and tabs are among them.
+ * Escapes untrusted text for a terminal: control, format and bidirectional characters become `\u{…}`.
+ * Otherwise the text could change the output around it. Line breaks and tabs are also escaped.
  */
 export function visibleText(text: string): string {
   return text

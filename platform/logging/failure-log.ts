@@ -1,20 +1,23 @@
 import { describeFailure, type Logger } from './logger.ts'
 
-/** A kind of failure that may repeat with every request. */
+/** A kind of failure that can repeat with every request. */
 export type FailureKind = {
   readonly event: string
   readonly message: string
-  /** Where it happens, as log fields. The values come from the configuration, never from a caller: kinds stay in memory. */
+  /**
+   * Location of the failure as log fields. Take the values from the configuration, never from a caller: kinds stay in
+   * memory.
+   */
   readonly place?: Readonly<Record<string, string>>
-  /** `warn` unless given. */
+  /** Default: `warn`. */
   readonly level?: 'warn' | 'error'
 }
 
-/** Logs failures that repeat without a line for each of them. */
+/** Logs repeated failures with one line per interval instead of one line per failure. */
 export type FailureLog = {
   /**
-   * Logs the first failure of a kind at once. Counts further ones with the same event, place and error code, and logs the
-   * count when the interval ends.
+   * Logs the first failure of a kind immediately. Counts further failures with the same event, place and error code,
+   * and logs the count at the end of the interval.
    */
   failed(kind: FailureKind, error: unknown, requestId?: string): void
   /** Logs the counts of the current intervals. */
@@ -75,7 +78,7 @@ export function createFailureLog(
   }
 }
 
-/** An error of the language has no code. Its stack is worth a line. */
+/** Returns true for an error of the language, which has no code. Such an error is logged with its stack. */
 function isDefect(error: unknown): boolean {
   return [TypeError, RangeError, ReferenceError, SyntaxError].some(
     (type) => error instanceof type && !('code' in error),

@@ -1,43 +1,42 @@
-/** Writes bytes and tells how many were taken: `fs.write`, or a test's. */
+/** Writes bytes and reports the number of bytes written, like `fs.write`. */
 export type WriteBytes = (
   bytes: Buffer,
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
 ) => void
 
-/** Where lines go, and how many may wait on their way. */
 export type LogSinkOptions = {
   readonly write: WriteBytes
-  /** So many characters wait for a slow reader; what comes beyond them is dropped. */
+  /** Maximum number of buffered characters. The sink drops further lines. */
   readonly heldCharacters: number
-  /** The line that says how many lines are missing at its place, with its line break. */
+  /** Returns a line with the number of dropped lines, including its line break. */
   readonly notice: (missingLines: number) => string
-  /** A clock that never jumps. Milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly tickMs: () => number
 }
 
-/** Lines on their way; a notice stands for the lines that are missing. */
+/** Buffered lines, or a notice for `missing` dropped lines. */
 type Piece = { readonly text: string; readonly missing: number }
 type InFlight = {
   readonly bytes: Buffer
   written: number
   readonly missing: number
-  /** It begins with the end of a line of which only a part was written. */
+  /** True when the bytes start with a line break that ends an incomplete line. */
   readonly mends: boolean
 }
 
-/** What a pipe takes at once. */
+/** Capacity of a pipe. */
 const WRITE_CHARACTERS = 64 * 1024
-/** A reader that is behind is asked again after 1 ms, then 2 ms, and so on up to this. Milliseconds. */
+/** Maximum delay between attempts after EAGAIN. The delay starts at 1 ms and doubles. Milliseconds. */
 const LONGEST_WAIT_MS = 128
-/** A full disk or a reader that is gone is tried again with the next line after this. Milliseconds. */
+/** Time after a failed write in which all lines are dropped, e.g. after a full disk or a closed pipe. Milliseconds. */
 const RETRY_AFTER_MS = 1_000
-/** A line feed. */
 const LINE_END = 0x0a
 
 /**
- * Where log lines go. It never blocks, never throws and holds a bounded number of characters. Lines that cannot be
- * written are dropped and counted exactly; a notice at their place says how many they were. Dropping begins when
- * `heldCharacters` wait or a write fails, and ends when half of them are gone or a write succeeds.
+ * The destination of log lines. It never blocks, never throws, and buffers a bounded number of characters.
+ * Lines that cannot be written are dropped and counted exactly, and a notice in their position gives the number.
+ * Dropping starts when the buffer exceeds `heldCharacters`, and stops when half of the buffer is written.
+ * After a failed write, dropping lasts for `RETRY_AFTER_MS`.
  */
 export class LogSink {
   readonly #options: LogSinkOptions
@@ -48,10 +47,10 @@ export class LogSink {
   #waitMs = 0
   #full = false
   #brokenUntilMs = 0
-  /** The last line that was written lacks its end. */
+  /** True when the last written line is incomplete. */
   #cut = false
   #dropped = 0
-  /** Of the dropped ones, those that no notice stands for. */
+  /** The number of dropped lines that no notice counts yet. */
   #unreported = 0
   readonly #onIdle = new Set<() => void>()
 
@@ -59,7 +58,6 @@ export class LogSink {
     this.#options = options
   }
 
-  /** Lines that were never written. */
   get droppedLines(): number {
     return this.#dropped
   }
@@ -78,7 +76,7 @@ export class LogSink {
     if (this.#inFlight === undefined) this.#next()
   }
 
-  /** Waits until nothing is left to write, or nothing can be written, at most `timeoutMs` milliseconds. */
+  /** Resolves when the buffer is empty, when a write fails, or after `timeoutMs` milliseconds. */
   whenIdle(timeoutMs: number): Promise<void> {
     if (this.#inFlight === undefined) return Promise.resolve()
     return new Promise((resolve) => {
@@ -92,7 +90,7 @@ export class LogSink {
     })
   }
 
-  /** Takes what nobody is writing at the moment: the process ends now. */
+  /** Removes and returns the lines that no write is processing. For use when the process exits. */
   takeRest(): string {
     const rest = this.#queue.map(({ text }) => text).join('')
     this.#queue = []
@@ -121,7 +119,7 @@ export class LogSink {
       for (const done of [...this.#onIdle]) done()
       return
     }
-    // A notice travels alone, so that it is known whether it arrived.
+    // Writes a notice separately, so that the sink can tell whether it arrived.
     let count = 1
     let text = first.text
     for (; first.missing === 0 && text.length < WRITE_CHARACTERS; count++) {
@@ -158,11 +156,11 @@ export class LogSink {
       this.#waiting = undefined
       this.#send(part)
     }, this.#waitMs)
-    // A reader that has come to a standstill does not keep a process that is done.
+    // A reader that has stopped must not keep the process alive.
     if (this.#waitMs === LONGEST_WAIT_MS) this.#waiting.unref()
   }
 
-  /** Nothing is kept for later: it may be long, and whoever reads the counter is to know now. */
+  /** Drops all buffered lines, because the buffer can be large and the counter must be correct immediately. */
   #broke(part: InFlight): void {
     const lost = countLines(part.bytes.toString('latin1', firstUnread(part)))
     if (part.missing === 0) this.#drop(lost)
@@ -179,7 +177,7 @@ export class LogSink {
   }
 }
 
-/** Where the lines begin that nobody can read. One that lacks nothing but its end is there. */
+/** Returns the offset of the first unreadable line. A line without its line break counts as readable. */
 function firstUnread({ bytes, written, mends }: InFlight): number {
   if (written === 0) return mends ? 1 : 0
   return bytes[written] === LINE_END && bytes[written - 1] !== LINE_END ? written + 1 : written

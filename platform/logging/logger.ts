@@ -5,9 +5,9 @@ import { openLog } from './open-log.ts'
 export type { Logger } from 'pino'
 
 /**
- * Makes the log of one service: a JSON object on each line of standard output, `time` in ISO 8601. A reader that is slow
- * or gone, or a full disk, holds nobody up: lines are dropped then and counted (`droppedLines`).
- * Tokens, cookies and secrets have no business in a log line; the names they travel under are cut as a last line of defence.
+ * Creates the logger of a service: one JSON object per line on standard output, with `time` in ISO 8601. Logging never
+ * blocks. When the reader is slow or gone, or the disk is full, lines are dropped and counted (`droppedLines`). Log
+ * lines must not contain tokens, cookies or secrets. As a last line of defense, the logger redacts their usual fields.
  */
 export function createLogger(
   options: { readonly level: string; readonly service: string },
@@ -29,19 +29,18 @@ export function createLogger(
   )
 }
 
-/** Takes whole lines, in order with those that the logger writes itself. */
+/** Returns a function that writes whole lines, in order with the logger's own lines. */
 export function writeLines(logger: Logger): (lines: string) => void {
   const stream = streamOf(logger)
   return (lines) => void stream.write(lines)
 }
 
-/** How many lines were never written. */
 export function droppedLines(logger: Logger): number {
   const stream = streamOf(logger)
   return stream instanceof LogSink ? stream.droppedLines : 0
 }
 
-/** Before the process ends: waits until what was logged is written, or cannot be, at most `timeoutMs` milliseconds. */
+/** Resolves when all logged lines are written or dropped, or after `timeoutMs` milliseconds. For use before an exit. */
 export async function whenWritten(logger: Logger, timeoutMs: number): Promise<void> {
   const stream = streamOf(logger)
   if (stream instanceof LogSink) await stream.whenIdle(timeoutMs)
@@ -55,29 +54,24 @@ function streamOf(logger: Logger): DestinationStream {
   return stream
 }
 
-/** Stands in the log where lines are missing. */
+/** Returns the log line that reports dropped lines. */
 function missingLines(service: string, lines: number): string {
   const time = new Date().toISOString()
   const fields = { level: 'warn', time, service, event: 'log_lines_dropped', lines }
   return `${JSON.stringify({ ...fields, msg: 'lines are missing here: nobody took them' })}\n`
 }
 
-/** An error as the log shows it. */
 export type LoggedError = {
   readonly type: string
   readonly message: string
   readonly stack?: string
   readonly code?: string | number
-  /** The code of its cause. */
   readonly causeCode?: string
 }
 
 const described = new WeakSet<object>()
 
-/**
- * Describes a failure that is expected, such as a refused connection: as in any log line, but without the stack, and with
- * the code of the cause.
- */
+/** Describes an expected failure, such as a refused connection: without the stack, and with the code of the cause. */
 export function describeFailure(error: unknown): LoggedError {
   const { stack: _, ...failure } = describeError(error instanceof Error ? error : new Error(String(error)))
   const causeCode = error instanceof Error ? codeOf(error.cause) : undefined
@@ -86,7 +80,7 @@ export function describeFailure(error: unknown): LoggedError {
   return shown
 }
 
-/** The members of an error that the log shows. Libraries attach others, such as bytes from a peer. */
+/** Selects the logged members of an error. Libraries attach others, such as bytes from a peer. */
 function describeError(error: Error | LoggedError): LoggedError {
   if (described.has(error)) return error as LoggedError
   const said: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error as Error) }
@@ -115,7 +109,7 @@ const SECRET_NAMES = [
 
 const SECRET_FIELDS = SECRET_NAMES.flatMap((name) => [name, `headers.${name}`, `req.headers.${name}`])
 
-/** A code of this project, of undici or of the system. An authorization code (RFC 6749 section 1.3.1) is not of this form. */
+/** Error codes of this project, undici and the system. An authorization code (RFC 6749 section 1.3.1) never matches. */
 const ERROR_CODE = /^(?:UND_ERR_|E)[A-Z0-9_]{2,60}$/
 
 function cut(value: unknown, path: readonly string[]): unknown {

@@ -2,10 +2,10 @@ import { fstatSync, write, writeSync } from 'node:fs'
 import { LogSink } from './log-sink.ts'
 
 const STDOUT = 1
-/** At a full load's pace this is about a second; in memory at most twice that many bytes. */
+/** About one second of lines at full load. The buffer takes at most twice as many bytes of memory. */
 const HELD_CHARACTERS = 8 * 1024 * 1024
 
-/** Makes the log of this process, on standard output. For the process's entry only: it changes standard output for everybody. */
+/** Opens the log on standard output. Call it only in the entry point, because it changes standard output globally. */
 export function openLog(options: {
   readonly notice: (missingLines: number) => string
   readonly tickMs: () => number
@@ -20,15 +20,16 @@ export function openLog(options: {
     try {
       writeSync(STDOUT, sink.takeRest())
     } catch {
-      // Nobody reads any more.
+      // The reader is gone.
     }
   })
   return sink
 }
 
 /**
- * A write to a pipe that nobody reads waits in one of the few threads that names are resolved in too, and keeps the
- * process from ending. Node opens such a stream without waiting (uv_pipe_open), and what it is told about its end is ours to handle.
+ * Prevents blocking writes to standard output. A write to a pipe without a reader blocks a thread of the pool that also
+ * resolves names, and prevents the exit of the process. When `process.stdout` is accessed, Node opens the pipe in
+ * non-blocking mode (uv_pipe_open). The handler ignores errors of that stream.
  */
 function neverBlock(): void {
   const stdout = fstatSync(STDOUT)

@@ -4,41 +4,45 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type TLSSocket, Server as TlsServer } from 'node:tls'
 import { rawSocketOf } from './raw-socket.ts'
 
-/** Ends a server in steps, so that nobody who is being served notices. */
+/** Closes a server in two steps without failed requests. */
 export type GracefulClose = {
-  /** From now on every answer says that its connection ends with it; the server goes on accepting. */
+  /** Adds `Connection: close` to every response from now on. The server still accepts connections. */
   announce(): void
   /**
-   * Stops accepting, waits for what is under way and closes connections that are idle.
-   * @returns how many connections were cut.
+   * Stops accepting, waits for active requests and closes idle connections.
+   * @returns the number of connections closed by force at the end of `graceMs`.
    */
   finish(options: FinishOptions): Promise<number>
 }
 
-/** How long others may take until they are cut. */
 export type FinishOptions = {
-  /** What is still open then is cut: event streams may never end by themselves. Milliseconds. */
+  /**
+   * Time after which the server closes all remaining connections, because event streams can stay open. Milliseconds.
+   */
   readonly graceMs: number
-  /** A connection on which nothing came for so long is idle; at least 200, the default. Milliseconds. */
+  /** Time without received bytes after which a connection is idle. At least 200, the default. Milliseconds. */
   readonly quietMs?: number
 }
 
-/** Between two looks at what is open while a server ends. Milliseconds. */
+/** Interval between two checks of the open connections during shutdown. Milliseconds. */
 export const LOOK_EVERY_MS = 25
-/** Of the time between two looks so much counts: on a machine that stood still nobody could send anything. Milliseconds. */
+/**
+ * Limit on the time that counts between two checks. While a machine is suspended, clients cannot send anything.
+ * Milliseconds.
+ */
 const LONGEST_LOOK_MS = 50
-/** What a client has sent takes less to get here. Milliseconds. */
+/** Longer than sent data takes to arrive. Milliseconds. */
 const QUIET_MS = 200
-/** Within a TLS handshake there is silence for as long as a message takes to the client and back. Milliseconds. */
+/** A TLS handshake has pauses of one round trip to the client. Milliseconds. */
 const HANDSHAKE_QUIET_MS = 2_000
 
-/** What is known about a connection that may be idle. */
+/** State of a connection that can be idle. */
 type Watched = { readonly bytesRead: number; quietMs: number }
 
 /**
- * Watches a server's connections so that closing it waits for requests and for nothing else. Node's own `close` resets
- * what is idle at once, also under a request that is on its way, and then waits more than a minute for connections that
- * never carried a request, which clients open in advance.
+ * Tracks a server's connections, so that closing waits only for requests. Node's own `close` resets idle connections
+ * immediately, even when a request is in transit. It then waits more than a minute for connections without any request,
+ * which clients open in advance.
  */
 export function gracefulClose(server: Server): GracefulClose {
   const open = new Set<Socket>()
@@ -59,7 +63,7 @@ export function gracefulClose(server: Server): GracefulClose {
   function announce(): void {
     if (announced) return
     announced = true
-    // Node then writes `Connection: close` into the answer. RFC 9112 section 9.6.
+    // Node then writes `Connection: close` into the response. RFC 9112 section 9.6.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       server.prependListener(event, (_request, response: ServerResponse) => {
         response.shouldKeepAlive = false
@@ -97,10 +101,10 @@ export function gracefulClose(server: Server): GracefulClose {
 
 type Question = (socket: Socket) => boolean
 
-/** Nobody can have asked anything before the end of a handshake. */
+/** A client cannot send a request before the handshake is complete. */
 const isNeverBusy: Question = () => false
 
-/** How long a connection must have been quiet to be closed, and by how much each is quieter than at the last look. */
+/** Elapsed time since the last check, and the time without data after which a connection is closed. */
 type Look = { readonly passedMs: number; readonly quietMs: number; readonly isBusy: Question }
 
 function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, look: Look): void {
@@ -115,14 +119,14 @@ function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, lo
   }
 }
 
-/** What has arrived already is read before timers run again: a request among it is answered. */
+/** Closes a connection unless Node first reads data that arrived already, such as a request. */
 function closeUnlessSpoken(socket: Socket, bytesRead: number, isBusy: Question): void {
   setImmediate(() => {
     if (socket.bytesRead === bytesRead && !isBusy(socket)) socket.destroy()
   })
 }
 
-/** An answer is under way, or the connection is no longer one of HTTP but a tunnel. */
+/** Returns true while a response is in progress, or when the connection is upgraded and no longer HTTP. */
 function isBusy(socket: Socket): boolean {
   const { _httpMessage, parser } = socket as Socket & { _httpMessage?: unknown; parser?: unknown }
   return (_httpMessage !== undefined && _httpMessage !== null) || parser === null || parser === undefined

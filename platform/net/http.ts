@@ -1,5 +1,5 @@
 /**
- * The module `node:http`. An `import` of it reads everything that it exports, and with WebSocket the whole of the client that Node.js
- * has built in, of which nothing is used here: as long as all the rest of Node.js takes to start.
+ * The module `node:http`. An `import` statement would evaluate all its exports, and `WebSocket` loads the built-in
+ * client of Node.js, which is not used here. That takes as long as the rest of the start of Node.js.
  */
 export const http = process.getBuiltinModule('node:http')

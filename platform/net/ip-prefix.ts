@@ -1,5 +1,5 @@
 /**
- * Returns the key under which requests of an address are counted: an IPv4 address, or a prefix of an IPv6 address. A host has
+ * Returns the key for counting requests of an address: the IPv4 address, or a prefix of the IPv6 address. A host has
  * all addresses of its /64, and a site has all addresses of its /48 (RFC 6177).
  */
 export function ipPrefix(address: string, prefixBits: 48 | 64 = 64): string {

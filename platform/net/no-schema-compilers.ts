@@ -1,6 +1,6 @@
 /**
- * For a Fastify server whose routes have no schemas. The compilers for them are not loaded; a route with one is refused at
- * the start.
+ * Option for a Fastify server whose routes have no schemas. Fastify does not load the schema compilers, and a route
+ * with a schema fails at startup.
  */
 export const NO_SCHEMA_COMPILERS = {
   compilersFactory: { buildValidator: compileNothing, buildSerializer: compileNothing },

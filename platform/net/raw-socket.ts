@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
-/** The connection beneath TLS, which Node keeps to itself. */
+/** Returns the TCP connection below TLS, from a private field of Node. */
 export function rawSocketOf(socket: TLSSocket): Socket | undefined {
   return (socket as TLSSocket & { readonly _parent?: Socket })._parent
 }

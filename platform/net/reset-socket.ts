@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 
 /**
- * Ends a connection by a TCP reset. While a FIN is on its way the system refuses a reset (EINVAL), and Node would then
- * keep the descriptor for ever: such a connection is reset as soon as its FIN is out.
+ * Closes a connection with a TCP reset. While a FIN is pending, the system rejects a reset (EINVAL), and Node would
+ * leak the descriptor. In that case, the reset follows as soon as the FIN is sent.
  */
 export function resetSocket(socket: Socket): void {
   const isEnding = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0

@@ -1,28 +1,28 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** Something that a service answers on its management port beside what every service does. */
+/** An endpoint on the management port for one service only. */
 export type ManagementEndpoint = {
-  /** POST changes something: a web page cannot ask for it. */
+  /** POST changes state. Web pages cannot call it. */
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly answer: () => ManagementAnswer | Promise<ManagementAnswer>
 }
 
-/** What is answered, as JSON. */
+/** A JSON response. */
 export type ManagementAnswer = {
   readonly status: number
   /** An object, or JSON text. */
   readonly body: object | string
-  /** `application/json` unless it is given. */
+  /** Default: `application/json`. */
   readonly type?: string
 }
 
-/** None of them takes anything. Bytes. */
+/** The endpoints take no body. Bytes. */
 export const BODY_LIMIT_BYTES = 1_024
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** Mounts the endpoints; another method is 405, a page's POST 403. What is in a small body is not looked at. */
+/** Mounts the endpoints. Another method gets 405, and a POST from a web page gets 403. Small bodies are ignored. */
 export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
@@ -58,7 +58,7 @@ const NOT_FOR_PAGES = {
   error_description: 'Web pages change nothing here. Send the request from a program, without Origin.',
 }
 
-/** Browsers say where a request that changes something comes from; programs do not. Fetch standard, section 3.2. */
+/** Browsers send the origin of a request that changes state, but programs do not. Fetch standard, section 3.2. */
 function isFromPage({ headers }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site']
   return headers.origin !== undefined || (site !== undefined && site !== 'none')

@@ -7,8 +7,8 @@ import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './man
 import { createOwnHost } from './own-host.ts'
 
 /**
- * One check of `/readyz`. `ok: false` makes the service not ready. `degraded: true` leaves it ready, and `?verbose` marks
- * the check with `[!]`.
+ * One check of `/readyz`. `ok: false` makes the service not ready. `degraded: true` leaves it ready, and `?verbose`
+ * marks the check with `[!]`.
  */
 export type ReadinessCheck = {
   readonly name: string
@@ -17,31 +17,31 @@ export type ReadinessCheck = {
   readonly detail?: string
 }
 
-/** What the management server shows, and where. Port 0 asks the system for a free one. */
+/** Options for `startOpsServer()`. Port 0 selects a free port. */
 export type OpsServerOptions = {
   readonly host: string
   readonly port: number
-  /** What it may be called, beside its address and `localhost`. */
+  /** Accepted host names, besides its addresses and `localhost`. */
   readonly names?: readonly string[] | undefined
   readonly service: string
   readonly version: string
-  /** What `/metrics` shows. */
   readonly registry: Pick<Registry, 'contentType' | 'metrics'>
-  /** Asked on every `/readyz`; an empty list is ready. */
+  /** Runs on every `/readyz`. An empty list means ready. */
   readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
-  /** What this service has beside that. */
+  /** Further endpoints of this service. */
   readonly endpoints?: readonly ManagementEndpoint[] | undefined
   readonly logger: Logger
 }
 
-/** A management server that listens. */
 export type OpsServer = { readonly url: string; close(): Promise<void> }
 
 /**
- * Serves the management port: `/livez` (the event loop turns), `/readyz` (200 or 503; `?verbose` lists the checks),
- * `/metrics` (Prometheus text), `/version`, and endpoints of the service's own. It listens apart from the public port, and
- * answers to its own names only.
- * @throws {BootError} when the address cannot be had.
+ * Starts the management server, which listens separately from the public port and accepts only its own host names.
+ * - `/livez`: the event loop runs.
+ * - `/readyz`: 200 or 503. `?verbose` lists the checks.
+ * - `/metrics`: Prometheus text.
+ * - `/version`, and the service's own endpoints.
+ * @throws {BootError} when the server cannot listen on the address.
  */
 export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
   const { endpoints = [] } = options
@@ -57,7 +57,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   const known = ['/livez', '/readyz', '/metrics', ...endpoints.map(({ path }) => path)]
   const isOwnHost = createOwnHost({ host: options.host, names: options.names })
   app.addHook('onRequest', async (request, reply) => {
-    // Browsers always send one; HTTP/1.0 probes need not.
+    // Browsers always send `Host`. HTTP/1.0 probes can omit it.
     const { host } = request.headers
     if (host === undefined || isOwnHost(host)) return
     return reply.code(421).send(NOT_OURS)
@@ -70,7 +70,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   )
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const { statusCode = 500 } = error
-    // What a client sent, not what failed here.
+    // The client's request is invalid, so this is not a failure of the server.
     if (statusCode < 500)
       return reply
         .code(statusCode)

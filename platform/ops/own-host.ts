@@ -3,11 +3,12 @@ import { isIP } from 'node:net'
 const HOST = /^(\[[^\]]*\]|[^:[\]]+)(?::\d{1,5})?$/
 
 /**
- * Makes a check of `Host` headers against DNS rebinding: a page that points a name of its own at this machine is, for a
- * browser, at home here; but its name is none of ours. Addresses cannot be pointed elsewhere, so they are always taken:
- * kubelets, Prometheus and port-forwards use them.
- * @param options.host what the port listens on, if it is a name.
- * @param options.names further names, in any case, with or without the dot at their end.
+ * Creates a check of `Host` headers against DNS rebinding. In that attack, a web page points its own host name at this
+ * machine, so that the browser accepts this machine as the origin of the page. The page's name is not in the list, so
+ * the check fails. IP addresses always pass, because DNS cannot redirect them. Kubelets, Prometheus and port-forwards
+ * use them.
+ * @param options.host the listen address of the port, which can be a name.
+ * @param options.names further names, in any case, with or without a trailing dot.
  */
 export function createOwnHost(options: {
   readonly host: string

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * Has every object begin in the young generation, for the whole life of the process. For a process's entry, before
- * anything else. V8 else notes which places in the code made objects that stayed, and lets these places make old ones
- * from then on: what is made for one request, wherever requests once had to wait. Old objects that are garbage keep the young
- * ones that they point to, so that hardly anything of a request goes before the whole heap is collected
+ * Makes V8 allocate every object in the young generation, for the life of the process. Call it first in the entry
+ * point. By default, V8 records allocation sites whose objects survived, and allocates their later objects in the old
+ * generation. That affects the objects of each request once requests have had to wait. Dead old objects keep young
+ * objects alive, so that almost no request memory is freed before a full garbage collection
  * (docs/decisions/0013-objects-begin-young.md).
  */
 export function disablePretenuring(): void {

@@ -1,25 +1,26 @@
 import { type Logger, whenWritten } from '../logging/logger.ts'
 
-/** What is still to be logged at the end gets this long. Milliseconds. */
+/** Time to write the last log lines before the exit. Milliseconds. */
 const LAST_LINES_MS = 250
 
-/** A process that has not ended this long after the drain's grace is ended. Milliseconds. */
+/** Time after the drain's grace period at which the process exits by force. Milliseconds. */
 export const LAST_RESORT_MS = 5_000
 
-/** The reason why a process ends. */
 export type EndReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
 
-/** `graceful`: requests are accepted for the drain delay. `immediate`: no load balancer has to notice. */
+/**
+ * `graceful`: accepts requests for the drain delay. `immediate`: skips the delay, because no load balancer is in front.
+ */
 export type ShutdownMode = 'graceful' | 'immediate'
 
-/** A service manager sends SIGTERM and has load balancers in front; a person at a terminal has none. */
+/** A service manager sends SIGTERM and has load balancers in front. An interactive process has none. */
 export function shutdownMode(reason: EndReason): ShutdownMode {
   return reason === 'SIGTERM' ? 'graceful' : 'immediate'
 }
 
 /**
- * Calls `stop` once when the process is asked to end: SIGTERM, SIGINT, or the parent that started it going away.
- * Exits 0 when `stop` is done, 1 when it failed or took longer than `graceMs` milliseconds.
+ * Calls `stop` once when the process receives SIGTERM or SIGINT, or when its parent process exits.
+ * Exits with 0 when `stop` resolves, or with 1 when it rejects or takes longer than `graceMs` milliseconds.
  */
 export function onTermination(
   stop: (reason: EndReason) => Promise<void>,

@@ -1,15 +1,15 @@
 import { BootError } from '../diagnostics/boot-error.ts'
 
-/** Where a server wanted to listen, and the setting that says so. */
+/** A listen address, and the setting that defines it. */
 export type ListenAddress = {
   readonly service: string
   readonly host: string
   readonly port: number
-  /** What to change, e.g. `PORT or listen.port in config/gateway.yaml`. */
+  /** The setting to change, e.g. `PORT or listen.port in config/gateway.yaml`. */
   readonly setting: string
 }
 
-/** Turns what `listen` threw into words an operator can act on. */
+/** Converts an error of `listen` into a message that tells an operator how to fix it. */
 export function explainListenError(error: unknown, address: ListenAddress): BootError {
   const where = `${address.host}:${address.port}`
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

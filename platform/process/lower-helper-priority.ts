@@ -5,11 +5,11 @@ import { setPriority } from 'node:os'
 const HELPER_NICE = 10
 
 /**
- * Lowers the priority of V8's helper threads, which mark garbage and compile functions. Call it at the entry of a process.
- * Four of them start a job together. On one processor they leave the event loop a fifth of it, and requests wait 50 to
- * 200 ms (docs/decisions/0033-lower-the-priority-of-v8-helper-threads.md).
+ * Lowers the priority of V8's helper threads, which mark garbage and compile functions. Call it at the entry of a
+ * process. Four of them start a job together. On one processor the event loop then gets a fifth of the time, and
+ * requests wait 50 to 200 ms (docs/decisions/0033-lower-the-priority-of-v8-helper-threads.md).
  *
- * Linux only. Elsewhere, and where the kernel does not permit it, the priorities stay as they are.
+ * Linux only. Elsewhere, and where the kernel does not permit it, the priorities do not change.
  */
 export function lowerHelperPriority(): void {
   try {

@@ -4,9 +4,10 @@ import { dirname } from 'node:path'
 const OWNER_ONLY = 0o700
 
 /**
- * Makes a folder and those above it that are missing, for their owner only unless `mode` says otherwise; nothing when it is there. One level after the
- * other: Node's own recursive mkdir never returns where a parent exists but takes no children, such as `/proc`.
- * @throws {Error} of `mkdir`: EACCES, ENOENT where nothing can be made, ENOTDIR below a file.
+ * Creates a folder and its missing parents, for the owner only by default. Does nothing when the folder exists.
+ * Creates one level at a time, because Node's recursive mkdir never returns below a parent that allows no children,
+ * such as `/proc`.
+ * @throws {Error} from `mkdir`: EACCES, ENOENT where the file system allows no folder, ENOTDIR below a file.
  */
 export function makeFolder(folder: string, mode = OWNER_ONLY): void {
   if (existsSync(folder)) return
@@ -15,7 +16,7 @@ export function makeFolder(folder: string, mode = OWNER_ONLY): void {
   try {
     mkdirSync(folder, { mode })
   } catch (error) {
-    // Another process was faster.
+    // Another process created the folder first.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   }
 }

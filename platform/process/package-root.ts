@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Finds the folder that holds `package.json`, `config/` and `policies/`: the repository, or the installed package,
- * where this file lies one level deeper, below `dist/`.
- * @throws {Error} when no folder above `from` holds a package.json, which means a broken installation.
+ * Returns the folder that contains `package.json`, `config/` and `policies/`. That is the repository or the installed
+ * package, in which this file is one level deeper, below `dist/`.
+ * @throws {Error} when no parent folder of `from` contains a package.json, which indicates a broken installation.
  */
 export function findPackageRoot(from: string = fileURLToPath(import.meta.url)): string {
   let folder = dirname(from)

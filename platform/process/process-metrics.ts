@@ -2,21 +2,23 @@ import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 import { droppedLines, type Logger } from '../logging/logger.ts'
 import { exceptionsSurvived } from './survive-exceptions.ts'
 
-// Gauges with the suffix of counters, which `promtool check metrics` refuses. The same numbers, by kind of resource, stand
-// in the series without the suffix.
+// Gauges with the suffix of counters, which `promtool check metrics` rejects. The series without the suffix contain the
+// same numbers, by type of resource.
 const MISNAMED = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
 ]
 
-/** What is counted of a process by those who see it happen. */
+/** Counters of the process for other modules. */
 export type ProcessMetrics = {
-  /** Counts an exception that one request ended with. */
+  /** Counts an exception that ended a request. */
   readonly requestBroke: () => void
 }
 
-/** Adds the series of the process itself: CPU, memory, event loop, garbage collection, what was lost and what went wrong. */
+/**
+ * Registers the metrics of the process: CPU, memory, event loop, garbage collection, dropped log lines and exceptions.
+ */
 export function collectProcessMetrics(registry: Registry, logger: Logger): ProcessMetrics {
   collectDefaultMetrics({ register: registry })
   for (const name of MISNAMED) registry.removeSingleMetric(name)

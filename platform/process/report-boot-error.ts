@@ -1,8 +1,8 @@
 import { BootError } from '../diagnostics/boot-error.ts'
 
 /**
- * Tells an operator on standard error why the process does not start, and gives the exit code to end with.
- * A BootError is explained already, so it is shown without a stack; anything else is a defect of ours and keeps it.
+ * Prints the reason for a failed start on standard error and returns the exit code.
+ * Prints a BootError without its stack, because its message explains the failure. Other errors are defects and keep it.
  */
 export function reportBootError(
   error: unknown,

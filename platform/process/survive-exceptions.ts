@@ -2,14 +2,13 @@ import type { Logger } from '../logging/logger.ts'
 
 let survived = 0
 
-/** How many exceptions this process has survived. */
 export function exceptionsSurvived(): number {
   return survived
 }
 
 /**
- * Keeps the process alive when an exception gets past everybody: what one client or upstream sends must not end the
- * requests of all others. Whoever can have a fresh process instead is told, once.
+ * Keeps the process alive after an uncaught exception, so that one client or upstream cannot end all other requests.
+ * Calls `onFirst` after the first exception, so that a supervisor can replace the process.
  */
 export function surviveExceptions(logger: Logger, onFirst?: (reason: string) => void): void {
   process.on('uncaughtException', (error, origin) => {

@@ -12,37 +12,38 @@ import {
 } from './read-redis-revocations.ts'
 import { connectRedis } from './redis.ts'
 
-/** Who is told, and from where on. */
+/** Options for `followRedisRevocations()`. */
 export type FollowOptions = {
   readonly url: string
-  /** True: everything that the stream holds is told first. False: only what comes. */
+  /** True: delivers all existing entries first. False: delivers new entries only. */
   readonly fromStart: boolean
-  /** Oldest first; one that was told before may be told again. */
+  /** Receives entries, oldest first. An entry can arrive more than once. */
   readonly onEntries: (entries: readonly RevocationEntry[], runId: string | undefined) => void
-  /** Entries may have been missed: those before the first connection, too. */
+  /** Called for each possible gap in the entries, including the time before the first connection. */
   readonly onMissed: () => void
-  /** Called whenever Redis has answered and everything was told: every second, and after revocations. */
+  /** Called when Redis has responded and all entries are delivered: every second, and after revocations. */
   readonly onAlive?: (redis: Redis) => Promise<void>
-  /** Called when the connection is of no use, with the reason. */
+  /** Called when the connection fails, with the reason. */
   readonly onLost?: (reason: string) => void
   readonly logger?: Pick<Logger, 'warn' | 'info'>
 }
 
-/** Ends with {@link close}, which resolves when its connection is gone. */
+/** {@link close} resolves when its connection is closed. */
 export type RedisFollower = { close(): Promise<void> }
 
-/** Redis answers at least this often; the connection is known to be alive then. Milliseconds. */
+/** Longest time that Redis blocks before it responds, which shows that the connection is alive. Milliseconds. */
 const WAIT_MS = 1_000
-/** An answer that takes longer is none. Milliseconds. */
+/** A command without a response fails after this time. Milliseconds. */
 const COMMAND_TIMEOUT_MS = 2_500
-/** At most one attempt a second. Milliseconds. */
+/** At most one attempt per second. Milliseconds. */
 const RETRY_MS = 1_000
 const MOST_AT_ONCE = 1_000
 
 /**
- * Reads the stream of revocations on a connection of its own, for ever. After an interruption it goes on where it was; when
- * that is not certain to be gapless (the entry is gone, or another server process answers) it says so and begins anew.
- * @throws {BootError} as connectRedis with `mayBeAway`.
+ * Reads the revocation stream on its own connection until it is closed. After an interruption, it continues at the last
+ * entry. If that entry is gone, or another server process responds, a gap is possible. It then calls `onMissed` and
+ * starts again.
+ * @throws {BootError} like connectRedis with `mayBeAway`.
  */
 export async function followRedisRevocations(options: FollowOptions): Promise<RedisFollower> {
   const redis = await connectRedis({
@@ -72,12 +73,12 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
       const entries: readonly RevocationEntry[] = isBehind
         ? await readEntriesAfter(redis, place.id, MOST_AT_ONCE)
         : await awaitEntriesAfter(redis, place.id, { count: MOST_AT_ONCE, waitMs: WAIT_MS })
-      // Who reads more slowly than others write may be overtaken by the end of the stream.
+      // If other processes write faster than this one reads, Redis can trim unread entries.
       if (isBehind && entries.length > 0 && !(await isThere(place.id))) options.onMissed()
       isBehind = entries.length === MOST_AT_ONCE
       const last = entries.at(-1)
       if (last === undefined) {
-        // Nothing came; nothing would, were the stream away, or begun anew by a clock that is behind.
+        // No entries arrive if the stream was deleted, or was created again with a clock that is behind.
         if (!(await isThere(place.id))) place = await begin()
         continue
       }

@@ -2,17 +2,17 @@ import type { Redis } from 'ioredis'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './revocation-keys.ts'
 
-/** Above this number the oldest entries are deleted: a slow reader starts again. */
+/** Maximum number of entries. Redis deletes the oldest ones, and a slow reader starts again. */
 const MOST_ENTRIES = 100_000
-/** Entries stay at least so long: JWTs live shorter. Seconds. */
+/** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */
 const LEAST_SECONDS = 86_400
-/** Clocks differ, and a verdict that was asked for just before is used for a while. Seconds. */
+/** Covers clock differences, and introspection results that were requested just before the revocation. Seconds. */
 const MARGIN_SECONDS = 300
 
 /**
- * Lua: writes a revocation into the stream and marks the revoked name for `seconds`; drops entries by age, and beyond a
- * number. The clock of Redis counts, because the clocks of replicas may differ. `at` is the second of the revocation, if it
- * is not the present one.
+ * Lua: adds a revocation to the stream and sets a mark for the revoked name, which expires after `seconds`. Deletes
+ * entries by age, and above a maximum number. Uses the clock of Redis, because the clocks of replicas can differ. `at`
+ * is the time of the revocation in seconds. Default: now.
  */
 export const PUBLISH = `
 local function publish(stream, mark, entry, seconds, at)
@@ -25,9 +25,10 @@ end
 `
 
 /**
- * KEYS: stream, mark, second of the issuer's last relayed revocation. ARGV: entry, seconds, second of the revocation. The third
- * key exists because another issuer may have set the mark of the same name. Neither the second nor the expiry of a mark gets
- * smaller. A mark holds the second of the revocation, because a later revocation of the same subject may follow.
+ * KEYS: stream, mark, time of the issuer's last relayed revocation. ARGV: entry, lifetime of the mark, time of the
+ * revocation. All times are in seconds. The third key exists because another issuer can set the mark of the same name.
+ * Neither the time nor the expiry of a mark decreases. A mark contains the time of the revocation, because a later
+ * revocation of the same subject can follow.
  */
 const RELAY = `${PUBLISH}
 local told = redis.call('GET', KEYS[3])
@@ -43,7 +44,7 @@ return 1
 `
 
 /**
- * Writes a revocation of another channel to Redis, unless another gateway has written it for the same issuer.
+ * Writes a revocation from another channel to Redis, unless another gateway has written it for the same issuer.
  * Cost: one round trip for each name in it.
  */
 export async function relayRevocation(

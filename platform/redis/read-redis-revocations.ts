@@ -3,24 +3,23 @@ import { type Revocation, readRevocation } from '../../oauth/revocation.ts'
 import { isReplyError } from './is-reply-error.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from './revocation-keys.ts'
 
-/** An entry of the stream. `revocation` is undefined where it cannot be told what was revoked. */
+/** An entry of the stream. `revocation` is undefined when the entry cannot be parsed. */
 export type RevocationEntry = { readonly id: string; readonly revocation: Revocation | undefined }
 
-/** Before the first entry. */
+/** The ID before the first entry. */
 export const STREAM_START = '0-0'
 
-/** The newest entry's id. */
 export async function readLastId(redis: Redis): Promise<string> {
   const [entry] = await redis.xrevrange(REVOCATION_STREAM, '+', '-', 'COUNT', 1)
   return entry?.[0] ?? STREAM_START
 }
 
-/** Whether an entry is in the stream still: then so is everything behind it. */
+/** Returns true when the stream still contains the entry, and therefore all later entries. */
 export async function hasEntry(redis: Redis, id: string): Promise<boolean> {
   return (await redis.xrange(REVOCATION_STREAM, id, id, 'COUNT', 1)).length === 1
 }
 
-/** Entries behind `id`, at once. */
+/** Returns the entries after `id` without waiting. */
 export async function readEntriesAfter(
   redis: Redis,
   id: string,
@@ -29,7 +28,7 @@ export async function readEntriesAfter(
   return toEntries(await redis.xrange(REVOCATION_STREAM, `(${id}`, '+', 'COUNT', count))
 }
 
-/** Entries behind `id`; waits for the first one, at most `waitMs` milliseconds. */
+/** Returns the entries after `id`. Waits at most `waitMs` milliseconds for the first one. */
 export async function awaitEntriesAfter(
   redis: Redis,
   id: string,
@@ -39,12 +38,12 @@ export async function awaitEntriesAfter(
   return toEntries(answer?.[0]?.[1] ?? [])
 }
 
-/** Names the server process that answers: another one may have lost what this one acknowledged. */
+/** Returns the ID of the Redis server process. After a change, acknowledged writes can be lost. */
 export async function readRunId(redis: Redis): Promise<string | undefined> {
   try {
     return /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1]
   } catch (error) {
-    // Not everybody may ask that: Redis says so. No answer at all is something else.
+    // The ACL can forbid `INFO`, and Redis replies with an error. Any other error is a connection failure.
     if (isReplyError(error)) return undefined
     throw error
   }

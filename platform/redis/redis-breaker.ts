@@ -1,16 +1,19 @@
-/** A circuit breaker: requests do not wait for a service that fails. */
+/** A circuit breaker, so that requests do not wait for a failing service. */
 export type Breaker = {
-  /** Whether to use the service. While the circuit is open, starts `probe` from time to time; no request waits for it. */
+  /**
+   * Returns true when the service can be used. While the circuit is open, starts `probe` periodically, and no caller
+   * waits for it.
+   */
   isClosed(nowMs: number): boolean
   succeeded(): void
   failed(nowMs: number): void
 }
 
-/** So many failures in a row, and it is not asked any more. */
+/** Number of consecutive failures that opens the circuit. */
 const FAILURES = 5
 const PROBE_EVERY_MS = 1_000
 
-/** `probe` resolves when the helper works again; `onChange` hears of every change. */
+/** `probe` resolves when the service works again. `onChange` runs each time the circuit opens or closes. */
 export function createBreaker(options: {
   readonly probe: () => Promise<unknown>
   readonly onChange: (isClosed: boolean) => void

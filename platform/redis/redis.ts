@@ -4,33 +4,33 @@ import type { Logger } from '../logging/logger.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
-const HANDSHAKE_TIMEOUT_MS = 1_000 // a process that starts is busy, and commandTimeoutMs may be shorter
-const SILENCE_MS = 2_000 // a connection that gives no answer at all is given up
+const HANDSHAKE_TIMEOUT_MS = 1_000 // a starting process is busy, and commandTimeoutMs can be too short
+const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
 const RECONNECT_MIN_MS = 2_000 // a gateway has two connections: together one attempt per second
 const RECONNECT_MAX_MS = 10_000
 
-/** A server that became a replica is left at once, and at most once in this time. */
+/** Shortest time between two reconnections because of a replica. Each one starts after `LEAVE_REPLICA_MS`. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
 const LEAVE_REPLICA_MS = 50
 
 /**
- * Connects to one Redis. While the connection is away commands fail at once instead of queueing, and it comes back
- * by itself; commands that were under way are not sent twice. A server that has become a replica (`READONLY`) is left, and the
- * address is connected to again: after a switch-over it leads to the new primary.
- * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED, and ERR_REDIS_UNREACHABLE unless it may be away; none holds the
- * password.
+ * Connects to one Redis. Without a connection, commands fail immediately instead of queueing. The client reconnects
+ * automatically and does not resend pending commands. If the server has become a replica (`READONLY`), the client
+ * reconnects to the address, which leads to the new primary after a failover.
+ * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED, and ERR_REDIS_UNREACHABLE unless `mayBeAway`. The messages do
+ * not contain the password.
  */
 export async function connectRedis(options: {
   readonly url: string
   readonly logger?: Pick<Logger, 'warn' | 'info'>
-  /** Longest wait for an answer. Milliseconds. */
+  /** Longest wait for a response. Milliseconds. */
   readonly commandTimeoutMs?: number
-  /** The process can do without: it starts, and the connection is made when Redis is there. */
+  /** Redis is optional: the process starts without it and connects when Redis is available. */
   readonly mayBeAway?: boolean
 }): Promise<Redis> {
   const where = describeRedisUrl(options.url)
   const mayBeAway = options.mayBeAway ?? false
-  // A process without Redis does not load the client.
+  // Loads the client only for a process that uses Redis.
   const { Redis: Client } = await import('ioredis')
   const replica = createReplicaExit(() => performance.now())
   const redis = new Client(options.url, {
@@ -65,7 +65,7 @@ export async function connectRedis(options: {
 }
 
 /**
- * Names a Redis for logs and messages: host, port and database, never user or password.
+ * Formats the address of a Redis for logs and messages: host, port and database, never user or password.
  * @throws {BootError} ERR_REDIS_URL when it is not a redis:// or rediss:// address.
  */
 export function describeRedisUrl(url: string): string {
@@ -80,7 +80,7 @@ export function describeRedisUrl(url: string): string {
   return `${parsed.protocol}//${parsed.hostname}:${parsed.port || '6379'}${database}`
 }
 
-/** Applies the timeout of commands to those that follow the handshake of a connection. */
+/** Applies the command timeout after the handshake of each connection. */
 function useTimeout(redis: Redis, commandTimeoutMs: number): void {
   redis.on('close', () => {
     redis.options.commandTimeout = HANDSHAKE_TIMEOUT_MS
@@ -91,7 +91,7 @@ function useTimeout(redis: Redis, commandTimeoutMs: number): void {
   if (redis.status === 'ready') redis.options.commandTimeout = commandTimeoutMs
 }
 
-/** The first connection is made or refused at once; later ones are retried for as long as the process lives. */
+/** Retries later connections for the life of the process. The first connection succeeds or fails without a retry. */
 function reconnectFromNowOn(
   redis: Redis,
   {
@@ -119,15 +119,15 @@ function reconnectFromNowOn(
   })
 }
 
-/** Leaves a server that has become a replica. */
+/** State of the reconnection after a server has become a replica. */
 type ReplicaExit = {
-  /** Whether the connection has to be replaced because of the error. */
+  /** Returns true when the error requires a new connection. */
   mustLeave(error: Error): boolean
-  /** Whether the next attempt to connect replaces the connection to a replica. */
+  /** Returns true when the next connection attempt replaces a connection to a replica. */
   isLeaving(): boolean
-  /** Whether a closed connection is one that was left. A second one in a row is an outage. */
+  /** Returns true when this client closed the connection to a replica. A second close in a row is an outage. */
   onClose(): boolean
-  /** Whether a new connection replaces one that was left. */
+  /** Returns true when the new connection replaces a connection to a replica. */
   onReady(): boolean
 }
 
@@ -136,7 +136,7 @@ function createReplicaExit(nowMs: () => number): ReplicaExit {
   let state: 'stay' | 'close' | 'connect' = 'stay'
   return {
     mustLeave(error) {
-      // Redis 6 wraps the code of an error in a script.
+      // In Redis 6, a script error contains the code in its text.
       if (!error.message.includes('READONLY') || nowMs() - lastMs < LEAVE_REPLICA_EVERY_MS) return false
       lastMs = nowMs()
       state = 'close'

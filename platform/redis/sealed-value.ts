@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'n
 
 /** The storage name of a value that belongs to one token, and the cipher for it. */
 export type Seal = {
-  /** base64url; reveals nothing about the token. */
+  /** base64url. Reveals nothing about the token. */
   readonly name: string
   close(plain: string): Buffer
   /** @returns undefined for any input that {@link close} of this seal did not produce. */
@@ -14,12 +14,12 @@ const KEY_BYTES = 32
 const NAME_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The format of a sealed value. Other versions do not open. */
+/** Version of the format. `open` rejects other versions. */
 const VERSION = 1
 
 /**
- * Creates seals whose key and name are derived from a token. A reader of the store learns nothing without the token. With
- * `secret`, a writer to the store that has a token of its own cannot forge a value.
+ * Creates seals whose key and name are derived from a token. Without the token, the stored data is unreadable. With
+ * `secret`, a writer to the store that has its own token cannot forge a value.
  * Source: HKDF RFC 5869, AES-256-GCM NIST SP 800-38D. Cost of a seal: some microseconds.
  * @param options.purpose separates the uses of one token.
  * @param options.id identifies the issuer's configuration: a value of another configuration does not open.

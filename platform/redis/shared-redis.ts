@@ -3,24 +3,24 @@ import type { Logger } from '../logging/logger.ts'
 import { connectRedis } from './redis.ts'
 import { createBreaker } from './redis-breaker.ts'
 
-/** Why Redis is not asked. A metric label, so a closed list. */
+/** Reason for not using Redis. It is a metric label, so the list is closed. */
 export type UnavailableReason = 'away' | 'open'
 
 /**
- * The one connection of a process to the Redis that gateways share. Each use has a fallback. The circuit breaker is common
- * to all uses except `send()`.
+ * The only connection of a process to the shared Redis of all gateways. Each use has a fallback. All uses except
+ * `send()` share the circuit breaker.
  */
 export type SharedRedis = {
   readonly redis: Redis
-  /** Undefined: use Redis, and report the outcome. Otherwise use the fallback, without a wait. */
+  /** Undefined: use Redis, and report the outcome. Otherwise use the fallback without waiting. */
   unavailableReason(): UnavailableReason | undefined
   succeeded(): void
   failed(): void
-  /** Why Redis is not used; undefined while it is. */
+  /** Description of the reason for not using Redis. Undefined while Redis is in use. */
   readonly trouble: string | undefined
   /**
-   * Sends a command without the deadline of the others, for callers that have a longer one of their own.
-   * Rejects when the connection ends, or when Redis has been silent for 2 s.
+   * Sends a command without the default deadline, for callers with a longer one. Rejects when the connection closes, or
+   * when Redis sends nothing for 2 s.
    */
   send(name: string, args: readonly (string | number)[]): Promise<unknown>
   close(): void
@@ -31,19 +31,19 @@ const TROUBLE: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
   open: 'it fails or does not respond in time: each gateway counts, caches and introspects on its own',
 }
-/** Longer than Redis can be silent on a connection that stays open. Milliseconds. */
+/** Longer than a connection without data stays open. Milliseconds. */
 const NO_TIMEOUT_MS = 60_000
 
 /**
- * Connects; the gateway starts also when Redis is away, and connects when it is there.
+ * Connects to Redis. The gateway also starts without Redis, and connects when Redis is available.
  * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED: the setting is wrong.
  */
 export async function openSharedRedis(options: {
   readonly url: string
   readonly logger: Logger
-  /** A clock that never jumps. Milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly tickMs: () => number
-  /** Longest wait for an answer, 75 unless given. Milliseconds. */
+  /** Longest wait for a response. Default: 75. Milliseconds. */
   readonly commandTimeoutMs?: number
 }): Promise<SharedRedis> {
   const { url, logger, tickMs, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options

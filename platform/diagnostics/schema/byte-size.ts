@@ -1,4 +1,3 @@
-/** A size as people write it: a whole number and a unit. */
 export const BYTE_SIZE_PATTERN = '^[0-9]{1,6}(B|KiB|MiB|GiB)$'
 
 const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
@@ -9,7 +8,7 @@ const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
 }
 
 /**
- * Reads a size such as `512B`, `16KiB`, `10MiB` or `1GiB`. Decimal units (`KB`) are refused: they are read two ways.
+ * Parses a size such as `512B`, `16KiB`, `10MiB` or `1GiB`. Rejects decimal units (`KB`), because they are ambiguous.
  * @returns bytes, or undefined when the text is not a size.
  */
 export function parseByteSize(text: string): number | undefined {
@@ -19,7 +18,7 @@ export function parseByteSize(text: string): number | undefined {
   return bytesPerUnit === undefined ? undefined : Number.parseInt(text, 10) * bytesPerUnit
 }
 
-/** Writes bytes in the largest unit that divides them, e.g. `10MiB`. */
+/** Formats bytes in the largest unit that divides them, e.g. `10MiB`. */
 export function formatByteSize(bytes: number): string {
   const [unit, size] = Object.entries(BYTES_PER_UNIT).findLast(([, one]) => bytes % one === 0) ?? ['B', 1]
   return `${bytes / size}${unit}`

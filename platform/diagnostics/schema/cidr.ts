@@ -10,9 +10,9 @@ export type Cidr = {
 const CIDR = /^([0-9A-Fa-f:.]{2,45})(?:\/(0|[1-9]\d{0,2}))?$/
 
 /**
- * Reads a block of addresses. Source: RFC 4632 section 3.1, RFC 4291 section 2.3.
- * @returns undefined when the text is none, when it covers every address there is, and for an IPv4 address written as
- * IPv6 (`::ffff:…`): those are compared as IPv4.
+ * Parses a block of addresses. Source: RFC 4632 section 3.1, RFC 4291 section 2.3.
+ * @returns undefined for invalid text, for a block of all addresses (`/0`), and for an IPv4 address written as IPv6
+ * (`::ffff:…`), because the gateway compares such addresses as IPv4.
  */
 export function parseCidr(text: string): Cidr | undefined {
   const [, address = '', prefix] = CIDR.exec(text) ?? []

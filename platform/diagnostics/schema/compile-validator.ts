@@ -8,22 +8,27 @@ import { parseCidr } from './cidr.ts'
 import { describeSchemaError, type Explanation, quoted, type Violation } from './describe-schema-error.ts'
 import { suggest } from './suggest.ts'
 
-/** Where a value came from: a place in a file, or an environment variable. */
+/** Returns the source of a value: a location in a file, or an environment variable. */
 export type LocationOf = (path: YamlPath, part: 'key' | 'value') => SourceLocation
 
-/** Better words for a violation that the format knows more about; undefined keeps the usual ones. */
+/** Returns a better explanation of a violation for a specific format. Undefined keeps the default explanation. */
 export type Explain = (violation: Violation) => Explanation | undefined
 
 /**
- * Keywords of ours inside a schema: `x-is` says in words what a text has to be (`a duration such as 5s`), `x-keys` what the keys of a
- * map have to be, `x-path` marks a file's path, `x-secret` a value that must never be shown.
+ * Schema keywords of this project:
+ * - `x-is`: describes the expected text (`a duration such as 5s`).
+ * - `x-keys`: describes the expected keys of a map.
+ * - `x-path`: marks a file path.
+ * - `x-secret`: marks a value that must never be shown.
  */
 const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
 
 /**
- * Prepares a check of plain data against a TypeBox schema. Every object with listed keys is closed: other keys are errors.
- * Codes: 101 unknown key, 102 not one of the choices, 103 missing key, 104 wrong kind, 105 malformed text, 106 out of bounds.
- * @returns a function that names everything that is wrong with a value, at most one thing for each place.
+ * Creates a validator of plain data for a TypeBox schema. Every object with listed keys is closed: other keys are
+ * errors.
+ * Codes: 101 unknown key, 102 not one of the choices, 103 missing key, 104 wrong type, 105 malformed text, 106 out of
+ * bounds.
+ * @returns a function that reports all problems of a value, at most one for each location except missing keys.
  */
 export function compileValidator(
   schema: TSchema,
@@ -53,21 +58,22 @@ export function compileValidator(
   }
 }
 
-/** Takes some 30 ms, most of it for schemas that nothing is read with in a run; so it waits until there is something to check. */
+/** Compiles a schema, which takes about 30 ms. Runs on first use, because most runs do not use most schemas. */
 function compile(schema: TSchema): ValidateFunction {
   const ajv = new Ajv2020({
     allErrors: true,
     verbose: true,
     strict: true,
-    strictRequired: false, // a choice of keys names those of the map that it is in
+    strictRequired: false, // each branch of a `oneOf` requires keys that only the enclosing schema lists
     allowUnionTypes: true,
     ownProperties: true,
-    // Schemas are built by TypeBox and tried by tests: the schema of schemas would cost more than all of them.
+    // Off, because TypeBox builds the schemas and tests cover them. Loading the meta-schema would cost more than all
+    // schemas.
     validateSchema: false,
     code: { optimize: false },
   })
   ajv.addVocabulary(OUR_KEYWORDS)
-  // That of the library compares each item with each; a hostile list has a hundred thousand.
+  // Ajv's uniqueItems is O(n²), and a hostile list can have 100,000 items.
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -79,7 +85,7 @@ function compile(schema: TSchema): ValidateFunction {
   return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
 }
 
-/** A union that fails repeats the failures of each branch; those of the branch that was meant stay, the frame goes. */
+/** Removes the summary error of a failed union, which repeats the errors of its branches. Keeps the branch errors. */
 function mostTelling(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const inner = errors.filter((one) =>
     isChoiceOfKeys(one)
@@ -93,13 +99,13 @@ function isMap(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether it is about a map that has to have exactly one of several keys. */
+/** Returns true for an error about a map that requires exactly one of several keys. */
 function isChoiceOfKeys({ keyword, schemaPath, schema }: ErrorObject): boolean {
   if (keyword === 'required') return /\/oneOf\/\d+\/required$/.test(schemaPath)
   return keyword === 'oneOf' && Array.isArray(schema) && schema.every((one) => 'required' in one)
 }
 
-/** A misspelt key that has to be there is missing too: one slip, one message. */
+/** Removes the "missing" error of a misspelled required key, so that one mistake causes one message. */
 function withoutEchoes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const misspelt = new Set<string>()
   for (const error of errors) {
@@ -114,12 +120,12 @@ function withoutEchoes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   )
 }
 
-/** The keys of which there has to be one. */
+/** Returns the keys of a `oneOf`, exactly one of which is required. */
 function choices(branches: unknown): readonly string[] {
   return Array.isArray(branches) ? branches.flatMap(({ required }) => required ?? []) : []
 }
 
-/** The key that somebody meant, and what to write. */
+/** Returns the probable key for an unknown key, and the hint. */
 function meantKey(error: ErrorObject): { readonly key: string; readonly hint: string } | undefined {
   const written = String(error.params['additionalProperty'])
   const known = knownKeys(error)
@@ -167,7 +173,7 @@ function findRepeated(items: readonly unknown[]): number {
   return items.findIndex((one) => seen.size === seen.add(JSON.stringify(one)).size)
 }
 
-/** RFC 6901; whether a step is a key or a position only the data can tell. */
+/** Parses a JSON Pointer (RFC 6901). The data decides whether a step is a key or a list position. */
 function readPointer(pointer: string, root: unknown): YamlPath {
   let value = root
   return pointer
@@ -181,7 +187,7 @@ function readPointer(pointer: string, root: unknown): YamlPath {
     })
 }
 
-/** `additionalProperties: false` on every object that lists its keys and does not say otherwise. */
+/** Sets `additionalProperties: false` on every object that lists its keys and does not set it. */
 function closeObjects(schema: unknown): Record<string, unknown> {
   if (typeof schema !== 'object' || schema === null) return schema as unknown as Record<string, unknown>
   const entries = Object.entries(schema).map(

@@ -3,10 +3,10 @@ import type { YamlPath } from '../yaml/yaml-places.ts'
 import { suggest } from './suggest.ts'
 import { suggestChoice, suggestKind, suggestText } from './suggest-form.ts'
 
-/** One violation, before it is put into words; `value` is what stands there. */
+/** One schema violation before it has a message. `value` is the invalid value. */
 export type Violation = { readonly error: ErrorObject; readonly path: YamlPath; readonly value: unknown }
 
-/** A violation in words; `number` is the three digits of its code. */
+/** A message for a violation. `number` is the three digits of its code. */
 export type Explanation = {
   readonly number: string
   readonly message: string
@@ -14,8 +14,8 @@ export type Explanation = {
 }
 
 /**
- * Says what is wrong with a value in the words of somebody who has never seen a schema.
- * Numbers: 102 not one of the choices, 103 missing key, 104 wrong kind, 105 malformed text, 106 out of bounds.
+ * Describes a violation without schema terminology.
+ * Numbers: 102 not one of the choices, 103 missing key, 104 wrong type, 105 malformed text, 106 out of bounds.
  */
 export function describeSchemaError({ error, path, value }: Violation): Explanation {
   const params: Record<string, unknown> = error.params
@@ -85,7 +85,7 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
   }
 }
 
-/** An address in place of the map that holds it: `orders: http://orders.test`. */
+/** Handles a URL in place of the map that contains it: `orders: http://orders.test`. */
 function suggestAddress({ schema, parentSchema }: ErrorObject, value: unknown): string | undefined {
   const isAddress = schema === 'object' && typeof value === 'string' && /^https?:\/\/\S+$/.test(value)
   return isAddress && Object.hasOwn(parentSchema?.['properties'] ?? {}, 'url')
@@ -93,7 +93,7 @@ function suggestAddress({ schema, parentSchema }: ErrorObject, value: unknown): 
     : undefined
 }
 
-/** A missing key that has one value can be written out; another one is explained. */
+/** Describes a missing key: shows the complete line if the key has one possible value, else the key's description. */
 function describeMissing(error: ErrorObject): string | undefined {
   const properties = error.parentSchema?.['properties'] as
     | Record<string, { description?: string; enum?: readonly unknown[] }>
@@ -111,7 +111,7 @@ function nearestChoice(value: unknown, choices: readonly unknown[]): string | un
   return choices.length === 1 ? `write ${choices[0]}` : undefined
 }
 
-/** A value as it may stand in a message. */
+/** Formats a value for a message, at most 80 characters. */
 export function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > 80 ? `${text.slice(0, 79)}…` : text

@@ -1,4 +1,4 @@
-/** What to write when the value is right and its kind is not; undefined when nobody can know. */
+/** Suggests how to write a value of the wrong type. Undefined when the intended value is unclear. */
 export function suggestKind(wanted: unknown, value: unknown): string | undefined {
   if (Array.isArray(wanted)) {
     const hints = wanted.map((one) => suggestKind(one, value))
@@ -25,14 +25,14 @@ export function suggestKind(wanted: unknown, value: unknown): string | undefined
   return undefined
 }
 
-/** `equals: {header.x-plan}` is a map with one key and nothing behind it. */
+/** Returns the key of `equals: {header.x-plan}`, which YAML reads as a map with one empty key. */
 function unquotedName(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const [[key, inner] = [], ...more] = Object.entries(value)
   return inner === null && more.length === 0 ? key : undefined
 }
 
-/** YAML 1.1 knew many words for these; YAML 1.2 knows two. */
+/** Suggests `true` or `false` for the other boolean words of YAML 1.1. */
 function suggestBoolean(value: unknown): string | undefined {
   if (value === 1 || isOneOf(value, ['yes', 'on', 'y', 'true', '1'])) return 'write true'
   if (value === 0 || isOneOf(value, ['no', 'off', 'n', 'false', '0'])) return 'write false'
@@ -43,7 +43,7 @@ function isOneOf(value: unknown, words: readonly string[]): boolean {
   return typeof value === 'string' && words.includes(value.toLowerCase())
 }
 
-/** What to write when a choice has the right letters and the wrong kind, e.g. "503" instead of 503. */
+/** Suggests a choice whose text matches but whose type differs, e.g. 503 for "503". */
 export function suggestChoice(value: unknown, choices: readonly unknown[]): string | undefined {
   if (value === true && choices.includes('on')) return 'write on: YAML 1.1 tools turn it into true'
   const same = choices.find((one) => typeof one !== typeof value && String(one) === String(value))
@@ -51,14 +51,14 @@ export function suggestChoice(value: unknown, choices: readonly unknown[]): stri
   return typeof same === 'string' ? `write "${same}"` : `write ${same} without quotes`
 }
 
-/** A text with the scheme that it lacks, and an address without its path. */
+/** Returns the text with the scheme `https://` if it has none, and its origin. */
 function addresses(text: string): readonly string[] {
   const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
   const isHost = /^https?:\/\/[a-z0-9-]+(?:\.[a-z0-9-]+)+/i.test(whole) && URL.canParse(whole)
   return isHost ? [whole, new URL(whole).origin] : []
 }
 
-/** What a text that is nearly a duration or a size was meant to be, as far as `pattern` takes it. */
+/** Suggests the intended text for a malformed duration, size, address or name. The suggestion matches `pattern`. */
 export function suggestText(value: unknown, pattern: unknown): string | undefined {
   if ((typeof value !== 'string' && typeof value !== 'number') || typeof pattern !== 'string')
     return undefined
@@ -70,7 +70,7 @@ export function suggestText(value: unknown, pattern: unknown): string | undefine
   const [, count = '', unit = ''] = /^(\d+)\s*([A-Za-z]*)$/.exec(text) ?? []
   const units = count === '' ? [] : (UNITS[unit.toLowerCase()] ?? [])
   const form = new RegExp(pattern, 'u')
-  // Only what may hold no capital is a name.
+  // A pattern that accepts capital letters does not describe a name.
   const names = form.test('A') ? [] : [name]
   const found = [text, ...addresses(text), ...units.map((one) => `${count}${one}`), ...names].find((one) =>
     form.test(one),
@@ -79,7 +79,7 @@ export function suggestText(value: unknown, pattern: unknown): string | undefine
   return found === text ? `write "${found}"` : `did you mean ${found}?`
 }
 
-/** What people write for units, and what it may have meant, the likeliest first. */
+/** Units that users write, and their possible meanings, most likely first. */
 const UNITS: Readonly<Record<string, readonly string[]>> = {
   '': ['s'],
   ms: ['ms'],

@@ -1,6 +1,7 @@
 /**
- * Finds the word that somebody probably meant.
- * @returns the nearest of `words`, or undefined when none is near enough: one slip in four characters, at least one.
+ * Finds the word that the author probably meant.
+ * @returns the nearest of `words`, or undefined when every word is too different. The limit is one edit per four
+ * characters, plus one.
  */
 export function suggest(typed: string, words: Iterable<string>): string | undefined {
   let best: string | undefined
@@ -18,7 +19,7 @@ export function suggest(typed: string, words: Iterable<string>): string | undefi
   return best
 }
 
-/** Case and the kind of separator are slips that should cost nothing. */
+/** Normalizes case and separators, so that such mistakes do not count as edits. */
 function fold(text: string): string {
   return text
     .slice(0, 200)
@@ -26,7 +27,7 @@ function fold(text: string): string {
     .replace(/[-_. ]/g, '-')
 }
 
-/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours each cost one. */
+/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbors each cost one. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { BYTE_SIZE_PATTERN } from './byte-size.ts'
 import { DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './duration.ts'
 
-/** A duration as text; `parseDurationMs` reads it. */
+/** A duration as text. Convert it with `parseDurationMs`. */
 export const DurationText = (description: string) =>
   Type.String({
     description,
@@ -10,7 +10,7 @@ export const DurationText = (description: string) =>
     'x-is': 'a duration such as 250ms, 5s, 1m, 12h or 30d',
   })
 
-/** How long something may take, as text; never 0, and never more than a timer can keep. `parseDurationMs` reads it. */
+/** A timeout as text: never 0, and never longer than a timer supports. Convert it with `parseDurationMs`. */
 export const TimeoutText = (description: string) =>
   Type.String({
     description,
@@ -18,7 +18,7 @@ export const TimeoutText = (description: string) =>
     'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
   })
 
-/** How long things are counted together, in whole seconds. `parseDurationMs` reads it. */
+/** A counting window as text, in whole seconds. Convert it with `parseDurationMs`. */
 export const WindowText = (description: string) =>
   Type.String({
     description,
@@ -26,7 +26,7 @@ export const WindowText = (description: string) =>
     'x-is': 'a duration such as 1s, 1m or 1h, from 1s to 24h',
   })
 
-/** A size as text; `parseByteSize` reads it. */
+/** A size as text. Convert it with `parseByteSize`. */
 export const ByteSizeText = (description: string) =>
   Type.String({
     description,
@@ -34,7 +34,6 @@ export const ByteSizeText = (description: string) =>
     'x-is': 'a size such as 512B, 16KiB, 10MiB or 1GiB',
   })
 
-/** An absolute http or https address without user name, query or fragment. */
 export const HttpAddress = (description: string) =>
   Type.String({
     description,
@@ -43,7 +42,6 @@ export const HttpAddress = (description: string) =>
     'x-is': 'an address such as https://api.example.com, without user name, query or fragment',
   })
 
-/** The same without a path and without a trailing slash. */
 export const HttpOrigin = (description: string) =>
   Type.String({
     description,
@@ -53,8 +51,8 @@ export const HttpOrigin = (description: string) =>
   })
 
 /**
- * The path of a resource: `/`, or segments of letters, digits, `-`, `.`, `_` and `~`. It stands in an identifier that clients
- * and servers compare letter by letter, so there is one way to write it. RFC 8707 section 2.
+ * The path of a resource: `/`, or segments of letters, digits, `-`, `.`, `_` and `~`. It is part of an identifier that
+ * clients and servers compare character by character, so each path has one valid form. RFC 8707 section 2.
  */
 export const ResourcePath = (description: string) =>
   Type.String({
@@ -64,7 +62,7 @@ export const ResourcePath = (description: string) =>
     'x-is': 'a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash',
   })
 
-/** A block of addresses; `parseCidr` reads it. */
+/** A block of addresses. Convert it with `parseCidr`. */
 export const AddressBlock = (description: string) =>
   Type.String({
     description,
@@ -72,13 +70,16 @@ export const AddressBlock = (description: string) =>
     'x-is': 'an address or a block of addresses such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
   })
 
-/** A TCP port; 0 asks the system for a free one. */
+/** A TCP port. 0 selects a free one. */
 export const PortNumber = (description: string) => Type.Integer({ description, minimum: 0, maximum: 65_535 })
 
-/** A path; `readConfig` makes it absolute: from the file's folder, or from the working folder when the environment gives it. */
+/**
+ * A file path. `readConfig` makes it absolute, relative to the folder of the file. A path from the environment is
+ * relative to the working folder.
+ */
 export const FilePath = (description: string) =>
   Type.String({ description, minLength: 1, maxLength: 4096, 'x-path': true })
 
-/** A value that no message and no log may show, e.g. an address that holds a password. */
+/** A value that messages and logs must not show, e.g. an address that contains a password. */
 export const SecretText = (description: string) =>
   Type.String({ description, minLength: 1, maxLength: 4096, 'x-secret': true })

@@ -1,15 +1,15 @@
 import { type Diagnostic, diagnostic, wholeFile } from '../diagnostic.ts'
 import { readTextSource, type TextSource } from './text-source.ts'
 
-/** Which family a code belongs to: P for policies, C for configuration, O for OpenAPI documents. */
+/** Prefix of a diagnostic's code: P for policies, C for configuration, O for OpenAPI documents. */
 export type CodeLetter = 'P' | 'C' | 'O'
 
 type Naming = { readonly shownAs: string; readonly letter: CodeLetter }
 
 /**
- * Reads a text file that people wrote. A byte order mark is dropped; everything else stays as it is.
- * @param source what came of reading it already.
- * @returns the text, or the one reason why it cannot be read (codes 001 unreadable, 003 too large, 004 not plain UTF-8).
+ * Reads a text file and removes its byte order mark. All other content stays unchanged.
+ * @param source result of an earlier read.
+ * @returns the text, or the reason for the failure (codes 001 unreadable, 003 too large, 004 not plain UTF-8).
  */
 export function readTextFile(
   file: string,

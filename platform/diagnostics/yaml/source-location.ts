@@ -6,8 +6,9 @@ type Found = Pick<SourceLocation, 'line' | 'column' | 'length' | 'text'>
 const MAX_LINE = 10_000 // UTF-16 units; a longer line, such as JSON without line breaks, is not shown
 
 /**
- * Turns stretches of a text into places. Lines end with LF or CRLF; columns count characters, not UTF-16 units.
- * A place is worked out when somebody looks at it: a check makes many and shows few.
+ * Creates a function that converts ranges of a text into source locations. Lines end with LF or CRLF.
+ * Columns count characters, not UTF-16 units. A location is computed on first access, because a check creates many and
+ * shows few.
  */
 export function createLocationFinder(
   text: string,
@@ -17,7 +18,7 @@ export function createLocationFinder(
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
   return (range) => {
     let found: Found | undefined
-    // Forgotten once it was asked: it holds on to the whole document.
+    // Released after the first access, because it holds a reference to the whole document.
     let wanted: typeof range | undefined = range
     const look = (): Found => {
       if (wanted !== undefined) found = find(text, starts, typeof wanted === 'function' ? wanted() : wanted)

@@ -1,18 +1,18 @@
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 
-/** What came of reading a text file: its text without a byte order mark, or why there is none. Plain data. */
+/** Result of reading a text file: its text without a byte order mark, or the reason for the failure. Plain data. */
 export type TextSource =
   | { readonly text: string }
   | { readonly fault: 'folder' | 'irregular' | 'utf16' | 'not_utf8' }
   | { readonly fault: 'too_large'; readonly bytes: number; readonly limit: number }
-  /** What the system said, e.g. `ENOENT`. */
+  /** Error code of the operating system, e.g. `ENOENT`. */
   | { readonly fault: 'unreadable'; readonly code: string }
 
-/** A hundred times what a file of a team needs; a ConfigMap holds 1 MiB in all. */
+/** A hundred times the usual size of one team's file. A ConfigMap holds at most 1 MiB. */
 export const MAX_TEXT_BYTES = 262_144
 
-/** Reads a text file at once. Nothing is thrown. */
+/** Reads a text file synchronously. Never throws. */
 export function readTextSource(file: string, limit = MAX_TEXT_BYTES): TextSource {
   try {
     return findObstacle(statSync(file), limit) ?? decode(readFileSync(file))
@@ -21,7 +21,7 @@ export function readTextSource(file: string, limit = MAX_TEXT_BYTES): TextSource
   }
 }
 
-/** The same, without keeping anybody waiting meanwhile. Never rejects. */
+/** Reads a text file without blocking the event loop. Never rejects. */
 export async function readTextSourceAsync(file: string): Promise<TextSource> {
   try {
     return findObstacle(await stat(file), MAX_TEXT_BYTES) ?? decode(await readFile(file))
@@ -30,7 +30,6 @@ export async function readTextSourceAsync(file: string): Promise<TextSource> {
   }
 }
 
-/** The code of what the system said, e.g. `ENOENT`. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }

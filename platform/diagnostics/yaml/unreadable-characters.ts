@@ -4,8 +4,8 @@ import type { CodeLetter } from './read-text-file.ts'
 import type { YamlRange } from './yaml-places.ts'
 
 /**
- * Finds characters that people do not see and that change what a file says: control characters (004), and spaces other
- * than the one that YAML indents with (011).
+ * Finds invisible characters that change the meaning of a file: control characters (004), and indentation with spaces
+ * other than U+0020 (011).
  */
 export function findUnreadable(
   text: string,

@@ -2,19 +2,21 @@ import { type Document, isAlias, isMap, isScalar, visit, type YAMLMap } from 'ya
 import { keyText, type YamlRange } from './yaml-places.ts'
 import { typographicQuotes } from './yaml-quotes.ts'
 
-/** A part of YAML that is not read, and what to write instead. */
+/** A YAML feature that the gateway rejects, and the text to write instead. */
 export type UnsupportedYaml = {
   readonly number: '015' | '016' | '019'
   readonly message: string
   readonly hint: string
   readonly range: YamlRange
-  /** Where a doubled key was first. */
+  /** Range of the first occurrence of a duplicate key. */
   readonly first?: YamlRange
 }
 
 /**
- * Finds what two readers of a file would read differently: duplicate keys (015); anchors, aliases, merge keys, tags,
- * directives and keys that are not text (016); texts that need other quotes, or any (019).
+ * Finds YAML that parsers interpret differently:
+ * - 015: duplicate keys.
+ * - 016: anchors, aliases, merge keys, tags, directives, and keys that are not text.
+ * - 019: texts with missing or wrong quotes.
  */
 export function findUnsupportedYaml(
   document: Document.Parsed,
@@ -59,7 +61,7 @@ export function findUnsupportedYaml(
         const place = findProperty(text, written, range)
         refuse(place, `this value carries the tag ${written}, and tags are not read`, 'remove the tag')
       }
-      // What the parser made of a file that it could not read has keys that nobody wrote.
+      // The parse result of an invalid file can contain keys that the file does not contain.
       if (isMap(node) && document.errors.length === 0)
         for (const one of checkKeys(node, isForeign)) found.push(one)
     },
@@ -72,7 +74,7 @@ function findDirective(text: string): YamlRange {
   return found === null ? [0, 1] : [found.index, found.index + found[0].length]
 }
 
-/** Anchors and tags stand before the value that they belong to; the range of a node is that of its value. */
+/** Finds an anchor or tag. It precedes its value, and the range of a node covers only the value. */
 function findProperty(text: string, written: string, range: readonly number[] | null | undefined): YamlRange {
   const start = text.lastIndexOf(written, range?.[0] ?? 0)
   return start === -1 ? toRange(range) : [start, start + written.length]

@@ -5,7 +5,7 @@ const CLOSES: Readonly<Record<string, string>> = { '[': ']', '{': '}' }
 
 const DEEPEST = 100
 
-/** The parser missed the end of a bracket: it is missing, or another kind of bracket stands where it should. */
+/** Explains an unclosed bracket: its closing bracket is missing or of the wrong kind. */
 export function unclosedBracket(text: string, position: number): SyntaxProblem {
   let depth = 0
   for (let index = position - 1; index >= 0; index--) {
@@ -21,13 +21,12 @@ export function unclosedBracket(text: string, position: number): SyntaxProblem {
   return problem('014', 'a bracket is never closed', undefined, position)
 }
 
-/** A closing bracket without its other half. */
 export function closesNothing(text: string, position: number): SyntaxProblem {
   const character = text.charAt(position)
   return problem('014', `this ${character} closes nothing`, 'remove it, or quote the value', position, 1, ' ')
 }
 
-/** @returns whether nothing open is of the kind that the bracket at `position` closes: `{ methods: [GET]] }`. */
+/** @returns true when no open bracket matches the closing bracket at `position`: `{ methods: [GET]] }`. */
 export function closesNoOther(text: string, position: number): boolean {
   const wanted = OPENS[text.charAt(position)]
   if (wanted === undefined) return false
@@ -41,7 +40,7 @@ export function closesNoOther(text: string, position: number): boolean {
   return true
 }
 
-/** Where the parser gave up depends on its stack; the first bracket that is one too many does not. */
+/** Reports excessive nesting at the first excess bracket. The parser's own error position depends on its stack. */
 export function tooDeep(text: string, position: number): SyntaxProblem {
   const message = 'lists and maps are nested too deeply here'
   const hint = `more than ${DEEPEST} within each other are a slip`
@@ -55,7 +54,6 @@ export function tooDeep(text: string, position: number): SyntaxProblem {
   return problem('018', message, hint, position)
 }
 
-/** Two entries of a list or map in brackets stand side by side. */
 export function missingComma(position: number): SyntaxProblem {
   return problem('010', 'a comma is missing before this', 'write ", " between two entries', position)
 }

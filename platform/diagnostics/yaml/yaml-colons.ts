@@ -1,8 +1,8 @@
 import { indentOf, type Line, lineAfter, problem, type SyntaxProblem, wordsOf } from './yaml-problem.ts'
 
 /**
- * Finds `name:courses`, `-name: x` and `match:{ … }` in a line that YAML could not read: it takes them for plain text,
- * people meant a key and a list item.
+ * Finds `name:courses`, `-name: x` and `match:{ … }` in a line with a syntax error. YAML reads them as plain text, but
+ * the author meant a key or a list item.
  */
 export function missingSpace(text: string, line: Line): SyntaxProblem | undefined {
   const dash = /^(\s*)-(?=[A-Za-z_])/.exec(line.text)
@@ -19,13 +19,13 @@ export function missingSpace(text: string, line: Line): SyntaxProblem | undefine
   return undefined
 }
 
-/** `- name:x` begins an item with keys when more of them follow; `- courses:read` is a text. */
+/** Distinguishes the start of a map, `- name:x` with more keys below, from the plain text `- courses:read`. */
 function hasKeysBelow(text: string, line: Line): boolean {
   const next = lineAfter(text, line)
   return next !== undefined && indentOf(next) > indentOf(line)
 }
 
-/** A line with a key and no colon: what stands below shows whether a value belongs to it. */
+/** Explains a key without a colon. The lines below show whether the key has a nested value. */
 export function missingColon(text: string, line: Line): SyntaxProblem {
   const { start, length } = wordsOf(line)
   const words = line.text.trim()
@@ -44,7 +44,7 @@ export function missingColon(text: string, line: Line): SyntaxProblem {
   )
 }
 
-/** `owner=me`, `owner：me` and `owner me` are the same slip. */
+/** Covers three forms of the same mistake: `owner=me`, `owner：me` and `owner me`. */
 function describeColon(words: string): string | undefined {
   const found = /^([A-Za-z_][\w-]*)(?:\s*[=：]\s*|\s+|$)(\S.*)?$/u.exec(words)
   if (found === null) return undefined

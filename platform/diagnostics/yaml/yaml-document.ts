@@ -10,40 +10,41 @@ import { findUnsupportedYaml } from './unsupported-yaml.ts'
 import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-places.ts'
 import { explainYamlError } from './yaml-syntax.ts'
 
-/** A YAML file as plain data that still knows where each value stands. */
+/** A YAML file as plain data, with the source location of each value. */
 export type YamlDocument = {
-  /** The file as people should see it. */
   readonly file: string
-  /** Plain data; maps have no prototype. undefined when the text could not be understood. */
+  /** Plain data. Maps have no prototype. Undefined when the text has syntax errors. */
   readonly value: unknown
   readonly diagnostics: readonly Diagnostic[]
-  /** Where the value (or its key) stands; the nearest thing above it when there is no such value. */
+  /** Returns the location of the value or of its key. Falls back to the nearest existing ancestor. */
   placeOf(path: YamlPath, part?: 'key' | 'value'): SourceLocation
 }
 
 type Naming = {
   readonly shownAs: string
   readonly letter: CodeLetter
-  /** A file of another format than ours: keys may be numbers, and become text; text may begin with any quotation mark. */
+  /** A file of another format. Number keys are valid and become text, and text may begin with any quotation mark. */
   readonly foreign?: boolean
 }
 
-const STEP_LEXEMES = 512 // some hundred microseconds' worth
-const MAX_STUMBLES = 4_000 // errors of the parser over all rounds; each costs time, and after so many the rest can wait
-const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing it often takes long
+const STEP_LEXEMES = 512 // takes some hundred microseconds
+const MAX_STUMBLES = 4_000 // parser errors over all rounds; each costs time
+const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing is slow
 
-/** Reads and parses one YAML file, or `source` in its place; whatever is wrong is in `diagnostics`, nothing is thrown. */
+/** Reads and parses one YAML file, or parses `source`. Never throws: `diagnostics` contains all problems. */
 export function readYamlFile(file: string, naming: Naming, source?: TextSource): YamlDocument {
   const read = readTextFile(file, naming, source)
   return 'text' in read ? parseYaml(read.text, naming) : unusable(naming.shownAs, [read.problem])
 }
 
-/** Parses YAML 1.2 (core schema), one document to a file. What `findUnsupportedYaml` names is an error. */
+/**
+ * Parses YAML 1.2 (core schema) with one document per file. Everything that `findUnsupportedYaml` finds is an error.
+ */
 export function parseYaml(text: string, naming: Naming): YamlDocument {
   return runSync(parseYamlSliced(text, naming))
 }
 
-/** The same in steps of some lines each, and some for the whole of it. */
+/** Parses like `parseYaml`, in steps of some lines each. Steps that cover the whole document follow. */
 export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
   const at = createLocationFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
@@ -87,7 +88,7 @@ function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocumen
   return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
 }
 
-/** The library's own `parseAllDocuments`, piece by piece. */
+/** Works like `parseAllDocuments` of the library, but in steps. */
 function* parseDocuments(text: string): Steps<readonly Document.Parsed[]> {
   const parser = new Parser()
   const composer = new Composer({
@@ -116,8 +117,8 @@ function isEmpty(document: Document.Parsed): boolean {
 }
 
 /**
- * Names each slip once: after an error the parser stumbles on, so the first error is put aside and the text parsed again,
- * until nothing is left or the error cannot be put aside.
+ * Reports each syntax error once. One error can cause more parser errors, so the function repairs the first one and
+ * parses the text again. It stops when no error remains or the first one has no repair.
  */
 function* findSyntaxErrors(
   document: Document.Parsed,

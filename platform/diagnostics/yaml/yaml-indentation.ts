@@ -10,7 +10,7 @@ import {
 } from './yaml-problem.ts'
 import { lateQuote, needsQuotes } from './yaml-quotes.ts'
 
-/** The parser met something that cannot be a key: a space forgotten, a colon too many, or a line too far to the right. */
+/** Explains text at the position of a key: a missing space, an extra colon, or an indentation that is too deep. */
 export function notAKey(text: string, position: number, message: string): SyntaxProblem {
   const line = lineAt(text, position)
   const forgotten = missingSpace(text, line)
@@ -20,7 +20,7 @@ export function notAKey(text: string, position: number, message: string): Syntax
   if (/^["']/.test(rest) && !closesInLine(rest)) return lateQuote(text, position)
   if (rest.includes(': '))
     return needsQuotes(text, position, 'a value that holds ": " needs quotes', line.end)
-  // Nothing but a dash before it: this line should have been the key.
+  // Only indentation and dashes precede the position, so this line should be the key.
   if (/^[ \t]*(?:- +)*$/.test(text.slice(line.start, position))) return missingColon(text, line)
   const next = lineAfter(text, line)
   if (next === undefined) return problem('010', 'this is neither a key nor a value', undefined, position)
@@ -36,10 +36,10 @@ export function notAKey(text: string, position: number, message: string): Syntax
   )
 }
 
-/** A line whose first character stands below no other line's. */
+/** Explains a line whose indentation matches no line above it. */
 export function misaligned(text: string, position: number): SyntaxProblem {
   const found = lineAt(text, position)
-  // The parser points to where the map above ends, and that takes in empty lines and comments.
+  // The parser reports the end of the map above, which includes empty lines and comments.
   const line = /^[ \t]*[^\s#]/.test(found.text) ? found : (lineAfter(text, found) ?? found)
   const forgotten =
     /^\s*-/.test(line.text) && !/^\s*-\S/.test(line.text) ? undefined : missingSpace(text, line)
@@ -64,7 +64,7 @@ export function misaligned(text: string, position: number): SyntaxProblem {
   )
 }
 
-/** The first key is indented and those below it are not. */
+/** Explains a first key with indentation when the keys below it have none. */
 export function indentedStart(text: string, position: number): SyntaxProblem | undefined {
   const line = lineAt(text, position)
   const first = /^[ \t]*[^\s#]/.test(lineAt(text, 0).text)
@@ -84,7 +84,7 @@ export function indentedStart(text: string, position: number): SyntaxProblem | u
   )
 }
 
-/** Whether the line above with the same indentation, if there is none with less in between, is a key. */
+/** Returns true when the nearest line above with at most the same indentation has the same indentation and is a key. */
 function isAmongKeys(text: string, line: Line): boolean {
   for (let end = line.start - 1, looked = 0; end >= 0 && looked < 1_000; looked++) {
     const above = lineAt(text, end)
@@ -95,7 +95,7 @@ function isAmongKeys(text: string, line: Line): boolean {
   return false
 }
 
-/** What would line up: the keys that are open above, and their indentation. */
+/** Suggests the indentation of the nearest open key above. */
 function nearestAbove(text: string, line: Line): string {
   const own = indentOf(line)
   let limit = Number.POSITIVE_INFINITY
@@ -119,7 +119,7 @@ function nearestAbove(text: string, line: Line): string {
     : `indent it by ${spaces(best.indent)}, as ${best.key}`
 }
 
-/** Takes a line out of the way, with all that hangs on it or is indented alike: they are one slip. */
+/** Blanks a line and the following lines with the same or deeper indentation. They are part of one mistake. */
 function blockOut(text: string, line: Line): [instead: string | undefined, at: number] {
   const from = indentOf(line)
   let end = line.end
@@ -135,7 +135,7 @@ function closesInLine(rest: string): boolean {
   return rest.slice(1).includes(rest.charAt(0))
 }
 
-/** The width of `- ` before a key, so that keys of one item line up. */
+/** Returns the width of `- ` before a key. All keys of one item start at the same column. */
 function dashOf(line: Line): number {
   return /^[ \t]*((?:- +)+)/.exec(line.text)?.[1]?.length ?? 0
 }

@@ -1,14 +1,14 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 
-/** The way from the root to a value: keys and list positions. */
+/** The path from the root to a value: keys and list positions. */
 export type YamlPath = readonly (string | number)[]
 
-/** A stretch of the text, in UTF-16 units. */
+/** A range of the text, in UTF-16 units. */
 export type YamlRange = readonly [start: number, end: number]
 
 /**
- * Finds where a value, or the key it stands under, is written.
- * @returns its range; that of the nearest thing above when there is no such value.
+ * Finds the range of a value or of its key.
+ * @returns the range of the nearest existing ancestor when the value does not exist.
  */
 export function findRange(root: unknown, path: YamlPath, part: 'key' | 'value'): YamlRange {
   let node = root
@@ -27,12 +27,12 @@ export function findRange(root: unknown, path: YamlPath, part: 'key' | 'value'):
   return part === 'key' && key !== undefined ? rangeOfNode(key) : rangeOfNode(node, key)
 }
 
-/** The text of a key; keys that are not text are refused elsewhere. */
+/** Returns the text of a key. `findUnsupportedYaml` rejects keys that are not text. */
 export function keyText(key: unknown): string {
   return isScalar(key) ? String(key.value ?? '') : ''
 }
 
-/** A block map is shown by its first key, a block list by its first dash, an empty value by its key. */
+/** Returns the range to show: a block map's first key, a block list's first dash, or an empty value's key. */
 function rangeOfNode(node: unknown, key?: unknown): YamlRange {
   if (isMap(node) && node.flow !== true && node.items[0] !== undefined) return rangeOfNode(node.items[0].key)
   const range = (node as { range?: readonly number[] | null } | null)?.range

@@ -1,4 +1,4 @@
-/** A syntax error in plain words, at the character that has to change. Offsets count UTF-16 units. */
+/** A syntax error at the character that has to change. Offsets count UTF-16 units. */
 export type SyntaxProblem = {
   /** The three digits of the diagnostic's code. */
   readonly number: string
@@ -6,17 +6,17 @@ export type SyntaxProblem = {
   readonly hint: string | undefined
   readonly start: number
   readonly end: number
-  /** What may stand there instead, of the same length, so that parsing once more finds the next problem. */
+  /** Replacement of the same length, so that the next parse finds the next problem. */
   readonly repair: Repair | undefined
 }
 
-/** A stretch of the text that is put out of the way; line breaks stay where they are. */
+/** A replacement for a range of the text. Line breaks stay unchanged. */
 export type Repair = { readonly start: number; readonly text: string }
 
 /** One line of a text, without its line break. */
 export type Line = { readonly start: number; readonly end: number; readonly text: string }
 
-/** Builds a problem of `length` characters; `instead` is what to parse on with, at `repairAt`. */
+/** Creates a problem of `length` characters. `instead` is the replacement for the next parse, at `repairAt`. */
 export function problem(
   number: string,
   message: string,
@@ -30,7 +30,6 @@ export function problem(
   return { number, message, hint, start, end: start + length, repair }
 }
 
-/** The line that holds a position. */
 export function lineAt(text: string, position: number): Line {
   const start = position === 0 ? 0 : text.lastIndexOf('\n', position - 1) + 1
   const newline = text.indexOf('\n', position)
@@ -38,7 +37,7 @@ export function lineAt(text: string, position: number): Line {
   return { start, end: start + raw.length, text: raw }
 }
 
-/** The next line that says something; undefined at the end of the text. */
+/** Returns the next line that is neither empty nor a comment. Undefined at the end of the text. */
 export function lineAfter(text: string, line: Line): Line | undefined {
   let next = text.indexOf('\n', line.end)
   while (next !== -1 && next + 1 < text.length) {
@@ -49,12 +48,12 @@ export function lineAfter(text: string, line: Line): Line | undefined {
   return undefined
 }
 
-/** How many characters stand before the first that is no space. */
+/** Returns the number of spaces and tabs at the start of the line. */
 export function indentOf(line: Line): number {
   return /^[ \t]*/.exec(line.text)?.[0].length ?? 0
 }
 
-/** The line without what indents it and without what trails it. */
+/** Returns the range of the line without leading and trailing spaces. */
 export function wordsOf(line: Line): { readonly start: number; readonly length: number } {
   return { start: line.start + indentOf(line), length: Math.max(1, line.text.trim().length) }
 }

@@ -16,7 +16,7 @@ export function needsQuotes(text: string, position: number, message: string, end
   return problem('019', message, `write ${inQuotes(value)}`, start, length, 'x'.repeat(length))
 }
 
-/** Explains a value in typographic quotes, which YAML takes for part of the value; undefined for any other value. */
+/** Explains a value in typographic quotes, which YAML reads as part of the value. Undefined for other values. */
 export function typographicQuotes(
   value: string,
 ): { readonly message: string; readonly hint: string } | undefined {
@@ -26,7 +26,7 @@ export function typographicQuotes(
     : { message: `${mark} is no quotation mark to YAML`, hint: `write ${inQuotes(inner)}` }
 }
 
-/** The rest of a line, after a character that says how a text of several lines goes on. */
+/** Explains text after `|` or `>`, which start a block scalar in YAML. */
 export function blockHeader(text: string, position: number): SyntaxProblem {
   const line = lineAt(text, position)
   const start = line.start + Math.max(0, text.slice(line.start, position).search(/[|>][^|>]*$/))
@@ -42,18 +42,17 @@ export function blockHeader(text: string, position: number): SyntaxProblem {
   )
 }
 
-/** A quote without its end, or whose end stands in a later line. */
 export function unclosedQuote(text: string, position: number, mark: '"' | "'"): SyntaxProblem {
   const start = Math.max(0, text.lastIndexOf(mark, position - 1))
   return problem('014', `this ${mark} is never closed`, `add ${mark} at the end of the value`, start)
 }
 
-/** A key in quotes has to end in its own line; this one took lines below it in. */
+/** Explains a quoted key that continues in the lines below. A quoted key has to end in its own line. */
 export function lateQuote(text: string, position: number): SyntaxProblem {
   const line = lineAt(text, position)
   const mark = text.charAt(position)
   const length = line.end - position
-  // The closing quote stays what it is: a text that begins where it stood would take in more.
+  // The repair replaces the rest of this line. The closing quote in a later line stays unchanged.
   const hint = `close it where the text ends, or remove it`
   return problem('014', `this ${mark} is not closed in its line`, hint, position, 1, 'x'.repeat(length))
 }
@@ -62,7 +61,7 @@ function inQuotes(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
-/** Cuts closing brackets off that belong to the surroundings: `/a/{id}}` ends before its last brace. */
+/** Removes closing brackets that belong to the surrounding text: `/a/{id}}` ends before its last brace. */
 function withoutOuterBrackets(value: string): string {
   let depth = 0
   for (let index = 0; index < value.length; index++) {

@@ -5,7 +5,9 @@ import { indentedStart, misaligned, notAKey } from './yaml-indentation.ts'
 import { lineAt, problem, type SyntaxProblem } from './yaml-problem.ts'
 import { blockHeader, needsQuotes, unclosedQuote } from './yaml-quotes.ts'
 
-/** Rewrites an error of the YAML parser: the parser says what its grammar missed, people need to know what to type. */
+/**
+ * Converts a YAML parser error into a correction. The parser reports grammar rules, but users need the text to type.
+ */
 export function explainYamlError(error: YAMLError, text: string): SyntaxProblem {
   const [position] = error.pos
   const { message } = error
@@ -107,7 +109,7 @@ function explainUnexpected(message: string, text: string, position: number): Syn
   return other(message, position)
 }
 
-/** A rough look at the line alone: `{ methods: [GET] path: /x }` is open where `path` begins. */
+/** Checks only the current line: in `{ methods: [GET] path: /x }` a bracket is open at `path`. */
 function isInBrackets(text: string, position: number): boolean {
   const before = text.slice(lineAt(text, position).start, position).replace(/"[^"]*"|'[^']*'/g, '')
   return (before.match(/[{[]/g)?.length ?? 0) > (before.match(/[}\]]/g)?.length ?? 0)
