@@ -3,8 +3,8 @@ import { toResourceOptions } from '../config/to-resources.ts'
 import type { ActivePolicies } from '../snapshot/reload/policy-holder.ts'
 
 /**
- * What `GET /policies` answers: everything that decides, so that whoever reads it decides the same: routes as policies
- * say them, what scopes are as good as which, and what `compileResources` makes the resources of.
+ * Returns the body of `GET /policies`. It contains everything that a reader needs for the same decisions: the routes in
+ * policy format, the scope implications, and the input of `compileResources`.
  */
 export function describePolicies(policies: ActivePolicies, config: GatewayConfig): string {
   return JSON.stringify({

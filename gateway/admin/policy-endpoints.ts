@@ -3,10 +3,10 @@ import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadAsker, ReloadReport } from '../snapshot/reload/reload-report.ts'
 import { reloadResponse } from './reload-response.ts'
 
-/** What the management port tells and does about policies. */
+/** Returns the endpoints for policies on the management port. */
 export function policyEndpoints(policies: {
   readonly reload: (asker: ReloadAsker) => Promise<ReloadReport>
-  /** The policies in force, as JSON; undefined: nobody can say right now. */
+  /** The active policies, as JSON; undefined: no worker can reply now. */
   readonly describe: () => Promise<string | undefined>
 }): readonly ManagementEndpoint[] {
   return [

@@ -2,7 +2,9 @@ import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { ManagementAnswer } from '../../platform/ops/management-endpoint.ts'
 import type { ReloadReport } from '../snapshot/reload/reload-report.ts'
 
-/** What `POST /reload` answers: 200 when the policies on the disk are those in force now, 422 when they are broken. */
+/**
+ * Returns the response to `POST /reload`: 200 when the policies on the disk are now active, 422 when they are invalid.
+ */
 export function reloadResponse(report: ReloadReport): ManagementAnswer {
   return {
     status: report.result === 'broken' ? 422 : 200,

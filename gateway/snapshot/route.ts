@@ -9,37 +9,40 @@ import type { Assert } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 
 type Common = {
-  /** `policy/route`, or `scopegate/…` and `authorization-server/…` for the built-in ones. A metric label. */
+  /** `policy/route`; `scopegate/…` or `authorization-server/…` for built-in routes. A metric label. */
   readonly name: string
   readonly methods: readonly string[]
   readonly path: string
   readonly meter: RouteMeter
-  /** The part of an access log line that never changes. */
+  /** Constant fields of an access log line. */
   readonly logFields: string
 }
 
-/** Passes every stage: a policy says who may, and an upstream answers. */
+/** A route of a policy, which passes every stage of the pipeline. */
 export type ApiRoute = Common &
   CompiledRoute & {
     readonly kind: 'api'
     readonly upstream: Upstream
-    /** undefined: nobody counts. */
+    /** undefined: no rate limit. */
     readonly rateLimit: RateLimit | undefined
     readonly timeoutMs: number
     readonly idleTimeoutMs: number
     readonly bodyLimitBytes: number
-    /** Whether `Authorization` and `Cookie` reach the upstream. */
+    /** Whether the upstream receives `Authorization` and `Cookie`. */
     readonly forwardsCredentials: boolean
-    /** Whether a GET may become a WebSocket. */
+    /** Whether a GET request may open a WebSocket. */
     readonly websocket: boolean
-    /** Signs who calls, where the policy asks for it. */
+    /** Signs an assertion about the caller, if the policy requires one. */
     readonly assert: Assert | undefined
   }
 
-/** Belongs to the bundled authorization server, which asks for its own credentials: no token stages. */
+/**
+ * A route of the bundled authorization server. It skips the token stages, because that server validates its own
+ * credentials.
+ */
 export type AuthorizationServerRoute = Common & {
   readonly kind: 'authorization_server'
-  /** The path that it is asked for; undefined: that of the request. */
+  /** The upstream path; undefined: the path of the request. */
   readonly asks: string | undefined
   readonly upstream: Upstream
   readonly timeoutMs: number
@@ -47,10 +50,9 @@ export type AuthorizationServerRoute = Common & {
   readonly bodyLimitBytes: number
 }
 
-/** A document that the gateway answers with itself. */
 export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: OwnDocument }
 
-/** Takes what issuers tell of their own accord: Security Event Tokens. RFC 8935. */
+/** Receives Security Event Tokens from issuers. RFC 8935. */
 export type EventsRoute = Common & {
   readonly kind: 'events'
   readonly receive: ReceiveSecurityEvent
@@ -58,19 +60,19 @@ export type EventsRoute = Common & {
   readonly bodyLimitBytes: number
 }
 
-/** Everything that a path can lead to. One table holds all of it, so that no path is matched in two ways. */
+/** All kinds of routes. One table holds all of them, so that each path is matched in one way only. */
 export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | EventsRoute
 
-/** What one version of policies and configuration means, compiled once. Requests see exactly one. */
+/** The compiled form of one version of policies and configuration. Each request uses exactly one snapshot. */
 export type Snapshot = {
   readonly match: (method: string, path: string, request?: HeaderSource) => Match<Route>
   /** Returns the routes of a canonical path by their methods, whatever headers they require. */
   readonly routesAt: (path: string) => ReadonlyMap<string, readonly Route[]>
   readonly routes: readonly Route[]
-  /** Whether there is a route that may become a WebSocket. */
+  /** Whether any route accepts WebSockets. */
   readonly hasWebsockets: boolean
-  /** Identifies the policies it was built from. */
+  /** Hash of the policies from which this snapshot was compiled. */
   readonly policyHash: string
-  /** Tells clients which policies answered, where that is wanted: name, value; else nothing. */
+  /** Policy header of a response, if the configuration exposes it: name, value; otherwise empty. */
   readonly policyHeaders: readonly string[]
 }

@@ -20,17 +20,17 @@ import type { CheckedPolicies } from './reload/check-sources.ts'
 import type { Route, Snapshot } from './route.ts'
 import { buildSnapshot } from './snapshot.ts'
 
-/** Makes snapshots, one after the other, of everything that outlives each of them. */
+/** Builds snapshots, and owns the resources that outlive each of them. */
 export type SnapshotFactory = {
   build(policies: CheckedPolicies): Steps<Snapshot>
-  /** Asks the upstreams to describe themselves, for `/openapi.json`. Never fails. */
+  /** Fetches the OpenAPI descriptions of the upstreams for `/openapi.json`. Never rejects. */
   refresh(): Promise<void>
   close(): void
 }
 
 /**
- * Opens what snapshots share: descriptions of the upstreams, and the keys of assertions.
- * @throws {ConfigError} C306 when the file of the assertion keys is of no use.
+ * Opens the resources that snapshots share: descriptions of the upstreams, and assertion keys.
+ * @throws {ConfigError} C306 when the file of the assertion keys is not usable.
  */
 export function createSnapshotFactory(
   options: GatewayOptions & {
@@ -66,7 +66,7 @@ export function createSnapshotFactory(
   const seesCertificates =
     config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
 
-  function* of(policies: CheckedPolicies): Steps<Snapshot> {
+  function* build(policies: CheckedPolicies): Steps<Snapshot> {
     const { routes, catalogue, hash } = policies
     const snapshot: Snapshot = yield* buildSnapshot({
       policyRoutes: routes,
@@ -101,7 +101,7 @@ export function createSnapshotFactory(
   }
 
   return {
-    build: of,
+    build,
     refresh: openapi.refresh,
     close() {
       openapi.close()
@@ -110,7 +110,7 @@ export function createSnapshotFactory(
   }
 }
 
-/** Own documents and the authorization server describe themselves. */
+/** Excludes the gateway's own documents and the authorization server from `/openapi.json`: they describe themselves. */
 function policyOf(match: Match<Route>): Match<PolicyRoute> {
   if (match.kind !== 'route') return match
   return match.route.kind === 'api' ? { ...match, route: match.route.policy } : { kind: 'not_found' }

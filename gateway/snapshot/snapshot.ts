@@ -23,24 +23,24 @@ import type { Assert } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/pool.ts'
 import type { Route, Snapshot } from './route.ts'
 
-/** Some hundred microseconds' worth. */
+/** Routes per step: some hundred microseconds of work. */
 const STEP_ROUTES = 32
-/** Below a tree of Scopegate's own: no policy can lie there. */
+/** Policies cannot define this path, because it is below a reserved path. */
 const SECURITY_EVENTS_PATH = '/.well-known/scopegate/security-events'
-/** Issuers come in bursts; each event may cost the check of a signature. */
+/** Issuers send bursts of events, and each event can cost a signature check. */
 const EVENTS_PER_ADDRESS = { requests: 600, perMs: 60_000, by: 'ip' } as const
 const POLICY_HEADER = 'x-scopegate-policy'
 
-/** What a snapshot is compiled from. `bodyLimitBytes` holds where a policy says nothing. */
+/** Options for `buildSnapshot()`. `bodyLimitBytes` is the default for policies without their own limit. */
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
   readonly policyHash: string
-  /** Whether answers name their policies. */
+  /** Whether responses contain the policy header. */
   readonly tellsPolicy: boolean
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Name of the bundled authorization server among the upstreams. */
   readonly authorizationServer: string | undefined
-  /** Further paths that lead to it. */
+  /** Additional paths of the authorization server. */
   readonly authorizationServerAliases: readonly AuthorizationServerPath[]
   readonly documents: {
     readonly landing: OwnDocument
@@ -49,21 +49,21 @@ export type SnapshotOptions = {
     readonly authWalkthrough: OwnDocument
     readonly assertionKeys: OwnDocument
   }
-  /** Takes Security Event Tokens; undefined: no issuer may send any. */
+  /** Receives Security Event Tokens; undefined: no issuer may send any. */
   readonly receiveEvent: ReceiveSecurityEvent | undefined
   readonly resources: Resources
   readonly resourceDocument: (resource: Resource) => OwnDocument
   readonly implication: ScopeImplication
   readonly bodyLimitBytes: number
-  /** Who signs for an upstream. */
+  /** Returns the signer of assertions for an upstream. */
   readonly assertFor: (upstream: string) => Assert
   readonly routeMeter: (name: string) => RouteMeter
 }
 
 /**
- * Compiles policies and configuration into the one table that requests meet. Everything a request needs of a route is
- * worked out here, once, in steps of some routes each.
- * @throws {Error} when a route names an upstream that does not exist: `loadPolicies` finds that before.
+ * Compiles policies and configuration into one route table. It computes everything that requests need from a route in
+ * advance, in steps of a few routes each.
+ * @throws {Error} when a route names an unknown upstream. `loadPolicies` reports that earlier.
  */
 export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
   const api = yield* apiRoutes(options)
@@ -82,7 +82,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
     routesAt: table.routesAt,
     match: (method: string, path: string, request?: HeaderSource) => {
       const match = table.match(method, path, request)
-      // A policy for everything below `/` is not one for what is Scopegate's own.
+      // A policy for all paths below `/` does not apply to reserved paths.
       if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReservedPath(path))
         return { kind: 'not_found' as const }
       return match
@@ -181,7 +181,7 @@ function common(
   }
 }
 
-/** Enough of it to tell policies apart. */
+/** The first 12 characters, which are enough to distinguish policy versions. */
 function shortHash({ policyHash }: SnapshotOptions): string {
   return policyHash.slice(0, 12)
 }

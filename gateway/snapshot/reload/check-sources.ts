@@ -15,19 +15,19 @@ import type { GatewayConfig } from '../../config/gateway-config.ts'
 
 const GATEWAY_FILE = 'gateway.yaml'
 
-/** Policies that were found right, and the catalogue of their scopes: all that one snapshot is made of. */
+/** Valid policies and their scope catalogue: the input of one snapshot. */
 export type CheckedPolicies = {
   readonly routes: readonly PolicyRoute[]
   readonly catalogue: ScopeCatalogue
-  /** That of the sources. */
+  /** Hash of the sources. */
   readonly hash: string
   readonly warnings: readonly Diagnostic[]
 }
 
-/** Policies that cannot be used, and why: at least one error. */
+/** Invalid policies and their diagnostics, which include at least one error. */
 export type BrokenPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
 
-/** Checks everything that was read together: all of it is right, or none of it counts. Pure. */
+/** Validates all sources together. One error makes all of them invalid. Pure. */
 export function* checkSources(
   sources: PolicySources,
   { config, resources }: { readonly config: GatewayConfig; readonly resources: Resources },
@@ -43,7 +43,7 @@ export function* checkSources(
     presetsFile === undefined || sources.presets === undefined
       ? config.presets
       : attempt(() => readPresets(presetsFile, sources.presets))
-  // Without them every policy that extends one would be wrong too, for no reason of its own.
+  // Without presets, each policy that extends one would report an error that is not its own.
   if (presets === undefined) return { hash, problems: found }
   const policies = yield* loadPoliciesSliced({
     dir: config.policiesDir,

@@ -3,19 +3,21 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import { describeLocation } from './describe-location.ts'
 import type { ReloadAsker, ReloadReport } from './reload-report.ts'
 
-/** What of a reload does not stand in its report. */
+/** Facts about a reload that its report does not contain. */
 type Circumstances = {
   readonly asker: ReloadAsker
-  /** The same broken policies were told of before. */
+  /** The same invalid policies were logged before. */
   readonly known: boolean
   readonly brokenHash: string
-  /** Policies on the disk were broken until now. */
+  /** The previous policies on the disk were invalid. */
   readonly restored: boolean
 }
 
 /**
- * Tells what became of a reload: an audit line for policies that came into force, the errors of broken ones with their
- * carets once for each content, nothing about a look that found nothing new.
+ * Logs the outcome of a reload:
+ * - an audit line for new active policies
+ * - the errors of invalid policies, with source excerpts once for each content
+ * - nothing for a check of the disk that found no change
  */
 export function logReload(logger: Logger, report: ReloadReport, circumstances: Circumstances): void {
   const { hash, previousHash, routes, durationMs, diagnostics } = report

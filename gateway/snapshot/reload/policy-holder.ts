@@ -6,10 +6,10 @@ import type { PolicySources } from '../../../policy-engine/load/policy-sources.t
 import type { Snapshot } from '../route.ts'
 import type { BrokenPolicies, CheckedPolicies } from './check-sources.ts'
 
-/** What became of policies that were to come into force. Plain data. */
+/** The outcome of applying policies. Plain data, because workers send it to the supervisor. */
 export type ApplyOutcome =
   | {
-      /** `unchanged`: they were in force already. */
+      /** `unchanged`: these policies were already active. */
       readonly result: 'applied' | 'unchanged'
       readonly hash: string
       readonly routes: number
@@ -17,34 +17,33 @@ export type ApplyOutcome =
     }
   | { readonly result: 'broken'; readonly hash: string; readonly problems: readonly Diagnostic[] }
 
-/** The policies in force, as `GET /policies` shows them. */
+/** The active policies, as `GET /policies` returns them. */
 export type ActivePolicies = {
   readonly hash: string
   readonly routes: readonly PolicyRoute[]
   readonly implication: ScopeImplication
 }
 
-/** The one snapshot in force, and the way to another one. */
+/** Holds the active snapshot and replaces it. */
 export type PolicyHolder = {
-  /** Asked once per request. */
+  /** Called once per request. */
   current(): Snapshot
   inForce(): ActivePolicies
   /**
-   * Checks and compiles all of it beside the requests that are being served, then exchanges the snapshot in one step.
-   * Broken policies change nothing. One call after the other.
+   * Validates and compiles the policies in slices between requests, then replaces the snapshot in one step. Invalid
+   * policies change nothing. Calls run one after another.
    */
   apply(sources: PolicySources): Promise<ApplyOutcome>
 }
 
-/** What a holder needs to make a snapshot. */
+/** Options for `openPolicyHolder()`. */
 export type PolicyHolderOptions = {
   readonly check: (sources: PolicySources) => Steps<CheckedPolicies | BrokenPolicies>
   readonly compile: (policies: CheckedPolicies) => Steps<Snapshot>
-  /** Told when policies have come into force, the first ones included. */
+  /** Called after each change of the active policies, the first ones included. */
   readonly onApplied: (policies: CheckedPolicies) => void
 }
 
-/** Opens with the policies that the process starts with. */
 export function openPolicyHolder(
   first: CheckedPolicies,
   { check, compile, onApplied }: PolicyHolderOptions,

@@ -9,43 +9,46 @@ import { logReload } from './log-reload.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 import type { ReloadAsker, ReloadReport, WorkerReload } from './reload-report.ts'
 
-/** What it takes to reload policies. */
+/** Options for `createPolicyReloader()`. */
 export type PolicyReloaderOptions = {
-  /** Those that the process started with. */
+  /** The policies that the process started with. */
   readonly inForce: { readonly sources: PolicySources; readonly routes: number }
   readonly read: () => Promise<PolicySources>
-  /** Brings policies into force, in this process or in every worker. */
+  /** Activates policies in this process or in every worker. */
   readonly apply: (sources: PolicySources) => Promise<AppliedEverywhere>
   readonly meter: ReloadMeter
   readonly logger: Logger
-  /** What is being written looks broken, and is whole after this. Milliseconds. */
+  /** How long to wait for a writer to finish. A partly written file looks invalid. Milliseconds. */
   readonly settleMs?: number
 }
 
-/** The outcome of all workers, and of each. */
+/** The combined outcome, and the outcome of each worker. */
 export type AppliedEverywhere = {
   readonly outcome: ApplyOutcome
   readonly workers?: readonly WorkerReload[]
 }
 
-/** Reads policies again and brings them into force, one reload at a time. */
+/** Reloads policies, one reload at a time. */
 export type PolicyReloader = {
   /**
-   * Reads what is on the disk after this call. Whoever asks while a reload runs gets the result of the next one, together
-   * with all others who asked meanwhile. Never rejects.
+   * Reads the files that are on the disk after this call. All calls during a running reload share the next one. Never
+   * rejects.
    */
   reload(asker: ReloadAsker): Promise<ReloadReport>
-  /** What new workers start with: what all others have in force. */
+  /** The active policies, which new workers start with. */
   readonly inForce: PolicySources
-  /** For `/readyz?verbose`: never a reason not to be ready. */
+  /** Check for `/readyz?verbose`. It never makes the gateway not ready. */
   check(): ReadinessCheck
 }
 
 const SETTLE_MS = 200
-/** Of a disk that never comes to rest, what is there then has to do. */
+/** Maximum number of reads while the files keep changing. After that the last version is used. */
 const MOST_LOOKS = 25
 
-/** Keeps the policies in force until others are found right; says what is wrong with those on the disk once. */
+/**
+ * Creates the reloader. The active policies stay until valid ones replace them. Errors of invalid policies are logged
+ * once.
+ */
 export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
   let { sources: inForce, routes } = options.inForce
@@ -64,7 +67,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     else if (unasked && sources.hash === previous) applied = { outcome: unchanged() }
     else applied = await apply(sources)
     if (applied.outcome.result === 'broken' && !unasked && !known) {
-      // Nobody is told of what is broken only because it is being written.
+      // Reads again before it reports errors, because the files may be partly written.
       const again = await readSettled()
       if (again.hash !== sources.hash) {
         sources = again
@@ -72,7 +75,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       }
     }
     const { workers } = applied
-    // Workers that were replaced may have read them themselves.
+    // Replaced workers may have read the new policies themselves.
     const outcome =
       applied.outcome.result === 'unchanged' && sources.hash !== previous
         ? { ...applied.outcome, result: 'applied' as const }
@@ -101,7 +104,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     return report
   }
 
-  /** Reads until the same is there twice, some time apart: whoever is writing has ended then. */
+  /** Reads until two consecutive reads return the same content, so that writers have finished. */
   async function readSettled(): Promise<PolicySources> {
     let sources = await read()
     for (let looks = 0; looks < MOST_LOOKS; looks++) {
@@ -118,7 +121,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     return { result: 'unchanged', hash: inForce.hash, routes, warnings: [] }
   }
 
-  /** A defect of ours must not end reloading for good. */
+  /** Keeps the reloader working after an exception. */
   async function runSafely(asker: ReloadAsker): Promise<ReloadReport> {
     try {
       return await run(asker)

@@ -15,23 +15,23 @@ import {
   visibleNames,
 } from '../../../policy-engine/load/policy-sources.ts'
 
-/** Where everything lies that is read again while the gateway runs. */
+/** Locations of all files that a reload reads again. */
 export type PolicyLocations = {
   readonly policiesDir: string
-  /** The scope catalogue; undefined: it is not read again. */
+  /** The scope catalogue; undefined: reloads do not read it. */
   readonly scopesFile: string | undefined
-  /** The presets; undefined: there are none, or they are not read again. */
+  /** The presets; undefined: presets are not configured, or reloads do not read them. */
   readonly presetsFile: string | undefined
 }
 
-/** A volume that is swapped more often than that while it is being read is read as it is. */
+/** Maximum number of volume swaps during one read. After that the last read counts, even if it is mixed. */
 const MOST_SWAPS = 20
-/** Kubernetes' link to the folder that holds a volume's present contents. */
+/** Kubernetes symlink to the folder with the current contents of a volume. */
 const DATA_LINK = '..data'
 
 /**
- * Reads every policy, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never rejects: a result
- * says which file or folder cannot be read.
+ * Reads all policies, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never
+ * rejects: the result states which file or folder is unreadable.
  */
 export async function readPolicySources(places: PolicyLocations): Promise<PolicySources> {
   const { policiesDir, scopesFile, presetsFile } = places
@@ -44,10 +44,10 @@ export async function readPolicySources(places: PolicyLocations): Promise<Policy
 }
 
 type Volume = Pick<PolicySources, 'folder' | 'files'>
-/** Entries of a folder by name: where each one lies, and which ones may be folders. */
+/** Entries of a folder: the path of each name, and the names that may be folders. */
 type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
 
-/** Reads a folder at one version, with its nested folders, each of which may be a volume too. */
+/** Reads a folder and its nested folders, each at one version, because each of them may be a volume. */
 async function readVolume(dir: string): Promise<Volume> {
   return readPinned(dir, async ({ paths, folders }) => {
     const [own, ...nested] = await Promise.all([
@@ -83,7 +83,7 @@ async function readPinned(dir: string, read: (listing: Listing) => Promise<Volum
   }
 }
 
-/** The folder that the volume shows right now; undefined for an ordinary folder. */
+/** Returns the current folder of a volume; undefined for an ordinary folder. */
 function pinnedFolder(dir: string): Promise<string | undefined> {
   return realpath(join(dir, DATA_LINK)).catch(() => undefined)
 }
@@ -124,7 +124,7 @@ async function listFolder(dir: string, pinned: string | undefined): Promise<List
   }
 }
 
-/** Names of a volume lead by way of its link; others somebody put beside them. */
+/** Returns whether an entry lies beside the volume. Entries of the volume are links through `..data`. */
 async function isBesideVolume(dir: string, name: string): Promise<boolean> {
   try {
     return !(await readlink(join(dir, name))).startsWith(`${DATA_LINK}/`)

@@ -1,28 +1,27 @@
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 
-/** Who wanted policies to be read again: the watch over the disk, SIGHUP, `POST /reload`, or workers that were replaced. */
+/** Trigger of a reload: the file watch, SIGHUP, `POST /reload`, or a rolling restart of the workers. */
 export type ReloadAsker = 'watch' | 'signal' | 'endpoint' | 'roll'
 
-/** What one worker did about a reload. */
+/** The result of a reload in one worker. */
 export type WorkerReload = {
   readonly pid: number | undefined
-  /** `silent`: it gave no answer in time. */
+  /** `silent`: the worker did not reply in time. */
   readonly result: ApplyOutcome['result'] | 'silent'
   readonly hash: string | undefined
 }
 
-/** What became of a reload. */
 export type ReloadReport = {
   readonly result: ApplyOutcome['result']
-  /** Of the policies in force. */
+  /** Hash of the active policies. */
   readonly hash: string
-  /** Of those before, where others came into force. */
+  /** Hash of the previous policies, if others replaced them. */
   readonly previousHash: string | undefined
   readonly routes: number
   readonly durationMs: number
-  /** What is wrong with the policies on the disk; of good ones what may be wrong. */
+  /** Errors of invalid policies on the disk, or warnings about valid ones. */
   readonly diagnostics: readonly Diagnostic[]
-  /** Where there are several. */
+  /** undefined in a single process. */
   readonly workers: readonly WorkerReload[] | undefined
 }

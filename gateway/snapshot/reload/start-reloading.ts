@@ -3,7 +3,10 @@ import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts
 import type { PolicyLocations } from './read-policy-sources.ts'
 import { type FolderWatchOptions, watchFolders } from './watch-folders.ts'
 
-/** Watches everything that policies are read from, unless they are reloaded by hand. @returns what ends it. */
+/**
+ * Watches all folders that policies are read from, unless `policyReload` is `manual`.
+ * @returns a function that stops the watch.
+ */
 export function startReloading(
   reload: (asker: 'watch') => Promise<unknown>,
   options: PolicyLocations & { readonly policyReload: 'watch' | 'manual' } & Pick<

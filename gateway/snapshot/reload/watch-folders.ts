@@ -3,14 +3,13 @@ import { stat } from 'node:fs/promises'
 import { errorCode } from '../../../platform/diagnostics/yaml/text-source.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 
-/** A watch that looks until it is closed. */
 export type FolderWatch = { close(): void }
 
-/** What is watched, and who hears of it. Times are in milliseconds. */
+/** Options for `watchFolders()`. Times are in milliseconds. */
 export type FolderWatchOptions = {
-  /** Lists the folders to watch; called at each look, because nested folders come and go. */
+  /** Lists the folders to watch. Called at each check, because nested folders are added and removed. */
   readonly listDirs: () => readonly string[]
-  /** Something may have changed. Called again when the answer is there and something has happened meanwhile. */
+  /** Called when something may have changed. Calls run one after another. */
   readonly onChange: () => Promise<unknown>
   readonly logger: Logger
   readonly watch?: (
@@ -23,20 +22,20 @@ export type FolderWatchOptions = {
   readonly missingEveryMs?: number
 }
 
-/** Whoever writes several files, or one in several goes, is not interrupted. Milliseconds. */
+/** Quiet time after a change, so that a writer can finish several files or several writes. Milliseconds. */
 const QUIET_MS = 200
-/** However busy a folder is, it is looked at this often. Milliseconds. */
+/** Maximum delay of a check in a folder that changes all the time. Milliseconds. */
 const LONGEST_WAIT_MS = 2_000
-/** Some file systems tell nobody what happens in them. Milliseconds. */
+/** Interval of regular checks, because some file systems do not report changes. Milliseconds. */
 const LOOK_EVERY_MS = 30_000
-/** A folder that is gone is looked for this often. Milliseconds. */
+/** Interval of checks for a deleted folder. Milliseconds. */
 const MISSING_EVERY_MS = 1_000
 
 type Watched = { readonly watcher: FSWatcher; readonly identity: string }
 
 /**
- * Watches folders, never single files: those are replaced. Where the system gives no watch, the regular look has to do, and
- * the log says so once. A folder that is deleted is watched again when it is back.
+ * Watches folders. A watch on a single file would end when a writer replaces the file. Without support from the system,
+ * only the regular checks remain, and the log says so once. A deleted folder is watched again when it returns.
  */
 export function watchFolders(options: FolderWatchOptions): FolderWatch {
   const { onChange, logger, quietMs = QUIET_MS, lookEveryMs = LOOK_EVERY_MS } = options
@@ -44,7 +43,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
   let quiet: NodeJS.Timeout | undefined
   let touchedSinceMs: number | undefined
   let missing: NodeJS.Timeout | undefined
-  let told = false
+  let failureLogged = false
   let closed = false
   let looking: Promise<void> = Promise.resolve()
 
@@ -62,26 +61,26 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     clearTimeout(quiet)
     looking = looking.then(async () => {
       if (closed) return
-      await attend()
+      await updateWatches()
       await onChange()
     })
   }
 
-  /** Watches what is not watched yet, and what has taken the place of what was. */
-  async function attend(): Promise<void> {
+  /** Watches new folders, and folders that have replaced a watched one. */
+  async function updateWatches(): Promise<void> {
     const dirs = new Set(options.listDirs())
     for (const [dir, { watcher }] of watched)
       if (!dirs.has(dir)) {
         watcher.close()
         watched.delete(dir)
       }
-    const found = await Promise.all([...dirs].map(attendTo))
+    const found = await Promise.all([...dirs].map(watchFolder))
     clearTimeout(missing)
     if (closed || found.every((one) => one)) return
     missing = setTimeout(look, options.missingEveryMs ?? MISSING_EVERY_MS).unref()
   }
 
-  async function attendTo(dir: string): Promise<boolean> {
+  async function watchFolder(dir: string): Promise<boolean> {
     const identity = await identityOf(dir)
     const known = watched.get(dir)
     if (closed || (known !== undefined && known.identity === identity)) return true
@@ -92,20 +91,20 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
       const watcher = (options.watch ?? watch)(dir, { persistent: false }, touched)
       watcher.on('error', (error) => {
         watcher.close()
-        complain(error)
+        logUnavailable(error)
       })
       watched.set(dir, { watcher, identity })
-      // What happened between the last look and this watch, nobody has told.
+      // Checks once more, because changes between the last check and this watch were not reported.
       touched()
     } catch (error) {
-      complain(error)
+      logUnavailable(error)
     }
     return true
   }
 
-  function complain(error: unknown): void {
-    if (told || errorCode(error) === 'ENOENT') return
-    told = true
+  function logUnavailable(error: unknown): void {
+    if (failureLogged || errorCode(error) === 'ENOENT') return
+    failureLogged = true
     logger.warn(
       { event: 'policy_watch_unavailable', reason: errorCode(error), look_every_ms: lookEveryMs },
       'the system does not tell of changed files here; they are looked at regularly instead',
@@ -126,7 +125,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
   }
 }
 
-/** undefined: there is no such folder. */
+/** undefined: the folder does not exist. */
 async function identityOf(dir: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(dir)
