@@ -2,7 +2,7 @@ import { hashId } from './hash-id.ts'
 import type { StoredArtifact } from './store.ts'
 import { StoreError } from './store-error.ts'
 
-/** An artifact in the shape both engines store. */
+/** An artifact in the format of both stores. */
 export type ArtifactRecord = {
   readonly idHash: string
   /** JSON without the id, see {@link toArtifactRecord}. */
@@ -15,9 +15,10 @@ export type ArtifactRecord = {
 }
 
 /**
- * Prepares an artifact for storage. What would open a door is left out of the payload: `jti` is the token, code or
- * cookie itself (null marks where it stood), and an interaction carries the id of the browser's session, which
- * nothing reads again.
+ * Converts an artifact for storage. Removes values that give access.
+ * `jti` is the token, code or cookie itself: null records that the payload had one. An interaction contains the id of
+ * the browser
+ * session, which is never read again.
  */
 export function toArtifactRecord(options: {
   readonly model: string
@@ -43,9 +44,9 @@ export function toArtifactRecord(options: {
 }
 
 /**
- * Puts a stored artifact together again.
- * @param id the raw id when the caller knew it; without it `jti` stays away.
- * @throws {StoreError} ERR_STORE_DAMAGED when the payload is not the JSON object that was written.
+ * Restores a stored artifact.
+ * @param id the raw id when the caller has it. Without it, the result has no `jti`.
+ * @throws {StoreError} ERR_STORE_DAMAGED when the payload is not a JSON object.
  */
 export function fromArtifactRecord(
   stored: { readonly payload: string; readonly consumedAtSeconds: number | undefined },

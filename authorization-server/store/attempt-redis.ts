@@ -2,8 +2,8 @@ import { isReplyError } from '../../platform/redis/is-reply-error.ts'
 import { StoreError, type StoreErrorReason } from './store-error.ts'
 
 /**
- * Runs one operation on Redis and names its failure.
- * @throws {StoreError} ERR_STORE_UNAVAILABLE: no connection, no answer in time, rejected. A write may have happened.
+ * Runs one operation on Redis and classifies its failure.
+ * @throws {StoreError} ERR_STORE_UNAVAILABLE: no connection, timeout, or command rejected. A write may have happened.
  */
 export async function attemptRedis<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -16,7 +16,10 @@ export async function attemptRedis<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The first word of a Redis error is its code. Redis 6 puts it behind `ERR` when a script fails. */
+/**
+ * Returns the reason for a failure. A Redis error starts with its code. Redis 6 puts the code after `ERR` when a script
+ * fails.
+ */
 function reasonOf(cause: unknown): StoreErrorReason {
   if (!isReplyError(cause)) return 'away'
   const { message } = cause as Error

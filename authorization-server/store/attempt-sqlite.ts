@@ -1,8 +1,8 @@
 import { StoreError, type StoreErrorReason } from './store-error.ts'
 
 /**
- * Runs one operation on SQLite and names its failure.
- * @throws {StoreError} ERR_STORE_UNAVAILABLE: locked for too long, disk full, closed. ERR_STORE_DAMAGED.
+ * Runs one operation on SQLite and classifies its failure.
+ * @throws {StoreError} ERR_STORE_UNAVAILABLE: lock timeout, disk full, database closed. ERR_STORE_DAMAGED.
  */
 export function attemptSqlite<T>(work: () => T): T {
   try {

@@ -3,7 +3,7 @@ import { StoreError } from './store-error.ts'
 
 type Operations = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>
 
-/** Wraps a store so that `onError` receives every failure of its operations. The write probe is not one of them. */
+/** Wraps a store so that `onError` receives every failure of its operations, except the write probe. */
 export function observeStore(store: Store, onError: (error: StoreError) => void): Store {
   const observe = <Part extends object>(part: Part): Part =>
     Object.fromEntries(

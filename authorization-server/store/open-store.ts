@@ -5,7 +5,7 @@ import { openRedisStore } from './redis-store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
 
-/** Which store, where, and whose tokens are in it. */
+/** Configuration of the store: its type and location, and the issuer of the tokens. */
 export type StoreConfig = {
   readonly issuer: string
   readonly lifetimes: { readonly accessTokenSeconds: number }
@@ -14,12 +14,12 @@ export type StoreConfig = {
   readonly redis: { readonly url: string } | undefined
 }
 
-/** The database's name in the data folder. */
+/** File name of the database in the data folder. */
 export const SQLITE_FILE_NAME = 'authorization-server.sqlite'
 
 /**
- * Opens the store that the configuration names.
- * @throws {BootError} with what happened, where and what to do, when it cannot be used.
+ * Opens the configured store.
+ * @throws {BootError} when the store cannot be used. The message says what happened, where, and what to do.
  */
 export async function openStore(
   config: StoreConfig,

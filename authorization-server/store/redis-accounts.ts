@@ -14,7 +14,7 @@ import {
 import { runScript } from './run-script.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
-/** Accounts in Redis: a hash for each, a pointer from the username, a set for each origin. */
+/** Creates the account store in Redis: a hash for each account, a pointer from the username, a set for each origin. */
 export function redisAccounts(redis: Redis, context: RevocationContext): AccountStore {
   const findById = async (id: string): Promise<StoredAccount | undefined> => {
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))

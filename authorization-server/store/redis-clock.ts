@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { attemptRedis } from './attempt-redis.ts'
 
 /**
- * Reads the clock that all servers on the store share. Seconds since the epoch.
+ * Reads the clock that all servers on the store share, in seconds since the epoch.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
 export async function readRedisClock(redis: Redis): Promise<number> {
@@ -10,7 +10,7 @@ export async function readRedisClock(redis: Redis): Promise<number> {
 }
 
 /**
- * Compares the clock of this process with the clock of Redis, to the length of a round trip.
+ * Compares the clock of this process with the clock of Redis. Precision: one round trip.
  * @returns the seconds by which this process is ahead; negative when it is behind.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */

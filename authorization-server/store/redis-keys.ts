@@ -1,10 +1,10 @@
 /**
- * Every key carries one hash tag, so a Redis Cluster keeps them on one shard and scripts over several keys stay
- * possible: a cluster gives fail-over here, not more room.
+ * Hash tag of every key. A Redis Cluster keeps the keys on one shard, so that scripts can use several keys.
+ * The cluster therefore adds failover but no capacity.
  */
 const PREFIX = '{scopegate}'
 
-/** The keys in Redis. Arguments that come from ids are hashes already. */
+/** The keys in Redis. Arguments that derive from ids are hashes. */
 export const REDIS_KEYS = {
   schema: `${PREFIX}:schema`,
   probe: `${PREFIX}:write-probe`,

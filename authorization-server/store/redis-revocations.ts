@@ -12,35 +12,35 @@ import { publisherKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
-/** The log that is the stream in Redis. */
+/** The revocation log in a Redis stream. */
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }
 
 /** Gateways rely on published revocations for this long after the last confirmation. */
-const PUBLISHES_SECONDS = 60
-const SAY_EVERY_MS = 15_000
+const PUBLISHER_MARK_SECONDS = 60
+const MARK_INTERVAL_MS = 15_000
 
 /**
- * Opens the log of revocations in Redis. An id consists of the id of the Redis process and the id of the entry: another Redis
- * process may have lost acknowledged entries. While the service runs, a key in Redis tells gateways that the issuer publishes
- * there.
+ * Opens the revocation log in Redis.
+ * An id consists of the id of the Redis process and the id of the entry, because another Redis process may have lost
+ * acknowledged entries. While the service runs, a key in Redis marks the issuer as a publisher for the gateways.
  */
 export function openRedisRevocations(options: {
   readonly redis: Redis
   readonly url: string
   readonly issuer: string
-  /** Receives each revocation; `onMissed` runs when Redis may have lost some. */
+  /** Receives each revocation. `onMissed` runs when Redis may have lost some. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onMissed: () => void
 }): RedisRevocations {
   const { redis } = options
   const listeners = new Set<RevocationListener>()
-  // Gateways write revocations of other issuers to the same stream, for each other.
+  // Gateways write revocations of other issuers to the same stream, for other gateways.
   const isOwn = ({ revocation }: RevocationEntry): boolean =>
     revocation === undefined || revocation.issuer === options.issuer
   let following: Promise<{ close(): Promise<void> }> | undefined
 
-  const sayThatItPublishes = (): void =>
-    void redis.set(publisherKey(options.issuer), '1', 'EX', PUBLISHES_SECONDS).catch(() => undefined)
+  const markPublisher = (): void =>
+    void redis.set(publisherKey(options.issuer), '1', 'EX', PUBLISHER_MARK_SECONDS).catch(() => undefined)
 
   async function follow(): Promise<{ close(): Promise<void> }> {
     const follower = await followRedisRevocations({
@@ -49,7 +49,7 @@ export function openRedisRevocations(options: {
       onEntries: (entries, runId) => {
         const own = entries.filter(isOwn)
         options.onRevoked(own.flatMap(({ revocation }) => revocation ?? []))
-        tell(listeners, own, runId)
+        notify(listeners, own, runId)
       },
       onMissed: () => {
         options.onMissed()
@@ -59,13 +59,13 @@ export function openRedisRevocations(options: {
         for (const listener of listeners) listener.lost()
       },
     })
-    sayThatItPublishes()
-    redis.on('ready', sayThatItPublishes)
-    const timer = setInterval(sayThatItPublishes, SAY_EVERY_MS).unref()
+    markPublisher()
+    redis.on('ready', markPublisher)
+    const timer = setInterval(markPublisher, MARK_INTERVAL_MS).unref()
     return {
       close() {
         clearInterval(timer)
-        redis.off('ready', sayThatItPublishes)
+        redis.off('ready', markPublisher)
         return follower.close()
       },
     }
@@ -92,7 +92,7 @@ export function openRedisRevocations(options: {
   }
 }
 
-function tell(
+function notify(
   listeners: ReadonlySet<RevocationListener>,
   entries: readonly RevocationEntry[],
   runId: string | undefined,
@@ -113,7 +113,7 @@ function toLogged(
   )
 }
 
-/** An id without the id of the Redis process does not resume: `readAfter` rejects it. */
+/** Returns the id of an entry. Without the id of the Redis process, `readAfter` rejects it. */
 function toId(runId: string | undefined, entryId: string): string {
   return `${runId ?? '-'}.${entryId}`
 }

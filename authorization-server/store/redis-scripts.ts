@@ -1,12 +1,14 @@
 import { PUBLISH } from '../../platform/redis/publish-revocation.ts'
 
 /**
- * Lua: writes an artifact, its pointers and its place in the sets of its grant and account. Expiry follows the clock of Redis:
- * the clocks of the servers may differ.
+ * Lua: writes an artifact, its pointers, and its entries in the sets of its grant and account.
+ * Expiry uses the clock of Redis, because the clocks of the servers may differ.
  * `keys`: artifact, then `args[4]` sets, then pointers (uid, user code).
  * `args`: payload, consumed or '', seconds to live or '', number of sets, id hash.
  * A set lives as long as its longest artifact: its expiry only grows. The write removes expired members from the set.
- * The first command needs memory: a full Redis rejects it, and with it the script. After a write it would reject nothing.
+ * The first command needs memory, so a full Redis rejects it and the whole script. After the first write, Redis rejects
+ * no
+ * further command of the script.
  */
 const WRITE = `
 local function write(keys, args)
@@ -41,7 +43,7 @@ local function write(keys, args)
 end
 `
 
-/** Lua: compare-and-set; gives 1 to the one caller that consumed the artifact. */
+/** Lua: compare-and-set. Returns 1 to the one caller that consumed the artifact. */
 const USE = `
 local function use(key)
   if redis.call('EXISTS', key) == 0 then return 0 end
@@ -49,7 +51,7 @@ local function use(key)
 end
 `
 
-/** Writes an artifact. KEYS and ARGV: as of {@link WRITE}. */
+/** Writes an artifact. KEYS and ARGV: as in {@link WRITE}. */
 export const UPSERT = `${WRITE}
 write(KEYS, ARGV)
 return 1
@@ -77,11 +79,13 @@ end
 `
 
 /**
- * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies. When each network has one artifact
- * only, the script evicts the oldest of all. Each pass of a loop removes an entry, so the loops end whatever the keys hold. An
- * expiry only grows: it follows the artifact that lives longest.
- * KEYS: as LEAVE_SOURCE. ARGV: as LEAVE_SOURCE, hash of the network, hash of the address, seconds to live, largest number of
- * an address, largest number in all.
+ * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies.
+ * When each network has only one artifact, the script evicts the oldest of all. Each pass of a loop removes an entry,
+ * so the
+ * loops always end. The expiry of the records only grows: it follows the artifact that lives longest.
+ * KEYS: as in LEAVE_SOURCE. ARGV: as in LEAVE_SOURCE, hash of the network, hash of the address, seconds to live,
+ * maximum per
+ * address, maximum in total.
  */
 export const ADMIT = `${LEAVE_SOURCE}
 local function evict(key)
@@ -123,7 +127,7 @@ end
 return 1
 `
 
-/** Deletes an artifact, and its record where its model is bounded. KEYS, ARGV: as LEAVE_SOURCE. */
+/** Deletes an artifact, and its record when its model is bounded. KEYS, ARGV: as in LEAVE_SOURCE. */
 export const DESTROY = `${LEAVE_SOURCE}
 leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
@@ -136,9 +140,10 @@ return use(KEYS[1])
 
 /**
  * Consumes an artifact and writes others.
- * KEYS: the artifact to consume, then the keys of each write. ARGV: for each write the number of its keys and its arguments, as of
- * {@link WRITE}.
- * @returns 1 for the one caller that consumed it; 0: nothing was written.
+ * KEYS: the artifact to consume, then the keys of each write. ARGV: for each write, the number of its keys and its
+ * arguments, as
+ * in {@link WRITE}.
+ * @returns 1 for the one caller that consumed it. 0: the script wrote nothing.
  */
 export const EXCHANGE = `${USE}${WRITE}
 if use(KEYS[1]) == 0 then return 0 end
@@ -154,8 +159,8 @@ return 1
 `
 
 /**
- * Takes an id unless it is taken. KEYS: artifact. ARGV: seconds until the id is free again.
- * @returns 1 for the one caller that got it.
+ * Claims an id that is free. KEYS: artifact. ARGV: seconds until the id is free again.
+ * @returns 1 for the one caller that claimed it.
  */
 export const CLAIM = `
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
@@ -165,8 +170,8 @@ return 1
 `
 
 /**
- * Removes every artifact of a grant, and its set, and publishes the revocation.
- * KEYS: set, stream, mark. ARGV: entry, seconds to mark it.
+ * Removes every artifact of a grant and the set of the grant, and publishes the revocation.
+ * KEYS: set, stream, mark. ARGV: entry, seconds to keep the mark.
  */
 export const REVOKE_GRANT = `${PUBLISH}
 local removed = 0
@@ -177,7 +182,7 @@ return removed
 `
 
 /**
- * Adds an account unless id or username is taken. KEYS: account, username, origin set.
+ * Adds an account unless its id or username exists. KEYS: account, username, origin set.
  * ARGV: id, then field and value pairs.
  */
 export const INSERT_ACCOUNT = `
@@ -188,16 +193,17 @@ redis.call('SADD', KEYS[3], ARGV[1])
 return 1
 `
 
-/** Sets one field of an account that still exists. KEYS: account. ARGV: field, value. */
+/** Sets one field of an existing account. KEYS: account. ARGV: field, value. */
 export const SET_ACCOUNT_FIELD = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
 return 1
 `
 
 /**
- * Removes an account and every artifact of it, and publishes that.
- * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to mark it, second up to
- * which its tokens are revoked.
+ * Removes an account and all its artifacts, and publishes the revocation.
+ * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to keep the mark,
+ * time up to
+ * which its tokens are revoked in Unix seconds.
  */
 export const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end

@@ -17,19 +17,19 @@ import { runScript } from './run-script.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1
-/** The key of the write probe lives for this long. */
+/** Lifetime of the key of the write probe. */
 const PROBE_SECONDS = 60
 
-/** The clock, the issuer of the tokens, and the logger of the connection. */
+/** Options for `openRedisStore()`. */
 export type RedisStoreOptions = RevocationContext & {
   readonly nowSeconds: () => number
   readonly logger?: Pick<Logger, 'warn' | 'info'>
 }
 
 /**
- * Opens the store in Redis, for replicas. Expired artifacts leave by themselves.
- * Cost: one round trip for every operation, two for findByUid and findByUserCode; no KEYS, no SCAN.
- * @throws {BootError} as connectRedis; ERR_STORE_TOO_NEW, ERR_REDIS_READ_ONLY.
+ * Opens the store in Redis, which replicas can share. Redis removes expired artifacts.
+ * Cost: one round trip per operation, two for findByUid and findByUserCode. Never uses KEYS or SCAN.
+ * @throws {BootError} like connectRedis; ERR_STORE_TOO_NEW, ERR_REDIS_READ_ONLY.
  */
 export async function openRedisStore(url: string, options: RedisStoreOptions): Promise<Store> {
   const { logger } = options
@@ -45,10 +45,10 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
     redis,
     url,
     issuer: options.issuer,
-    onRevoked: (heard) => {
-      for (const { grant } of heard) if (grant !== undefined) ended.add(grant)
+    onRevoked: (received) => {
+      for (const { grant } of received) if (grant !== undefined) ended.add(grant)
     },
-    onMissed: () => void endAgain(ended, redis, options),
+    onMissed: () => void revokeAgain(ended, redis, options),
   })
   return {
     artifacts: (model) => artifacts(model, redis, { ...options, ended }),
@@ -103,7 +103,7 @@ function artifacts(
   return {
     upsert,
     upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
-      // Written first: an eviction by another request between the two scripts must find the artifact.
+      // Writes first: an eviction by another request between the two scripts must find the artifact.
       await upsert(id, payload, expiresInSeconds)
       await runScript(redis, ADMIT, boundedKeys(id), [
         ...listPrefixes,
@@ -121,7 +121,7 @@ function artifacts(
       (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [])) === 1,
     claim: async (id, expiresInSeconds) =>
       (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], [expiresInSeconds])) === 1,
-    // Pointers and set members to it lead nowhere then, and go when they expire.
+    // Pointers and set members of the artifact become dangling and disappear when they expire.
     destroy: async (id) => void (await runScript(redis, DESTROY, boundedKeys(id), listPrefixes)),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
@@ -130,7 +130,7 @@ function artifacts(
   }
 }
 
-/** @returns how many artifacts went. */
+/** @returns the number of removed artifacts. */
 async function endGrant(grant: string, redis: Redis, options: RedisStoreOptions): Promise<number> {
   const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
   const entry = grantRevocation(grant, options, await readRedisClock(redis))
@@ -138,15 +138,15 @@ async function endGrant(grant: string, redis: Redis, options: RedisStoreOptions)
 }
 
 /**
- * A restarted Redis may have lost a revocation that it had acknowledged. Revokes the grants again that this process knows as
- * revoked, and publishes them again.
+ * Revokes and publishes the grants again that this process recorded as revoked.
+ * A restarted Redis may have lost revocations that it had acknowledged.
  */
-async function endAgain(ended: RememberedGrants, redis: Redis, options: RedisStoreOptions): Promise<void> {
+async function revokeAgain(ended: RememberedGrants, redis: Redis, options: RedisStoreOptions): Promise<void> {
   let again = 0
   try {
     for (const grant of ended.all()) if ((await endGrant(grant, redis, options)) > 0) again += 1
   } catch {
-    if (redis.status !== 'ready') redis.once('ready', () => void endAgain(ended, redis, options))
+    if (redis.status !== 'ready') redis.once('ready', () => void revokeAgain(ended, redis, options))
   }
   if (again > 0)
     options.logger?.warn(
@@ -155,7 +155,7 @@ async function endAgain(ended: RememberedGrants, redis: Redis, options: RedisSto
     )
 }
 
-/** Keys and arguments of the scripts for one artifact. */
+/** Returns the keys and arguments of the scripts for one artifact. */
 function writeArguments(write: ArtifactWrite): {
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
@@ -183,7 +183,7 @@ function pointersOf(model: string, record: ArtifactRecord): readonly string[] {
   ]
 }
 
-/** Also proves at start, rather than at the first sign-in, that this Redis takes writes. */
+/** Checks the schema version. The write also proves at start that this Redis accepts writes. */
 async function checkSchema(redis: Redis, where: string): Promise<void> {
   try {
     await redis.setnx(REDIS_KEYS.schema, SCHEMA_VERSION)

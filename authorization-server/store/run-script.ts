@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { attemptRedis } from './attempt-redis.ts'
 
 /**
- * Runs a Lua script atomically, by its hash when Redis knows it already.
+ * Runs a Lua script atomically, by its hash when Redis has it cached.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
 export async function runScript(
@@ -16,7 +16,7 @@ export async function runScript(
     try {
       return await redis.evalsha(hash('sha1', script), keys.length, ...keys, ...args)
     } catch (error) {
-      // After a restart or SCRIPT FLUSH Redis has forgotten the script; nothing ran.
+      // After a restart or SCRIPT FLUSH, the script is not cached and did not run.
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
       return redis.eval(script, keys.length, ...keys, ...args)
     }

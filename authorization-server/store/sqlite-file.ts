@@ -5,15 +5,16 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { makeFolder } from '../../platform/process/make-folder.ts'
 import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
 
-/** Longer than any other process of Scopegate holds the write lock. Milliseconds. */
+/** Longer than other Scopegate processes hold the write lock. Milliseconds. */
 export const BUSY_TIMEOUT_MS = 5_000
-const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // a whole check of a larger file would slow the start by seconds
+const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // a full check of a larger file delays the start by seconds
 const OWNER_ONLY_FILE = 0o600
 
 /**
- * Opens the database file, creating folder (0700) and file (0600) when they are missing, and migrates it.
- * WAL with synchronous=FULL: an acknowledged write survives a power cut.
- * @throws {BootError} ERR_DATA_DIR_UNUSABLE, ERR_STORE_DAMAGED, ERR_STORE_TOO_NEW, ERR_STORE_LOCKED, ERR_STORE_UNUSABLE.
+ * Opens and migrates the database file. Creates folder (0700) and file (0600) when they are missing.
+ * WAL with synchronous=FULL: an acknowledged write survives a power failure.
+ * @throws {BootError} ERR_DATA_DIR_UNUSABLE, ERR_STORE_DAMAGED, ERR_STORE_TOO_NEW, ERR_STORE_LOCKED,
+ * ERR_STORE_UNUSABLE.
  */
 export function openSqliteFile(file: string): DatabaseSync {
   prepareFile(file)
@@ -31,7 +32,7 @@ export function openSqliteFile(file: string): DatabaseSync {
   }
 }
 
-/** Sets how long a statement waits for a lock of another process. Milliseconds. */
+/** Sets the time that a statement waits for a lock of another process. Milliseconds. */
 export function setBusyTimeout(database: DatabaseSync, timeoutMs: number): void {
   database.exec(`pragma busy_timeout = ${timeoutMs}`)
 }
@@ -40,7 +41,7 @@ function prepareFile(file: string): void {
   const folder = dirname(file)
   try {
     makeFolder(folder)
-    // SQLite gives its -wal and -shm files the mode of the main file.
+    // SQLite creates its -wal and -shm files with the mode of the main file.
     closeSync(openSync(file, 'a', OWNER_ONLY_FILE))
   } catch (cause) {
     throw new BootError(
@@ -57,7 +58,7 @@ function tryToNarrow(file: string): void {
   try {
     chmodSync(file, OWNER_ONLY_FILE)
   } catch {
-    // A volume of another owner, e.g. one mounted with a group: the owner decides.
+    // Another user owns the volume, for example one that is mounted with a group. The owner sets the mode.
   }
 }
 

@@ -5,28 +5,29 @@ import { attemptSqlite } from './attempt-sqlite.ts'
 import { keepSeconds, type RevocationContext } from './revocation-records.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
-/** The log in the store's SQLite file. */
+/** The revocation log in the SQLite file. */
 export type SqliteRevocations = RevocationLog & {
-  /** Logs a revocation; called inside its transaction. */
+  /** Adds a revocation. Call it inside the transaction of the revocation. */
   append(text: string, nowSeconds: number): void
-  /** Tells those who follow; called when the transaction is on the disk. */
+  /** Notifies the followers. Call it after the commit. */
   tell(): void
-  /** Deletes entries that are older than any token. */
+  /** Deletes entries that are older than any valid token. */
   trim(nowSeconds: number): void
   close(): void
 }
 
-/** Other processes on the file are noticed within this. Milliseconds. */
-const LOOK_EVERY_MS = 100
-/** After so many failures in a row the listeners learn that revocations are lost. */
-const MOST_FAILURES = 20
-const MOST_AT_ONCE = 1_000
-/** Above this number the oldest entries are deleted: a slow reader starts again. */
-const MOST_REVOCATIONS = 100_000
+/** Polling interval for writes of other processes on the file. Milliseconds. */
+const POLL_INTERVAL_MS = 100
+/** After this number of consecutive failures, the listeners get `lost()`. */
+const MAX_FAILURES = 20
+const MAX_BATCH = 1_000
+/** Above this number, the oldest entries are deleted. A slow reader then starts again. */
+const MAX_REVOCATIONS = 100_000
 
 /**
- * Opens the log of revocations in SQLite. An id consists of the file's epoch, a number that is used once, and a hash of the
- * entry. An id of another file, or of a time before a backup was restored, is therefore unknown.
+ * Creates the revocation log in SQLite.
+ * An id consists of the epoch of the file, a sequence number, and a hash of the entry. An id of another file, or of a
+ * file before a restored backup, is therefore unknown.
  */
 export function sqliteRevocations(database: DatabaseSync, context: RevocationContext): SqliteRevocations {
   const insert = database.prepare('insert into revocations (revoked_at, payload) values (?, ?)')
@@ -34,7 +35,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   const oldest = database.prepare('select min(id) as id from revocations')
   const one = database.prepare('select payload from revocations where id = ?')
   const after = database.prepare('select id, payload from revocations where id > ? order by id limit ?')
-  // The last one stays: those who know it go on from there.
+  // Keeps the last entry, so that readers at that position can resume.
   const old = database.prepare(
     'delete from revocations where (revoked_at < ? or id <= ?) and id < (select max(id) from revocations)',
   )
@@ -57,29 +58,29 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
     `${epoch}.${number}.${hash('sha256', payload, 'hex').slice(0, 16)}`
   const idOf = (number: number): string => toId(number, String(one.get(number)?.['payload'] ?? ''))
 
-  function tellAll(): void {
+  function notifyAll(): void {
     const last = newestId()
     for (const follower of followers) {
       if (follower.at === last) continue
-      const told = last - follower.at > MOST_AT_ONCE ? [] : read(follower.at, MOST_AT_ONCE)
-      if (told.length > 0) follower.listener.revoked(told)
-      // Also when the file has become an older one.
-      if (told.length !== last - follower.at) follower.listener.missed()
+      const sent = last - follower.at > MAX_BATCH ? [] : read(follower.at, MAX_BATCH)
+      if (sent.length > 0) follower.listener.revoked(sent)
+      // Also covers a file that was replaced by an older one.
+      if (sent.length !== last - follower.at) follower.listener.missed()
       follower.at = last
     }
   }
 
-  function look(): void {
+  function poll(): void {
     try {
       const version = dataVersion.get()?.['data_version']
       if (version === seenVersion) return
-      tellAll()
+      notifyAll()
       seenVersion = version
       failures = 0
     } catch {
-      // Locked or failing: requests say so. The next look finds what this one missed.
+      // The file is locked or failing, which requests report. The next poll reads the missed entries.
       failures += 1
-      if (failures === MOST_FAILURES) for (const { listener } of followers) listener.lost()
+      if (failures === MAX_FAILURES) for (const { listener } of followers) listener.lost()
     }
   }
 
@@ -98,7 +99,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
     follow: async (listener) => {
       const follower = { listener, at: newestId() }
       followers.add(follower)
-      timer ??= setInterval(look, LOOK_EVERY_MS).unref()
+      timer ??= setInterval(poll, POLL_INTERVAL_MS).unref()
       return () => {
         followers.delete(follower)
         if (followers.size > 0) return
@@ -109,9 +110,9 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
     append: (text, nowSeconds) => void insert.run(nowSeconds, text),
     tell() {
       seenVersion = undefined // `data_version` does not count writes of this process
-      look()
+      poll()
     },
-    trim: (nowSeconds) => void old.run(nowSeconds - keepSeconds(context), newestId() - MOST_REVOCATIONS),
+    trim: (nowSeconds) => void old.run(nowSeconds - keepSeconds(context), newestId() - MAX_REVOCATIONS),
     close: () => clearInterval(timer),
   }
 }

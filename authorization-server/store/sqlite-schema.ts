@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * Every schema version in order; `PRAGMA user_version` counts how many have run. A new version appends one entry
- * and never edits an older one.
+ * All schema versions in order. `PRAGMA user_version` is the number of applied ones.
+ * A new version appends one entry. Never edit an existing entry.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -70,12 +70,13 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-/** The schema version this program writes. */
+/** The schema version that this program writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**
- * Brings the file up to {@link SCHEMA_VERSION}, all versions in one transaction, also when several processes start at once.
- * @returns the version found before; when it is newer than this program's, nothing was changed.
+ * Migrates the file to {@link SCHEMA_VERSION} in one transaction, which is safe for concurrent starts of several
+ * processes.
+ * @returns the version before the migration. A version above {@link SCHEMA_VERSION} is left unchanged.
  */
 export function migrate(database: DatabaseSync): number {
   database.exec('begin immediate')

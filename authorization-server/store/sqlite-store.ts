@@ -9,20 +9,20 @@ import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
-/** A row of the write probe lives for this long. */
+/** Lifetime of the row of the write probe. */
 const PROBE_SECONDS = 60
 /** Long enough for a write of another process. */
 const PROBE_BUSY_TIMEOUT_MS = 100
 
 type Row = Record<string, SQLOutputValue>
 
-/** The clock, and whose tokens are in the store. */
+/** Options for `openSqliteStore()`. */
 export type SqliteStoreOptions = RevocationContext & { readonly nowSeconds: () => number }
 
 /**
- * Opens the store in one SQLite file. Any number of processes on one machine may share the file.
- * Cost: every write is one transaction and one disk flush; reads touch no lock.
- * @throws {BootError} as {@link openSqliteFile}.
+ * Opens the store in one SQLite file. Any number of processes on one machine can share the file.
+ * Cost: each write is one transaction and one disk flush. Reads take no lock.
+ * @throws {BootError} like {@link openSqliteFile}.
  */
 export function openSqliteStore(file: string, options: SqliteStoreOptions): Store {
   const database = openSqliteFile(file)
@@ -67,7 +67,7 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
   }
 }
 
-/** What all parts of the store share. */
+/** Parts that all modules of the store share. */
 export type SqliteParts = SqliteStoreOptions & {
   readonly database: DatabaseSync
   readonly revocations: SqliteRevocations
@@ -135,7 +135,7 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   }
 }
 
-/** @param source hashes of the source of an artifact whose model is bounded. */
+/** @param source hashes of the source, for an artifact of a bounded model. */
 function upsert(
   write: ArtifactWrite,
   source: ArtifactSource | null,
@@ -163,14 +163,14 @@ const LIVE = '(expires_at is null or expires_at > ?)'
 const SELECT = 'select payload, consumed_at from artifacts where model = ?'
 
 const SQL = {
-  // A consumed artifact stays consumed: writing it again must not make a code or refresh token usable once more.
+  // A consumed artifact stays consumed, so that a second write cannot make a code or refresh token usable again.
   upsert: `insert into artifacts
       (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at, source, address)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
       user_code = excluded.user_code, account_id = excluded.account_id, expires_at = excluded.expires_at,
       consumed_at = coalesce(artifacts.consumed_at, excluded.consumed_at)`,
-  // An artifact keeps its rowid when it is written again: the smallest rowid is the oldest artifact.
+  // A second write keeps the rowid of an artifact, so the smallest rowid is the oldest artifact.
   evictOfAddress: `delete from artifacts where rowid in
     (select rowid from artifacts where model = ? and address = ? order by rowid desc limit -1 offset ?)`,
   countBounded: "select held from artifact_counts where model = ? and source = ''",

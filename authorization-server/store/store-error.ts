@@ -1,10 +1,10 @@
-/** Why the store failed: it could not be reached or written, or its content cannot be read. */
+/** Kind of failure: the store cannot be reached or written, or its content cannot be read. */
 export type StoreErrorCode = 'ERR_STORE_UNAVAILABLE' | 'ERR_STORE_DAMAGED'
 
-/** The cause, as metrics and readiness show it. A metric label, so a closed list. */
+/** The reason in metrics and readiness checks. A closed list, because it is a metric label. */
 export type StoreErrorReason = 'away' | 'read_only' | 'full' | 'locked' | 'damaged' | 'failed'
 
-/** The store failed while the process runs. Nothing was changed, or it is not known whether it was. */
+/** A failure of the store at run time. Either the operation changed nothing, or its outcome is unknown. */
 export class StoreError extends Error {
   readonly code: StoreErrorCode
   readonly reason: StoreErrorReason

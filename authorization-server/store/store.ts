@@ -3,23 +3,24 @@ import type { Revocation } from '../../oauth/revocation.ts'
 /** A stored artifact: its payload with `jti` and `consumed`. */
 export type StoredArtifact = Record<string, unknown>
 
-/** Largest number of artifacts of one model that the store keeps at once. */
+/** Maximum number of stored artifacts of one model. */
 export type ArtifactBound = { readonly perAddress: number; readonly total: number }
 
 /** Origin of an artifact: an address, and the network that contains it. The store keeps hashes. */
 export type ArtifactSource = { readonly address: string; readonly network: string }
 
 /**
- * Artifacts of one model (AccessToken, Grant, Session, Client, …). The payload is opaque JSON; ids reach the
- * disk as SHA-256 only, so a copy of the store opens nothing.
+ * Artifacts of one model (AccessToken, Grant, Session, Client, …).
+ * The payload is opaque JSON. Ids are stored as SHA-256 only, so a copy of the store gives no access.
  */
 export type ArtifactStore = {
-  /** Adds or replaces; a consumed artifact stays consumed. Without `expiresInSeconds` it never expires. */
+  /** Adds or replaces an artifact. A consumed artifact stays consumed. Without `expiresInSeconds`, it never expires. */
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
   /**
-   * Adds or replaces, and evicts the oldest artifacts of the address until it has at most `perAddress`. Then it evicts from
-   * the network with the most artifacts, oldest first, until all networks together have at most `total`. An artifact that
-   * exists already keeps its source and its age.
+   * Adds or replaces an artifact, then evicts until the bound is respected.
+   * It first evicts the oldest artifacts of the address, down to `perAddress`. It then evicts from the network with the
+   * most
+   * artifacts, oldest first, down to `total` over all networks. A replaced artifact keeps its source and its age.
    */
   upsertBounded(
     id: string,
@@ -28,30 +29,27 @@ export type ArtifactStore = {
     options: { readonly source: ArtifactSource; readonly bound: ArtifactBound },
   ): Promise<void>
   /**
-   * Finds an artifact that has not expired. With `expired`, an artifact counts as long as the store still has it: the clock of
-   * this process may be ahead.
+   * Finds an artifact that has not expired.
+   * With `expired`, finds every artifact that the store still has, because the clock of this process may be ahead.
    */
   find(id: string, options?: { readonly expired: boolean }): Promise<StoredArtifact | undefined>
-  /** Finds by the payload's `uid`. The id is not known to the store, so the result has no `jti`. */
+  /** Finds by the `uid` of the payload. The store does not have the raw id, so the result has no `jti`. */
   findByUid(uid: string): Promise<StoredArtifact | undefined>
-  /** Finds by the payload's `userCode`. The result has no `jti`. */
+  /** Finds by the `userCode` of the payload. The result has no `jti`. */
   findByUserCode(userCode: string): Promise<StoredArtifact | undefined>
-  /** Compare-and-set: true exactly once for an artifact, however many processes ask. */
+  /** Consumes an artifact (compare-and-set). Returns true exactly once per artifact, over all processes. */
   consume(id: string): Promise<boolean>
-  /**
-   * Takes an id for a while: true exactly once until that time is over, however many processes ask. Nothing else is kept
-   * under it.
-   */
+  /** Claims an id for a time. Returns true exactly once within that time, over all processes. Stores no payload. */
   claim(id: string, expiresInSeconds: number): Promise<boolean>
   destroy(id: string): Promise<void>
   /**
-   * Removes everything that belongs to the grant, of every model, the grant itself included, and writes down that it did,
-   * in one step. Where nothing is left to remove, nothing is written.
+   * Removes all artifacts of the grant, of every model, including the grant, and logs the revocation, in one step.
+   * Logs nothing when the grant has no artifacts.
    */
   revokeByGrantId(grantId: string): Promise<void>
 }
 
-/** An artifact to write; the fields as for {@link ArtifactStore.upsert}. */
+/** An artifact to write. Fields: see {@link ArtifactStore.upsert}. */
 export type ArtifactWrite = {
   readonly model: string
   readonly id: string
@@ -59,52 +57,54 @@ export type ArtifactWrite = {
   readonly expiresInSeconds: number | undefined
 }
 
-/** An account as the store keeps it. */
 export type StoredAccount = {
   readonly id: string
-  /** Normalised by the caller: the store compares bytes. */
+  /** Normalized by the caller: the store compares bytes. */
   readonly username: string
   readonly name: string
   readonly email: string | undefined
   /** PHC string: algorithm, parameters, salt and hash. */
   readonly passwordHash: string
-  /** `development` accounts have published passwords and never count outside development mode. */
+  /** `development` accounts have published passwords and are ignored outside development mode. */
   readonly origin: 'operator' | 'development'
   readonly createdAtSeconds: number
 }
 
-/** Where accounts live. */
+/** Storage of accounts. */
 export type AccountStore = {
   findById(id: string): Promise<StoredAccount | undefined>
   findByUsername(username: string): Promise<StoredAccount | undefined>
-  /** @returns false, and changes nothing, when the id or the username is taken. */
+  /** @returns false, without a change, when the id or the username exists. */
   insert(account: StoredAccount): Promise<boolean>
   setPasswordHash(id: string, passwordHash: string): Promise<void>
   listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>
-  /** Removes the account together with its sessions, grants and tokens, and writes that down, in one step. */
+  /** Removes the account with its sessions, grants and tokens, and logs the revocation, in one step. */
   remove(id: string): Promise<void>
 }
 
-/** One entry of the log of revocations. Ids grow; they are opaque outside the store. */
+/** An entry of the revocation log. Ids increase. They are opaque outside the store. */
 export type LoggedRevocation = { readonly id: string; readonly revocation: Revocation }
 
-/** Receives revocations. */
+/** Callbacks of a follower of the revocation log. */
 export type RevocationListener = {
-  /** Oldest first; a revocation may arrive again. */
+  /** Receives revocations, oldest first. A revocation may arrive again. */
   revoked(logged: readonly LoggedRevocation[]): void
-  /** Some revocations may be missing. */
+  /** Called when some revocations may be missing. */
   missed(): void
-  /** Revocations of other processes do not arrive for now; they arrive later. */
+  /** Called when revocations of other processes are delayed. They arrive later. */
   lost(): void
 }
 
-/** The recent revocations of every process on the store. Entries live as long as tokens; their number is bounded. */
+/** Recent revocations of all processes on the store. Entries live as long as tokens, and their number is bounded. */
 export type RevocationLog = {
-  /** The position of a new reader. */
+  /** Returns the position of a new reader. */
   lastId(): Promise<string>
-  /** @returns those after `id`, oldest first; undefined when that is not known, or they are more than `limit`. */
+  /** @returns the entries after `id`, oldest first; undefined when `id` is unknown or there are more than `limit`. */
   readAfter(id: string, limit: number): Promise<readonly LoggedRevocation[] | undefined>
-  /** Tells about every revocation from now on. @returns what ends it. */
+  /**
+   * Calls the listener for every later revocation.
+   * @returns a function that stops it.
+   */
   follow(listener: RevocationListener): Promise<() => void>
 }
 
@@ -112,8 +112,8 @@ export type RevocationLog = {
 export type Store = {
   artifacts(model: string): ArtifactStore
   /**
-   * Consumes an artifact and writes others in one step. True exactly once for an artifact, in any number of processes.
-   * @returns false when the artifact was consumed, has expired or is gone; then nothing was written.
+   * Consumes an artifact and writes others in one step. Returns true exactly once per artifact, over all processes.
+   * @returns false, without a write, when the artifact was consumed, has expired or does not exist.
    */
   exchange(
     used: { readonly model: string; readonly id: string },
@@ -122,12 +122,15 @@ export type Store = {
   readonly accounts: AccountStore
   readonly revocations: RevocationLog
   /**
-   * Writes to the store as requests do, and compares clocks.
-   * @returns how far the clock of this process is ahead of the store's, in seconds; undefined for a store without a clock.
-   * @throws {StoreError} ERR_STORE_UNAVAILABLE when the store takes no writes now.
+   * Writes to the store like a request, and compares clocks.
+   * @returns the seconds by which the clock of this process is ahead; undefined for a store without a clock.
+   * @throws {StoreError} ERR_STORE_UNAVAILABLE when the store rejects writes.
    */
   probe(): Promise<number | undefined>
-  /** Deletes expired artifacts. @returns their number. */
+  /**
+   * Deletes expired artifacts.
+   * @returns the number of deleted artifacts.
+   */
   sweep(nowSeconds: number): Promise<number>
   close(): Promise<void>
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { attemptSqlite } from './attempt-sqlite.ts'
 
 /**
- * Runs the work in one transaction: all of it is on the disk, or nothing.
+ * Runs the work in one transaction. Either all of it is on the disk, or nothing.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
 export function transact(database: DatabaseSync, work: () => void): void {
