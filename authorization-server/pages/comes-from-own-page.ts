@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * Whether what the browser says about the origin of a form fits a page of ours. A second lock beside the form token:
- * browsers that say nothing pass. `Origin: null` is what a page with `Referrer-Policy: no-referrer` sends.
+ * Returns whether the headers of a posted form are consistent with a page of this server.
+ * An additional check beside the form token: browsers that send neither header pass. A page with
+ * `Referrer-Policy: no-referrer` sends `Origin: null`.
  * Source: W3C Fetch Metadata section 2.4; Fetch Standard, "append a request Origin header".
  */
 export function comesFromOwnPage(headers: IncomingHttpHeaders, ownOrigin: string): boolean {

@@ -1,14 +1,14 @@
 const MAX_CHARACTERS = 100
 // Control characters, format characters (bidi overrides, zero-width, tags), line and paragraph separators,
-// private use, unpaired surrogates, and the fillers that look like nothing.
+// private use, unpaired surrogates, and invisible fillers.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
-// More than two marks on one letter climb out of the line.
+// More than two marks on one letter can overlap other lines.
 const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu
 
 /**
- * Makes untrusted text fit to be shown in a line: nothing invisible, nothing that turns the reading direction,
- * at most 100 characters.
- * @returns undefined when nothing visible is left.
+ * Makes untrusted text safe to show in one line.
+ * Removes invisible characters and changes of the reading direction. Limits the text to 100 characters.
+ * @returns undefined when no visible text is left.
  */
 export function displayText(text: string | undefined): string | undefined {
   if (text === undefined) return undefined

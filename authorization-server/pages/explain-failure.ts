@@ -2,15 +2,18 @@ import { InteractionError } from '../engine/interactions.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { PageError } from './render-error-page.ts'
 
-/** Which error page a failure becomes; `exact` ones are logged as errors. */
+/** The error page for a failure. */
 export type ExplainedFailure = PageError & {
   readonly status: number
   readonly retryAfterSeconds?: number
-  /** True when the fault is on this side. */
+  /** True when the server caused the failure. Such failures are logged as errors. */
   readonly ours: boolean
 }
 
-/** Tells failures apart by class and code; what is not known is our fault, and nothing of it reaches the page. */
+/**
+ * Returns the error page for a failure, by its class and code.
+ * An unknown failure counts as a server error, and the page shows no details of it.
+ */
 export function explainFailure(failure: unknown): ExplainedFailure {
   if (failure instanceof InteractionError) return explainInteraction(failure)
   if (failure instanceof StoreError)

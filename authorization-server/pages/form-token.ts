@@ -3,13 +3,13 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 const COOKIE_BYTES = 32
 const COOKIE_VALUE = /^[A-Za-z0-9_-]{43}$/
 
-/** Proof that a form came from a page that this server gave to this browser for this interaction. */
+/** Tokens that prove that a form came from a page of this server, for this browser and this interaction. */
 export type FormTokens = {
-  /** @returns the browser's own value, and the `Set-Cookie` to send along when it is new. */
+  /** @returns the cookie value of the browser, and the `Set-Cookie` to send when the value is new. */
   readCookie(header: string | undefined): { readonly value: string; readonly setCookie: string | undefined }
-  /** What the form carries: a MAC over the interaction and the browser's cookie. */
+  /** Returns the token for the form: a MAC over the interaction and the cookie of the browser. */
   issue(uid: string, cookieValue: string): string
-  /** Constant-time. False without a cookie, without a token, or when the two do not belong together. */
+  /** Verifies a token in constant time. False when cookie or token are absent, or when they do not match. */
   verify(options: {
     readonly uid: string
     readonly cookieHeader: string | undefined
@@ -18,8 +18,9 @@ export type FormTokens = {
 }
 
 /**
- * Double-submit tokens: a random cookie, and in the form its HMAC together with the interaction's uid.
- * Over https the cookie is `__Host-`: no other host of the domain can plant one. Source: RFC 6265bis section 4.1.3.2.
+ * Creates double-submit tokens: a random cookie, and in the form its HMAC together with the uid of the interaction.
+ * With https, the cookie has the prefix `__Host-`, so that other hosts of the domain cannot set it.
+ * Source: RFC 6265bis section 4.1.3.2.
  * @param cookieKeys newest first; every key verifies, the first one signs.
  */
 export function createFormTokens(options: {
@@ -53,7 +54,7 @@ export function createFormTokens(options: {
   }
 }
 
-/** @returns undefined when it is missing, malformed, or there twice (somebody planted one). */
+/** @returns undefined when the cookie is absent, malformed, or present twice (a sign of cookie injection). */
 function cookieValue(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '').split(';').flatMap((pair) => {
     const [key, value] = pair.trim().split('=', 2)

@@ -1,4 +1,4 @@
-/** Markup that is safe to send: only {@link html} makes it, and text in it is escaped. */
+/** Markup that is safe to send. Only {@link html} creates it, and it escapes text. */
 export class Html {
   readonly #markup: string
 
@@ -14,12 +14,12 @@ export class Html {
 
 const MADE_HERE = Symbol('html')
 
-/** What may stand in a template: text (escaped), markup, a list of either, or nothing. */
+/** A value in a template: text (escaped), markup, a list of both, or nothing. */
 export type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
 /**
- * Template tag for markup. Every value is escaped for element text and for quoted attributes; values must not stand
- * anywhere else (no unquoted attribute, no script, no style).
+ * Template tag for markup. It escapes every value for element text and for quoted attributes.
+ * Do not use values in unquoted attributes, scripts or styles.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   const markup = strings.map((string, i) => string + (i < parts.length ? render(parts[i]) : '')).join('')

@@ -23,17 +23,17 @@ import { readRedirectTarget } from './redirect-target.ts'
 import { type Page, renderPage } from './render-page.ts'
 
 /**
- * Options for `registerInteractionPages()`. `limits` is `INTERACTION_LIMITS` when left out; `nowMs` is the wall clock, in milliseconds
- * since the epoch.
+ * Options for `registerInteractionPages()`. `limits` defaults to `INTERACTION_LIMITS`. `nowMs` is the wall clock, in
+ * milliseconds since the epoch.
  */
 export type InteractionPagesOptions = {
   readonly interactions: Interactions
   readonly accounts: Pick<Accounts, 'verify' | 'find' | 'findId'>
   readonly catalogue: ScopeCatalogue
   readonly serviceName: string
-  /** Origin of the public address, e.g. `https://login.example`: where forms must come from. */
+  /** Origin of the public URL, for example `https://login.example`. Forms must come from it. */
   readonly origin: string
-  /** True when the public address is https: cookies are then `__Host-` and Secure. */
+  /** True for an https issuer: cookies get the prefix `__Host-` and the attribute Secure. */
   readonly secureCookies: boolean
   /** Newest first. */
   readonly cookieKeys: readonly string[]
@@ -47,9 +47,11 @@ type Route = { Params: { uid: string }; Querystring: { account?: unknown } }
 type PageRequest = FastifyRequest<Route>
 
 /**
- * Mounts the sign-in and consent pages: GET /oauth/interaction/:uid shows the next page; POST …/sign-in, …/consent and
- * …/cancel answer it. No script is needed. A form counts only with this browser's token for this interaction.
- * Attempts are counted by `request.ip`: behind a proxy, Fastify's `trustProxy` has to name it.
+ * Mounts the sign-in and consent pages.
+ * GET /oauth/interaction/:uid shows the next page. POST …/sign-in, …/consent and …/cancel receive the forms. The pages
+ * need
+ * no script. Each form needs the token for this browser and this interaction.
+ * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
   const { interactions, accounts, catalogue, onEvent, serviceName } = options
@@ -58,7 +60,11 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   const throttle = createSignInThrottle(limits.signIn, options.nowMs)
   const hashing = createWorkGate(limits.passwordHashes)
 
-  /** What both pages hold, and how they are sent: with a token that ties the form to this browser and interaction. */
+  /**
+   * Prepares the values that both pages share, and a function that sends a page. The form token is bound to this
+   * browser and
+   * this interaction.
+   */
   const begin = (request: PageRequest, interaction: Interaction) => {
     const cookie = tokens.readCookie(request.headers.cookie)
     return {
@@ -91,7 +97,9 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     const { policySource } = readRedirectTarget(interaction.redirectUri)
     return send(reply, signInPage({ ...state, ...shared }), {
       status: state.failed ? 400 : 200,
-      // The password must not go elsewhere. Cancel leads to the client; where CSP cannot name it, nothing is named.
+      // form-action prevents sending the password to other sites. Cancel redirects to the client. When CSP cannot
+      // express the target of
+      // the client, the policy is omitted.
       formTargets: policySource === undefined ? undefined : ["'self'", policySource],
     })
   }
@@ -120,19 +128,23 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     })
     return send(reply, page, {
       status: nothingChosen ? 400 : 200,
-      // Chromium holds every redirect after a form against form-action, also those that the client makes from its
-      // callback to a page of its own elsewhere: naming targets here would strand the person after Allow.
+      // Chromium applies form-action to every redirect after a form, also to redirects from the callback of the client
+      // to other
+      // pages of the client. A list of targets would block the person after Allow.
       formTargets: undefined,
     })
   }
 
-  /** @returns the account that the consent is for, or undefined when a sign-in must come first. */
+  /** @returns the account for the consent, or undefined when the person must sign in first. */
   const consentingAccount = async (interaction: Interaction): Promise<Account | undefined> =>
     interaction.prompt === 'consent' && interaction.accountId !== undefined
       ? accounts.find(interaction.accountId)
       : undefined
 
-  /** Guards of every form, in order. None reads the store. @returns the form, or the refusal already sent. */
+  /**
+   * Checks that apply to every form, in this order. They do not read the store.
+   * @returns the form, or the reply when an error page was sent.
+   */
   const receiveForm = (request: PageRequest, reply: FastifyReply): { readonly form: Form } | FastifyReply => {
     const form = typeof request.body === 'string' ? readForm(request.body) : undefined
     if (form === undefined)

@@ -1,9 +1,9 @@
 import { PAGE_STYLE_SOURCE } from './page-style.ts'
 
 /**
- * The headers of every page: nothing is loaded but the embedded stylesheet, nobody frames it, nothing is cached, and
- * no address of it leaks.
- * @param formTargets what forms may lead to, redirects included; undefined leaves them free, see the consent page.
+ * Returns the headers of every page.
+ * The page loads only the embedded stylesheet. It cannot be framed or cached, and its URL is not sent as a referrer.
+ * @param formTargets allowed targets of forms and their redirects. Undefined: any target; see the consent page.
  */
 export function pageHeaders(formTargets: readonly string[] | undefined): Readonly<Record<string, string>> {
   const policy = [

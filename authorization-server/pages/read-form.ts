@@ -1,13 +1,13 @@
-/** The fields of a form, each once. */
+/** The fields of a form. Each occurs once. */
 export type Form = ReadonlyMap<string, string>
 
 /** A consent form has a field for each requested scope. */
 const MAX_FIELDS = 300
 
 /**
- * Reads a form body strictly: every field once, every escape whole, UTF-8 only, no NUL.
+ * Reads a form body strictly: no repeated fields, complete escapes, UTF-8 only, no NUL.
  * Source: URL Standard, application/x-www-form-urlencoded.
- * @returns undefined when the body is anything else: nothing is guessed.
+ * @returns undefined when the body violates a rule.
  */
 export function readForm(body: string): Form | undefined {
   const form = new Map<string, string>()
@@ -28,6 +28,6 @@ function decode(part: string): string | undefined {
     const text = decodeURIComponent(part.replaceAll('+', ' '))
     return text.includes('\0') ? undefined : text
   } catch {
-    return undefined // a broken escape, or bytes that are not UTF-8
+    return undefined // an invalid escape, or bytes that are not UTF-8
   }
 }

@@ -1,19 +1,19 @@
-/** Where the browser goes when the person has decided. */
+/** Target of the redirect after the decision of the person. */
 export type RedirectTarget = {
-  /** Host and port as the person may compare them, or the scheme of an app's own address. */
+  /** Host and port for the person to compare, or the scheme of a private-use URI. */
   readonly shown: string
-  /** An app on the person's own device: it cannot prove who it is. RFC 8252 section 8.6. */
+  /** True for an app on the device of the person, which cannot prove its identity. RFC 8252 section 8.6. */
   readonly onThisDevice: boolean
   /**
-   * What a `form-action` policy must name besides 'self', since Chromium holds the whole redirect chain of a form
-   * against it; undefined when the policy language cannot name it (IPv6 literals).
+   * The source that a `form-action` policy needs besides 'self', because Chromium applies the policy to all redirects.
+   * Undefined when CSP cannot express the target (IPv6 literals).
    */
   readonly policySource: string | undefined
 }
 
 const LOOPBACK_HOSTS = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
-/** Reads the redirect address of an authorization request. Source: RFC 8252 section 7. */
+/** Reads the redirect URI of an authorization request. Source: RFC 8252 section 7. */
 export function readRedirectTarget(redirectUri: string): RedirectTarget {
   if (!URL.canParse(redirectUri))
     return { shown: 'an unknown place', onThisDevice: false, policySource: undefined }

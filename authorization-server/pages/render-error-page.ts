@@ -2,17 +2,17 @@ import { displayText } from './display-text.ts'
 import { html } from './html.ts'
 import { renderPage } from './render-page.ts'
 
-/** What went wrong, by the words of the protocol or of these pages. */
+/** Code and description of an error on a page. */
 export type PageError = {
-  /** An OAuth error code, or one of the codes of these pages; see WORDING. */
+  /** An OAuth error code, or a code of these pages; see WORDING. */
   readonly error: string
-  /** For the app's developer: exact, and without secrets. */
+  /** For the developer of the app: exact, and without secrets. */
   readonly description: string
 }
 
 /**
- * Writes the page for when there is no way on: what happened, whose turn it is, and the request id. Protocol words
- * stay below the fold.
+ * Renders the page for an interaction that cannot continue.
+ * It says what happened and what to do, and shows the request id. The protocol details are collapsed.
  */
 export function renderErrorPage(
   options: PageError & {

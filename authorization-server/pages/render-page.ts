@@ -1,21 +1,21 @@
 import { type Html, html } from './html.ts'
 import { PAGE_STYLE } from './page-style.ts'
 
-/** A page's own part. */
+/** Content of a page. */
 export type Page = {
-  /** The `h1`, and with the service's name the window title. */
+  /** Text of the `h1`, and the window title together with the service name. */
   readonly title: string
-  /** Stands in place of the plain title in the `h1`. */
+  /** Replaces the plain title in the `h1`. */
   readonly heading?: Html
   /** True for a page with columns. */
   readonly isWide?: boolean
   readonly serviceName: string
   readonly body: Html
-  /** For the footer: what somebody who asks for help can quote. */
+  /** Shown in the footer, so that a person can quote it in a support request. */
   readonly requestId: string | undefined
 }
 
-/** Writes a whole document: English, one `h1`, one `main`, the embedded stylesheet, no script. */
+/** Renders the document: English, one `h1`, one `main`, the embedded stylesheet, no script. */
 export function renderPage(page: Page): string {
   const { title, serviceName, body, requestId } = page
   const head = html`<meta charset="utf-8">
@@ -29,7 +29,7 @@ export function renderPage(page: Page): string {
 ${body}
 </main>
 ${requestId !== undefined && html`<footer>Request ${requestId}</footer>`}`
-  // The stylesheet is ours and must reach the browser byte for byte: its hash stands in the policy.
+  // The browser must receive the stylesheet byte for byte, because the content security policy contains its hash.
   return `<!doctype html>
 <html lang="en">
 <head>
