@@ -2,7 +2,7 @@ import { parseScope } from '../../oauth/scope.ts'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import { isLoopbackRedirect } from './loopback-redirect.ts'
 
-/** The metadata of a client that this server keeps. Source: RFC 7591 section 2. */
+/** The stored metadata of a client. Source: RFC 7591 section 2. */
 export type ClientRegistration = {
   readonly client_name?: string
   readonly application_type: 'native' | 'web'
@@ -11,13 +11,13 @@ export type ClientRegistration = {
   readonly grant_types: readonly ['authorization_code', 'refresh_token']
   readonly response_types: readonly ['code']
   readonly client_uri?: string
-  /** The known scopes of `scope`. The engine would deny all others to a client with `scope`. */
+  /** The known scopes of `scope`. For a client with `scope`, the engine would deny all other scopes. */
   readonly registered_scope?: string
-  /** All its tokens are bound to keys. RFC 9449 section 5.2. */
+  /** True: all access tokens are bound to keys. RFC 9449 section 5.2. */
   readonly dpop_bound_access_tokens?: true
 }
 
-/** Why a registration is refused. Source: RFC 7591 section 3.2.2. */
+/** The reason to reject a registration. Source: RFC 7591 section 3.2.2. */
 export type RegistrationRefusal = {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
   readonly description: string
@@ -25,23 +25,26 @@ export type RegistrationRefusal = {
 
 /** Rules for clients that register themselves. */
 export type RegistrationRules = {
-  /** Hosts of the redirect URIs that anybody may register. */
+  /** Hosts of the redirect URIs that any client may register. */
   readonly loopbackHosts: readonly string[]
   /** True: a redirect URI may omit its port; the client then uses any port. RFC 8252 section 7.3. */
   readonly portOptional: boolean
   readonly catalogue: ScopeCatalogue
 }
 
-const MOST_REDIRECT_URIS = 10
-const LONGEST_REDIRECT_URI = 1024
-const LONGEST_NAME = 200
-const LONGEST_URI = 1024
+const MAX_REDIRECT_URIS = 10
+const MAX_REDIRECT_URI_LENGTH = 1024
+const MAX_NAME_LENGTH = 200
+const MAX_URI_LENGTH = 1024
 
 /**
- * Reads a registration request. Drops unknown metadata and replaces unsupported values, as RFC 7591 section 3.2.1 allows: the
- * response has the registered values. Clients ask for grants that they could use
- * elsewhere, and are not refused for that. `scope` is kept and returned without the unknown ones. It limits no request: agents
- * register with the scope of the first challenge and need another one later. A person decides each time.
+ * Reads a registration request.
+ * Drops unknown metadata and replaces unsupported values (RFC 7591 section 3.2.1): the response has the registered
+ * values.
+ * Clients may list grant types that this server does not support, because other servers do.
+ * Unknown scopes are removed from `scope`. The rest is stored and returned, but does not limit requests: agents
+ * register with
+ * the scope of the first challenge and need another one later. The person decides each time.
  */
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
@@ -82,17 +85,19 @@ function findRedirectProblem(
     return `redirect_uris is required: name at least one ${acceptedForms(loopbackHosts)}`
   if (!Array.isArray(value) || value.length === 0)
     return `redirect_uris must be a list with at least one ${acceptedForms(loopbackHosts)}`
-  if (value.length > MOST_REDIRECT_URIS)
-    return `redirect_uris holds more than ${MOST_REDIRECT_URIS} addresses`
+  if (value.length > MAX_REDIRECT_URIS) return `redirect_uris holds more than ${MAX_REDIRECT_URIS} addresses`
   const index = value.findIndex(
     (uri: unknown) =>
-      typeof uri !== 'string' || uri.length > LONGEST_REDIRECT_URI || !isLoopbackRedirect(uri, rules),
+      typeof uri !== 'string' || uri.length > MAX_REDIRECT_URI_LENGTH || !isLoopbackRedirect(uri, rules),
   )
   if (index === -1) return rules.isWeb ? findPortlessRedirect(value, rules) : undefined
   return `redirect_uris[${index}] ${shown(value[index])}: this server accepts loopback redirects as ${acceptedForms(loopbackHosts)} only. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
 }
 
-/** The redirect URI of a web client has to match exactly: without a port it would match no app. */
+/**
+ * Finds a redirect URI without a port. The redirect URI of a web client must match exactly, so it needs the port of the
+ * app.
+ */
 function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {
   const index = uris.findIndex((uri) => !isLoopbackRedirect(uri, { ...rules, portOptional: false }))
   if (index === -1) return undefined
@@ -101,8 +106,8 @@ function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules)
 
 function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | undefined {
   const name = body['client_name']
-  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME))
-    return `client_name must be a text of 1 to ${LONGEST_NAME} characters`
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > MAX_NAME_LENGTH))
+    return `client_name must be a text of 1 to ${MAX_NAME_LENGTH} characters`
   const type = body['application_type']
   if (type !== undefined && type !== 'native' && type !== 'web')
     return 'application_type must be native or web'
@@ -121,19 +126,19 @@ function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | 
   return undefined
 }
 
-/** The scopes that a client can ask for, each once, with a space between them. RFC 7591 section 2. */
+/** Returns the known scopes, without duplicates, separated by spaces. RFC 7591 section 2. */
 function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string {
   const scopes = typeof scope === 'string' ? (parseScope(scope) ?? []) : []
   return scopes.filter((name) => name === 'offline_access' || catalogue.has(name)).join(' ')
 }
 
-/** Absent is fine: the default holds it. */
+/** Returns true for an absent list: the default contains the value. */
 function listIncludes(value: unknown, wanted: string): boolean {
   return value === undefined || (Array.isArray(value) && value.includes(wanted))
 }
 
 function isWebAddress(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > LONGEST_URI) return false
+  if (typeof value !== 'string' || value.length > MAX_URI_LENGTH) return false
   const protocol = URL.parse(value)?.protocol
   return protocol === 'https:' || protocol === 'http:'
 }
@@ -142,9 +147,13 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
   return loopbackHosts.map((host) => `http://${host}:<port>/<path>`).join(' or ')
 }
 
-/** The invalid value, short, printable and on one line. A value of another type may be nested without end. */
+/**
+ * Returns the invalid value for a message: short, printable and on one line. Values of other types are not shown,
+ * because
+ * they may be deeply nested.
+ */
 function shown(value: unknown): string {
   if (typeof value !== 'string') return 'is not a text'
-  const short = value.length > LONGEST_NAME ? `${value.slice(0, LONGEST_NAME)}...` : value
+  const short = value.length > MAX_NAME_LENGTH ? `${value.slice(0, MAX_NAME_LENGTH)}...` : value
   return `"${short.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, "'")}"`
 }
