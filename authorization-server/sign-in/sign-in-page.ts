@@ -1,14 +1,14 @@
 import { type Html, html } from '../pages/html.ts'
 
-/** What the sign-in page shows. */
+/** Content of the sign-in page. */
 export type SignInPage = {
   readonly title: string
   readonly body: Html
 }
 
 /**
- * The sign-in form. Untrusted: `clientName` and `username`, shown as text.
- * @param options.failed true after a wrong user name or password; the page never says which.
+ * Renders the sign-in form. `clientName` and `username` are untrusted and shown as text.
+ * @param options.failed true after a wrong user name or password. The page does not say which of them is wrong.
  */
 export function signInPage(options: {
   readonly clientName: string | undefined
@@ -21,7 +21,7 @@ export function signInPage(options: {
 }): SignInPage {
   const { failed, formToken, path, username } = options
   const invalid = failed ? html` aria-invalid="true" aria-describedby="wrong"` : undefined
-  // The person goes on where something is left to type.
+  // Focuses the first field that is empty.
   const focusPassword = username !== ''
   return {
     title: failed ? 'Sign in: try again' : 'Sign in',

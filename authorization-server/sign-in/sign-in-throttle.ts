@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 import { normalizeUsername } from '../accounts/normalize-username.ts'
 
-/** Largest number of failed sign-ins within a window. */
+/** Limits for failed sign-ins within a window. */
 export type SignInLimits = {
   readonly failuresPerAccount: number
   readonly failuresPerAddress: number
@@ -12,11 +12,14 @@ export type SignInLimits = {
 /** A rejected attempt. `isFirst`: the first one of its window. */
 export type ThrottledAttempt = { readonly retryAfterSeconds: number; readonly isFirst: boolean }
 
-/** Slows down guessing, in this process. */
+/** Limits password guessing, in this process. */
 export type SignInThrottle = {
   /** Checks an attempt without counting it. */
   check(username: string, address: string): ThrottledAttempt | undefined
-  /** Counts an attempt before the password is checked. @returns undefined when the attempt may go on. */
+  /**
+   * Counts an attempt. Call it before the password check.
+   * @returns undefined when the attempt is allowed.
+   */
   attempt(username: string, address: string): ThrottledAttempt | undefined
   /** Removes the attempts on this account from this address, after a correct password. */
   succeeded(username: string, address: string): void
@@ -24,7 +27,7 @@ export type SignInThrottle = {
 
 type Window = { count: number; hasRejected: boolean; readonly endsAtMs: number }
 
-const MAX_ENTRIES = 50_000 // some 10 MB; the per-address limit keeps one address from filling it
+const MAX_ENTRIES = 50_000 // about 10 MB; the per-address limit prevents one address from filling it
 
 /**
  * Counts attempts for each account and address together, and for each address. Other addresses can still sign in to the

@@ -1,12 +1,15 @@
-/** Lets a few through at a time. */
+/** A semaphore with a bounded queue. */
 export type WorkGate = {
-  /** Runs the work when its turn comes. @returns 'busy', at once, when too many wait already. */
+  /**
+   * Runs the work as soon as a slot is free.
+   * @returns 'busy' immediately when the queue is full.
+   */
   run<T>(work: () => Promise<T>): Promise<T | 'busy'>
 }
 
 /**
- * Bounds password hashing, which takes a core and 19 MiB each time: the rest of the server stays responsive however
- * many sign in at once.
+ * Creates a semaphore for password hashing.
+ * Each hash takes one core and 19 MiB. The limit keeps the server responsive when many people sign in concurrently.
  */
 export function createWorkGate(options: { readonly atOnce: number; readonly waiting: number }): WorkGate {
   let running = 0
@@ -15,7 +18,7 @@ export function createWorkGate(options: { readonly atOnce: number; readonly wait
     run: async (work) => {
       if (running >= options.atOnce) {
         if (queue.length >= options.waiting) return 'busy'
-        await new Promise<void>((resolve) => queue.push(resolve)) // whoever leaves hands over the place
+        await new Promise<void>((resolve) => queue.push(resolve)) // inherits a slot: `running` stays the same
       } else {
         running += 1
       }
