@@ -2,7 +2,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { Account } from '../accounts/accounts.ts'
 import type { StoredAccount } from '../store/store.ts'
 
-/** Writes the audit line of an account that was added or removed. No request causes one. */
+/** Writes the audit line of an account that was added or removed outside a request. */
 export function auditAccount(
   logger: Pick<Logger, 'info'>,
   action: 'account_added' | 'account_removed',

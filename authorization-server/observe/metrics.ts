@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
 import type { StoreErrorReason } from '../store/store-error.ts'
 
-/** Everything the authorization server counts. No label holds anything that a caller chose. */
+/** Metrics of the authorization server. Labels never contain values from callers. */
 export type Metrics = {
   readonly registry: Registry
   /** @param grantType `-` for an endpoint without grant types. */
@@ -15,17 +15,17 @@ export type Metrics = {
   countRefreshRepeat(): void
   countStoreError(reason: StoreErrorReason): void
   setStoreWritable(isWritable: boolean): void
-  /** @param aheadSeconds by which this process is ahead of the store. */
+  /** @param aheadSeconds difference by which the clock of this process is ahead of the store. */
   setClockDifference(aheadSeconds: number): void
 }
 
 const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
 
-/** Makes the metrics of one process, in a registry of their own. */
+/** Creates the metrics of one process in a separate registry. */
 export function createMetrics(options: {
   readonly version: string
   readonly listeners: () => number
-  /** Of whose lines those are counted that were never written. */
+  /** Source of the counter of dropped log lines. */
   readonly logger: Logger
 }): Metrics {
   const registry = new Registry()
@@ -101,7 +101,7 @@ export function createMetrics(options: {
     countStoreError: (reason) => storeErrors.inc({ reason }),
     setStoreWritable: (isWritable) => storeWritable.set(isWritable ? 1 : 0),
     setClockDifference: (aheadSeconds) => {
-      // SQLite has no clock of its own, and then the series does not exist.
+      // Created on the first value, because SQLite has no clock of its own.
       clockDifference ??= new Gauge({
         name: 'scopegate_oauth_store_clock_difference_seconds',
         help: 'Seconds by which the clock of this server is ahead of the clock of the store; negative: behind.',

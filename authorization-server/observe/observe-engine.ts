@@ -4,8 +4,9 @@ import { StoreError } from '../store/store-error.ts'
 import type { Metrics } from './metrics.ts'
 
 /**
- * Turns what happens in the engine into audit lines (`event: "audit"`), log lines and counts.
- * Ids of clients, accounts and hashed grants are written; tokens, codes and secrets never reach this place.
+ * Converts events of the engine to audit lines (`event: "audit"`), log lines and counters.
+ * The lines contain ids of clients and accounts, and hashes of grant ids. Events never contain tokens, codes or
+ * secrets.
  */
 export function observeEngine(options: {
   readonly logger: Logger
@@ -81,7 +82,7 @@ export function observeEngine(options: {
       case 'failed': {
         const fields = { event: 'failed', ...origin, endpoint: event.endpoint, err: event.cause }
         if (isClientGone(event.cause)) return logger.debug(fields, 'the client went away')
-        // The state of the store has a line of its own, and the failures are counted.
+        // `watchStore()` logs the state of the store and counts the failures.
         if (isOutage(event.cause)) return logger.debug(fields, 'the store failed')
         return logger.error(fields, 'request failed')
       }

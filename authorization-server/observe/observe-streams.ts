@@ -2,7 +2,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { StreamEvent } from '../endpoints/revocation-stream.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Turns what becomes of those who listen for revocations into a line of the log and a count each. */
+/** Converts events of the revocation stream to one log line and one count each. */
 export function observeStreams(options: {
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly metrics: Pick<Metrics, 'countRequest'>

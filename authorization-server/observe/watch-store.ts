@@ -5,17 +5,17 @@ import type { Store } from '../store/store.ts'
 import { StoreError, type StoreErrorReason } from '../store/store-error.ts'
 import type { Metrics } from './metrics.ts'
 
-/** A store whose health is known. */
+/** A store with health checks. */
 export type WatchedStore = {
-  /** The same store; a failure of it is counted and starts a write probe. */
+  /** The same store. A failed operation is counted and starts a write probe. */
   readonly store: Store
-  /** The store never makes the process unready: metadata and keys do not need it. */
+  /** Readiness checks. They are always `ok: true`, because metadata and keys work without the store. */
   checks(): readonly ReadinessCheck[]
   close(): void
 }
 
 const PROBE_EVERY_MS = 5_000
-/** A difference of the clocks that is reported. Seconds. */
+/** Largest clock difference that is not reported. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
 
 const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
@@ -28,8 +28,8 @@ const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
 }
 
 /**
- * Writes to the store at the start, every 5 s, and when a request failed on it. A change is one line in the log; the state is in
- * the metrics and in the readiness checks.
+ * Starts to watch the store: writes to it at the start, every 5 s, and after a failed request.
+ * Each change is one log line. The state is in the metrics and in the readiness checks.
  */
 export async function watchStore(options: {
   readonly store: Store
