@@ -1,14 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Signs cookies with HMAC-SHA-256; the first key signs, the others still verify. */
+/** Signs cookies with HMAC-SHA-256. The first key signs; the others verify only. */
 export type CookieKeys = {
   sign(data: string): string
   verify(data: string, digest: string): boolean
-  /** @returns which key made the digest, or -1; above 0 means: sign anew with the first. */
+  /** @returns the index of the key that made the digest, or -1. Above 0: sign the cookie again with the first key. */
   index(data: string, digest: string): number
 }
 
-/** @param keys at least one, newest first. */
+/**
+ * Creates the cookie keys.
+ * @param keys at least one, newest first.
+ */
 export function cookieKeys(keys: readonly string[]): CookieKeys {
   const [newest] = keys
   if (newest === undefined) throw new TypeError('cookieKeys() needs a key')

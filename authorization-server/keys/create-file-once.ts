@@ -7,9 +7,12 @@ import { makeFolder } from '../../platform/process/make-folder.ts'
 const OWNER_ONLY = 0o600
 
 /**
- * Reads a file of secrets, writing it first when it does not exist yet. Of several processes that start at once, one
- * writes; all read the same bytes, whole. The file is readable by its owner only.
- * @throws {BootError} ERR_DATA_DIR when the folder cannot be made or written, ERR_SECRET_FILE when the file cannot be read.
+ * Reads a file of secrets. Creates it first when it does not exist.
+ * When several processes start concurrently, one of them creates the file, and all read the same complete content. Only
+ * the
+ * owner can read the file.
+ * @throws {BootError} ERR_DATA_DIR when the folder cannot be created or written, ERR_SECRET_FILE when the file cannot
+ * be read.
  */
 export async function createFileOnce(file: string, make: () => Promise<string>): Promise<string> {
   const existing = await readIfExists(file)
@@ -39,8 +42,8 @@ export async function createFileOnce(file: string, make: () => Promise<string>):
 }
 
 /**
- * Reads a file that the operator named.
- * @param setting which setting names it, for the message.
+ * Reads a configured file of secrets.
+ * @param setting name of the setting with the path, for the message.
  * @throws {BootError} ERR_SECRET_FILE when it cannot be read.
  */
 export async function readSecretFile(file: string, setting: string): Promise<string> {
@@ -55,7 +58,7 @@ async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    // ENOTDIR: a file stands where the folder should be; making the folder fails next, and says what to do.
+    // ENOTDIR: the path of the folder is a file. The next step fails to create the folder and says what to do.
     if (errorCode(cause) === 'ENOENT' || errorCode(cause) === 'ENOTDIR') return undefined
     throw unreadable(file, 'generated once', cause)
   }
@@ -69,7 +72,10 @@ function unreadable(file: string, setting: string, cause: unknown): BootError {
   )
 }
 
-/** link() fails when the name is taken: the loser of a race keeps the winner's file. */
+/**
+ * Links the draft to its final name. link() fails when the name exists, so a process that lost the race keeps the other
+ * file.
+ */
 async function linkUnlessThere(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)

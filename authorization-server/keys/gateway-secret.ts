@@ -6,7 +6,8 @@ const SECRET_BYTES = 32
 const SHORTEST_SECRET = 16
 
 /**
- * Reads the secret that the gateway introspects with. In development it is made when the file does not exist yet.
+ * Reads the client secret of the gateway for introspection. In development mode, creates the file when it does not
+ * exist.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_GATEWAY_SECRET.
  */
 export async function loadGatewaySecret(options: {

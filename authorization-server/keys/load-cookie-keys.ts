@@ -4,11 +4,11 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 
 const KEY_BYTES = 32
-const SHORTEST_KEY = 32 // characters: 128 bits even when somebody typed hexadecimal
+const SHORTEST_KEY = 32 // characters: 128 bits even in hexadecimal
 
 /**
- * Reads the keys that sign cookies, newest first, one per line: from the operator's file, or from `cookie-keys` in
- * the data folder, made once.
+ * Reads the keys that sign cookies, newest first, one per line.
+ * Reads the configured file, or `cookie-keys` in the data folder, which it creates on the first start.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_COOKIE_KEYS.
  */
 export async function loadCookieKeys(options: {

@@ -4,7 +4,7 @@ import { loadGatewaySecret } from './gateway-secret.ts'
 import { loadCookieKeys } from './load-cookie-keys.ts'
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts'
 
-/** Everything secret that the process holds in memory. */
+/** All secrets that the process holds in memory. */
 export type Secrets = {
   readonly gatewaySecret: string
   readonly signingKeys: SigningKeys
@@ -20,8 +20,8 @@ export type Secrets = {
 }
 
 /**
- * Reads, and where the configuration allows it makes, every secret.
- * @throws {BootError} as the loaders of each kind.
+ * Reads every secret. Creates missing ones where the configuration allows it.
+ * @throws {BootError} like the loaders of each kind.
  */
 export async function loadSecrets(config: AuthorizationServerConfig): Promise<Secrets> {
   return {

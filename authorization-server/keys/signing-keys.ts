@@ -7,15 +7,15 @@ import { createFileOnce, readSecretFile } from './create-file-once.ts'
 /** A private signing key. Source: RFC 7517 section 4. */
 export type SigningKey = JsonWebKey & { readonly kty: string; readonly kid?: string; readonly alg?: string }
 
-/** Private JWK Set; the first key signs unless a client asks for another algorithm. */
+/** Private JWK Set. The first key signs unless a client uses another algorithm. */
 export type SigningKeys = { readonly keys: readonly SigningKey[] }
 
 const generate = promisify(generateKeyPair)
 
-const RSA_BITS = 2048 // RFC 7518 §3.3: a key of 2048 bits or larger
+const RSA_BITS = 2048 // RFC 7518 section 3.3: a key of 2048 bits or larger
 
 /**
- * Reads the signing keys: from the operator's file, or from `signing-keys.json` in the data folder, made once.
+ * Reads the configured file, or `signing-keys.json` in the data folder, which it creates on the first start.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_SIGNING_KEYS.
  */
 export async function loadSigningKeys(options: {
@@ -31,7 +31,10 @@ export async function loadSigningKeys(options: {
   return parseSigningKeys(text, file)
 }
 
-/** Makes a fresh set: ES256 first, then Ed25519, then RS256, which OpenID Connect Discovery 1.0 §3 wants listed. */
+/**
+ * Generates a key set: ES256 first, then Ed25519, then RS256, which OpenID Connect Discovery 1.0 section 3 requires as
+ * a supported algorithm.
+ */
 export async function makeSigningKeys(): Promise<SigningKeys> {
   const [ec, ed, rsa] = await Promise.all([
     generate('ec', { namedCurve: 'P-256' }),
@@ -49,8 +52,8 @@ export async function makeSigningKeys(): Promise<SigningKeys> {
 }
 
 /**
- * Reads a private JWK Set from text.
- * @throws {BootError} ERR_SIGNING_KEYS when it is not one, or lacks an ES256 or an RS256 key.
+ * Parses a private JWK Set.
+ * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set, or lacks an ES256 or RS256 key.
  */
 export function parseSigningKeys(text: string, file: string): SigningKeys {
   const refuse = (reason: string) =>
