@@ -11,10 +11,10 @@ import {
   toggleValue,
 } from './ticks.ts'
 
-/** More scopes are shown in columns where the window is wide enough. */
+/** Largest number of scopes in one column. Wide windows show more scopes in several columns. */
 const ONE_COLUMN = 10
 
-/** The content of the consent page. Untrusted: `clientName` and `target`, shown as text. */
+/** Content of the consent page. `clientName` and `target` are untrusted and shown as text. */
 export type ConsentPageOptions = {
   readonly clientName: string | undefined
   readonly verified: boolean
@@ -23,9 +23,9 @@ export type ConsentPageOptions = {
   readonly target: RedirectTarget
   readonly groups: readonly ScopeGroup[]
   readonly ticked: ReadonlySet<string>
-  /** The toggle that the person used last: it keeps the focus. */
+  /** The toggle that the person used last. It keeps the focus. */
   readonly toggled: string | undefined
-  /** True after the form was sent with every box unticked. */
+  /** True after the person sent the form without a ticked checkbox. */
   readonly nothingChosen: boolean
   readonly formToken: string
   /** `/oauth/interaction/<uid>` */
@@ -33,8 +33,10 @@ export type ConsentPageOptions = {
 }
 
 /**
- * Renders the consent form: the client, the account, the redirect target and the scopes. Every scope is visible. Without a
- * script, the checkboxes for a group and for all are buttons: the server changes the ticks and renders the page again.
+ * Renders the consent form: the client, the account, the redirect target and all scopes.
+ * The page has no script. The checkboxes for a group and for all scopes are buttons: the server changes the ticks and
+ * renders
+ * the page again.
  */
 export function consentPage(options: ConsentPageOptions): {
   readonly title: string
@@ -76,8 +78,10 @@ ${choices.length === 0 ? html`<p>It learns that you signed in, and nothing else.
 }
 
 /**
- * Enter in a checkbox presses the first button of the form. This one shows the page again with the same ticks; without it, Enter
- * would press a toggle. Source: HTML Living Standard, "implicit submission".
+ * Default button of the form: Enter in a checkbox presses the first button. It shows the page again with the same
+ * ticks.
+ * Without it, Enter would press a toggle.
+ * Source: HTML Living Standard, "implicit submission".
  */
 const DEFAULT_BUTTON = html`<button name="${TOGGLE_FIELD}" value="" hidden></button>`
 

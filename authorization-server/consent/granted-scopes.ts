@@ -1,10 +1,10 @@
 import type { ScopeGroup } from './scope-groups.ts'
 
 /**
- * Returns the requested scopes that the person ticked, in the order of the request. A scope without a checkbox on the page
- * (`openid`) is granted with the others.
+ * Returns the requested scopes that the person ticked, in the order of the request.
+ * Scopes without a checkbox on the page (`openid`) are granted with the others.
  * @param ticked scopes of the page only: the form cannot add any.
- * @returns undefined when the page had checkboxes and none was ticked.
+ * @returns undefined when the page had checkboxes and all were unticked.
  */
 export function grantedScopes(
   requested: readonly string[],

@@ -7,10 +7,10 @@ export type ScopeChoice = ScopeDescription & { readonly comesWith: readonly stri
 /** Scopes under one heading of the consent page. */
 export type ScopeGroup = { readonly name: string; readonly scopes: readonly ScopeChoice[] }
 
-/** Belongs to every sign-in and has no checkbox. */
+/** Part of every sign-in, so it has no checkbox. */
 const SIGN_IN_SCOPE = 'openid'
 
-/** Groups the requested scopes under the headings of the catalogue, in its order. Leaves out `openid`. */
+/** Groups the requested scopes under the headings of the catalogue, in its order. Omits `openid`. */
 export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue): readonly ScopeGroup[] {
   const asked = new Set(scopes)
   const groups = new Map<string, ScopeChoice[]>()

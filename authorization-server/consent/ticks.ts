@@ -1,10 +1,10 @@
 import type { Form } from '../pages/read-form.ts'
 import type { ScopeChoice, ScopeGroup } from './scope-groups.ts'
 
-/** Largest number of scopes with write access that the page ticks by itself. See docs/decisions/0027. */
-const MOST_TICKED_WRITES = 3
+/** Largest number of scopes with write access that the page ticks by default. See docs/decisions/0027. */
+const MAX_TICKED_WRITES = 3
 
-/** The form field of the checkboxes for a group and for all groups. */
+/** Form field of the checkboxes for a group and for all groups. */
 export const TOGGLE_FIELD = 'toggle'
 /** Value of {@link TOGGLE_FIELD} for all groups. */
 export const TOGGLE_ALL = 'all'
@@ -14,7 +14,7 @@ export function toggleValue(group: ScopeGroup): string {
   return `group.${group.name}`
 }
 
-/** The name of a scope's checkbox in the consent form. */
+/** Returns the name of the checkbox of a scope in the consent form. */
 export function scopeField(scope: string): string {
   return `scope.${scope}`
 }
@@ -22,22 +22,22 @@ export function scopeField(scope: string): string {
 /** State of a checkbox for several scopes. */
 export type ToggleState = 'true' | 'false' | 'mixed'
 
-/** Returns the scopes that are ticked when the page opens: everything, or everything that only reads. */
+/** Returns the scopes that are ticked when the page opens: all, or the read-only ones when too many can write. */
 export function defaultTicks(groups: readonly ScopeGroup[]): ReadonlySet<string> {
   const choices = groups.flatMap(({ scopes }) => scopes)
-  const tooManyWrites = choices.filter(canChange).length > MOST_TICKED_WRITES
+  const tooManyWrites = choices.filter(canChange).length > MAX_TICKED_WRITES
   return namesOf(tooManyWrites ? choices.filter((scope) => !canChange(scope)) : choices)
 }
 
-/** Returns the scopes on the page that are ticked in a posted form. */
+/** Returns the scopes of the page that are ticked in a posted form. */
 export function postedTicks(groups: readonly ScopeGroup[], form: Form): ReadonlySet<string> {
   const choices = groups.flatMap(({ scopes }) => scopes)
   return namesOf(choices.filter(({ name }) => form.get(scopeField(name)) === 'on'))
 }
 
 /**
- * Ticks every scope that a toggle stands for, or unticks them when all are ticked already.
- * @param toggle the posted value of {@link TOGGLE_FIELD}; an unknown one changes nothing.
+ * Ticks all scopes of a toggle, or unticks them when all are ticked.
+ * @param toggle the posted value of {@link TOGGLE_FIELD}; an unknown value changes nothing.
  */
 export function toggleTicks(
   groups: readonly ScopeGroup[],
@@ -57,7 +57,7 @@ export function toggleState(scopes: readonly ScopeChoice[], ticked: ReadonlySet<
   return count === scopes.length ? 'true' : 'mixed'
 }
 
-/** Whether a scope gives write access. */
+/** Returns whether a scope gives write access. */
 export function canChange(scope: Pick<ScopeChoice, 'sensitivity'>): boolean {
   return scope.sensitivity === 'write'
 }
