@@ -19,8 +19,8 @@ export type ProofVerdict = 'good' | 'bad' | 'of_another_key'
 
 /** Maximum difference between `iat` and now. Seconds. */
 const WINDOW_SECONDS = 60
-const LONGEST_PROOF = 8_192
-const LONGEST_ID = 256
+const MAX_PROOF_LENGTH = 8_192
+const MAX_ID_LENGTH = 256
 
 /**
  * Verifies the DPoP proof of a request to an endpoint that the engine does not handle.
@@ -28,7 +28,7 @@ const LONGEST_ID = 256
  * Source: RFC 9449 sections 4.3 and 7.1.
  */
 export async function verifyProof(proof: string, request: ProofRequest): Promise<ProofVerdict> {
-  if (proof.length > LONGEST_PROOF) return 'bad'
+  if (proof.length > MAX_PROOF_LENGTH) return 'bad'
   try {
     const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
       algorithms: [...DPOP_ALGORITHMS],
@@ -36,7 +36,7 @@ export async function verifyProof(proof: string, request: ProofRequest): Promise
       currentDate: new Date(request.nowSeconds * 1_000),
     })
     const { jti, iat, htm, htu, ath } = payload
-    if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_ID) return 'bad'
+    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID_LENGTH) return 'bad'
     if (typeof iat !== 'number' || Math.abs(request.nowSeconds - iat) > WINDOW_SECONDS) return 'bad'
     if (htm !== request.method || !isAddress(htu, request.url)) return 'bad'
     if (ath !== hash('sha256', request.accessToken, 'base64url')) return 'bad'
