@@ -4,9 +4,9 @@ import type { MetricsJson } from './worker-messages.ts'
 type Aggregated = Parameters<typeof AggregatorRegistry.aggregate>[0]
 
 /**
- * Rules for series of prom-client whose own rule is misleading: a sum of limits, the mean of percentiles (which the idle
- * supervisor lowers), and no start time at all. Each series shows the worst process. `min` of the start times
- * is the start of the supervisor, the oldest process.
+ * Merge rules for series whose prom-client rule is misleading: it sums limits, averages percentiles (which the idle
+ * supervisor lowers), and omits the start time. Each series shows the worst process. The minimum of the start times is
+ * the start of the supervisor, the oldest process.
  */
 const RULES: Readonly<Record<string, 'min' | 'max'>> = {
   process_open_fds: 'max',
@@ -22,7 +22,8 @@ const RULES: Readonly<Record<string, 'min' | 'max'>> = {
 
 /**
  * Merges the series of several processes into one registry. Counters, histograms and gauges that measure an amount are
- * added up. A gauge that describes a state sets the rule `aggregator`, such as `min` or `max`, and shows the worst process.
+ * added up. A gauge that describes a state sets the rule `aggregator`, such as `min` or `max`, and shows the worst
+ * process.
  */
 export function addMetrics(parts: readonly MetricsJson[]): Registry {
   const ruled = parts.map((part) =>

@@ -7,8 +7,8 @@ import type { WorkerProcess } from './fork-worker.ts'
 type Asked = { readonly pid: number | undefined; readonly outcome: ApplyOutcome | undefined }
 
 /**
- * Brings policies into force in every worker that serves. Policies that one of them finds broken are broken.
- * @throws {Error} when there is no answer at all: nobody knows whether they are good.
+ * Activates policies in every serving worker. If one worker finds them invalid, they are invalid.
+ * @throws {Error} when no worker replies, so that the outcome is unknown.
  */
 export async function applyToWorkers(
   workers: readonly Pick<WorkerProcess, 'pid' | 'apply'>[],

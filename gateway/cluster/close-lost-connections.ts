@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 
-/** What node:cluster says when it hands a connection out, and what the worker answers when it has it. */
+/** Internal message of node:cluster: the transfer of a connection, or the worker's acknowledgment. */
 type ClusterMessage = {
   readonly cmd?: string
   readonly act?: string
@@ -10,9 +10,9 @@ type ClusterMessage = {
 type Handle = { close(): void }
 
 /**
- * Closes the connection that was on its way to a worker when the worker died. node:cluster keeps its end of it open until
- * the worker has answered, so nobody would serve that connection and nobody would close it: its client would wait for ever.
- * The messages are those of node:cluster and not documented; when it speaks otherwise, this does nothing.
+ * Closes a connection whose transfer to a worker failed because the worker exited. node:cluster keeps its handle open
+ * until the worker acknowledges the transfer. Without this function, the client would wait forever. The messages are
+ * undocumented internals of node:cluster. If they change, this function does nothing.
  */
 export function closeLostConnections(worker: ChildProcess): void {
   const onTheirWay = new Map<number, Handle>()

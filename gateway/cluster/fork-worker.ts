@@ -12,21 +12,21 @@ import type {
   WorkerState,
 } from './worker-messages.ts'
 
-/** A worker as its supervisor sees it. */
+/** The supervisor's view of a worker. */
 export type WorkerProcess = {
   readonly pid: number | undefined
-  /** Resolves with the public address, or with undefined when it ended before it served. */
+  /** Resolves with the public address, or with undefined when the worker exits before it serves requests. */
   readonly ready: Promise<string | undefined>
   readonly ended: Promise<WorkerEnd>
-  /** What it last said about its metrics; they go on counting when it is gone. */
+  /** The last reported metrics. They remain part of the totals after the worker has exited. */
   readonly lastMetrics: MetricsJson
-  /** What it last said about its policies; undefined before it is ready. */
+  /** The last reported policies; undefined before the worker is ready. */
   readonly policies: WorkerPolicies | undefined
-  /** Asks about readiness and metrics; undefined when there is no answer in time, as with the other questions. */
+  /** Requests readiness and metrics. As with the other requests, the result is undefined without a reply in time. */
   ask(): Promise<WorkerState | undefined>
-  /** Brings policies into force. */
+  /** Activates policies. */
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
-  /** Its policies, as `GET /policies` shows them. */
+  /** Returns the worker's policies, in the format of `GET /policies`. */
   describe(): Promise<string | undefined>
   send(message: ToWorker): void
   kill(): void
@@ -38,16 +38,16 @@ export type WorkerEnd = { readonly code: number | undefined; readonly signal: st
 type Answer = Extract<FromWorker, { readonly question: number }>
 
 const ANSWER_WITHIN_MS = 1_000
-/** Checking thousands of routes beside its requests takes a busy worker some time. */
+/** A busy worker needs some time to check thousands of routes between its requests. */
 const APPLY_WITHIN_MS = 10_000
 
-/** Starts a worker: this program again, in a process that shares the listening port `port`. */
+/** Starts a worker: another process of this program, which shares the listening port `port`. */
 export function forkWorker(
   port: number,
   beginning: WorkerBeginning,
   onReplace: (worker: WorkerProcess, reason: string) => void,
 ): WorkerProcess {
-  // In a checkout the sources run as they are; in the installed package they were compiled.
+  // A checkout runs the TypeScript sources; the installed package contains compiled files.
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
@@ -62,7 +62,7 @@ export function forkWorker(
 
   const ended = new Promise<WorkerEnd>((resolve) => {
     forked.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }))
-    forked.on('error', () => undefined) // it could not be told something: its end says the rest
+    forked.on('error', () => undefined) // a message could not be sent; the exit is handled above
   })
   const ready = new Promise<string | undefined>((resolve) => {
     forked.on('message', (message: FromWorker) => {

@@ -1,8 +1,8 @@
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 
 /**
- * Merges the checks of several workers into one for each name, in the order of the first worker. A check that fails or is
- * degraded in some workers is degraded here: the number of ready workers decides whether the gateway is ready.
+ * Merges the checks of several workers by name, in the order of the first worker. A check that fails or is degraded in
+ * some workers is only degraded here: the number of ready workers decides whether the gateway is ready.
  */
 export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {
   const names = new Set(workers.flatMap((checks) => checks.map(({ name }) => name)))

@@ -8,18 +8,18 @@ import { applyToWorkers } from './apply-to-workers.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
-/** The policies of all workers: read here once, checked and brought into force by each. */
+/** The policies of all workers. The supervisor reads them once; each worker validates and activates them. */
 export type PoliciesOfWorkers = Pick<PolicyReloader, 'reload' | 'check' | 'inForce'> & {
-  /** A worker has begun to serve: meanwhile others may have got other policies. */
+  /** Updates a worker that has started to serve. The policies may have changed during its start. */
   joined(worker: WorkerProcess): void
-  /** All workers have read configuration and policies anew. */
+  /** Follows a rolling restart, after which all workers use new configuration and policies. */
   rolled(): Promise<void>
-  /** As `GET /policies` shows them. */
+  /** Returns the active policies, in the format of `GET /policies`. */
   describe(): Promise<string | undefined>
   close(): void
 }
 
-/** Begins with what the first worker has said. */
+/** Opens the policies with the state that the first worker reported. */
 export function openPoliciesOfWorkers(options: {
   readonly sources: PolicySources
   readonly first: WorkerPolicies
@@ -40,13 +40,13 @@ export function openPoliciesOfWorkers(options: {
   function start(): () => void {
     const reload = async (asker: 'watch'): Promise<void> => {
       await reloader.reload(asker)
-      // One that gave no answer in time may have been too busy.
+      // Repeats the update for a worker that was too busy to reply in time.
       serving().forEach(joined)
     }
     return startReloading(reload, { ...places, logger })
   }
 
-  /** Nothing waits for it: whoever has the policies already says so. */
+  /** Does not wait for the reply. A worker that already has these policies changes nothing. */
   function joined(worker: WorkerProcess): void {
     const { inForce } = reloader
     if (worker.policies !== undefined && worker.policies.hash !== inForce.hash) void worker.apply(inForce)

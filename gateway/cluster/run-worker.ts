@@ -6,14 +6,14 @@ import { metricsOf } from './add-metrics.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
 /**
- * Serves as one of several workers until the supervisor says to stop. SIGTERM sent to a worker alone makes it ask for a
- * successor first; Ctrl-C and a hang-up, which a terminal sends to all, are the supervisor's business. When the supervisor is gone the
- * process ends at once, for it no longer gets connections (node:cluster).
- * @returns asks for a successor.
- * @throws {BootError} as `serve` does.
+ * Runs this process as a worker until the supervisor stops it. A SIGTERM to the worker alone first requests a
+ * successor. The worker ignores SIGINT and SIGHUP, because a terminal sends them to all processes and the supervisor
+ * handles them. Without a supervisor the process exits immediately, because node:cluster delivers no more connections.
+ * @returns a function that requests a successor.
+ * @throws {BootError} like `createGatewayRuntime()`.
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
-  const beginning = await told('begin')
+  const beginning = await awaitMessage('begin')
   const serving = await createGatewayRuntime({ ...options, ...beginning })
   const { config } = options
   let stopping = false
@@ -22,11 +22,11 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     if (stopping) return
     stopping = true
     await serving.close({ how })
-    // A connection that was on its way to this process goes back to the supervisor, which gives it to another one.
-    const leave = told('leave')
-    tell({ kind: 'leaving' })
+    // Connections in transit to this process go back to the supervisor, which hands them to another worker.
+    const leave = awaitMessage('leave')
+    sendMessage({ kind: 'leaving' })
     await leave
-    // The counts of the last requests get there before the end.
+    // Sends the counts of the last requests before the process exits.
     const farewell: FromWorker = { kind: 'farewell', metrics: await metricsOf(serving.registry) }
     process.send?.(farewell, () => process.exit(0))
   }
@@ -35,27 +35,27 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     if (message.kind === 'stop') await stop(message.how)
     if (message.kind === 'apply') {
       const outcome = await serving.policies.apply(message.sources)
-      tell({ kind: 'applied', question: message.question, outcome })
+      sendMessage({ kind: 'applied', question: message.question, outcome })
     }
     if (message.kind === 'describe') {
       const policies = describePolicies(serving.policies.inForce(), config)
-      tell({ kind: 'described', question: message.question, policies })
+      sendMessage({ kind: 'described', question: message.question, policies })
     }
     if (message.kind !== 'ask') return
     const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }
-    tell({ kind: 'state', question: message.question, state })
+    sendMessage({ kind: 'state', question: message.question, state })
   })
   process.on('SIGINT', () => undefined)
   process.on('SIGHUP', () => undefined)
-  process.on('SIGTERM', () => tell({ kind: 'replace', reason: 'SIGTERM' }))
+  process.on('SIGTERM', () => sendMessage({ kind: 'replace', reason: 'SIGTERM' }))
   const { hash, routes } = serving.policies.inForce()
   const { policiesDir, scopesFile, presetsFile, policyReload } = config
   const places = { policiesDir, scopesFile, presetsFile, policyReload }
-  tell({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, places } })
-  return (reason) => tell({ kind: 'replace', reason })
+  sendMessage({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, places } })
+  return (reason) => sendMessage({ kind: 'replace', reason })
 }
 
-function told<K extends ToWorker['kind']>(kind: K): Promise<Extract<ToWorker, { readonly kind: K }>> {
+function awaitMessage<K extends ToWorker['kind']>(kind: K): Promise<Extract<ToWorker, { readonly kind: K }>> {
   return new Promise((resolve) => {
     const listen = (message: ToWorker): void => {
       if (message.kind !== kind) return
@@ -66,6 +66,6 @@ function told<K extends ToWorker['kind']>(kind: K): Promise<Extract<ToWorker, { 
   })
 }
 
-function tell(message: FromWorker): void {
+function sendMessage(message: FromWorker): void {
   if (process.connected) process.send?.(message)
 }

@@ -20,33 +20,33 @@ import { openPoliciesOfWorkers, type PoliciesOfWorkers } from './policies-of-wor
 import type { MetricsJson } from './worker-messages.ts'
 import { WorkerPool } from './worker-pool.ts'
 
-/** A gateway whose requests are served by several processes. */
+/** A gateway whose requests are served by several worker processes. */
 export type SupervisedGateway = Gateway & {
-  /** Replaces every worker, one after the other; new ones read configuration and policies anew, from the disk. */
+  /** Replaces all workers, one after another. New workers read configuration and policies from the disk. */
   roll(): Promise<void>
 }
 
 /**
- * Runs several workers that share the public port. This process accepts connections and hands them out in turn, so a
- * worker that leaves takes none with it; it serves the management port for all of them.
- * @returns the gateway; or how the first worker ended, which has told why itself.
- * @throws {BootError} when the management address cannot be had.
+ * Runs several workers that share the public port. This process accepts connections and hands them out in turn, so an
+ * exiting worker loses none. It also serves the management port for all workers.
+ * @returns the gateway; or the exit of the first worker, if it failed to start and has logged the reason.
+ * @throws {BootError} when the management address is not available.
  */
 export async function supervise(options: GatewayOptions): Promise<SupervisedGateway | WorkerEnd> {
   const { config, logger } = options
   const port = await choosePort(config.listen)
-  // Upstreams ask any worker for the keys: what one has signed, the others must know.
+  // Upstreams can fetch the public keys from any worker, so all workers share one signing key.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
   const own = createOwnMetrics(logger, () => pool.serving.length)
   const sources = await readPolicySources(config)
   let policies: PoliciesOfWorkers | undefined
   let departed: MetricsJson = []
-  let remembering: Promise<void> = Promise.resolve()
+  let countsKept: Promise<void> = Promise.resolve()
   let draining = false
   const pool = new WorkerPool({
     workers: config.workers,
     fork(onReplace, reason) {
-      // One that crashed comes back with what the others have, whatever is on the disk by now.
+      // A restarted worker gets the active policies of the others, even if the files on the disk have changed.
       const shared = reason === 'roll' ? undefined : (policies?.inForce ?? sources)
       const worker = forkWorker(port, { assertionKey, policies: shared }, onReplace)
       worker.ready.then(() => {
@@ -58,7 +58,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     graceMs: config.drain.graceMs,
     onStarted: (reason) => own.started.inc({ reason }),
     onGone: (metrics) => {
-      remembering = remembering.then(async () => {
+      countsKept = countsKept.then(async () => {
         departed = await keepCounts([departed, metrics])
       })
     },
@@ -66,7 +66,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
 
   async function metrics(): Promise<Registry> {
     await Promise.all([...pool.living].map((worker) => worker.ask()))
-    await remembering
+    await countsKept
     const living = [...pool.living].map((worker) => worker.lastMetrics)
     return addMetrics([...living, departed, await metricsOf(own.registry)])
   }
@@ -83,7 +83,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         detail: `${ready} of ${config.workers} ready`,
       },
       { name: 'accepting', ok: !draining },
-      // Workers that stop are not asked: this process accepts the connections.
+      // The supervisor accepts connections, so a stopping worker does not affect this check.
       ...mergeChecks(states.map((checks) => checks.filter(({ name }) => name !== 'accepting'))),
     ]
   }
@@ -139,7 +139,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   }
 }
 
-/** Workers that all ended and come back must not get another port; 0 asks for a free one, once. */
+/** Chooses a free port once for port 0. Otherwise workers could get another port after all of them have restarted. */
 async function choosePort({ host, port }: GatewayOptions['config']['listen']): Promise<number> {
   if (port !== 0) return port
   const server = createServer()

@@ -4,7 +4,7 @@ import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
 import { restartDelayMs } from './restart-delay.ts'
 import type { MetricsJson } from './worker-messages.ts'
 
-/** How many workers there are, how one is started, and who hears about them. */
+/** Options for `WorkerPool`. */
 export type WorkerPoolOptions = {
   readonly workers: number
   readonly fork: (
@@ -12,24 +12,21 @@ export type WorkerPoolOptions = {
     reason: StartReason,
   ) => WorkerProcess
   readonly logger: Logger
-  /** A worker that does not end by itself after it was told to is killed. Milliseconds. */
+  /** A worker that is still running after this time is killed when it was asked to stop. Milliseconds. */
   readonly graceMs: number
   readonly onStarted: (reason: StartReason) => void
-  /** What a worker that is gone has counted. */
+  /** Receives the final metrics of an exited worker. */
   readonly onGone: (metrics: MetricsJson) => void
 }
 
-/**
- * Why a worker was started: the first one of its place, after a crash, in a rolling restart, or because its
- * predecessor asked.
- */
+/** Reason for the start of a worker: initial start, crash, rolling restart, or a request of its predecessor. */
 export type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
-/** A worker that serves so long is sound: if it crashes after that, it is started again at once. Milliseconds. */
+/** A worker that has served for this time counts as stable: after a crash it is restarted immediately. Milliseconds. */
 const SOUND_AFTER_MS = 2_000
-/** From so many crashes in a row on, a worker that comes up again is not believed in before it has proved sound. */
+/** After this many consecutive crashes, a restarted worker is used only when it is stable. */
 const DOUBTFUL_FAILURES = 3
-/** Beyond the grace, for a worker that has come to a standstill. Milliseconds. */
+/** Additional time after the grace period, before a worker that hangs is killed. Milliseconds. */
 const KILL_AFTER_GRACE_MS = 3_000
 
 type Slot = {
@@ -39,7 +36,9 @@ type Slot = {
   restart: NodeJS.Timeout | undefined
 }
 
-/** Keeps a number of workers running: starts, restarts with back-off, replaces one by one, ends. */
+/**
+ * Keeps a fixed number of workers running. Restarts crashed workers with back-off, and replaces workers one at a time.
+ */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #slots: readonly Slot[]
@@ -59,8 +58,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts the first worker, and when it serves the others.
-   * @returns the public address; or how the first worker ended, which has told why itself.
+   * Starts the first worker, and the others after the first one serves requests.
+   * @returns the public address; or the exit of the first worker, if it failed to start and has logged the reason.
    */
   async start(): Promise<string | WorkerEnd> {
     const [first, ...others] = this.#slots
@@ -80,12 +79,12 @@ export class WorkerPool {
     return url
   }
 
-  /** All that run, those that are about to end included. */
+  /** All running workers, including those that are stopping. */
   get living(): ReadonlySet<WorkerProcess> {
     return this.#living
   }
 
-  /** Those that take requests and can be believed in. */
+  /** The workers that accept requests, without restarted ones that are not stable yet. */
   get serving(): readonly WorkerProcess[] {
     const nowMs = performance.now()
     return this.#slots.flatMap(({ worker, readySinceMs, failures }) => {
@@ -95,7 +94,7 @@ export class WorkerPool {
     })
   }
 
-  /** Replaces every worker, one after the other; each is told to end when its successor serves. */
+  /** Replaces all workers, one after another. Each worker is stopped after its successor serves requests. */
   roll(): Promise<void> {
     if (this.#rollWaits) return this.#turn
     this.#rollWaits = true
@@ -106,14 +105,13 @@ export class WorkerPool {
     })
   }
 
-  /** Ends every worker. */
   async stop(how: ShutdownOptions['how']): Promise<void> {
     this.#stopping = true
     for (const slot of this.#slots) clearTimeout(slot.restart)
     await Promise.all([...this.#living].map((worker) => this.#end(worker, how)))
   }
 
-  /** One replacement at a time. */
+  /** Runs one replacement at a time. */
   #runExclusively(work: () => Promise<unknown>): Promise<void> {
     this.#turn = this.#turn.then(async () => {
       if (!this.#stopping) await work()
@@ -142,7 +140,7 @@ export class WorkerPool {
     return true
   }
 
-  /** From now on this worker is the slot's, and its end is a crash. */
+  /** Assigns a ready worker to the slot. From now on, its exit is a crash. */
   #adopt(slot: Slot, worker: WorkerProcess): void {
     slot.readySinceMs = performance.now()
     worker.ended.then((end) => {
