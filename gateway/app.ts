@@ -11,19 +11,22 @@ import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import type { ReloadAsker, ReloadReport } from './snapshot/reload/reload-report.ts'
 import { startReloading } from './snapshot/reload/start-reloading.ts'
 
-/** A gateway that listens. */
+/** A running gateway. */
 export type Gateway = {
   readonly url: string
   readonly managementUrl: string
-  /** Reads the policies again and brings them into force; broken ones change nothing. Never rejects. */
+  /** Reloads the policies. Invalid policies change nothing. Never rejects. */
   reload(asker: ReloadAsker): Promise<ReloadReport>
-  /** Readiness turns first; requests are taken until that was noticed; what is under way is answered; then everything ends. */
+  /**
+   * Shuts down gracefully: not ready first, then no new connections after the drain delay, then the requests in flight
+   * finish, then everything closes.
+   */
   close(options?: ShutdownOptions): Promise<void>
 }
 
 /**
  * Starts the gateway in this process: public server and management server.
- * @throws {BootError} for policies that are not valid, or an address that cannot be had.
+ * @throws {BootError} for invalid policies, or an address that is not available.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options

@@ -39,11 +39,11 @@ import { createUpstream, type Upstream } from './upstreams/pool.ts'
 import { systemAddresses } from './upstreams/system-addresses.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
-/** The part of a gateway that serves the public port; a worker is one of several. */
+/** The part of a gateway that serves the public port: the whole gateway process, or one of its workers. */
 export type GatewayRuntime = {
   readonly url: string
   readonly registry: Registry
-  /** What policies are in force, and how others come into force. */
+  /** The active policies, and the way to replace them. */
   readonly policies: Pick<PolicyHolder, 'apply' | 'inForce'>
   checks(): readonly ReadinessCheck[]
   close(options?: ShutdownOptions): Promise<void>
@@ -55,12 +55,14 @@ const ACCEPT_FAILED = {
   message: 'the system gave no connection to accept',
   level: 'error',
 } as const
-/** The start waits this long for upstreams to describe themselves; the description is completed later. Milliseconds. */
+/**
+ * Maximum time that the start waits for OpenAPI descriptions of the upstreams. Later ones are added then. Milliseconds.
+ */
 const FIRST_DESCRIPTION_MS = 1_000
 
 /**
- * Serves the public port: opens everything that requests need, in the order in which one thing needs another.
- * @throws {BootError} for policies that are not valid, or an address that cannot be had.
+ * Opens everything that requests need, in the order of the dependencies, and listens on the public port.
+ * @throws {BootError} for invalid policies, or an address that is not available.
  */
 export async function createGatewayRuntime(options: GatewayOptions): Promise<GatewayRuntime> {
   const { config, logger, resolve = systemAddresses } = options
@@ -234,7 +236,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   })
   const connections = gracefulClose(server.server)
 
-  // What was opened, in the order in which it ends.
+  // Closers of the opened resources, in the order of shutdown.
   const closers: (() => Promise<void> | void)[] = [
     () => tls?.close(),
     () => overload.close(),
@@ -286,14 +288,14 @@ async function listen(server: ReturnType<typeof createServer>, config: GatewayCo
   const { host, port } = config.listen
   try {
     const url = await server.listen({ host, port })
-    // Fastify knows nothing of the TLS beneath it.
+    // Fastify returns an `http:` URL because it does not know about TLS.
     return config.tls === undefined ? url : url.replace(/^http:/, 'https:')
   } catch (error) {
     throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })
   }
 }
 
-/** What our own listener knows of client certificates. */
+/** Returns how the gateway's own listener requests client certificates. */
 function listenerOf(
   asked: NonNullable<GatewayConfig['tls']>['clientCertificates'],
 ): 'off' | 'any' | 'authority' {

@@ -7,13 +7,15 @@ import type { GatewayConfig } from './config/gateway-config.ts'
 import type { IssuerClient } from './tokens/issuer-client.ts'
 import { createEventReceiver, type ReceiveSecurityEvent } from './tokens/revocation/event-receiver.ts'
 
-/** Opens what takes Security Event Tokens of the issuers that may send some; undefined when none may. */
+/**
+ * Opens the receiver of Security Event Tokens for the issuers that may send them; returns undefined when no issuer may.
+ */
 export function openEventReceiver(
   config: Pick<GatewayConfig, 'issuers'>,
   parts: {
     readonly issuers: readonly IssuerClient[]
     readonly revoke: (revocations: readonly Revocation[]) => void
-    /** undefined: this process is told for itself. */
+    /** undefined: revocations stay in this process. */
     readonly shared: SharedRedis | undefined
     readonly logger: Logger
     readonly failures: FailureLog

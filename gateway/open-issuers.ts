@@ -17,7 +17,7 @@ const CLOCK: Clock = {
   },
 }
 
-/** Opens every issuer, all at once: none waits for another one that is away. */
+/** Opens all issuers in parallel, so that an unavailable one does not delay the others. */
 export function openIssuers(
   { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
   parts: {
@@ -43,8 +43,8 @@ export function openIssuers(
 }
 
 /**
- * Returns whether the tokens of each issuer can be validated. Only an issuer whose keys were never fetched makes the gateway
- * not ready: everything else that the gateway serves goes on.
+ * Returns whether the tokens of each issuer can be validated. An issuer whose keys were never fetched makes the gateway
+ * not ready. Every other problem only degrades it.
  */
 export function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
   return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
@@ -59,12 +59,15 @@ function neverFetched(issuer: string): ReadinessCheck {
   return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }
 }
 
-/** Returns the check of a part that the gateway stays ready without. `trouble` is what is wrong with it. */
+/**
+ * Returns the check of an optional component: trouble makes the gateway degraded, never not ready.
+ * @param trouble description of the problem; undefined: no problem.
+ */
 export function toCheck(name: string, trouble: string | undefined): ReadinessCheck {
   return trouble === undefined ? { name, ok: true } : { name, ok: true, degraded: true, detail: trouble }
 }
 
-/** What gateways know together about tokens: nothing without Redis, or when the configuration says so. */
+/** Returns the token cache level that gateways share; undefined without Redis, or if the configuration disables it. */
 export function sharedLevel(
   tokenCache: GatewayConfig['tokenCache'],
   parts: {

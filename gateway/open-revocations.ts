@@ -9,15 +9,15 @@ import type { TokenValidator } from './tokens/cache/token-validator.ts'
 import { openRevocationChannels, type RevocationChannels } from './tokens/revocation/revocation-channels.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
 
-/** What is known of tokens, and what was opened with them. */
-type Known = {
+/** The holders of token state that a revocation affects. */
+type TokenState = {
   readonly verdicts: TokenValidator
   readonly sessions: WebsocketSessions
   readonly metrics: Metrics
 }
 
-/** Makes what lets go of everything that revocations are about: verdicts and open sessions. */
-export function revoker({ verdicts, sessions, metrics }: Known) {
+/** Creates a function that applies revocations to cached token status and open WebSocket sessions. */
+export function revoker({ verdicts, sessions, metrics }: TokenState) {
   return (revocations: readonly Revocation[], issuer?: string): void => {
     metrics.revocations(revocations.length)
     for (const revocation of revocations) verdicts.revoke(revocation, issuer)
@@ -26,12 +26,12 @@ export function revoker({ verdicts, sessions, metrics }: Known) {
 }
 
 /**
- * Listens for revocations of every issuer, and lets go of what they are about: verdicts and open sessions.
- * @throws {BootError} when Redis refuses the credentials.
+ * Subscribes to the revocations of every issuer, and applies them to cached token status and open WebSocket sessions.
+ * @throws {BootError} when Redis rejects the credentials.
  */
 export function openRevocations(
   config: Pick<GatewayConfig, 'issuers' | 'redis'>,
-  parts: Known & { readonly logger: Logger; readonly failures: FailureLog },
+  parts: TokenState & { readonly logger: Logger; readonly failures: FailureLog },
 ): Promise<RevocationChannels> {
   const { verdicts, sessions, metrics, logger, failures } = parts
   return openRevocationChannels({
@@ -57,7 +57,7 @@ export function openRevocations(
   })
 }
 
-/** Returns whether the revocations of each issuer arrive. Issuers that publish none have no check. */
+/** Returns whether the revocations of each issuer arrive. Issuers that publish no revocations have no check. */
 export function revocationChecks(
   issuers: GatewayConfig['issuers'],
   channels: RevocationChannels | undefined,
@@ -72,12 +72,15 @@ export function revocationChecks(
 const NOT_ARRIVING = 'they do not arrive: revoked tokens are accepted until their cache entry expires'
 
 /**
- * Of `tokenCache.ttlWithoutPush`, which is when a revoked token is refused at the latest: the rest is for the question to the
- * issuer that has to be put then, and its answer.
+ * Share of `tokenCache.ttlWithoutPush` for cache entries. A revoked token must be rejected within `ttlWithoutPush`; the
+ * rest of the time is for the next introspection request and its response.
  */
 const SHARE_FOR_VERDICTS = 0.9
 
-/** How long a verdict of an issuer may be used: less while revocations should arrive and do not. Milliseconds. */
+/**
+ * Returns how long the token status of an issuer may be cached. The time is shorter while its revocation stream is
+ * down. Milliseconds.
+ */
 export function verdictCapMs(
   { maxTtlMs, ttlWithoutPushMs }: GatewayConfig['tokenCache'],
   channels: RevocationChannels | undefined,
@@ -88,16 +91,16 @@ export function verdictCapMs(
 }
 
 /**
- * How old an answer may be that is taken over from another gateway. Where revocations are marked in Redis, the mark is looked
- * at each time; where they are not, an answer from before this process had to forget everything may be about a token that
- * was revoked since. Milliseconds.
+ * Returns the maximum age of a token status from another gateway. With revocation marks in Redis, each use checks the
+ * mark. Without marks, a status from before the last clear of this process could describe a token that was revoked
+ * since. Milliseconds.
  */
 export function sharedAgeMs(
   tokenCache: GatewayConfig['tokenCache'],
   channels: RevocationChannels | undefined,
   { issuer, sinceClearMs }: { readonly issuer: string; readonly sinceClearMs: number },
 ): number {
-  if (channels === undefined) return 0 // it does not listen yet
+  if (channels === undefined) return 0 // the channels are not open yet
   const capMs = verdictCapMs(tokenCache, channels, issuer)
   return !channels.expects(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceClearMs)
 }
