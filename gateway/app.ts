@@ -11,7 +11,6 @@ import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import type { ReloadAsker, ReloadReport } from './snapshot/reload/reload-report.ts'
 import { startReloading } from './snapshot/reload/start-reloading.ts'
 
-/** A running gateway. */
 export type Gateway = {
   readonly url: string
   readonly managementUrl: string

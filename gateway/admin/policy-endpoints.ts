@@ -3,7 +3,6 @@ import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadAsker, ReloadReport } from '../snapshot/reload/reload-report.ts'
 import { reloadResponse } from './reload-response.ts'
 
-/** Returns the endpoints for policies on the management port. */
 export function policyEndpoints(policies: {
   readonly reload: (asker: ReloadAsker) => Promise<ReloadReport>
   /** The active policies, as JSON; undefined: no worker can reply now. */

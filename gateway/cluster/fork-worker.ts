@@ -12,7 +12,6 @@ import type {
   WorkerState,
 } from './worker-messages.ts'
 
-/** The supervisor's view of a worker. */
 export type WorkerProcess = {
   readonly pid: number | undefined
   /** Resolves with the public address, or with undefined when the worker exits before it serves requests. */
@@ -24,7 +23,6 @@ export type WorkerProcess = {
   readonly policies: WorkerPolicies | undefined
   /** Requests readiness and metrics. As with the other requests, the result is undefined without a reply in time. */
   ask(): Promise<WorkerState | undefined>
-  /** Activates policies. */
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /** Returns the worker's policies, in the format of `GET /policies`. */
   describe(): Promise<string | undefined>

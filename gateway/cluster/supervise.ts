@@ -20,7 +20,6 @@ import { openPoliciesOfWorkers, type PoliciesOfWorkers } from './policies-of-wor
 import type { MetricsJson } from './worker-messages.ts'
 import { WorkerPool } from './worker-pool.ts'
 
-/** A gateway whose requests are served by several worker processes. */
 export type SupervisedGateway = Gateway & {
   /** Replaces all workers, one after another. New workers read configuration and policies from the disk. */
   roll(): Promise<void>

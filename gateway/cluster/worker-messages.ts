@@ -8,10 +8,8 @@ import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
 /** The series of one process, in the format of prom-client. */
 export type MetricsJson = readonly (MetricObject & { readonly values: readonly MetricValue<string>[] })[]
 
-/** A worker's state for the management port. */
 export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly metrics: MetricsJson }
 
-/** A worker's policies, and the locations to reload them from. */
 export type WorkerPolicies = {
   readonly hash: string
   readonly routes: number
@@ -28,7 +26,6 @@ export type WorkerBeginning = {
 
 export type ToWorker =
   | ({ readonly kind: 'begin' } & WorkerBeginning)
-  /** Activates policies. */
   | { readonly kind: 'apply'; readonly question: number; readonly sources: PolicySources }
   | { readonly kind: 'describe'; readonly question: number }
   | { readonly kind: 'ask'; readonly question: number }
@@ -46,5 +43,4 @@ export type FromWorker =
   | { readonly kind: 'state'; readonly question: number; readonly state: WorkerState }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */
   | { readonly kind: 'leaving' }
-  /** Last message of a worker. */
   | { readonly kind: 'farewell'; readonly metrics: MetricsJson }

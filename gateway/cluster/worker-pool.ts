@@ -4,7 +4,6 @@ import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
 import { restartDelayMs } from './restart-delay.ts'
 import type { MetricsJson } from './worker-messages.ts'
 
-/** Options for `WorkerPool`. */
 export type WorkerPoolOptions = {
   readonly workers: number
   readonly fork: (
@@ -15,7 +14,6 @@ export type WorkerPoolOptions = {
   /** A worker that is still running after this time is killed when it was asked to stop. Milliseconds. */
   readonly graceMs: number
   readonly onStarted: (reason: StartReason) => void
-  /** Receives the final metrics of an exited worker. */
   readonly onGone: (metrics: MetricsJson) => void
 }
 
@@ -111,7 +109,6 @@ export class WorkerPool {
     await Promise.all([...this.#living].map((worker) => this.#end(worker, how)))
   }
 
-  /** Runs one replacement at a time. */
   #runExclusively(work: () => Promise<unknown>): Promise<void> {
     this.#turn = this.#turn.then(async () => {
       if (!this.#stopping) await work()

@@ -6,7 +6,6 @@ import type { TrustedProxies } from '../server/trusted-proxies.ts'
 import { type ClientCertificate, describeCertificate } from '../tokens/binding/client-certificate.ts'
 import { type CertificateHeader, readCertificateHeader } from '../tokens/binding/read-certificate-header.ts'
 
-/** Options for `createCertificateReader()`. */
 export type CertificateReaderOptions = {
   /** The header in which trusted proxies send the certificate; undefined: no header is read. */
   readonly header: CertificateHeader | undefined

@@ -5,7 +5,6 @@ import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { describeProofFault } from './describe-proof-fault.ts'
 import { describeTokenFault } from './describe-token-fault.ts'
 
-/** Options for `toErrorResponse()`. */
 export type ErrorResponseOptions = {
   readonly requestId: string
   /** URL of the protected resource metadata. RFC 9728 section 5.1. */
@@ -65,7 +64,6 @@ const FIXED = {
   },
 } as const satisfies Readonly<Record<string, ErrorResponse>>
 
-/** Maps every refusal to status, error code, description and challenge. */
 export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions): ErrorResponse {
   const { resourceMetadata, credential } = options
   const scheme = credential === 'dpop' ? 'DPoP' : 'Bearer'

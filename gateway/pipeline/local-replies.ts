@@ -8,7 +8,6 @@ import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext } from './request-context.ts'
 import { type LocalReply, sendReply } from './send-reply.ts'
 
-/** Sends local replies, and tracks the connections that close after a response. */
 export type Responder = {
   readonly respond: (context: RequestContext, answer: LocalReply) => void
   readonly refuse: (context: RequestContext, refusal: Refusal) => void

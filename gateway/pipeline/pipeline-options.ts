@@ -17,7 +17,6 @@ export type PipelineOptions = {
   /** Called once per request, so that each request uses one snapshot. */
   readonly snapshot: () => Snapshot
   readonly verdicts: TokenValidator
-  /** Rules for DPoP proofs. */
   readonly proofs: VerifyProofOptions
   readonly clientCertificates: Pick<CertificateReaderOptions, 'header' | 'listener'>
   readonly rateLimiter: Pick<RateLimiter, 'take'>
@@ -27,14 +26,12 @@ export type PipelineOptions = {
   readonly rootResource: Resource
   readonly limits: { readonly targetBytes: number; readonly tokenBytes: number }
   readonly tokenMeter: TokenMeter
-  /** Counts requests without a matching route. */
   readonly unmatchedMeter: RouteMeter
   readonly accessLog: AccessLog
   /** Logs the exception behind a response that does not contain the reason. */
   readonly report: (event: string, requestId: string, error: unknown) => void
   /** Logs the reason why an upstream did not send a complete response. */
   readonly upstreamFailed: (upstream: string, requestId: string, error: unknown) => void
-  /** Counts an exception that ended a request. */
   readonly onBroken: () => void
   readonly newRequestId: () => string
   /** Peers whose headers for client address and request ID are used; undefined: no peer is trusted. */
@@ -47,7 +44,6 @@ export type PipelineOptions = {
   readonly sessions: WebsocketSessions
   /** The reason why requests are rejected during overload; undefined: requests are accepted. */
   readonly overload: { readonly refusing: OverloadReason | undefined }
-  /** Counts a request that is rejected for this reason. */
   readonly onOverloaded: (reason: OverloadReason) => void
   /** While true, each connection closes after its current response. */
   readonly draining: () => boolean

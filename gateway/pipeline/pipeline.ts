@@ -40,7 +40,6 @@ import { validateToken } from './stages/validate-token.ts'
 import { enterSession, refuseHandshake, startSession, type WebsocketOpening } from './start-session.ts'
 import { verifyPossession } from './verify-possession.ts'
 
-/** Handles every request of the public port. */
 export type Pipeline = {
   /** Handles a request. `upgraded` is its connection if it asks for a WebSocket. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void

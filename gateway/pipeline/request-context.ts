@@ -34,7 +34,6 @@ export type RequestContext = {
   route: Route | undefined
   /** The resource that the token must be meant for: the root resource until the route is known. */
   resource: Resource
-  /** Path parameters of the route. */
   params: Readonly<Record<string, string>>
   caller: Caller | undefined
   decision: Decision | undefined
@@ -48,6 +47,5 @@ export type RequestContext = {
   /** The refusal that an enforced policy would have applied. */
   auditOnlyRefusal: Refusal | undefined
   forwarded: ForwardResult | undefined
-  /** How the WebSocket session of this request ended. */
   session: SessionEnd | undefined
 }

@@ -12,7 +12,6 @@ import type { RequestContext } from './request-context.ts'
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
   readonly place: SessionPlace
-  /** Headers of the upstream's 101 response. */
   readonly answer: IncomingHttpHeaders
   /** The connection to the upstream. */
   readonly socket: Duplex

@@ -17,7 +17,6 @@ import { acceptUpgrade, type UpgradedConnection } from './upgraded-connection.ts
 export type ServerOptions = {
   readonly headersLimitBytes: number
   readonly handle: (request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection) => void
-  /** Whether any route accepts WebSockets. */
   readonly hasWebsockets: () => boolean
   readonly newRequestId: () => string
   /** The server closes further connections without reading from them. */

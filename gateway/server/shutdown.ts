@@ -4,7 +4,6 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { GracefulClose } from '../../platform/net/graceful-close.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 
-/** Options for shutting down a gateway or one of its workers. */
 export type ShutdownOptions = {
   /**
    * - `accepting`: accept connections during the drain delay, until load balancers have noticed the shutdown.

@@ -23,7 +23,6 @@ export type ApiRoute = Common &
   CompiledRoute & {
     readonly kind: 'api'
     readonly upstream: Upstream
-    /** undefined: no rate limit. */
     readonly rateLimit: RateLimit | undefined
     readonly timeoutMs: number
     readonly idleTimeoutMs: number
@@ -69,7 +68,6 @@ export type Snapshot = {
   /** Returns the routes of a canonical path by their methods, whatever headers they require. */
   readonly routesAt: (path: string) => ReadonlyMap<string, readonly Route[]>
   readonly routes: readonly Route[]
-  /** Whether any route accepts WebSockets. */
   readonly hasWebsockets: boolean
   /** Hash of the policies from which this snapshot was compiled. */
   readonly policyHash: string

@@ -20,7 +20,6 @@ import type { CheckedPolicies } from './reload/check-sources.ts'
 import type { Route, Snapshot } from './route.ts'
 import { buildSnapshot } from './snapshot.ts'
 
-/** Builds snapshots, and owns the resources that outlive each of them. */
 export type SnapshotFactory = {
   build(policies: CheckedPolicies): Steps<Snapshot>
   /** Fetches the OpenAPI descriptions of the upstreams for `/openapi.json`. Never rejects. */

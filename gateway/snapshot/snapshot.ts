@@ -35,12 +35,10 @@ const POLICY_HEADER = 'x-scopegate-policy'
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
   readonly policyHash: string
-  /** Whether responses contain the policy header. */
   readonly tellsPolicy: boolean
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Name of the bundled authorization server among the upstreams. */
   readonly authorizationServer: string | undefined
-  /** Additional paths of the authorization server. */
   readonly authorizationServerAliases: readonly AuthorizationServerPath[]
   readonly documents: {
     readonly landing: OwnDocument

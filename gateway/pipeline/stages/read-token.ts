@@ -12,7 +12,6 @@ export type Credentials =
 export type CredentialsInput = {
   readonly authorization: string | undefined
   readonly authorizationCount: number
-  /** Value of the `DPoP` header. */
   readonly proof?: string | undefined
   readonly query: string
 }

@@ -2,7 +2,6 @@ import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { editHeaders, type HeaderEdit } from '../../../policy-engine/decide/header-edit.ts'
 import type { CleanHeaders } from '../clean-headers.ts'
 
-/** Input for the headers of a forwarded request. */
 export type ShapeRequestInput = {
   readonly headers: CleanHeaders
   /** Header changes of the policy; undefined: no changes. */

@@ -3,7 +3,6 @@ import type { HeaderEdit } from '../../../policy-engine/decide/header-edit.ts'
 import { nominatedHeaders } from '../../../policy-engine/match/nominated-headers.ts'
 import { isOwnHeader } from '../../../policy-engine/match/own-headers.ts'
 
-/** Rules for the headers of a response to the client. */
 export type ShapeResponseRules = {
   readonly status: number
   /** Headers of the gateway, appended last: name, value, name, value. */
@@ -15,7 +14,6 @@ export type ShapeResponseRules = {
   readonly requestId: string
   /** Header changes of the policy; undefined: no changes. */
   readonly edit?: HeaderEdit | undefined
-  /** Whether the gateway closes the client connection after this response. */
   readonly closes: boolean
 }
 

@@ -5,7 +5,6 @@ import type { TokenStatus } from '../../tokens/cache/token-status.ts'
 import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import { UnverifiableError } from '../../tokens/unverifiable-error.ts'
 
-/** Options for `validateToken()`. */
 export type ValidateTokenOptions = {
   readonly verdicts: TokenValidator
   /** The claims that the gateway keeps from the token. */

@@ -4,7 +4,6 @@ import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 import { parseCertificate, type ServerCertificate } from './parse-certificate.ts'
 import { type CertificateFiles, readCertificate } from './read-certificate.ts'
 
-/** The certificate of a TLS listener, which follows its files. */
 export type CertificateSource = {
   readonly current: ServerCertificate
   /** Calls `listener` with each certificate that replaces the current one. */

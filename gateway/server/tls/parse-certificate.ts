@@ -2,7 +2,6 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 
-/** Certificate and private key of a TLS listener. */
 export type ServerCertificate = {
   /** The certificate and its chain of intermediates, in PEM. */
   readonly cert: string

@@ -19,7 +19,6 @@ const GATEWAY_FILE = 'gateway.yaml'
 export type CheckedPolicies = {
   readonly routes: readonly PolicyRoute[]
   readonly catalogue: ScopeCatalogue
-  /** Hash of the sources. */
   readonly hash: string
   readonly warnings: readonly Diagnostic[]
 }

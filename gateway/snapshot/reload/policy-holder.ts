@@ -24,7 +24,6 @@ export type ActivePolicies = {
   readonly implication: ScopeImplication
 }
 
-/** Holds the active snapshot and replaces it. */
 export type PolicyHolder = {
   /** Called once per request. */
   current(): Snapshot
@@ -36,7 +35,6 @@ export type PolicyHolder = {
   apply(sources: PolicySources): Promise<ApplyOutcome>
 }
 
-/** Options for `openPolicyHolder()`. */
 export type PolicyHolderOptions = {
   readonly check: (sources: PolicySources) => Steps<CheckedPolicies | BrokenPolicies>
   readonly compile: (policies: CheckedPolicies) => Steps<Snapshot>

@@ -9,7 +9,6 @@ import { logReload } from './log-reload.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 import type { ReloadAsker, ReloadReport, WorkerReload } from './reload-report.ts'
 
-/** Options for `createPolicyReloader()`. */
 export type PolicyReloaderOptions = {
   /** The policies that the process started with. */
   readonly inForce: { readonly sources: PolicySources; readonly routes: number }
@@ -22,7 +21,6 @@ export type PolicyReloaderOptions = {
   readonly settleMs?: number
 }
 
-/** The combined outcome, and the outcome of each worker. */
 export type AppliedEverywhere = {
   readonly outcome: ApplyOutcome
   readonly workers?: readonly WorkerReload[]
