@@ -1,18 +1,19 @@
 import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 
-/** When everything that a caller used will be earned back. Milliseconds of the monotonic clock. */
+/**
+ * State of one key. `backAtMs` is the time at which the full allowance is restored. Milliseconds of the monotonic
+ * clock.
+ */
 type Account = { backAtMs: number }
 
-/**
- * Requests may come this part of an interval early: sums of fractions must not cost anybody a request.
- */
+/** Fraction of an interval by which a request may come early. Rounding errors must not cost a request. */
 const SLACK = 0.01
 
 /**
- * Counts requests in this process, with the generic cell rate algorithm (GCRA): each request costs one interval, a caller
- * may be `per` ahead, and time earns it back evenly. One number for each caller, at most `maxEntries` of them: the least
- * recently seen is forgotten first, and starts anew.
+ * Rate limiter of this process. It uses the generic cell rate algorithm (GCRA): each request costs one interval, a
+ * caller may be `per` ahead, and time restores the allowance evenly. Each key needs one number. The limiter holds at
+ * most `maxEntries` keys. It evicts the least recently used key, which then starts with the full allowance.
  */
 export class LocalLimiter {
   readonly #maxEntries: number
@@ -26,13 +27,13 @@ export class LocalLimiter {
     return this.#made?.size ?? 0
   }
 
-  /** Made for the first who counts: room for so many takes 10 ms, for which nobody waits at the start. */
+  /** Creates the cache on first use. The allocation takes about 10 ms, which would delay the start. */
   get #accounts(): LRUCache<string, Account> {
     this.#made ??= new LRUCache({ max: this.#maxEntries })
     return this.#made
   }
 
-  /** Counts a request, unless it is one too many: those cost nothing. */
+  /** Counts a request. A request above the limit is not counted. */
   take(limit: RateLimit, key: string, nowMs: number): RateLimitState {
     const account = this.#accounts.get(key)
     const usedMs = account === undefined ? 0 : Math.max(0, account.backAtMs - nowMs)
@@ -44,13 +45,13 @@ export class LocalLimiter {
     return allowance(limit, resetMs)
   }
 
-  /** The refusal that a request would get now; undefined when it would be allowed. Counts nothing. */
+  /** Returns the refusal that a request would get now; `undefined` if it would be allowed. Counts nothing. */
   refusalOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
     const account = this.#accounts.get(key)
     return account === undefined ? undefined : refusal(limit, account.backAtMs - nowMs)
   }
 
-  /** Takes over what somebody else counted, so that counting can go on from there. */
+  /** Merges a state that was counted elsewhere, so that local counting continues from it. */
   note(key: string, resetMs: number, nowMs: number): void {
     const backAtMs = nowMs + resetMs
     const account = this.#accounts.get(key)
@@ -65,7 +66,7 @@ function refusal(limit: RateLimit, usedMs: number): RateLimitState | undefined {
   return { allowed: false, remaining: 0, resetMs: usedMs, retryAfterMs }
 }
 
-/** What a caller has left after a request that was allowed. */
+/** Returns the state after an allowed request. */
 export function allowance(limit: RateLimit, resetMs: number): RateLimitState {
   const remaining = Math.max(0, Math.floor((limit.perMs - resetMs) / limit.intervalMs + SLACK))
   return { allowed: true, remaining, resetMs, retryAfterMs: 0 }

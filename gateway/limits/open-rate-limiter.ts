@@ -3,19 +3,21 @@ import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-
 import { LocalLimiter } from './local-limiter.ts'
 import { createSharedLimiter, type FallbackReason } from './shared-limiter.ts'
 
-/** What counts requests: in this process, or in Redis together with others. */
+/** Counts requests in this process, or in Redis together with other processes. */
 export type RateLimiter = {
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
-  /** Callers that are counted in this process. */
+  /** Number of keys that are counted in this process. */
   readonly size: number
 }
 
-/** Some 40 MiB of them: who was seen least recently is forgotten first, and starts anew. */
+/** Limit of local keys, about 40 MiB. The least recently used key is evicted and starts with the full allowance. */
 const MAX_ENTRIES = 100_000
-/** Without Redis every answer is given at once. With it, whenever it is not usable. */
+/**
+ * Creates the rate limiter. `take()` returns its result synchronously without Redis, and while Redis is unavailable.
+ */
 export function openRateLimiter(options: {
   readonly shared: SharedRedis | undefined
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   readonly onFallback: (reason: FallbackReason) => void
 }): RateLimiter {

@@ -4,8 +4,10 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
 /**
- * Who a request is counted for. Where there is no subject the client is counted, and where there is no client the
- * address: nobody escapes by sending less. A name is somebody's only together with its issuer. Of IPv6 the /64 counts, since whoever has one address of it has all.
+ * Returns the key that a request is counted under. Without a subject the client is counted, and without a client the IP
+ * address. A caller therefore cannot escape a limit by sending less. Subjects and client IDs are unique only together
+ * with their issuer. IPv6 addresses are counted by /64 prefix, because the holder of one address controls the whole
+ * prefix.
  */
 export function rateLimitKey(
   limit: Pick<RateLimit, 'by' | 'keyPrefix'>,
@@ -22,7 +24,7 @@ export function rateLimitKey(
   return `${keyPrefix}a:${ipPrefix(clientAddress)}`
 }
 
-/** So many keys are kept that a long name must not make one large. */
+/** Longer names are hashed, because the limiter keeps many keys. */
 const MAX_NAME_LENGTH = 100
 
 function shortened(name: string): string {

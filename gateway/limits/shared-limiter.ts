@@ -3,33 +3,37 @@ import type { SharedRedis, UnavailableReason } from '../../platform/redis/shared
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
 
-/** Why Redis did not decide. A metric label, so a closed list. */
+/** Reason why Redis did not decide. It is a metric label, so the list is closed. */
 export type FallbackReason = UnavailableReason | 'failed'
 
-/** Where requests are counted for all gateways together, and where when that is away. */
+/** Options for `createSharedLimiter()`. `local` counts while Redis is unavailable. */
 export type SharedLimiterOptions = {
   readonly shared: SharedRedis
   readonly local: LocalLimiter
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** Counts decisions that were made here because Redis did not. */
+  /** Called for each local decision that Redis should have made. */
   readonly onFallback: (reason: FallbackReason) => void
 }
 
-/** Says whether one more request is within its limit. */
+/** Rate limiter that shares its counts in Redis. */
 export type SharedLimiter = {
-  /** At once when it is known here already or Redis is away, else after one round trip. Never rejects. */
+  /**
+   * Returns a result synchronously if the local state already denies the request, or if Redis is unavailable. Otherwise
+   * it takes one round trip. Never rejects.
+   */
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
 }
 
-/** Keys are hashes: they hold client ids, subjects and addresses, and callers choose their length. */
+/** Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose their length. */
 const KEY_PREFIX = 'scopegate:rate:'
 const KEY_HASH_CHARACTERS = 27 // 162 bits
 
 /**
- * The same algorithm as in local-limiter.ts, in microseconds of Redis' own clock, so that replicas need not agree on the
- * time. Nobody can be further ahead than `per`: that heals a clock that was set back.
- * KEYS: the account. ARGV: interval, per. Gives: allowed, microseconds until all is earned back, microseconds to wait.
+ * The algorithm of local-limiter.ts, in microseconds of the Redis clock, so that replicas do not need synchronized
+ * clocks. A key is never further ahead than `per`, which corrects the effect of a clock that was set back.
+ * KEYS: the rate limit key. ARGV: interval, per. Returns: allowed (1 or 0), microseconds until the full allowance is
+ * restored, microseconds to wait.
  */
 const SCRIPT = `
 local time = redis.call('TIME')
@@ -45,9 +49,9 @@ return {1, math.ceil(used), 0}
 const SCRIPT_HASH = hash('sha1', SCRIPT)
 
 /**
- * Counts requests in Redis, together with every other process that does. When Redis is away, slow or broken, this process
- * counts for itself: a caller then gets at most the whole limit from each process. What Redis said is kept in mind, so
- * counting goes on from there, and a caller that it refused is refused here until the time is over.
+ * Creates a limiter that counts requests in Redis, together with other processes. While Redis is unavailable, slow or
+ * failing, this process counts locally. A caller then gets at most the full limit from each process. Results from Redis
+ * are kept locally. Local counting continues from them, and a denied caller stays denied here until its wait is over.
  */
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
   const { shared, local, tickMs, onFallback } = options
@@ -95,7 +99,7 @@ async function run(
   try {
     return readAnswer(await redis.evalsha(SCRIPT_HASH, 1, redisKey, intervalUs, perUs))
   } catch (error) {
-    // After a restart Redis has forgotten the script; nothing ran.
+    // After a restart Redis no longer has the script. Nothing was counted yet.
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
     return readAnswer(await redis.eval(SCRIPT, 1, redisKey, intervalUs, perUs))
   }

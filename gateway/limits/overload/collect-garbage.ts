@@ -4,8 +4,8 @@ import { runInNewContext } from 'node:vm'
 let collect: (() => void) | undefined
 
 /**
- * Has the heap collected wholly, which takes tens of milliseconds. A process that refuses requests makes too little garbage for
- * V8 to do so by itself, and would not learn that it has memory again.
+ * Forces a full garbage collection, which takes tens of milliseconds. A process that rejects requests produces too
+ * little garbage to trigger one in V8. Without a collection, it would not notice that memory is available again.
  */
 export function collectGarbage(): void {
   if (collect === undefined) {

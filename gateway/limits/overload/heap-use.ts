@@ -3,23 +3,23 @@ import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import { collectGarbage } from './collect-garbage.ts'
 
 export type HeapUse = {
-  /** Of what the heap may hold, what is in use; 1 is the end of the process. */
+  /** Returns the used part of the heap limit. At 1 the process ends. */
   ratio(): number
   close(): void
 }
 
 const MEBIBYTE = 1_024 * 1_024
-/** Of the limit that V8 tells, the part that is for young objects, unless somebody says otherwise. Bytes. */
+/** Default share of the young generation in the heap limit that V8 reports. Bytes. */
 const YOUNG_BYTES = 192 * MEBIBYTE
-/** With more than that in use, it has to be known how much of it is garbage. */
+/** Above this ratio, the share of garbage must be measured. */
 const KNOW_FROM = 0.7
-/** It is found out by a collection, at most so often. Milliseconds. */
+/** Shortest time between two forced collections. Milliseconds. */
 const KNOW_EVERY_MS = 1_000
 
 /**
- * Watches how full the old part of the heap is, whose end is the end of the process. What counts is what was left after the
- * last full collection, because a healthy process lets garbage grow up to the limit before it collects; near the limit it is
- * made to collect, at most once a second.
+ * Measures how full the old generation of the heap is. The process ends when it is full. The ratio is based on the
+ * bytes left after the last full collection, because a healthy process lets garbage grow up to the limit. Near the
+ * limit, a collection is forced at most once per second.
  */
 export function watchHeap(tickMs: () => number): HeapUse {
   const limitBytes = oldLimitBytes()
@@ -37,7 +37,7 @@ export function watchHeap(tickMs: () => number): HeapUse {
     ratio() {
       const bytes = oldBytes()
       if (bytes <= KNOW_FROM * limitBytes) return Math.min(bytes, liveBytes) / limitBytes
-      // Who fills the rest of the heap in so short a time will fill it again.
+      // If the heap is full again this soon after a collection, another collection would not help.
       if (tickMs() - knownAtMs < KNOW_EVERY_MS) return bytes / limitBytes
       collectGarbage()
       know()
@@ -54,7 +54,7 @@ function oldBytes(): number {
   return bytes
 }
 
-/** What `--max-old-space-size` says, else what V8 chose. */
+/** Returns the limit from `--max-old-space-size`, or else the limit that V8 chose. */
 function oldLimitBytes(): number {
   const options = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ')
   const given = /--max[-_]old[-_]space[-_]size[= ](\d+)/.exec(options)?.[1]

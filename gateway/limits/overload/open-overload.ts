@@ -6,13 +6,13 @@ import { createPressureReader, type PressureReading } from './read-pressure.ts'
 
 export type Overload = { readonly monitor: OverloadMonitor; close(): void }
 
-/** Begins to watch this process. */
+/** Starts the overload monitor of this process. */
 export function openOverload(options: {
   readonly limits: OverloadLimits
   readonly logger: Logger
-  /** That share the container's memory. */
+  /** Number of processes that share the container's memory. */
   readonly processes: number
-  /** In place of a look at this process. */
+  /** Replaces the measurement of this process. */
   readonly readPressure: (() => PressureReading) | undefined
 }): Overload {
   const reader = createPressureReader({ ...options, tickMs: () => performance.now() })

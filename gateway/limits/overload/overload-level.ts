@@ -1,20 +1,20 @@
-/** How hard pressed a process is. */
+/** Load of a process. */
 export type Pressure = {
-  /** Of the JavaScript heap's limit, what is in use. */
+  /** Used part of the JavaScript heap limit. */
   readonly heap: number
-  /** Of the container's memory limit; 0 where there is none. */
+  /** Used part of the container's memory limit; 0 without a limit. */
   readonly memory: number
-  /** How long a turn of the event loop comes late, on average. Milliseconds. */
+  /** Average delay of an event loop iteration. Milliseconds. */
   readonly loop: number
 }
 
 export type OverloadReason = keyof Pressure
 
-/** From where on something is done about one kind of pressure. */
+/** Thresholds for one kind of load. */
 export type OverloadLimit = {
-  /** Connections end with their answers, so that clients go elsewhere. */
+  /** The gateway closes connections after each response, so that clients connect elsewhere. */
   readonly close: number
-  /** Requests are refused. */
+  /** The gateway rejects requests. */
   readonly refuse: number
 }
 
@@ -22,9 +22,9 @@ export type OverloadLimits = Readonly<Record<OverloadReason, OverloadLimit>>
 
 export type OverloadLevel = {
   readonly level: 'normal' | 'closing' | 'refusing'
-  /** What is highest above its limit; undefined when all is well. */
+  /** The load that exceeds its threshold most; `undefined` at level `normal`. */
   readonly reason: OverloadReason | undefined
-  /** Readings in a row that would allow the level below. */
+  /** Consecutive readings that would allow the next lower level. */
   readonly calmReadings: number
 }
 
@@ -32,13 +32,14 @@ export const NORMAL: OverloadLevel = { level: 'normal', reason: undefined, calmR
 
 const LEVELS = ['normal', 'closing', 'refusing'] as const
 const REASONS: readonly OverloadReason[] = ['heap', 'memory', 'loop']
-/** Two seconds of readings: pressure comes back when requests do. */
+/** Calm readings before a lower level, 2 s. Load returns as soon as requests do. */
 const CALM_READINGS = 20
-/** A level is left only so far below where it began. */
+/** A level ends only below this part of its threshold (hysteresis). */
 const LEAVE_AT = 0.9
 
 /**
- * What follows from a reading: up at once and to wherever it has to be, down one level after two calm seconds.
+ * Returns the level after a reading. The level rises directly to the measured level. It falls by one level after two
+ * calm seconds.
  */
 export function nextOverloadLevel(
   now: OverloadLevel,
@@ -58,7 +59,7 @@ export function nextOverloadLevel(
   return { level: 'closing', reason: now.reason, calmReadings: 0 }
 }
 
-/** The highest level that a reading stands for, and what stands for it most. */
+/** Returns the highest level that a reading reaches, and the load that exceeds its threshold most. */
 function worst(
   pressure: Pressure,
   limits: OverloadLimits,

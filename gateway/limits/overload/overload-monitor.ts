@@ -16,20 +16,23 @@ export type OverloadMonitorOptions = {
   readonly logger: Logger
 }
 
-/** The heap of a small process is full within a second. */
+/** The heap of a small process can fill within one second. */
 const READ_EVERY_MS = 100
-/** While the container's memory is short, what garbage holds of it is given back: two seconds. */
+/** While container memory is short, a forced collection every 2 s returns the memory of garbage. */
 const COLLECT_EVERY_READINGS = 20
-/** A process whose event loop comes so late cannot serve. Milliseconds. */
+/** Event loop delay above which a process cannot serve requests. Milliseconds. */
 const LAGGING_MS = 1_000
-/** One late turn is a collection or a large document; so many readings in a row are a state. */
+/**
+ * Consecutive slow readings before the readiness check fails. A single one may be a garbage collection or a large
+ * document.
+ */
 const LAGGING_READINGS = 3
 
-/** Looks at the process ten times a second and says what that means for requests. */
+/** Measures the load of the process every 100 ms and sets the overload level. */
 export class OverloadMonitor {
-  /** Why requests are refused; undefined: they are not. Read on every request. */
+  /** Reason to reject requests; `undefined`: requests are accepted. Read on every request. */
   refusing: OverloadReason | undefined
-  /** Connections end with their answers. */
+  /** Whether connections are closed after each response. */
   closing = false
   readonly #options: OverloadMonitorOptions
   #level: OverloadLevel = NORMAL
@@ -59,21 +62,20 @@ export class OverloadMonitor {
     return this.#reading
   }
 
-  /** The latest that a turn of the event loop came since this was asked before. Milliseconds. */
+  /** Returns the longest event loop delay since the previous call. Milliseconds. */
   takeLongestTurnMs(): number {
     const longest = this.#longestTurnMs
     this.#longestTurnMs = 0
     return longest
   }
 
-  /** Fails while the event loop stays behind: a load balancer has better places for requests then. */
+  /** Readiness check that fails while the event loop is slow, so that a load balancer sends requests elsewhere. */
   check(): ReadinessCheck {
     const ok = this.#lagging < LAGGING_READINGS
     const ms = Math.round(this.#reading.longestTurnMs)
     return { name: 'event_loop', ok, ...(ok ? {} : { detail: `turns come up to ${ms} ms late` }) }
   }
 
-  /** Takes one reading. */
   look(): void {
     const { limits, read, collectGarbage } = this.#options
     const before = this.#level

@@ -3,27 +3,28 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { watchHeap } from './heap-use.ts'
 import type { Pressure } from './overload-level.ts'
 
-/** One look at the process. */
+/** One measurement of the process. */
 export type PressureReading = Pressure & {
-  /** The latest that a turn of the event loop came in the last two looks. Milliseconds. */
+  /** Longest event loop delay in the last two readings. Milliseconds. */
   readonly longestTurnMs: number
 }
 
 export type PressureReader = { read(): PressureReading; close(): void }
 
-/** The event loop is asked so often whether it turns. Milliseconds. */
+/** Sampling interval of the event loop delay. Milliseconds. */
 const RESOLUTION_MS = 20
 const NANOSECONDS_PER_MS = 1_000_000
 
 /**
- * Looks at the heap, at the container's memory and at the event loop.
- * @param options.processes that share the container's memory.
+ * Creates a reader of heap use, container memory and event loop delay.
+ * @param options.processes number of processes that share the container's memory.
  */
 export function createPressureReader(options: {
   readonly processes: number
   readonly tickMs: () => number
 }): PressureReader {
-  // A histogram does not see the turn after its reset, so there are two, each reset at every other look.
+  // A histogram misses the first iteration after its reset. Two histograms alternate, so each is reset at every second
+  // reading.
   const delays = [aHistogram(), aHistogram()] as const
   let looks = 0
   const heap = watchHeap(options.tickMs)
@@ -55,13 +56,15 @@ function aHistogram(): ReturnType<typeof monitorEventLoopDelay> {
   return histogram
 }
 
-/** What is measured is the time between two turns that should lie `RESOLUTION_MS` apart; NaN when there were none. */
+/**
+ * Converts a measured interval into a delay. Without delay, the interval is `RESOLUTION_MS`. It is NaN without samples.
+ */
 function late(nanoseconds: number): number {
   if (Number.isNaN(nanoseconds)) return 0
   return Math.max(0, nanoseconds / NANOSECONDS_PER_MS - RESOLUTION_MS)
 }
 
-/** Bytes; endless where no container limits the process. */
+/** Returns the memory limit in bytes; infinite if no container limits the process. */
 function containerLimit(): number {
   const bytes = process.constrainedMemory()
   return bytes > 0 && bytes < totalmem() ? bytes : Number.POSITIVE_INFINITY
