@@ -4,8 +4,8 @@ const MOST_MEMBERS = 5
 const MOST_CHARACTERS = 100
 
 /**
- * Returns the audience of a token in a form that logs and terminals can hold. The issuer of the token chooses the content,
- * so the size is bounded, and control and bidirectional characters are escaped.
+ * Returns the audience of a token in a form that is safe for logs and terminals. The issuer of the token chooses the
+ * content. The size is therefore bounded, and control and bidirectional characters are escaped.
  */
 export function abbreviateAudience(audience: readonly string[]): readonly string[] {
   const members = audience

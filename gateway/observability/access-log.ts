@@ -3,15 +3,15 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { abbreviateAudience } from './abbreviate-audience.ts'
 import type { Decision } from './decision.ts'
 
-/** What an access log line tells about a request. No query, no token, no cookie: they are not in here. */
+/** Data of one access log line. It excludes query, token and cookies. */
 export type AccessEntry = {
   readonly timeMs: number
   readonly requestId: string
-  /** undefined for what is no request. */
+  /** `undefined` if the request could not be parsed. */
   readonly method: string | undefined
-  /** Canonical; undefined for a target that has no canonical form. */
+  /** Canonical path; `undefined` if the target has no canonical form. */
   readonly path: string | undefined
-  /** `accessLogFields` of the route, and of the upstream that answered. */
+  /** Output of `accessLogFields()` for the route and for the upstream that responded. */
   readonly routeFields: string
   readonly status: number
   readonly durationMs: number
@@ -20,50 +20,50 @@ export type AccessEntry = {
   readonly clientAddress: string
   readonly userAgent: string | undefined
   readonly decision: Decision | undefined
-  /** What the decision would have been, if the policy were enforced. */
+  /** The decision that audit-only mode did not apply. */
   readonly would: Decision | undefined
   readonly caller: Caller | undefined
   readonly scopesMissing: readonly string[]
-  /** Of a token with another audience: the resource of the path, and the audience as the token has it. */
+  /** For a token with the wrong audience: the resource of the path, and the audience of the token. */
   readonly audience: { readonly expected: string; readonly actual: readonly string[] } | undefined
-  /** The condition of the policy that does not hold. */
+  /** The failed condition of the policy. */
   readonly condition: string | undefined
-  /** Requests that the caller has left on a route with a rate limit; undefined on others. */
+  /** Remaining requests of the caller; `undefined` on routes without a rate limit. */
   readonly rateLimitRemaining: number | undefined
-  /** Of a WebSocket, when it is over. Bytes are those of frames. */
+  /** Set for a WebSocket session that is over. Bytes are bytes of frames. */
   readonly session:
     | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
     | undefined
-  /** Why there was no answer, or no whole one. */
+  /** Why there was no response, or only a partial one. */
   readonly errorType: string | undefined
-  /** The code of the failure that is the reason: of the issuer, or of the connection to the upstream. */
+  /** Error code of the issuer or of the connection to the upstream. */
   readonly errorCode: string | undefined
 }
 
-/** Where lines go, and how they show people. `service` is every line's `service`. */
+/** Options for `createAccessLog()`. `service` is the `service` field of every line. */
 export type AccessLogOptions = {
-  /** Takes whole lines, each with its line break. */
+  /** Writes complete lines, each with its line break. */
   readonly write: (lines: string) => void
   readonly service: string
-  /** `plain` shows who called; `hashed` only that it was the same one. */
+  /** `plain` logs the subject. `hashed` logs a hash, which only identifies lines of the same subject. */
   readonly subject: 'plain' | 'hashed'
 }
 
-/** Takes what is known of requests that are over, and writes it soon after. */
+/** Buffers entries of completed requests and writes them shortly afterwards. */
 export type AccessLog = {
   add(entry: AccessEntry): void
-  /** Writes what is held back. */
+  /** Writes the buffered lines. */
   flush(): void
 }
 
-/** Lines wait this long for company, so that a busy gateway writes once for many. Milliseconds. */
+/** Longest time that a line is buffered. Batches save writes on a busy gateway. Milliseconds. */
 const FLUSH_AFTER_MS = 50
-/** Each write goes by way of another thread. */
+/** Buffer size that triggers a write. Each write passes through another thread. */
 const FLUSH_AT_CHARACTERS = 64 * 1024
-/** Of a SHA-256 in base64url: enough to tell people apart, no more. */
+/** Length of the truncated SHA-256 in base64url. It is enough to distinguish subjects. */
 const SUBJECT_HASH_CHARACTERS = 16
 
-/** Writes one JSON line for each request, from parts that are prepared per route and per caller. */
+/** Creates an access log with one JSON line per request. Parts of a line are computed once per route and per caller. */
 export function createAccessLog(options: AccessLogOptions): AccessLog {
   const callers = new WeakMap<Caller, string>()
   const service = JSON.stringify(options.service)
@@ -126,7 +126,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
   }
 }
 
-/** The fields of a log line that a route fixes; computed once for each. */
+/** Returns the constant log fields of a route. Call it once per route. */
 export function accessLogFields(fields: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(fields)
     .map(([name, value]) => field(name, value))
@@ -137,7 +137,7 @@ function field(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
 }
 
-/** JSON leaves the control characters above `~` as they are, and terminals obey them. */
+/** Escapes DEL and the C1 control characters. `JSON.stringify` leaves them unchanged, and terminals interpret them. */
 function harmless(json: string): string {
   return CONTROL.test(json) ? json.replace(CONTROLS, toEscape) : json
 }
@@ -149,7 +149,7 @@ function toEscape(character: string): string {
   return `\\u00${character.charCodeAt(0).toString(16)}`
 }
 
-/** Microseconds are enough. */
+/** Rounds to microseconds. */
 function milliseconds(value: number): number {
   return Math.round(value * 1_000) / 1_000
 }
@@ -157,7 +157,7 @@ function milliseconds(value: number): number {
 let lastMs = 0
 let lastText = ''
 
-/** Requests of one millisecond share the text of it. */
+/** Caches the text of the last millisecond. */
 function isoTime(timeMs: number): string {
   if (timeMs !== lastMs) {
     lastMs = timeMs

@@ -4,8 +4,8 @@ import { Counter, type CounterConfiguration } from 'prom-client'
 export type CounterChild = { inc(): void }
 
 /**
- * A counter whose series are plain numbers while requests are served. The registry's own bookkeeping, which finds a series
- * by its labels on every increment, is done when somebody reads the metrics.
+ * A counter that keeps its series as plain numbers between scrapes. The registry would look up a series by its labels
+ * on every increment. Here this happens once per scrape.
  */
 export class BufferedCounter<T extends string> {
   readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: Tally }>()
@@ -24,7 +24,7 @@ export class BufferedCounter<T extends string> {
     })
   }
 
-  /** The one series with these labels; look it up once. It is shown from its first increment on. */
+  /** Returns the series with these labels. Call it once per series. The series appears after its first increment. */
   child(labels: Record<T, string>): CounterChild {
     const key = JSON.stringify(labels)
     const child = this.#children.get(key)?.child ?? new Tally()
@@ -32,7 +32,7 @@ export class BufferedCounter<T extends string> {
     return child
   }
 
-  /** Shows the series that are meant no longer. What somebody still counts on them is lost. */
+  /** Removes the matching series. Later increments on them are lost. */
   forget(isMeant: (labels: Readonly<Record<T, string>>) => boolean): void {
     for (const [key, { labels }] of this.#children) {
       if (!isMeant(labels)) continue
@@ -43,7 +43,7 @@ export class BufferedCounter<T extends string> {
 }
 
 class Tally implements CounterChild {
-  /** Since the metrics were read last. */
+  /** Increments since the last scrape. */
   count = 0
 
   inc(): void {

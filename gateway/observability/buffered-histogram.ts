@@ -3,11 +3,11 @@ import type { Metric, Registry } from 'prom-client'
 /** One series of a histogram. */
 export type HistogramChild = { observe(value: number): void }
 
-/** What a histogram is called, what it measures and how finely. */
+/** Name, help text and buckets of a histogram. */
 export type BufferedHistogramConfig = {
   readonly name: string
   readonly help: string
-  /** Upper bounds, ascending, without the last, infinite one. */
+  /** Upper bounds in ascending order, without the infinite one. */
   readonly buckets: readonly number[]
   readonly registers: readonly Registry[]
 }
@@ -20,9 +20,8 @@ type Value = {
 }
 
 /**
- * A histogram whose series are plain numbers while requests are served: an observation adds to three of them. Its values
- * are put together when somebody reads the metrics. It is a metric to a registry of prom-client, which asks one for its
- * name and for `get()`.
+ * A histogram that keeps its series as plain numbers: an observation changes three of them. The values are assembled on
+ * each scrape. It has the two members that a prom-client registry needs: the name and `get()`.
  */
 export class BufferedHistogram<T extends string> {
   readonly name: string
@@ -39,7 +38,7 @@ export class BufferedHistogram<T extends string> {
     for (const registry of config.registers) registry.registerMetric(this as unknown as Metric)
   }
 
-  /** The one series with these labels; look it up once. It is shown from its first observation on. */
+  /** Returns the series with these labels. Call it once per series. The series appears after its first observation. */
   child(labels: Readonly<Record<T, string>>): HistogramChild {
     const key = JSON.stringify(labels)
     const child = this.#children.get(key)?.child ?? new Tally(this.#bounds)
@@ -47,12 +46,15 @@ export class BufferedHistogram<T extends string> {
     return child
   }
 
-  /** Shows the series that are meant no longer. What somebody still observes on them is lost. */
+  /** Removes the matching series. Later observations on them are lost. */
   forget(isMeant: (labels: Labels) => boolean): void {
     for (const [key, { labels }] of this.#children) if (isMeant(labels)) this.#children.delete(key)
   }
 
-  /** What a registry shows. Source: Prometheus text exposition format 0.0.4, histograms: buckets are cumulative. */
+  /**
+   * Returns the values for the registry. Buckets are cumulative. Source: Prometheus text exposition format 0.0.4,
+   * histograms.
+   */
   get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: Value[] }> {
     const { name, help, type, aggregator } = this
     const seen = [...this.#children.values()].filter(({ child }) => child.count > 0)
@@ -78,7 +80,7 @@ export class BufferedHistogram<T extends string> {
 
 class Tally implements HistogramChild {
   readonly #bounds: readonly number[]
-  /** Observations in each bucket alone; those above the last bound are in `count` only. */
+  /** Observations per bucket, not cumulative. Observations above the last bound are only in `count`. */
   readonly buckets: number[]
   sum = 0
   count = 0

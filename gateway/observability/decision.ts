@@ -1,4 +1,4 @@
-/** How a request was judged, in the words of logs and metrics. A closed list: both become labels. */
+/** Decision on a request, as logs and metrics show it. Both values are metric labels, so the lists are closed. */
 export type Decision = {
   readonly decision: 'allow' | 'deny' | 'challenge'
   readonly reason:
@@ -15,7 +15,7 @@ export type Decision = {
     | 'unverifiable'
 }
 
-/** A caller whose token has the scopes. */
+/** Decision for a caller whose token is sufficient. */
 export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
-/** Nobody in particular, on a route that lets everybody through. */
+/** Decision for an anonymous caller on a route that allows anonymous access. */
 export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }

@@ -1,7 +1,7 @@
-/** Those of the OpenTelemetry conventions for HTTP durations. Seconds. */
+/** Buckets of the OpenTelemetry conventions for HTTP durations. Seconds. */
 export const HTTP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** The label of a status where each one alone would be too many series: `2xx`. */
+/** Returns the class of a status, such as `2xx`. It is the label where one series per status would be too many. */
 export function codeClass(status: number): string {
   return `${Math.floor(status / 100)}xx`
 }

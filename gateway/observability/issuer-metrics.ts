@@ -7,14 +7,17 @@ import type { IssuerKeys } from '../tokens/jwt/issuer-keys.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { memoize } from './memoize.ts'
 
-/** An issuer, as far as metrics are concerned. */
+/** State of an issuer that metrics show. */
 export type MeteredIssuer = {
   readonly issuer: string
   readonly keys: Pick<IssuerKeys, 'confirmedAtMs' | 'size'> | undefined
   readonly introspector: Pick<Introspector, 'load'> | undefined
 }
 
-/** Registers what is counted of issuers. Issuers are those of the configuration, so there are few. @returns the meter of each. */
+/**
+ * Registers the metrics of issuers. Issuers come from the configuration, so there are few label values.
+ * @returns a function that creates the meter of an issuer.
+ */
 export function createIssuerMeters(
   registers: [Registry],
   issuers: () => readonly MeteredIssuer[],
@@ -33,7 +36,7 @@ export function createIssuerMeters(
   })
   new Gauge({
     name: 'scopegate_jwks_last_success_timestamp_seconds',
-    aggregator: 'min', // the worker that has waited longest
+    aggregator: 'min', // the worker with the oldest keys
     help: "When an issuer's keys were last fetched.",
     labelNames: ['issuer'],
     registers,

@@ -1,4 +1,4 @@
-/** Makes each value once. For keys from closed lists and status codes: what was made is never let go. */
+/** Caches one value per key, without eviction. Use it only for keys from closed lists and for status codes. */
 export function memoize<K, V>(make: (key: K) => V): (key: K) => V {
   const made = new Map<K, V>()
   return (key) => {

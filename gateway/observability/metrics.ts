@@ -18,32 +18,32 @@ import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
 import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
 
-/** Everything that a gateway counts, and the registry that shows it. */
+/** The metrics of a gateway and their registry. */
 export type Metrics = RevocationMeter & {
   readonly registry: Registry
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
   readonly tokens: TokenMeter
   issuer(name: string): IssuerMeter
-  /** Counts limits that were kept without Redis, although it is configured. */
+  /** Counts a rate limit decision without Redis, although Redis is configured. */
   rateLimitFallback(reason: FallbackReason): void
-  /** Counts a DPoP proof that only this process knows of, although Redis is configured. */
+  /** Counts a DPoP proof whose replay check was local only, although Redis is configured. */
   readonly proofAlone: () => void
-  /** Counts a connection that was closed because there were too many. */
+  /** Counts a connection that was closed because of the connection limit. */
   readonly connectionRefused: () => void
-  /** Counts a request refused because there was too much to do. */
+  /** Counts a request that was rejected because of overload. */
   readonly overloaded: (reason: OverloadReason) => void
-  /** Counts an exception that one request ended with. */
+  /** Counts an exception that ended a request. */
   readonly requestBroke: () => void
-  /** Replaces what is said about the policies. */
+  /** Updates the metrics of the active policies. */
   policies(policies: MeteredPolicies): void
 }
 
-/** What is not counted as it happens but asked for whenever somebody reads the metrics. */
+/** Sources of the values that are read on each scrape. */
 export type MetricsSources = {
   readonly version: string
   readonly overload: () => OverloadMonitor
-  /** Of whose lines those are counted that were never written. */
+  /** Its dropped lines are counted. */
   readonly logger: Logger
   readonly inFlight: () => number
   readonly cacheEntries: () => Readonly<Record<TokenKind, number>>
@@ -54,7 +54,7 @@ export type MetricsSources = {
   readonly websocketSessions: () => number
 }
 
-/** Makes the one registry of a gateway. */
+/** Creates the metrics registry of a gateway. */
 export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry()
   const registers: [Registry] = [registry]

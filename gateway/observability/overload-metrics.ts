@@ -3,14 +3,14 @@ import type { OverloadLevel, OverloadReason } from '../limits/overload/overload-
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 
-/** In the order of their numbers in `scopegate_overload_level`. */
+/** Index: value of `scopegate_overload_level`. */
 const LEVELS: readonly OverloadLevel['level'][] = ['normal', 'closing', 'refusing']
 const REASONS = { heap: 'heap', memory: 'memory', loop: 'event_loop' } as const
 const MS_PER_SECOND = 1_000
 
 /**
- * Adds the series about overload; of several workers the worst is shown.
- * @returns counts a request that was refused.
+ * Registers the metrics of overload. With several workers, they show the worst one.
+ * @returns a function that counts a rejected request.
  */
 export function addOverloadMetrics(
   registry: Registry,

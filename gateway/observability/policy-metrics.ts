@@ -1,12 +1,15 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** What is told of policies that come into force. */
+/** Data of the active policies that metrics show. */
 export type MeteredPolicies = {
   readonly hash: string
   readonly routes: readonly { readonly name: string; readonly policy: string }[]
 }
 
-/** Registers what is said about the policies in force. @returns replaces it. */
+/**
+ * Registers the metrics of the active policies.
+ * @returns a function that replaces their values.
+ */
 export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPolicies) => void {
   const aggregator = 'first' // the same in every worker
   const info = new Gauge({

@@ -2,13 +2,16 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** Counts reloads of policies. */
 export type ReloadMeter = {
-  /** Policies have come into force, or those on the disk are broken. */
+  /** Records that new policies became active, or that the policies on disk are invalid. */
   reloaded(result: 'success' | 'failure'): void
-  /** What is on the disk is in force again, without anything having been reloaded. */
+  /** Records that the policies on disk equal the active ones again, without a reload. */
   restored(): void
 }
 
-/** Registers the metrics of reloads. The start was a success, or there would be nothing to ask. */
+/**
+ * Registers the metrics of reloads. The initial load counts as a success, because the gateway does not start without
+ * it.
+ */
 export function createReloadMeter(registry: Registry): ReloadMeter {
   const registers = [registry]
   const reloads = new Counter({

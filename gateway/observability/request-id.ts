@@ -5,7 +5,7 @@ const POOL_BYTES = 4_096
 const ID_BYTES = 10
 
 /**
- * Makes request ids: UUIDs of version 7, which sort by time. Random bytes are drawn in bulk.
+ * Creates a generator of request IDs: UUIDs of version 7, which sort by time. Random bytes are drawn in bulk.
  * Source: RFC 9562 section 5.7.
  */
 export function createRequestIds(nowMs: () => number): () => string {
@@ -26,7 +26,7 @@ export function createRequestIds(nowMs: () => number): () => string {
       const time = timeMs.toString(16).padStart(12, '0')
       prefix = `${time.slice(0, 8)}-${time.slice(8, 12)}-7`
     }
-    // Version 7, and the variant's two bits 10 in front of the second random part.
+    // The prefix contains version 7. The variant is the two bits `10` before the second random part.
     const variant = '89ab'[Number.parseInt(random[3] as string, 16) & 3]
     return `${prefix}${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
   }
@@ -34,7 +34,7 @@ export function createRequestIds(nowMs: () => number): () => string {
 
 const GIVEN_ID = /^[A-Za-z0-9_-]{1,128}$/
 
-/** The id that a trusted proxy gave the request; undefined when there is none, or none that fits into a log line. */
+/** Returns the request ID from a trusted proxy; `undefined` if it is missing or unsuitable for a log line. */
 export function givenRequestId(request: IncomingMessage): string | undefined {
   const value = request.headers['x-request-id']
   return typeof value === 'string' && GIVEN_ID.test(value) ? value : undefined

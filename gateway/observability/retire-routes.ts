@@ -1,10 +1,10 @@
-/** Long enough for what is under way on a route, and for whoever reads metrics to read the last ones. Milliseconds. */
+/** Delay of the removal. It lets open requests finish, and lets the last values be scraped. Milliseconds. */
 const RETIRE_AFTER_MS = 600_000
 
 /**
- * Forgets routes that policies no longer name, some time after they are gone: whoever renames routes every day must not fill
- * the memory with names. One that is back by then stays.
- * @returns what is told of the routes that are in force.
+ * Calls `forget` for routes that were removed from the policies, after a delay. Otherwise frequent renames would fill
+ * the memory with names. A route that has returned by then stays.
+ * @returns a function that receives the active routes.
  */
 export function retireRoutes(
   forget: (route: string) => void,

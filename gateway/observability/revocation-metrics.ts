@@ -1,29 +1,28 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Counts what was heard of revocations. */
+/** Counts received revocations and gaps. */
 export type RevocationMeter = {
-  /** Counts revocations that arrived. */
   revocations(count: number): void
-  /** Counts a gap: everything that was known of tokens was forgotten. */
+  /** Counts a revocation gap, which cleared the token cache. */
   revocationsMissed(): void
 }
 
-/** An issuer whose revocations should arrive, and whether they do. */
+/** An issuer with a revocation channel, and the state of the channel. */
 export type HeardIssuer = { readonly issuer: string; readonly isHeard: boolean }
 
-/** Registers the metrics of revocations; `issuers` is asked whenever they are read. */
+/** Registers the metrics of revocations. `issuers` is called on each scrape. */
 export function createRevocationMeter(
   registers: [Registry],
   issuers: () => readonly HeardIssuer[],
 ): RevocationMeter {
   new Gauge({
     name: 'scopegate_revocation_channel_up',
-    aggregator: 'min', // the worker that hears least
+    aggregator: 'min', // 0 while it is down in one worker
     help: '1 while revocations of the issuer arrive; 0: verdicts live for tokenCache.ttlWithoutPush only.',
     labelNames: ['issuer'],
     registers,
     collect() {
-      this.reset() // one of whom nothing is expected any longer has no channel that is down
+      this.reset() // removes issuers that no longer have a channel
       for (const { issuer, isHeard } of issuers()) this.set({ issuer }, isHeard ? 1 : 0)
     },
   })

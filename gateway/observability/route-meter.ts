@@ -5,28 +5,25 @@ import type { Decision } from './decision.ts'
 import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
 import { memoize } from './memoize.ts'
 
-/** Counts what happens on one route. Children are bound once; labels never come from callers. */
+/** Metrics of one route. Series are looked up once. Labels never contain values that callers choose. */
 export type RouteMeter = {
   finished(method: string, status: number, seconds: number): void
   decided(decision: Decision): void
-  /** A request was served that the policy would have decided on so, if it were enforced. */
+  /** Counts a decision that audit-only mode did not apply. */
   reported(decision: Decision): void
   rateLimited(outcome: 'allowed' | 'limited'): void
-  /** A WebSocket session ended with this close code. */
   sessionEnded(code: number): void
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** The meters of all routes. */
 export type RouteMeters = {
-  /** The meter of a route, by its name. Its counts go on where another meter of that name left off. */
+  /** Returns the meter of a route. A second meter of the same name continues the counts of the first. */
   of(route: string): RouteMeter
-  /** Shows a route's series no longer. */
+  /** Removes the series of a route. */
   forget(route: string): void
 }
 
-/** Registers the metrics of routes. */
 export function createRouteMeters(registers: [Registry]): RouteMeters {
   const requests = new BufferedCounter({
     name: 'scopegate_http_requests_total',
@@ -106,7 +103,9 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   }
 }
 
-/** Applications choose codes from 3000 on as they like; a label comes from a closed list. */
+/**
+ * Returns the label of a close code. Applications choose codes from 3000 on, and labels must come from a closed list.
+ */
 function closeCodeLabel(code: number): string {
   return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'
 }

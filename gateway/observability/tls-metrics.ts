@@ -6,7 +6,7 @@ export type TlsMeter = {
   readonly reloaded: (result: 'success' | 'failure') => void
 }
 
-/** Adds the series of the TLS listener. */
+/** Registers the metrics of the TLS listener. */
 export function createTlsMetrics(
   registry: Registry,
   certificate: () => { readonly expiresAtMs: number },
@@ -14,7 +14,7 @@ export function createTlsMetrics(
   const registers = [registry]
   new Gauge({
     name: 'scopegate_tls_certificate_expiry_seconds',
-    aggregator: 'min', // of several workers, the one that is behind
+    aggregator: 'min', // the worker with the oldest certificate
     help: 'When the certificate in force expires, in seconds since 1970.',
     registers,
     collect() {

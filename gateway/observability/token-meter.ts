@@ -3,17 +3,17 @@ import type { TokenKind } from '../tokens/cache/token-kind.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { BufferedHistogram } from './buffered-histogram.ts'
 
-/** Counts how it became known who tokens belong to. */
+/** Counts token validations and cache hits. */
 export type TokenMeter = {
   hit(kind: TokenKind): void
   miss(kind: TokenKind): void
   validated(kind: TokenKind, cache: 'hit' | 'miss', seconds: number): void
 }
 
-/** A cached token takes microseconds, an introspection milliseconds. Seconds. */
+/** Buckets in seconds: a cache hit takes microseconds, an introspection milliseconds. */
 const TOKEN_BUCKETS = [0.000_01, 0.000_1, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-/** Registers the metrics of tokens; `cacheEntries` is asked whenever they are read. */
+/** Registers the metrics of tokens. `cacheEntries` is called on each scrape. */
 export function createTokenMeter(
   registers: [Registry],
   cacheEntries: () => Readonly<Record<TokenKind, number>>,

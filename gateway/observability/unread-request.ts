@@ -1,16 +1,18 @@
 import type { AccessEntry } from './access-log.ts'
 
-/** What was answered and never became a request, because its head could not be read. */
+/** A local reply to bytes that could not be parsed as a request. */
 export type UnreadRequest = {
   readonly requestId: string
   readonly status: number
-  /** Name of the refusal. */
+  /** Name of the refusal, such as `request_malformed`. */
   readonly refused: string
-  /** Plain address of the connection; empty when it is gone already. */
+  /** IP address of the connection; empty if the connection is already closed. */
   readonly peer: string
 }
 
-/** The line of it in the access log: little more than that it was there, since nothing of its bytes is believed. */
+/**
+ * Returns the access log entry of an unread request. Most fields are empty, because the received bytes are not trusted.
+ */
 export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry {
   return {
     timeMs,

@@ -6,17 +6,20 @@ import { BufferedHistogram } from './buffered-histogram.ts'
 import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
 import { memoize } from './memoize.ts'
 
-/** Counts what happens with one upstream. */
+/** Metrics of one upstream. */
 export type UpstreamMeter = {
   answered(status: number, seconds: number): void
   failed(reason: UpstreamFailureReason): void
   retried(): void
 }
 
-/** In the order of their numbers in `scopegate_circuit_state`. */
+/** Index: value of `scopegate_circuit_state`. */
 const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
-/** Registers the metrics of upstreams; `states` is asked whenever they are read. @returns the meter of an upstream, by its name. */
+/**
+ * Registers the metrics of upstreams. `states` is called on each scrape.
+ * @returns a function that creates the meter of an upstream.
+ */
 export function createUpstreamMeters(
   registers: [Registry],
   states: () => readonly { readonly name: string; readonly state: CircuitState }[],
@@ -65,7 +68,7 @@ export function createUpstreamMeters(
   ofEach(
     'scopegate_circuit_state',
     {
-      aggregator: 'max', // the worker whose circuit is the least closed
+      aggregator: 'max', // the worker with the least healthy circuit
       help: 'Of the healthiest target of the upstream: 0 closed, 1 half open, 2 open.',
     },
     (state) => CIRCUIT_STATES.indexOf(state),
