@@ -4,10 +4,13 @@ import { type OwnDocument, representation } from './discovery-document.ts'
 /** RFC 9727 section 2. */
 export const API_CATALOG_PATH = '/.well-known/api-catalog'
 
-/** RFC 9727 section 4.2: what a linkset is that lists APIs. */
+/** Media type of a linkset that lists APIs. RFC 9727 section 4.2. */
 const CONTENT_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 
-/** Writes the catalog of one API: where it is described, for machines and for people. Source: RFC 9727, RFC 9264 section 4.2. */
+/**
+ * Creates the API catalog, with links to the descriptions for machines and for people. Source: RFC 9727, RFC 9264
+ * section 4.2.
+ */
 export function apiCatalogDocument({ baseUrl }: { readonly baseUrl: string }): OwnDocument {
   const link = (path: string, type: string) => [{ href: baseUrl + path, type }]
   const linkset = [

@@ -1,11 +1,11 @@
 import type { AssertionKey } from '../upstream-identity/assertion-key.ts'
 import { type OwnDocument, type Representation, representation } from './discovery-document.ts'
 
-/** Where upstreams find the keys that the gateway's assertions are signed with. */
+/** Path of the public keys that verify the gateway's assertions. */
 export const ASSERTION_KEYS_PATH = '/.well-known/scopegate/jwks.json'
 
 /**
- * Writes the JWK Set of the assertion keys: public members only. It is written anew when the keys change.
+ * Creates the JWK Set of the assertion keys, with public members only. It is serialized again when the keys change.
  * Source: RFC 7517 section 5.
  */
 export function assertionKeysDocument(publishedKeys: () => readonly AssertionKey[]): OwnDocument {

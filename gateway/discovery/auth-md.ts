@@ -5,11 +5,11 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import { type Representation, representation } from './discovery-document.ts'
 
-/** What `/auth.md` is written from. Addresses have no trailing slash. */
+/** Input of `/auth.md`. URLs have no trailing slash. */
 export type AuthWalkthroughOptions = {
   readonly baseUrl: string
   readonly name: string
-  /** Whether the gateway leads to the bundled authorization server, whose issuer is `baseUrl`. */
+  /** Whether the gateway forwards to the bundled authorization server, whose issuer is `baseUrl`. */
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
@@ -23,18 +23,18 @@ export type AuthWalkthroughOptions = {
 }
 
 /**
- * Writes `/auth.md`: how a client gets from nothing to a call, with commands that run as they stand (POSIX shell, curl,
- * openssl). Generated from what is configured, so that it cannot be about another server.
+ * Creates `/auth.md`: the steps to a first call, with commands that run unchanged (POSIX shell, curl, openssl). It is
+ * generated from the configuration, so it always matches this gateway.
  */
 export function authWalkthroughDocument(options: AuthWalkthroughOptions): Representation {
   return representation('text/markdown; charset=utf-8', authWalkthrough(options))
 }
 
-/** The text of `/auth.md`, in Markdown. */
+/** Returns the text of `/auth.md` in Markdown. */
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const { baseUrl, name, bundledAuthorizationServer } = options
   const { root, ofTemplate } = options.resources
-  // The token of the steps is for the API itself.
+  // The token in these steps is for the API itself.
   const example = exampleRoute(options.routes.filter(({ path }) => ofTemplate(path)[0] === root))
   const scope = ['openid', ...exampleScopes(example)].join(' ')
   const call = `${baseUrl}${example?.path ?? '/'}`
@@ -104,7 +104,10 @@ The first names the authorization server (\`${baseUrl}\`), the second lists its 
 The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`
 }
 
-/** Steps that hold for every issuer: the gateway does not know which flows and registration an issuer offers. */
+/**
+ * Returns the steps that apply to every issuer. The gateway does not know which flows and registration an issuer
+ * offers.
+ */
 function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: string): readonly string[] {
   const rows = resources.root.issuers.map(
     (issuer) => `| \`${issuer}\` | ${metadataUrl(issuer)} | ${openidConfigurationUrl(issuer)} |`,
@@ -137,7 +140,7 @@ curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
   ]
 }
 
-/** Where tokens are for a part of the API, a client has to know which one to ask for. */
+/** Returns the section on parts of the API with their own tokens. A client must name the part in its token request. */
 function ownResources({ all, root }: Resources): string {
   const parts = all.filter((resource) => resource !== root)
   if (parts.length === 0) return ''
@@ -226,7 +229,10 @@ curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_
   ]
 }
 
-/** Who may hear 429: registration of the bundled server, routes with a limit, and those with WebSockets, which are counted. */
+/**
+ * Returns the table row for status 429, if it can occur. Its sources are registration at the bundled server, routes
+ * with a rate limit, and WebSocket routes, whose sessions are limited.
+ */
 function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
   const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)
   const where = [...(bundledAuthorizationServer ? ['registration'] : []), ...(limits ? ['API'] : [])]
@@ -234,7 +240,7 @@ function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptio
   return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait as many seconds as \`Retry-After\` says |`
 }
 
-/** RFC 8414 section 3.1: the well-known part stands between host and path of the issuer. */
+/** RFC 8414 section 3.1: the well-known part is inserted between host and path of the issuer. */
 function metadataUrl(issuer: string): string {
   const { origin, pathname } = new URL(issuer)
   return `${origin}${ENDPOINTS.authorizationServerMetadata}${pathname === '/' ? '' : pathname}`
@@ -245,7 +251,10 @@ function openidConfigurationUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}${ENDPOINTS.openidConfiguration}`
 }
 
-/** A read without parameters that needs a scope: something that works for everybody who follows the steps. */
+/**
+ * Chooses a GET route without parameters, so that the example works for every reader. It prefers a route with scopes
+ * that also allows anonymous access.
+ */
 function exampleRoute(routes: readonly PolicyRoute[]): PolicyRoute | undefined {
   const plain = routes.filter((route) => route.methods.includes('GET') && !/[{*]/.test(route.path))
   return plain.find((route) => route.scopes !== undefined && route.anonymous === 'allow') ?? plain[0]

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** A document that the gateway answers with itself, ready to send. */
+/** A document that the gateway serves itself, ready to send. */
 export type Representation = {
   /** Name, value, name, value; `content-length` and `etag` included. */
   readonly headers: readonly string[]
@@ -8,10 +8,10 @@ export type Representation = {
   readonly etag: string
 }
 
-/** Chooses what to send. `accept` is the request's `Accept` header. */
+/** Returns the representation to send. `accept` is the `Accept` header of the request. */
 export type OwnDocument = (accept: string | undefined) => Representation
 
-/** A document that is written when somebody asks for it the first time, and is the same from then on. */
+/** Creates a document lazily, on its first request. It never changes afterwards. */
 export function writtenOnDemand(write: () => Representation): OwnDocument {
   let written: Representation | undefined
   return () => {
@@ -20,10 +20,13 @@ export function writtenOnDemand(write: () => Representation): OwnDocument {
   }
 }
 
-/** Public and the same for everybody, so caches and browsers may keep it. Source: clients.md section 1. */
+/**
+ * The documents are public and equal for all clients, so caches and browsers may store them. Source: clients.md section
+ * 1.
+ */
 const SHARED_HEADERS = ['cache-control', 'public, max-age=300', 'x-content-type-options', 'nosniff']
 
-/** Prepares a document once, so that a request for it costs nothing but the sending. */
+/** Prepares a representation with its headers once, so that a request only sends it. */
 export function representation(
   contentType: string,
   body: string,

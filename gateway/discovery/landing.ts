@@ -1,7 +1,7 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { type OwnDocument, representation } from './discovery-document.ts'
 
-/** RFC 8631: where a machine finds the description, and where anybody finds the walkthrough. */
+/** Links to the machine-readable description and to the walkthrough. RFC 8631. */
 const LINKS = ['link', '</openapi.json>; rel="service-desc", </auth.md>; rel="service-doc"', 'vary', 'accept']
 
 const AUTHORIZATION_SERVER = [
@@ -10,13 +10,11 @@ const AUTHORIZATION_SERVER = [
   'Authorization server metadata',
 ] as const
 
-/**
- * Writes what `/` answers with: a page for a browser, the same addresses as JSON for everything else.
- */
+/** Creates the document at `/`: HTML for a browser, the same links as JSON for other clients. */
 export function landingDocument(options: {
   readonly baseUrl: string
   readonly name: string
-  /** undefined: the gateway leads to no authorization server, and other servers describe themselves. */
+  /** `undefined`: the gateway does not forward to an authorization server. Other servers publish their own metadata. */
   readonly authorizationServer: object | undefined
 }): OwnDocument {
   const { baseUrl, name } = options

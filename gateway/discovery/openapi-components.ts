@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** A JSON object whose values nobody has looked at yet. */
+/** A JSON object whose values are not validated. */
 export type JsonObject = { readonly [key: string]: unknown }
 
-/** Reads a value that should be a JSON object; anything else counts as an empty one. */
+/** Returns a value as a JSON object; anything else becomes an empty object. */
 export function readObject(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }
 
-/** Sections that the gateway writes itself: how to authenticate is not for an upstream to say. */
+/** Sections that only the gateway writes. An upstream must not define authentication. */
 const OWN_SECTIONS = ['securitySchemes']
 const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
 
 /**
- * Puts the components of one upstream's document among those of the others. A name that is taken by something else gets
- * the upstream's name in front, and references follow.
+ * Merges the components of one upstream's document into the components of the other upstreams. A component whose name
+ * is taken gets the name of the upstream as a prefix. References are updated.
  * @returns the document with its references rewritten.
  */
 export function adoptComponents(

@@ -5,33 +5,41 @@ import { type OwnDocument, type Representation, representation } from './discove
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
 import { readObject } from './openapi-components.ts'
 
-/** What policies say of the API: another one comes with other policies. */
+/** Parts of a description that depend on the policies. */
 export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
 
-/** What every `/openapi.json` is written from, and whom it is completed by. */
+/** Options for `createOpenapiDocuments()`. */
 export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
-  /** Upstreams; those that describe themselves are asked. */
+  /** Upstreams. The gateway fetches the OpenAPI document of each one that has an `openapiPath`. */
   readonly upstreams: readonly Upstream[]
   readonly failures: FailureLog
 }
 
-/** What upstreams say about themselves, and the documents that it completes. */
+/** Caches the OpenAPI documents of upstreams, and builds `/openapi.json` from them. */
 export type OpenapiDocuments = {
-  /** The document of some policies: written when it is asked for, and again when an upstream has said something else. */
+  /**
+   * Returns the document for a set of policies. It is built on request, and again after the document of an upstream
+   * changed.
+   */
   of(policies: DescribedPolicies): OwnDocument
-  /** Asks the upstreams once. Never fails: what was known of an upstream stays known. */
+  /**
+   * Fetches the documents of the upstreams once. Never rejects: a failed fetch keeps the last document of the upstream.
+   */
   refresh(): Promise<void>
   close(): void
 }
 
-/** How long an upstream may take to describe itself. Milliseconds. */
+/** Limit for fetching one document. Milliseconds. */
 const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
-/** An upstream that is away is asked again soon, others now and then. Milliseconds. */
+/** Time until the next refresh: short after a failure, long otherwise. Milliseconds. */
 const RETRY_MS = 5_000
 const REFRESH_MS = 300_000
 
-/** Keeps `/openapi.json`: generated from policies alone until upstreams have answered, refreshed in the background. */
+/**
+ * Creates the source of `/openapi.json`. The document is built from policies alone until the upstreams have responded.
+ * It is refreshed in the background.
+ */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
   const describing = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
   let known: ReadonlyMap<string, OpenapiSource> = new Map()

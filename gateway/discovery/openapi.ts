@@ -5,34 +5,36 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import { adoptComponents, type JsonObject, readObject } from './openapi-components.ts'
 
-/** What one upstream says about itself. */
+/** The OpenAPI document of one upstream. */
 export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
 
-/** What the description of the whole API is put together from. `baseUrl` has no trailing slash. */
+/** Input of `/openapi.json`. `baseUrl` has no trailing slash. */
 export type OpenapiOptions = {
   readonly baseUrl: string
   readonly name: string
   readonly version: string
-  /** Without the bundled authorization server, its endpoints are not part of the document. */
+  /** If false, the endpoints of the bundled authorization server are omitted. */
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
-  /** Finds the route that a request would meet; own documents and the authorization server are not in it. */
+  /** Finds the route that matches a request. It ignores the gateway's own documents and the authorization server. */
   readonly match: (method: string, path: string) => Match<PolicyRoute>
-  /** Upstreams that answered; what is not described by one is described from its policy alone. */
+  /** Documents of upstreams. An operation without one is described from its policy alone. */
   readonly sources: readonly OpenapiSource[]
-  /** What else an operation says of its route; nothing in what is served. */
+  /**
+   * Returns additional members of an operation that is described from its policy alone. Unset for the served document.
+   */
   readonly extend?: (route: PolicyRoute) => JsonObject
 }
 
 /** The operations of a path item. OpenAPI 3.1 section 4.8.9. */
 const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
-/** A segment that no literal of a policy is: it stands for whatever a parameter may be. */
+/** A path segment that no policy contains as a literal. It stands for the value of a parameter. */
 const ANY_SEGMENT = '0-any-0'
 
 /**
- * Writes `/openapi.json`: what upstreams say about their operations, and what policies say about who may use them.
- * The policy is the truth: operations without a route are left out, routes without a description get a short one.
+ * Builds `/openapi.json` from the operations that upstreams describe and the access rules of the policies. The policies
+ * take precedence: operations without a route are omitted, and routes without a description get a short one.
  * Source: OpenAPI 3.1. Pure.
  */
 export function buildOpenapi(options: OpenapiOptions): JsonObject {
@@ -69,7 +71,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     }
   }
 
-  /** The routes that lead to an operation of an upstream, each with the path of clients: one for each mount. */
+  /** Returns the routes to an operation of an upstream, each with the path that clients use: one per mount. */
   function findServed(method: string, path: string, upstream: string) {
     return mountsOf(upstream, options.routes).flatMap((mount) => {
       const served = `${mount}${path}`
@@ -90,24 +92,30 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
   }
 }
 
-/** The prefixes below which an upstream is reached; the empty one for routes without a mount. */
+/** Returns the mount prefixes of an upstream; the empty string for routes without a mount. */
 function mountsOf(upstream: string, routes: readonly PolicyRoute[]): readonly string[] {
   return [...new Set(routes.filter((one) => one.upstream === upstream).map(({ mount }) => mount ?? ''))]
 }
 
-/** An operation has no headers to tell it from another one: of routes that differ in them alone the one with fewest is shown. */
+/**
+ * Sorts routes with fewer header conditions first. OpenAPI operations do not differ by request headers, so only the
+ * first of several such routes is shown.
+ */
 function plainestFirst(a: PolicyRoute, b: PolicyRoute): number {
   return a.matchHeaders.length - b.matchHeaders.length
 }
 
-/** `**` becomes a parameter of a name that is free. */
+/** Replaces `**` with a path parameter whose name is unused. */
 function describePath(path: string): string {
   let name = 'path'
   while (path.includes(`{${name}}`)) name += '_'
   return path.replace(/\*\*$/, `{${name}}`)
 }
 
-/** What stands beside the operations applies to all of them, except for `servers`: there is one address. */
+/**
+ * Splits a path item into its operations and the members that apply to all of them. `servers` is dropped, because the
+ * API has one base URL.
+ */
 function splitPathItem(item: JsonObject): { kept: [string, unknown][]; shared: [string, unknown][] } {
   const entries = Object.entries(item)
   return {
@@ -127,7 +135,10 @@ function secured(operation: JsonObject, route: PolicyRoute): JsonObject {
   return { ...rest, security: securityOf(route), responses }
 }
 
-/** Each item of the list is enough. An empty one says that no token is needed. OpenAPI 3.1 section 4.8.30. */
+/**
+ * Returns the alternative security requirements. An empty object means that a token is optional. OpenAPI 3.1 section
+ * 4.8.30.
+ */
 function securityOf(route: PolicyRoute): readonly JsonObject[] {
   const rule = route.scopes
   const ways =

@@ -15,7 +15,7 @@ export type ProtectedResourceOptions = {
   readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
 }
 
-/** Writes the metadata of one resource. Source: RFC 9728 section 2. */
+/** Creates the metadata of one resource. Source: RFC 9728 section 2. */
 export function protectedResourceDocument(options: ProtectedResourceOptions): Representation {
   const { resource, seesCertificates } = options
   const scopes = resource.baselineScopes ?? readScopes(options)
@@ -26,8 +26,8 @@ export function protectedResourceDocument(options: ProtectedResourceOptions): Re
 }
 
 /**
- * Returns the read scopes that routes of the resource need, in the order of the catalogue. Many clients request every scope of
- * the metadata at once, so write scopes are left to challenges (docs/decisions/0023).
+ * Returns the read scopes that routes of the resource need, in the order of the catalogue. Many clients request every
+ * scope of the metadata, so write scopes are left to challenges (docs/decisions/0023).
  */
 function readScopes({ resource, resources, catalogue, routes }: ProtectedResourceOptions): readonly string[] {
   const needed = new Set(

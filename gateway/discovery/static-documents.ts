@@ -7,7 +7,7 @@ import { authWalkthroughDocument } from './auth-md.ts'
 import { type OwnDocument, writtenOnDemand } from './discovery-document.ts'
 import { landingDocument } from './landing.ts'
 
-/** Writes the documents that follow from configuration and policies alone. */
+/** Creates the documents that depend only on configuration and policies. */
 export function staticDocuments(
   config: GatewayConfig,
   policies: { readonly routes: readonly PolicyRoute[]; readonly catalogue: ScopeCatalogue },
