@@ -1,6 +1,6 @@
 import { DRAIN_DEFAULTS } from '../../platform/config/drain-schema.ts'
 
-/** What holds when the files say nothing, in the units that the files are written in. */
+/** Defaults of the configuration, in the units of the files. */
 export const DEFAULTS = {
   introspection: { timeout: '2s', maxConcurrent: 64, maxQueue: 1_024 },
   jwt: {

@@ -3,7 +3,10 @@ import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import { milliseconds } from './to-numbers.ts'
 
-/** Who gets hold of an assertion can use it until it ends: it is short, and not so short that it ends on its way. */
+/**
+ * Reports C305 unless `assertion.ttl` is 5 s to 60 s in whole seconds. A stolen assertion is usable until it expires,
+ * so its lifetime must be short. It must also be longer than its delivery.
+ */
 export function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const ttlMs = milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl)
   if (ttlMs >= 5_000 && ttlMs <= 60_000 && ttlMs % 1_000 === 0) return []

@@ -1,7 +1,7 @@
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 
-/** Who names an authority means TLS: C323 for an upstream that would be reached without. */
+/** Reports C323 for an upstream with a `caFile` and an http URL: a CA certificate requires TLS. */
 export function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams)
     .filter(([, one]) => one.caFile !== undefined && addressesOf(one).some((url) => url.startsWith('http:')))

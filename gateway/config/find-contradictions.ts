@@ -16,15 +16,15 @@ import { findUnusedAliases } from './find-unused-aliases.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
-/** A file that has the right shape, and where it was read from. */
+/** A file that matches its schema, and its path. */
 type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: LocationOf }
 
-/** Finds where a value is written. */
+/** Returns the location of a value in its file. */
 export type LocationOf = (path: YamlPath) => SourceLocation
 
 /**
- * Finds what is wrong in files of the right shape without a look at anything else: no secret, no certificate, no network.
- * What could not be read is left out.
+ * Reports errors in files that match their schemas. It needs no other input: no secrets, no certificates, no network. A
+ * file that could not be read is skipped.
  */
 export function findContradictions(
   gateway: ReadFile<GatewayFile> | undefined,

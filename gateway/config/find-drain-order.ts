@@ -3,7 +3,10 @@ import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import { milliseconds } from './to-numbers.ts'
 
-/** The delay is part of the grace: C309 when nothing would be left for the requests that are under way. */
+/**
+ * Reports C309 unless the drain delay is below the grace period. The grace period includes the delay, and open requests
+ * need the rest of it.
+ */
 export function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { delay, grace } = { ...DEFAULTS.drain, ...file.drain }
   if (milliseconds(delay) < milliseconds(grace)) return []

@@ -2,7 +2,10 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import { basePathOf } from '../upstreams/base-path-of.ts'
 import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 
-/** One of `url` and `urls`, and one path for all: it is what a canonical path is put behind. */
+/**
+ * Reports C307 unless an upstream has exactly one of `url` and `urls`. Reports C308 if its URLs have different paths,
+ * because the path is the common prefix of every request.
+ */
 export function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams).flatMap(([name, upstream]) => {
     if ((upstream.url === undefined) === (upstream.urls === undefined))

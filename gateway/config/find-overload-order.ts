@@ -2,7 +2,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import type { GatewayFile } from './gateway-file.ts'
 import { toOverloadLimits } from './to-overload-limits.ts'
 
-/** What is milder comes first: C310 when it does not. */
+/** Reports C310 if `close` is above `refuse`: closing connections is the milder measure and must come first. */
 export function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { heap, memory, loop } = toOverloadLimits(file.overload)
   return Object.entries({ heap, memory, loopDelay: loop }).flatMap(([name, { close, refuse }]) =>

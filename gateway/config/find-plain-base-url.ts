@@ -2,7 +2,7 @@ import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnost
 import type { LocationOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
-/** Where the gateway speaks TLS itself, no client can be sent to an address without: C321. */
+/** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */
 export function findPlainBaseUrl(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
   if (file.tls === undefined || file.baseUrl.startsWith('https://')) return []
   return [

@@ -2,8 +2,8 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import type { GatewayFile } from './gateway-file.ts'
 
 /**
- * Warns of resources that send clients to the bundled authorization server, which issues no tokens for them. Code: C344.
- * @param issued the paths that it knows.
+ * Warns (C344) of resources whose issuer is the bundled authorization server, if it does not issue tokens for them.
+ * @param issued the resource paths that the authorization server knows.
  */
 export function findUnissuedResources(
   file: GatewayFile,

@@ -2,7 +2,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
-/** The bundled authorization server is one of the upstreams: C303 when it is not. */
+/** Reports C303 if the upstream of the bundled authorization server is not defined. */
 export function findUnknownUpstream(
   file: GatewayFile,
   upstreams: UpstreamsFile,

@@ -1,7 +1,10 @@
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
-/** A header with a client's certificate is believed of nobody but trusted proxies: without any it does nothing. C351. */
+/**
+ * Reports C351 for a `clientCertificateHeader` without `trustedProxies`. The header is honored only from trusted
+ * proxies, so it would have no effect.
+ */
 export function findUntrustedCertificates(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   if (file.clientCertificateHeader === undefined || (file.trustedProxies ?? []).length > 0) return []
   return [

@@ -2,7 +2,10 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
-/** Security events that could not be checked, would be about nobody, or would reach one process of several. Code: C346. */
+/**
+ * Reports C346 for security events that cannot be verified, do not match the subjects of the tokens, or reach only one
+ * of several workers.
+ */
 export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   return file.issuers.flatMap(({ jwt, securityEvents }, index) => {
     if (securityEvents === undefined) return []

@@ -9,10 +9,13 @@ import type { GatewayFile } from './gateway-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 import { milliseconds } from './to-numbers.ts'
 
-/** What of an issuer is wrong, and what to do. */
+/** An error in an issuer, and its remedy. */
 type Problem = readonly [code: string, key: string, message: string, hint: string]
 
-/** Issuers that cannot be told apart, cannot be asked, or would be believed for too little: C329 to C339. */
+/**
+ * Reports C329 to C339: duplicate issuers, issuers without a way to validate tokens, unsafe algorithms or keys, invalid
+ * times, and a `caFile` without TLS.
+ */
 export function findUnusableIssuers(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
   return file.issuers.flatMap((entry, index) => {
     const before = file.issuers.slice(0, index)
@@ -31,7 +34,7 @@ export function findUnusableIssuers(file: GatewayFile, placeOf: LocationOf): rea
   })
 }
 
-/** `.jwt.algorithms[0]` as the steps of a path. */
+/** Converts a key such as `.jwt.algorithms[0]` into the steps of a path. */
 function toPath(key: string): YamlPath {
   return [...key.matchAll(/\.(\w+)|\[(\d+)\]/g)].map(([, name, item]) => name ?? Number(item))
 }
@@ -127,7 +130,7 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
   ]
 }
 
-/** Who names an authority means TLS, wherever the issuer is asked. */
+/** Reports a `caFile` unless every connection to the issuer uses TLS. */
 function findIdleAuthority({
   caFile,
   issuer,
@@ -144,7 +147,7 @@ function findIdleAuthority({
   return [['C339', '.caFile', why, 'write https:// addresses, or leave caFile out']]
 }
 
-/** Fetches are a second apart at least, whatever the configuration says. */
+/** Shortest time between two fetches of keys, regardless of the configuration. */
 const SHORTEST_MS = 1_000
 const MOST_TOLERANCE_MS = 60_000
 

@@ -4,7 +4,10 @@ import { parsePathTemplate } from '../../policy-engine/match/path-template.ts'
 import { findReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
-/** Resources that are there twice, in a place of Scopegate's own, or whose tokens nobody issues: C340 to C342. */
+/**
+ * Reports C340 to C342: duplicate resources, resources on paths that Scopegate reserves, and issuers that are not
+ * configured.
+ */
 export function findUnusableResources(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const resources = file.resources ?? []
   const issuers = file.issuers.map(({ issuer }) => issuer)

@@ -3,7 +3,9 @@ import { metadataAliases } from '../../policy-engine/match/authorization-server-
 import type { GatewayFile } from './gateway-file.ts'
 import { toResources } from './to-resources.ts'
 
-/** Aliases that would lie nowhere: no part of the API takes tokens of the bundled server. Code: C345. */
+/**
+ * Reports C345 for aliases without effect: no resource with a path takes tokens of the bundled authorization server.
+ */
 export function findUnusedAliases(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   if (file.compat?.resourcePathAliases !== true) return []
   const aliases =

@@ -8,94 +8,99 @@ import type { CertificateHeader } from '../tokens/binding/read-certificate-heade
 import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
-/** What the public port shows clients that speak TLS. */
+/** TLS settings of the public port. */
 export type TlsConfig = {
-  /** PEM, the certificate itself first; read again when it changes. */
+  /** Certificate chain in PEM, leaf first; reloaded when it changes. */
   readonly certFile: string
   readonly keyFile: string
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
-  /** Clients are asked for a certificate; `ca` in PEM, undefined: who holds its key is believed. */
+  /**
+   * Set if clients are asked for a certificate. `ca`: trusted CA certificates in PEM; `undefined`: any certificate
+   * whose private key the client holds.
+   */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
 }
 
-/** What the gateway runs with: durations and sizes already numbers, paths absolute, secrets read. */
+/**
+ * Validated configuration of the gateway. Durations and sizes are numbers, paths are absolute, and secrets are loaded.
+ */
 export type GatewayConfig = {
-  /** The public address, without a trailing slash. Never taken from a request. */
+  /** Public URL, without a trailing slash. Never taken from a request. */
   readonly baseUrl: string
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
-  /** The public port speaks TLS; undefined: plain HTTP, behind something that does. */
+  /** TLS on the public port; `undefined`: plain HTTP behind a proxy that terminates TLS. */
   readonly tls: TlsConfig | undefined
-  /** Peers that are believed about the client's address: blocks of addresses. */
+  /** Address blocks of the proxies whose client address header is trusted. */
   readonly trustedProxies: readonly string[]
-  /** The one header in which they name it. */
+  /** The only header that is read for the client address. Trusted proxies set it. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
-  /** How they name the client's certificate; undefined: they do not. */
+  /** The header in which trusted proxies send the client certificate; `undefined`: none. */
   readonly clientCertificateHeader: CertificateHeader | undefined
-  /** Processes that serve. 1: this one alone. */
+  /** Number of processes that serve requests. 1: this process only. */
   readonly workers: number
   readonly drain: DrainConfig
   readonly policiesDir: string
-  /** `watch`: policies that change come into force by themselves; `manual`: when somebody asks. */
+  /** `watch`: changed policies are reloaded automatically; `manual`: on request. */
   readonly policyReload: 'watch' | 'manual'
-  /** What the process starts with; policies that come into force later bring their own. */
+  /** The scope catalogue at start. A reload of the policies may replace it. */
   readonly catalogue: ScopeCatalogue
-  /** Read again with the policies; undefined: `catalogue` stays. */
+  /** Reloaded with the policies; `undefined`: `catalogue` never changes. */
   readonly scopesFile: string | undefined
-  /** What policies may extend when the process starts. */
+  /** The presets at start. */
   readonly presets: Presets
-  /** Read again with the policies; undefined: `presets` stay. */
+  /** Reloaded with the policies; `undefined`: `presets` never change. */
   readonly presetsFile: string | undefined
   readonly upstreams: readonly UpstreamSettings[]
-  /** At least one; each has another issuer URL. */
+  /** At least one, with unique issuer URLs. */
   readonly issuers: readonly IssuerConfig[]
-  /** Parts of the API that tokens are for on their own, and what is said about all of it. */
+  /** Parts of the API with their own tokens, and settings of the API as a whole. */
   readonly resources: readonly ResourceSettings[]
-  /** Where copies of issuers' keys are kept; undefined: nowhere. */
+  /** Folder for cached keys of issuers; `undefined`: keys are not stored. */
   readonly dataDir: string | undefined
-  /** Upstream of the bundled authorization server; undefined when somebody else issues the tokens. */
+  /** Upstream of the bundled authorization server; `undefined`: all tokens come from other issuers. */
   readonly authorizationServer: { readonly upstream: string } | undefined
-  /** What is there for clients that do not go by the book. */
+  /** Compatibility with clients that deviate from the standards. */
   readonly compat: {
-    /** The bundled authorization server's metadata stands below the paths of resources too. */
+    /** Serves the metadata of the bundled authorization server below the paths of resources too. */
     readonly resourcePathAliases: boolean
   }
-  /** How upstreams are told who calls where a policy says `upstreamAuth: assertion`. */
+  /** Settings of `upstreamAuth: assertion`, which sends the caller's identity to upstreams. */
   readonly assertion: {
-    /** Private keys in PEM; undefined: generated, in this process only. */
+    /** Private keys in PEM; `undefined`: generated, and valid in this process only. */
     readonly keyFile: string | undefined
     readonly ttlSeconds: number
   }
   readonly tokenCache: {
     readonly maxEntries: number
     readonly maxBytes: number
-    /** What was asked is told to the other gateways on the same Redis. */
+    /** Whether introspection results are shared with the other gateways on the same Redis. */
     readonly shared: boolean
     readonly maxTtlMs: number
-    /** While revocations of the issuer should arrive and do not. */
+    /** Limit for entries while the revocation stream of the issuer is down. */
     readonly ttlWithoutPushMs: number
     readonly negativeTtlMs: number
   }
-  /** The secret that nonces of DPoP proofs are made with; undefined: proofs need none. */
+  /** Secret for the nonces of DPoP proofs; `undefined`: proofs need no nonce. */
   readonly dpop: { readonly nonceSecret: string | undefined }
   readonly limits: {
-    /** Where no route says otherwise. */
+    /** Default; routes may override it. */
     readonly bodyBytes: number
     readonly headersBytes: number
     readonly targetBytes: number
     readonly tokenBytes: number
-    /** Client connections at once, all workers together. */
+    /** Concurrent client connections, all workers together. */
     readonly connections: number
   }
-  /** From where on connections end with their answers, and requests are refused. */
+  /** Thresholds at which the gateway closes connections and rejects requests. */
   readonly overload: OverloadLimits
-  /** Shares rate limits among processes; undefined: each counts for itself. */
+  /** State shared among processes; `undefined`: each process has its own. */
   readonly redis: { readonly url: string } | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
-  /** What is only for finding out why something is as it is. */
+  /** Settings for troubleshooting. */
   readonly debug: {
-    /** Every answer names the policies that it was given by. */
+    /** Adds a header to every response that names its policy version. */
     readonly policyHeader: boolean
   }
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }

@@ -14,10 +14,10 @@ import { IssuerSchema } from './issuer-schema.ts'
 import { OverloadFile } from './overload-file.ts'
 import { ResourceSchema } from './resource-schema.ts'
 
-/** Far more than any machine of today has use for. */
+/** Upper limit of `workers`, far above any useful number. */
 const MOST_WORKERS = 256
 
-/** The shape of config/gateway.yaml. */
+/** Schema of config/gateway.yaml. */
 export const GatewayFile = Type.Object(
   {
     baseUrl: HttpOrigin('the public address; it is the resource that tokens are for'),
@@ -243,5 +243,5 @@ export const GatewayFile = Type.Object(
   { description: 'config/gateway.yaml' },
 )
 
-/** What config/gateway.yaml says, in its own words. */
+/** Content of config/gateway.yaml, before units are converted. */
 export type GatewayFile = Type.Static<typeof GatewayFile>

@@ -68,7 +68,7 @@ const Jwt = Type.Object(
   { description: 'its JWTs are verified here' },
 )
 
-/** One entry of `issuers` in config/gateway.yaml. */
+/** Schema of an entry of `issuers` in config/gateway.yaml. */
 export const IssuerSchema = Type.Object(
   {
     issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
@@ -120,5 +120,4 @@ export const IssuerSchema = Type.Object(
   { description: 'who issues tokens' },
 )
 
-/** What config/gateway.yaml says about one issuer. */
 export type IssuerEntry = Type.Static<typeof IssuerSchema>

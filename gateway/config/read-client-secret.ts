@@ -5,9 +5,9 @@ import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 
 /**
- * Reads the secrets of all issuers that are asked about tokens.
- * @returns them by issuer.
- * @throws {ConfigError} C302 for the first that is not there.
+ * Reads the client secrets for all issuers with introspection.
+ * @returns the secrets by issuer.
+ * @throws {ConfigError} C302 for the first secret that is missing.
  */
 export function readClientSecrets(issuers: readonly IssuerEntry[]): ReadonlyMap<string, string> {
   return new Map(
@@ -20,8 +20,8 @@ export function readClientSecrets(issuers: readonly IssuerEntry[]): ReadonlyMap<
 }
 
 /**
- * Reads the secret with which the gateway asks about tokens, without the space around it.
- * @throws {ConfigError} C302 when there is none.
+ * Reads a client secret and trims white space.
+ * @throws {ConfigError} C302 if the file cannot be read or is empty.
  */
 function readClientSecret(file: string, index: number): string {
   const shownAs = displayPath(file)

@@ -17,10 +17,16 @@ import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
 
 /**
- * Reads config/gateway.yaml and the files it names: catalogue, presets, upstreams, client secret.
- * @returns the configuration, and warnings that stop nothing.
- * @throws {ConfigError} listing everything that is wrong in the files that could be read: C1xx of their shape, C302 to C310
- * of what they mean together, C320 to C323 of TLS, C329 to C339 of issuers, C340 to C345 of resources, C346 of security events, C350 and C351 of bound tokens.
+ * Reads config/gateway.yaml and the files that it names, such as scope catalogue, presets, upstreams and secrets.
+ * @returns the configuration, and warnings that do not prevent the start.
+ * @throws {ConfigError} listing all errors in the readable files:
+ * - C1xx: schema errors
+ * - C302 to C310: errors across settings and files
+ * - C320 to C323: TLS
+ * - C329 to C339: issuers
+ * - C340 to C345: resources
+ * - C346: security events
+ * - C350, C351: sender-constrained tokens
  */
 export function readGatewayConfig(options: {
   readonly configDir: string

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type ReadConfig, readConfig } from '../../platform/config/read-config.ts'
 import { GatewayFile } from './gateway-file.ts'
 
-/** The section of the environment that belongs to config/upstreams.yaml. */
+/** Section of the environment variables that override config/upstreams.yaml. */
 export const UPSTREAMS_SECTION = 'UPSTREAMS'
 
 /** Values of keys that config/gateway.yaml may omit. Paths are relative to the file. */
@@ -16,8 +16,8 @@ const FILE_DEFAULTS = {
 } as const
 
 /**
- * Reads config/gateway.yaml alone, with the defaults of absent keys and overrides from the environment.
- * @throws {ConfigError} listing everything that is wrong, with file, line and column.
+ * Reads config/gateway.yaml only, with defaults and with overrides from the environment.
+ * @throws {ConfigError} listing all errors, with file, line and column.
  */
 export function readGatewayFile(options: {
   readonly configDir: string

@@ -4,14 +4,14 @@ import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
-/** Characters: whoever could guess it could make nonces of the future. */
+/** Minimum length of the secret in characters. A guessed secret would allow nonces to be created in advance. */
 const SHORTEST = 32
 
 /**
- * Reads the secret that DPoP nonces are made with, without the space around it. Every worker and replica needs the same
- * one, so none is made up.
- * @returns undefined when no nonce is required.
- * @throws {ConfigError} C350 when there is none of use.
+ * Reads the secret for DPoP nonces and trims white space. Every worker and replica needs the same secret, so the
+ * gateway does not generate one.
+ * @returns `undefined` if nonces are not required.
+ * @throws {ConfigError} C350 if the secret is missing or too short.
  */
 export function readNonceSecret(dpop: GatewayFile['dpop']): string | undefined {
   if (dpop?.nonce !== 'required') return undefined

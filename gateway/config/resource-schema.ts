@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { HttpAddress, ResourcePath } from '../../platform/diagnostics/schema/value-schemas.ts'
 
-/** One entry of `resources` in config/gateway.yaml. */
+/** Schema of an entry of `resources` in config/gateway.yaml. */
 export const ResourceSchema = Type.Object(
   {
     path: ResourcePath('where it begins; / is the whole API'),

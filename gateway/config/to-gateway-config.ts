@@ -11,16 +11,15 @@ import { toOverloadLimits } from './to-overload-limits.ts'
 import { toUpstreamSettings } from './to-upstream-settings.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
-/** Turns files that were found right into what the gateway runs with: defaults filled in, units converted, frozen. */
+/** Converts validated files into the configuration: fills in defaults, converts units and freezes the object. */
 export function toGatewayConfig(
   file: GatewayFile,
   read: {
     readonly catalogue: ScopeCatalogue
     readonly presets: Presets
     readonly upstreams: UpstreamsFile
-    /** What the `caFile` of an upstream or of an issuer holds, by the file. */
+    /** Content of each `caFile`, by path. */
     readonly authorities: ReadonlyMap<string, string>
-    /** By issuer. */
     readonly clientSecrets: ReadonlyMap<string, string>
     readonly nonceSecret: string | undefined
   },

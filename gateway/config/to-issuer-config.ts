@@ -3,7 +3,7 @@ import { DEFAULTS } from './defaults.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 import { milliseconds } from './to-numbers.ts'
 
-/** Turns an issuer that was found right into what the gateway runs with; `read` is what the files hold that it names. */
+/** Converts a validated issuer entry. `read` contains the content of the files that the entry names. */
 export function toIssuerConfig(
   entry: IssuerEntry,
   read: { readonly clientSecret: string | undefined; readonly ca: string | undefined },

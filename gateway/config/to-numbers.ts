@@ -1,14 +1,14 @@
 import { parseByteSize } from '../../platform/diagnostics/schema/byte-size.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/duration.ts'
 
-// Both have been matched against the schema's pattern, so they parse.
+// The schema has already validated both formats, so parsing cannot fail.
 
-/** A duration that the schema has let through, in milliseconds. */
+/** Converts a validated duration to milliseconds. */
 export function milliseconds(text: string): number {
   return parseDurationMs(text) ?? 0
 }
 
-/** A size that the schema has let through, in bytes. */
+/** Converts a validated size to bytes. */
 export function bytes(text: string): number {
   return parseByteSize(text) ?? 0
 }

@@ -3,7 +3,7 @@ import { DEFAULTS } from './defaults.ts'
 import type { OverloadFile } from './overload-file.ts'
 import { milliseconds } from './to-numbers.ts'
 
-/** `overload` of the file with what it leaves out: parts of one, and milliseconds. */
+/** Converts `overload` with its defaults. Percentages become fractions, and durations become milliseconds. */
 export function toOverloadLimits(file: OverloadFile | undefined): OverloadLimits {
   const heap = { ...DEFAULTS.overload.heap, ...file?.heap }
   const memory = { ...DEFAULTS.overload.memory, ...file?.memory }

@@ -13,12 +13,12 @@ type Configured = {
   readonly resources?: readonly ResourceSettings[] | undefined
 }
 
-/** Makes the resources that a file tells of, or a configuration that was made of one. */
+/** Compiles the resources of a configuration file or of a validated configuration. */
 export function toResources(from: Configured): Resources {
   return compileResources(toResourceOptions(from))
 }
 
-/** What they are made of. */
+/** Returns the input of `compileResources()`. */
 export function toResourceOptions(from: Configured): ResourcesOptions {
   return {
     baseUrl: from.baseUrl,

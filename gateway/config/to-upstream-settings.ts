@@ -3,7 +3,10 @@ import { DEFAULTS } from './defaults.ts'
 import { milliseconds } from './to-numbers.ts'
 import { addressesOf, type UpstreamEntry } from './upstreams-file.ts'
 
-/** Turns an entry of config/upstreams.yaml into what an upstream is made from: defaults filled in, durations in milliseconds; `ca` is what its `caFile` holds. */
+/**
+ * Converts an entry of config/upstreams.yaml: fills in defaults and converts durations to milliseconds. `ca` is the
+ * content of its `caFile`.
+ */
 export function toUpstreamSettings(
   name: string,
   upstream: UpstreamEntry,

@@ -50,20 +50,19 @@ const UpstreamEntry = Type.Object(
   { description: 'an upstream' },
 )
 
-/** The shape of config/upstreams.yaml. */
+/** Schema of config/upstreams.yaml. */
 export const UpstreamsFile = Type.Record(
   Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$' }),
   UpstreamEntry,
   { description: 'config/upstreams.yaml', additionalProperties: false, minProperties: 1 },
 )
 
-/** One upstream as config/upstreams.yaml describes it. */
 export type UpstreamEntry = Type.Static<typeof UpstreamEntry>
 
-/** What config/upstreams.yaml says, by the names of the upstreams. */
+/** Content of config/upstreams.yaml, by name of the upstream. */
 export type UpstreamsFile = Readonly<Record<string, UpstreamEntry>>
 
-/** The addresses of an upstream, whichever of `url` and `urls` it has. */
+/** Returns the URLs of an upstream from `url` or `urls`. */
 export function addressesOf(upstream: UpstreamEntry): readonly string[] {
   return upstream.urls ?? (upstream.url === undefined ? [] : [upstream.url])
 }
