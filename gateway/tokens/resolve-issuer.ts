@@ -13,6 +13,7 @@ export type TokenCheck =
   | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
+/** The token names an unknown issuer, or needs introspection that no issuer offers. */
 const FOREIGN: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
 
 /**

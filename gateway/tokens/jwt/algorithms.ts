@@ -1,12 +1,12 @@
-/** The key that an algorithm needs. `curve` is undefined for RSA. */
+/** The kind of key that an algorithm needs. `curve` is undefined for RSA. */
 export type KeyKind = { readonly kty: 'RSA' | 'EC' | 'OKP'; readonly curve: string | undefined }
 
 const RSA: KeyKind = { kty: 'RSA', curve: undefined }
 const ED25519: KeyKind = { kty: 'OKP', curve: 'Ed25519' }
 
 /**
- * Every signature algorithm that an issuer can be allowed, with the one kind of key it works with. Asymmetric only: who
- * can check a `HS256` token could also make one.
+ * The signature algorithms that can be allowed for an issuer, each with its kind of key. Only asymmetric ones: a party
+ * that can verify an `HS256` token can also create one.
  * Source: RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2 (`Ed25519`), RFC 8725 section 3.1.
  */
 export const ALGORITHMS: ReadonlyMap<string, KeyKind> = new Map([

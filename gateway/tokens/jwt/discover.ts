@@ -2,15 +2,15 @@ import type { FetchDocument } from './fetch-document.ts'
 import { isProtectedAddress } from './is-protected-address.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 
-/** Metadata is a few KiB; what is larger is none. */
+/** Metadata has a few KiB. Larger documents are rejected. */
 const METADATA_LIMIT_BYTES = 256 * 1024
 
 /**
- * Finds out where an issuer publishes its keys: OAuth metadata first, then that of OpenID Connect. Metadata that names
- * another issuer, even one that differs in a slash, is not this issuer's.
+ * Returns the URL of an issuer's keys. Tries OAuth metadata first, then OpenID Connect metadata. The `issuer` in the
+ * metadata must be identical, including a trailing slash.
  * Source: RFC 8414 sections 3 and 3.3, OpenID Connect Discovery 1.0 section 4.
- * Cost: one or two HTTP requests; the second only when the issuer answers the first one without metadata.
- * @throws {IssuerKeysError} ERR_ISSUER_KEYS_METADATA, and those of fetchDocument.
+ * Cost: one or two HTTP requests. The second one follows only when the first response is not usable metadata.
+ * @throws {IssuerKeysError} by rejection: ERR_ISSUER_KEYS_METADATA, and the errors of `fetchDocument`.
  */
 export async function discoverJwksUri(
   issuer: string,
@@ -25,7 +25,7 @@ export async function discoverJwksUri(
       })
       return readKeysAddress(document, { issuer, address })
     } catch (error) {
-      // An issuer that is away is away at its other address too.
+      // An issuer that does not respond is unavailable at its other URL too.
       if (!(error instanceof IssuerKeysError) || !ANSWERED.has(error.code)) throw error
       failure ??= error
     }
@@ -39,7 +39,10 @@ const ANSWERED: ReadonlySet<string> = new Set([
   'ERR_ISSUER_KEYS_METADATA',
 ])
 
-/** RFC 8414 section 3.1 puts the well-known part before the issuer's path, OpenID Connect behind it. */
+/**
+ * Returns the metadata URLs of an issuer. RFC 8414 section 3.1 puts the well-known part before the issuer's path,
+ * OpenID Connect behind it.
+ */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
@@ -63,7 +66,7 @@ function readKeysAddress(
       `${address} is the metadata of another issuer than ${issuer}: "issuer" must be identical.`,
     )
   const keys = metadata.get('jwks_uri')
-  // Keys must not travel less safely than the metadata that names them; nobody elsewhere has keys on this machine.
+  // Keys need at least the transport protection of the metadata. A remote issuer has no keys on this machine.
   const isElsewhere = new URL(address).protocol === 'https:'
   if (
     typeof keys !== 'string' ||

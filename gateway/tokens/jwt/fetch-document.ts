@@ -13,13 +13,14 @@ export type FetchDocument = (
 export type DocumentFetcher = { readonly fetchDocument: FetchDocument; close(): Promise<void> }
 
 /**
- * Makes what fetches an issuer's metadata and keys: one GET each, no redirects, no compression, one deadline from the
- * name's look-up to the last byte. Nothing of a request or of a token is in it.
- * @param options.ca the authorities that vouch for the issuer, in PEM; undefined: the public ones.
- * `fetchDocument` throws {IssuerKeysError}: ERR_ISSUER_KEYS_TIMEOUT, _CONNECTION, _STATUS, _RESPONSE.
+ * Creates a fetcher for the metadata and keys of an issuer. Each fetch is one GET without redirects and compression.
+ * One deadline covers the time from the DNS lookup to the last byte. The GET contains no data of a client request or a
+ * token.
+ * `fetchDocument` rejects with {IssuerKeysError}: ERR_ISSUER_KEYS_TIMEOUT, _CONNECTION, _STATUS, _RESPONSE.
+ * @param options.ca CA certificates for connections to the issuer, in PEM. Undefined: the public ones.
  */
 export function createDocumentFetcher({ ca }: { readonly ca: string | undefined }): DocumentFetcher {
-  // One document at a time, minutes apart: no connection is kept.
+  // Fetches are minutes apart, one document at a time, so no connection is kept.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 0, connect: issuerTls(ca) })
   return {
     async fetchDocument(address, { limitBytes, timeoutMs }) {
@@ -64,7 +65,7 @@ export function createDocumentFetcher({ ca }: { readonly ca: string | undefined 
   }
 }
 
-/** Ends an answer that is of no use, with its connection; what it says to that is no news. */
+/** Closes an unusable response with its connection. Teardown errors are expected. */
 function drop(body: Readable): void {
   body.on('error', () => undefined)
   body.destroy()
@@ -74,7 +75,7 @@ function parse(text: string, address: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's message quotes the text: the cause is not kept.
+    // The parser's message quotes the text, so the error has no cause.
     throw new IssuerKeysError('ERR_ISSUER_KEYS_RESPONSE', `${address} did not answer with JSON.`)
   }
 }

@@ -2,10 +2,11 @@ import type { IssuerKey } from './issuer-key.ts'
 import { fits } from './read-jwk.ts'
 
 /**
- * Finds the key that a token names: by `kid`, and only among keys that its algorithm works with. A token that names none
- * is good with an issuer that has one such key only.
+ * Finds the key that a token names by `kid`, among the keys that work with its algorithm. A token without `kid` matches
+ * only if the issuer has exactly one such key.
  * Source: RFC 7515 section 4.1.4, RFC 8725 section 3.1.
- * @returns the key; `unknown` when the issuer may have it by now; `unfit` when asking again would not help.
+ * @returns the key; `unknown` when the issuer may have published it since the last fetch; `unfit` when a new fetch
+ * cannot help.
  */
 export function findKey(
   keys: readonly IssuerKey[],
@@ -20,7 +21,7 @@ export function findKey(
   return others.length === 0 ? key : 'unfit'
 }
 
-/** RFC 9864 section 2.2: `Ed25519` is what `EdDSA` means with such a key. */
+/** RFC 9864 section 2.2: `Ed25519` and `EdDSA` mean the same algorithm for such a key. */
 function isOne(ofKey: string, ofToken: string): boolean {
   return (
     ofKey === ofToken ||

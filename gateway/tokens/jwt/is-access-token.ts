@@ -7,17 +7,21 @@ const TYPES: { readonly [Rule in TokenTypeRule]: readonly (string | undefined)[]
   any: ['jwt', 'at+jwt', undefined],
 }
 
-/** Only ID tokens and logout tokens have these. OpenID Connect Core 1.0 sections 2 and 3.3.2.11, Back-Channel Logout 1.0 section 2.4. */
+/**
+ * Claims that only ID tokens and logout tokens have. OpenID Connect Core 1.0 sections 2 and 3.3.2.11, Back-Channel
+ * Logout 1.0 section 2.4.
+ */
 const OF_OTHER_TOKENS = ['at_hash', 'c_hash', 's_hash', 'events']
-/** Keycloak's and Cognito's word for what a token is, among its claims. */
+/** Accepted values of the claims in which Keycloak (`typ`) and Cognito (`token_use`) state the kind of token. */
 const KINDS: ReadonlyMap<string, ReadonlySet<unknown>> = new Map([
   ['typ', new Set<unknown>([undefined, 'Bearer', 'bearer', 'DPoP', 'JWT', 'at+jwt'])],
   ['token_use', new Set<unknown>([undefined, 'access', 'access_token'])],
 ])
 
 /**
- * Whether a JWT was issued as an access token. `typ: at+jwt` says so; where an issuer has nothing but `JWT`, what only its
- * other tokens have gives those away. Audience is the stronger guard: an ID token is meant for its client.
+ * Returns whether a JWT was issued as an access token. `typ: at+jwt` states it. For an issuer that writes only `JWT`,
+ * this function rejects claims that only other kinds of tokens have. The audience check is stronger: the audience of an
+ * ID token is its client.
  * Source: RFC 9068 section 4, RFC 8725 sections 3.11 and 3.12.
  */
 export function isAccessToken(jwt: CompactJwt, rule: TokenTypeRule): boolean {

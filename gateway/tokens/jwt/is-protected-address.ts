@@ -1,4 +1,7 @@
-/** Whether nobody on the network can change what comes from an address: https, or http that stays on this machine. */
+/**
+ * Returns whether a URL is protected from changes on the network: https, or http to this machine. The URL must not
+ * contain credentials.
+ */
 export function isProtectedAddress(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, hostname, username, password } = new URL(address)

@@ -3,7 +3,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import type { CompactJwt } from './compact-jwt.ts'
 import type { IssuerKey } from './issuer-key.ts'
 
-/** Whether this key made the signature, with the algorithm that the JWT names. Source: RFC 7515 section 5.2. */
+/** Returns whether this key made the signature, with the algorithm that the JWT names. Source: RFC 7515 section 5.2. */
 export async function isSignedBy(jwt: CompactJwt, { key }: IssuerKey): Promise<boolean> {
   try {
     await compactVerify(jwt.token, key, { algorithms: [jwt.algorithm] })

@@ -1,18 +1,21 @@
 import type { KeyObject } from 'node:crypto'
 import type { KeyKind } from './algorithms.ts'
 
-/** A public key of an issuer that has passed every rule. */
+/** A public key of an issuer that has passed all validation rules. */
 export type IssuerKey = {
   readonly kid: string | undefined
-  /** The one algorithm that the issuer means it for; undefined: every allowed one that its kind fits. */
+  /**
+   * The only algorithm that the issuer permits for the key. Undefined: every allowed algorithm that fits the kind of
+   * key.
+   */
   readonly algorithm: string | undefined
   readonly kind: KeyKind
   readonly key: KeyObject
-  /** Its public members alone, for the copy on disk. */
+  /** Public members only, for the file cache. */
   readonly publicJwk: Readonly<Record<string, string>>
 }
 
-/** Why a key of an issuer's set is not used. The names stand in logs and in `scopegate_jwks_keys_dropped_total`. */
+/** Why a key in an issuer's key set is not used. Logs and `scopegate_jwks_keys_dropped_total` contain these names. */
 export type DropReason =
   | 'not_a_key'
   | 'private_members'

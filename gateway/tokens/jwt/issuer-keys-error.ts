@@ -1,25 +1,25 @@
 import { UnverifiableError } from '../unverifiable-error.ts'
 
-/** Why the keys of an issuer cannot be had. */
+/** Why the keys of an issuer are unavailable. */
 export type IssuerKeysErrorCode =
-  /** No complete answer within the deadline. */
+  /** No complete response within the deadline. */
   | 'ERR_ISSUER_KEYS_TIMEOUT'
-  /** No connection to the issuer, or it broke. */
+  /** The connection to the issuer failed. */
   | 'ERR_ISSUER_KEYS_CONNECTION'
-  /** Another status than 200. Redirects are not followed. */
+  /** A status other than 200. Redirects are not followed. */
   | 'ERR_ISSUER_KEYS_STATUS'
   /** Not JSON, not a key set, or too large. */
   | 'ERR_ISSUER_KEYS_RESPONSE'
-  /** The metadata names another issuer, or no usable address for keys. */
+  /** The metadata names another issuer, or no usable URL of keys. */
   | 'ERR_ISSUER_KEYS_METADATA'
-  /** The file with the keys cannot be read, or holds no key set. */
+  /** The key file cannot be read, or contains no key set. */
   | 'ERR_ISSUER_KEYS_FILE'
-  /** There never were keys, or the last ones are older than they may be. */
+  /** There were never any keys, or the last ones are older than the maximum age. */
   | 'ERR_ISSUER_KEYS_UNAVAILABLE'
-  /** A key is not among those that are known, and the issuer could not be asked for newer ones. */
+  /** The key is unknown, and newer keys cannot be fetched from the issuer now. */
   | 'ERR_ISSUER_KEYS_UNCONFIRMED'
 
-/** An issuer whose keys are not to be had. */
+/** The keys of an issuer are unavailable. */
 export class IssuerKeysError extends UnverifiableError {
   readonly code: IssuerKeysErrorCode
 

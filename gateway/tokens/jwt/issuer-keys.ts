@@ -6,19 +6,19 @@ import type { JwksFileCache } from './jwks-file-cache.ts'
 import type { LoadKeys } from './key-source.ts'
 import { type KeySet, readJwks } from './read-jwks.ts'
 
-/** Counts what happens to the keys of one issuer. */
+/** Counts events about the keys of one issuer. */
 export type IssuerKeysMeter = {
   refreshed(result: 'ok' | 'error'): void
   dropped(reason: DropReason): void
 }
 
-/** Time, and what happens later: a test moves both by hand. */
+/** Time and timers. Tests control both. */
 export type Clock = {
   /** Monotonic. Milliseconds. */
   tickMs(): number
   /** Milliseconds since the epoch. */
   nowMs(): number
-  /** Calls back once; what it returns calls that off. */
+  /** Calls `call` once after the delay. The returned function cancels the call. */
   after(delayMs: number, call: () => void): () => void
 }
 
@@ -26,59 +26,62 @@ export type IssuerKeysOptions = {
   readonly issuer: string
   readonly algorithms: ReadonlySet<string>
   readonly load: LoadKeys
-  /** undefined: a gateway that starts while the issuer is away knows no keys. */
+  /** Undefined: a gateway that starts while the issuer is unavailable has no keys. */
   readonly copy: JwksFileCache | undefined
-  /** Keys are fetched anew within this. Milliseconds. */
+  /** Maximum time between two fetches while the issuer responds. Milliseconds. */
   readonly refreshMs: number
-  /** After a `kid` that the issuer did not know either, no other is asked about for this long. Milliseconds. */
+  /** After a fetch for an unknown `kid`, no further unknown `kid` causes a fetch for this long. Milliseconds. */
   readonly cooldownMs: number
   /** Keys that the issuer has not confirmed for this long are not used. Milliseconds. */
   readonly maxStaleMs: number
   readonly clock: Clock
-  /** 0 to below 1; spreads the fetches of many gateways. */
+  /** At least 0 and below 1. Spreads the fetches of many gateways over time. */
   readonly random: () => number
   readonly meter: IssuerKeysMeter
   readonly logger: Logger
 }
 
-/** The keys of one issuer, at hand. */
+/** The keys of one issuer, in memory. */
 export type IssuerKeys = {
-  /** Whether there ever were keys: from the issuer, or from the copy. */
+  /** Whether keys were ever available, from the issuer or from the file cache. */
   readonly ready: boolean
-  /** When the issuer last gave them. Milliseconds since the epoch; undefined: never. */
+  /**
+   * Time of the last successful fetch, possibly by an earlier process. Milliseconds since the epoch. Undefined: never.
+   */
   readonly confirmedAtMs: number | undefined
-  /** Keys that are used now. */
+  /** Number of keys in use. */
   readonly size: number
   /** Why the last fetch failed; undefined after a fetch that succeeded. */
   readonly trouble: string | undefined
-  /** The first fetch; the copy when it fails. Never throws: what fails is tried again in the background. */
+  /** Fetches the keys, or reads the file cache if that fails. Never rejects: the gateway retries in the background. */
   start(): Promise<void>
   /**
-   * The key that a token names, at once when it is known; undefined when the issuer does not have it.
-   * @throws {IssuerKeysError} by the promise: there are no keys, or the last fetch failed and the key may be new.
+   * Returns the key that a token names, synchronously when it is known. Returns undefined when the issuer does not have
+   * the key.
+   * @throws {IssuerKeysError} by rejection: no keys are available, or the last fetch failed and the key may be new.
    */
   lookUp(keyId: string | undefined, algorithm: string): IssuerKey | undefined | Promise<IssuerKey | undefined>
   close(): void
 }
 
-/** Whatever the load, the issuer is asked no more often. Milliseconds. */
+/** Minimum time between two fetches, whatever the load. Milliseconds. */
 const SHORTEST_INTERVAL_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
-/** Without any keys every token waits for them. Milliseconds. */
+/** Maximum retry delay without any keys: until then no JWT of the issuer can be verified. Milliseconds. */
 const LONGEST_RETRY_WITHOUT_KEYS_MS = 5_000
-/** What was warned about is remembered; a hostile issuer cannot fill the memory with names. */
+/** Limits the memory for past warnings: a hostile issuer can send any number of key names. */
 const MAX_WARNED = 1_000
 
 /**
- * Keeps the keys of one issuer: fetched before they are needed, refreshed in the background, one fetch at a time, the last
- * ones kept while the issuer is away.
+ * Creates the key store of one issuer. It fetches keys before they are needed and refreshes them in the background, one
+ * fetch at a time. The last keys stay in use while the issuer is unavailable.
  */
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const { issuer, clock, copy, meter, logger } = options
   let set: KeySet | undefined
   let ready = false
   let confirmedAtMs: number | undefined
-  /** On the monotonic clock, when the set in use was confirmed. */
+  /** When the current key set was confirmed, on the monotonic clock. */
   let confirmedTick = 0
   let lastFetchTick = Number.NEGATIVE_INFINITY
   let coolUntilTick = Number.NEGATIVE_INFINITY
@@ -91,7 +94,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const warned = new Set<string>()
 
   function take(loaded: KeySet, ageMs: number): void {
-    // A kid that was not there before: the issuer has rotated its keys.
+    // A new `kid` means that the issuer has rotated its keys, so the cooldown ends.
     const before = new Set(set?.keys.map(({ kid }) => kid))
     if (loaded.keys.some(({ kid }) => !before.has(kid))) coolUntilTick = Number.NEGATIVE_INFINITY
     set = loaded
@@ -107,7 +110,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     }
   }
 
-  /** The keys that may be used now. */
+  /** Returns the current keys. Drops keys that are older than `maxStaleMs`. */
   function current(): KeySet | undefined {
     if (set !== undefined && clock.tickMs() - confirmedTick > options.maxStaleMs) {
       set = undefined
@@ -136,7 +139,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     } catch (error) {
       if (closed) return
       meter.refreshed('error')
-      // One line for the first failure and for every tenth: an outage may last all night.
+      // One log line for the first failure and for every tenth after it: an outage may last all night.
       failures += 1
       lastFailure = error
       if (failures % 10 === 1)
@@ -209,7 +212,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const key = findKey(current()?.keys ?? [], { keyId, algorithm })
       return typeof key === 'string' ? undefined : key
     }
-    /** Only keys that the issuer gave at the last try tell that it does not have another one. */
+    /**
+     * Returns the key, or undefined. Only after a successful fetch is it certain that the issuer does not have the key.
+     */
     const found = (): IssuerKey | undefined => {
       const key = find()
       if (key === undefined && failures > 0)
@@ -220,10 +225,11 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
-      // A fetch for an unknown kid has answered for this one too; else somebody who waited as well may have begun one.
+      // A fetch for another unknown `kid` covers this one too. After any other fetch, another waiting caller may have
+      // started the next one.
       if (key !== undefined || isOwn) return found()
     }
-    // An issuer that is away is being asked again as often as is good for it.
+    // The background retries of an unavailable issuer are frequent enough.
     if (failures > 0 || clock.tickMs() < coolUntilTick) return found()
     coolUntilTick = clock.tickMs() + options.cooldownMs
     await refresh()

@@ -4,35 +4,37 @@ import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 
-/** An issuer's public keys as they were fetched, and when. */
+/** An issuer's public keys, and the time of the fetch. */
 export type CachedJwks = {
-  /** When the issuer last vouched for them. Milliseconds since the epoch. */
+  /** Time of the fetch from the issuer. Milliseconds since the epoch. */
   readonly fetchedAtMs: number
-  /** A key set with public members only: RFC 7517 section 5. It passes the rules for keys again when it is read. */
+  /** A key set with public members only (RFC 7517 section 5). The reader validates each key again. */
   readonly jwks: { readonly keys: readonly object[] }
 }
 
-/** Where an issuer's keys are kept while no gateway runs. */
+/** A file with the keys of an issuer, which survives a restart of the gateway. */
 export type JwksFileCache = {
-  /** @returns undefined when there is none, or one that is not to be trusted. */
+  /** @returns undefined when the file is missing or not trustworthy. */
   read(): Promise<CachedJwks | undefined>
   write(copy: CachedJwks): Promise<void>
 }
 
 const VERSION = 1
-/** As much as an issuer may send, and what surrounds it. */
+/** Maximum size of a key set, plus the other members of the file. Bytes. */
 const MAX_BYTES = 640 * 1024
-/** Whoever else may write the file could put a key of his own there. */
+/** Write permission of group and others. Another user with write permission could insert a key. */
 const OTHERS_MAY_WRITE = 0o022
 
 /**
- * Keeps a copy of an issuer's public keys in a folder, so that a gateway can start while the issuer is away. Written whole
- * or not at all, for its owner alone (0600); read back only as a plain file that nobody else could have written, for the same
- * configuration of the issuer, and not from the future.
+ * Creates a file cache for the public keys of an issuer, so that a gateway can start while the issuer is unavailable.
+ * Writes are atomic, and only the owner has access (0600). A read requires:
+ * - a regular file that no other user can have written
+ * - the same configuration of the issuer
+ * - a fetch time that is not in the future
  */
 export function createJwksFileCache(options: {
   readonly dir: string
-  /** Names the issuer's configuration, in characters that a file name may hold. */
+  /** Identifies the issuer's configuration. Contains only characters that are valid in a file name. */
   readonly id: string
   readonly nowMs: () => number
 }): JwksFileCache {

@@ -1,23 +1,23 @@
-/** What an issuer's JWTs have to be, beyond being signed by it. */
+/** Requirements for an issuer's JWTs, besides a valid signature. */
 export type JwtRules = {
-  /** Exact: another spelling of the same address is another issuer. RFC 9068 section 4. */
+  /** Compared exactly: another spelling of the same URL is another issuer. RFC 9068 section 4. */
   readonly issuer: string
-  /** Signature algorithms, asymmetric ones only. RFC 8725 section 3.1. */
+  /** Allowed signature algorithms, only asymmetric ones. RFC 8725 section 3.1. */
   readonly algorithms: ReadonlySet<string>
   readonly type: TokenTypeRule
-  /** Claims that may hold what is needed, in the order in which they are looked for; the first that is there counts. */
+  /** Names of claims, in order of precedence. The first claim that exists is used. */
   readonly claims: {
     readonly scope: readonly string[]
     readonly client: readonly string[]
     readonly subject: string
   }
-  /** Values of `aud` that stand for `resource`, where an issuer has names of its own for it. */
+  /** Values of `aud` that stand for `resource`, for an issuer that uses its own names. */
   readonly audience: readonly string[]
-  /** The resource that those stand for: the base URL, without a trailing slash. */
+  /** The resource for which `audience` stands: the base URL, without a trailing slash. */
   readonly resource: string
-  /** Clocks of issuer and gateway may differ by this much, both ways. At most 60 seconds. */
+  /** Maximum clock skew between issuer and gateway, in both directions. At most 60 seconds. */
   readonly clockToleranceSeconds: number
 }
 
-/** `at+jwt`: RFC 9068. `JWT`: what issuers without that profile write. `any`: `typ` may be missing too. */
+/** Required `typ`. `at+jwt`: RFC 9068. `JWT`: for issuers without that profile. `any`: `typ` may also be missing. */
 export type TokenTypeRule = 'at+jwt' | 'JWT' | 'any'

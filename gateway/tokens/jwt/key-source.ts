@@ -4,26 +4,26 @@ import type { FetchDocument } from './fetch-document.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 import { type KeySet, readJwks } from './read-jwks.ts'
 
-/** Where an issuer's keys come from. */
+/** Where the gateway loads an issuer's keys from. */
 export type KeysLocation =
-  /** By the issuer's own metadata. */
+  /** The `jwks_uri` in the issuer's metadata. */
   | { readonly by: 'discovery' }
   | { readonly by: 'uri'; readonly uri: string }
-  /** A file that the operator looks after. */
+  /** A local file that the operator maintains. */
   | { readonly by: 'file'; readonly file: string }
 
 /**
- * Loads the keys of an issuer from where they are published.
- * @throws {IssuerKeysError} by the promise.
+ * Loads the published keys of an issuer.
+ * @throws {IssuerKeysError} by rejection.
  */
 export type LoadKeys = () => Promise<KeySet>
 
-/** A key is half a KiB; what is larger is no key set. */
+/** A key has about half a KiB. Larger documents are rejected. */
 const KEYS_LIMIT_BYTES = 512 * 1024
-/** An address that failed so often in a row is looked up again: the issuer may have moved its keys. */
+/** Consecutive failures after which the gateway discovers the URL again: the issuer may have moved its keys. */
 const FAILURES_BEFORE_DISCOVERY = 3
 
-/** Makes what loads an issuer's keys. The address that discovery found is kept for as long as it works. */
+/** Creates a loader of an issuer's keys. The discovered URL is kept as long as it works. */
 export function createKeySource(options: {
   readonly issuer: string
   readonly place: KeysLocation
@@ -69,7 +69,7 @@ async function readKeysFile(file: string): Promise<unknown> {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no JSON, or too large'
-    // The parser's message quotes the text: the cause is not kept.
+    // The parser's message quotes the text, so the error has no cause.
     throw new IssuerKeysError('ERR_ISSUER_KEYS_FILE', `The keys in ${file} cannot be read: ${code}.`)
   }
 }

@@ -1,12 +1,12 @@
-/** Deeper than any claim of a real token; a parser further on must not be brought to its knees. */
+/** Deeper than the claims of any real token. Protects later recursive code from deep nesting. */
 const MAX_DEPTH = 16
 
 /**
- * Parses a JSON object so that it can be read in one way only: a member that occurs twice, `__proto__` at any depth, or
- * more than 16 levels make it none.
- * Source: RFC 8725 section 2.4 and 3.10; RFC 8259 section 4 leaves open what a repeated member means.
+ * Parses a JSON object that can be read in one way only. Rejects a repeated member, `__proto__` at any depth, and more
+ * than 16 levels.
+ * Source: RFC 8725 sections 2.4 and 3.10; RFC 8259 section 4 does not define the meaning of a repeated member.
  * Cost: linear in the text.
- * @returns its members, or undefined.
+ * @returns the members, or undefined.
  */
 export function parseJsonObject(text: string): ReadonlyMap<string, unknown> | undefined {
   let value: unknown
@@ -19,7 +19,7 @@ export function parseJsonObject(text: string): ReadonlyMap<string, unknown> | un
   return isUnambiguous(text) ? new Map(Object.entries(value)) : undefined
 }
 
-/** Walks over text that is known to be JSON, with the names of every object that is open. */
+/** Scans valid JSON text, with the member names of every open object. */
 function isUnambiguous(json: string): boolean {
   const open: (Set<string> | undefined)[] = [] // undefined: an array
   for (let at = 0; at < json.length; at += 1) {
@@ -42,14 +42,14 @@ function isUnambiguous(json: string): boolean {
   return true
 }
 
-/** The place behind the closing quote. */
+/** Returns the position after the closing quote. */
 function endOfString(json: string, start: number): number {
   let at = start + 1
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1
   return at + 1
 }
 
-/** In an object, a string with a colon behind it is a name. */
+/** Returns whether the string is a member name: in an object, a colon follows it. */
 function isName(json: string, end: number): boolean {
   let at = end
   while (json[at] === ' ' || json[at] === '\t' || json[at] === '\n' || json[at] === '\r') at += 1

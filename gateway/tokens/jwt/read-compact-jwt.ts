@@ -1,15 +1,15 @@
 import type { CompactJwt } from './compact-jwt.ts'
 import { MAX_JWT_LENGTH, readJwtParts } from './read-jwt-parts.ts'
 
-/** What base64url makes of `{` with a quotation mark, white space or `}` behind it: how a JSON object begins. */
+/** Start of a JSON object in base64url: `{`, followed by a quotation mark, white space or `}`. */
 const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/
 
 /**
- * Reads the compact form of a signed JWT, strictly: each part has one canonical encoding. No cryptography, no requests;
- * keys and addresses in the header (`jwk`, `jku`, `x5u`, `x5c`) are not even read.
+ * Parses the compact form of a signed JWT strictly: each part has one canonical encoding. Uses no cryptography and
+ * sends no requests. Keys and URLs in the header (`jwk`, `jku`, `x5u`, `x5c`) are ignored.
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
- * Cost: linear in the token, nothing beyond its length when that is more than 8 KiB.
- * @returns the JWT; `opaque` when the token does not look like one; `malformed` when it does and is none.
+ * Cost: linear in the token. A token of more than 8 KiB is rejected by its length.
+ * @returns the JWT; `opaque` when the token does not look like a JWT; `malformed` when it does, but is not valid.
  */
 export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malformed' {
   if (token.length > MAX_JWT_LENGTH || token.startsWith('.')) return 'malformed'
@@ -33,7 +33,10 @@ export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malforme
   }
 }
 
-/** Some servers make opaque tokens of two parts, any letters in both; a JWT without its signature has a header in front. */
+/**
+ * Returns whether a token has two random parts, as the opaque tokens of some servers do. The first part of a JWT
+ * without a signature is a JSON header.
+ */
 function isOfTwoRandomParts(token: string): boolean {
   const [first = '', , ...others] = token.split('.', 3)
   if (others.length > 0) return false

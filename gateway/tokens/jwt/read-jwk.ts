@@ -3,20 +3,20 @@ import { ALGORITHMS, type KeyKind } from './algorithms.ts'
 import { isRocaModulus } from './is-roca-modulus.ts'
 import type { DropReason, IssuerKey } from './issuer-key.ts'
 
-/** RFC 7518 section 6: what must never be in a published set, whatever else is. */
+/** RFC 7518 section 6: private members. A published key set must never contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 /** RFC 7518 section 3.3. Bits. */
 const RSA_MIN_BITS = 2_048
-/** A larger one makes every check of a signature expensive. Bits. */
+/** A larger key makes every signature verification expensive. Bits. */
 const RSA_MAX_BITS = 8_192
-/** FIPS 186-5 section 5.4 asks for more than 2^16; the upper bound keeps a check cheap. */
+/** FIPS 186-5 section 5.4 requires more than 2^16. The upper bound limits the cost of a verification. */
 const EXPONENT_MIN = 65_537n
 const EXPONENT_MAX = 0xffff_ffffn
 
 /**
- * Reads one key of a published set, by rules that make a key of another purpose, or a weak one, no key at all.
+ * Validates one key of a published set. Rejects keys for other purposes and weak keys.
  * Source: RFC 7517 section 4, RFC 7518 section 6, RFC 8725 sections 3.1 and 3.5.
- * @returns the key, or why it is not used. No key material is in the reason.
+ * @returns the key, or why it is not used. The reason contains no key material.
  */
 export function readJwk(
   jwk: ReadonlyMap<string, unknown>,
@@ -50,7 +50,7 @@ export function readJwk(
   return Object.freeze({ kid, algorithm, kind, key, publicJwk: Object.freeze(publicJwk) })
 }
 
-/** Whether an algorithm works with keys of a kind. */
+/** Returns whether an algorithm works with a kind of key. */
 export function fits(algorithm: string, kind: KeyKind): boolean {
   const needed = ALGORITHMS.get(algorithm)
   return needed !== undefined && needed.kty === kind.kty && needed.curve === kind.curve
@@ -88,7 +88,7 @@ function toKey(jwk: Readonly<Record<string, string>>): KeyObject | undefined {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' })
   } catch {
-    return undefined // a point that is not on its curve, a number that is none
+    return undefined // a point outside its curve, or an invalid number
   }
 }
 

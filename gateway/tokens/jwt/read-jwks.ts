@@ -1,19 +1,19 @@
 import type { DroppedKey, IssuerKey } from './issuer-key.ts'
 import { readJwk } from './read-jwk.ts'
 
-/** An issuer's keys, by the name that tokens use for them. */
+/** The usable keys of an issuer's key set, and the dropped ones. */
 export type KeySet = {
   readonly keys: readonly IssuerKey[]
   readonly dropped: readonly DroppedKey[]
 }
 
-/** No issuer has as many; what lies behind is not looked at. */
+/** More keys than any issuer publishes. Further keys are not read. */
 const MAX_KEYS = 100
 
 /**
- * Reads a published key set. Keys that break a rule are left out, each with its reason; the others are used.
+ * Validates a published key set. Keys that break a rule are dropped, each with a reason. The others are used.
  * Source: RFC 7517 section 5.
- * @returns undefined when the document is no key set.
+ * @returns undefined when the document is not a key set.
  */
 export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySet | undefined {
   if (typeof document !== 'object' || document === null || !('keys' in document)) return undefined
@@ -35,7 +35,10 @@ export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySe
   return withoutDuplicates(keys, dropped)
 }
 
-/** RFC 7517 section 4.5: keys of different kinds may share a name. Of one kind, nobody could say which is meant. */
+/**
+ * RFC 7517 section 4.5: keys of different kinds may share a `kid`. Keys of one kind with the same `kid` are ambiguous,
+ * so all of them are dropped.
+ */
 function withoutDuplicates(keys: readonly IssuerKey[], dropped: DroppedKey[]): KeySet {
   const isClear = (key: IssuerKey) =>
     key.kid === undefined ||

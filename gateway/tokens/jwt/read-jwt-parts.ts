@@ -1,36 +1,36 @@
 import { parseJsonObject } from './parse-json-object.ts'
 
-/** The three parts of a signed JWT, decoded. Nothing of it is believed yet. */
+/** The decoded parts of a signed JWT. No claim is trusted before the signature is verified. */
 export type JwtParts = {
   readonly header: ReadonlyMap<string, unknown>
   readonly algorithm: string
   readonly claims: ReadonlyMap<string, unknown>
   readonly signature: Buffer
-  /** What is signed: header and claims as they came. RFC 7515 section 5.1. */
+  /** The signing input: header and claims, unmodified. RFC 7515 section 5.1. */
   readonly signed: string
 }
 
-/** None is longer. Bytes: what came through HTTP holds ASCII. */
+/** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
 export const MAX_JWT_LENGTH = 8 * 1024
 
 /**
- * Header members that change what the rest means. A JWT that has one is not understood: RFC 7515 section 4.1.11 for
- * `crit`, RFC 7797 for `b64`, RFC 7516 section 4.1 for encryption and compression.
+ * Header members that change the meaning of the other parts. A JWT with one of them is rejected: RFC 7515 section
+ * 4.1.11 for `crit`, RFC 7797 for `b64`, RFC 7516 section 4.1 for encryption and compression.
  */
 const NOT_UNDERSTOOD = ['crit', 'b64', 'enc', 'zip', 'epk', 'p2c', 'p2s'] as const
 
 /**
- * Takes a compact form apart, strictly: each part has one canonical encoding. No cryptography, no requests.
- * The text is not the identity of a JWT: ECDSA permits two signatures (docs/decisions/0024).
+ * Splits and decodes a compact form strictly: each part has one canonical encoding. Uses no cryptography and sends no
+ * requests. The text does not identify a JWT: ECDSA permits two signatures (docs/decisions/0024).
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
- * Cost: linear in the text, nothing beyond its length when that is more than 8 KiB.
- * @returns undefined when it is none.
+ * Cost: linear in the text. A text of more than 8 KiB is rejected by its length.
+ * @returns undefined when the text is not valid.
  */
 export function readJwtParts(text: string): JwtParts | undefined {
   if (text.length > MAX_JWT_LENGTH) return undefined
   const first = text.indexOf('.')
   const second = text.indexOf('.', first + 1)
-  // Four dots would be a JWE: RFC 7516 section 7.1.
+  // A text with four dots would be a JWE: RFC 7516 section 7.1.
   if (first === -1 || second === -1 || text.includes('.', second + 1)) return undefined
 
   const header = readPart(text.slice(0, first))
@@ -54,7 +54,9 @@ function readPart(part: string): ReadonlyMap<string, unknown> | undefined {
   }
 }
 
-/** Node reads base64url leniently; what it writes is canonical, trailing bits included. RFC 4648 sections 3.5 and 5. */
+/**
+ * Node decodes base64url leniently, but encodes it canonically, trailing bits included. RFC 4648 sections 3.5 and 5.
+ */
 function decode(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.length > 0 && bytes.toString('base64url') === part ? bytes : undefined

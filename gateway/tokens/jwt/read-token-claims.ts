@@ -7,16 +7,16 @@ import type { JwtRules } from './jwt-rules.ts'
 
 type Claims = ReadonlyMap<string, unknown>
 
-/** The year 9999: a date behind it is one in milliseconds. Seconds since the epoch. */
+/** The end of the year 9999. A later date must be in milliseconds. Seconds since the epoch. */
 const LAST_SECOND = 253_402_300_799
 
 const MISSING: TokenStatus = { active: false, fault: { reason: 'claims_missing' } }
 const INVALID: TokenStatus = { active: false, fault: { reason: 'claims_invalid' } }
 
 /**
- * Makes a caller of the claims of a JWT whose signature was good. A claim that is there and makes no sense is never taken
- * for one that is missing.
- * Source: RFC 9068 section 2.2 and 4, RFC 7519 section 4.1, RFC 8725 section 3.
+ * Converts the claims of a JWT to a token status. The signature must be verified already. A claim with an invalid value
+ * is never treated as missing.
+ * Source: RFC 9068 sections 2.2 and 4, RFC 7519 section 4.1, RFC 8725 section 3.
  */
 export function readTokenClaims(
   claims: Claims,
@@ -24,7 +24,7 @@ export function readTokenClaims(
   context: {
     readonly nowSeconds: number
     readonly scopes: (scope: string) => GrantedScopes | undefined
-    /** Which claims policies name; unless given, none. */
+    /** Claims that policies use. Default: none. */
     readonly names?: ClaimNames
   },
 ): TokenStatus {
@@ -58,7 +58,7 @@ export function readTokenClaims(
       granted,
       audience: audienceOf(claims.get('aud'), rules),
       issuer: rules.issuer,
-      // Judged on every request: the tolerance is part of both.
+      // Every request checks these times again, so both include the tolerance.
       expiresAtSeconds: expires + tolerance,
       notBeforeSeconds: Math.max(notBefore ?? 0, issuedAt ?? 0) - tolerance,
       issuedAtSeconds: issuedAt,
@@ -70,7 +70,7 @@ export function readTokenClaims(
   }
 }
 
-/** Whole seconds. RFC 7519 section 2 allows fractions; nobody who means well sends any. */
+/** Reads a time in whole seconds. RFC 7519 section 2 permits fractions, but well-behaved issuers send none. */
 function date(claims: Claims, name: string): number | 'invalid' | undefined {
   if (!claims.has(name)) return undefined
   const value = claims.get(name)
@@ -88,7 +88,9 @@ function isSafeOrMissing(value: unknown): value is string | undefined {
   return value === undefined || isHeaderSafe(value)
 }
 
-/** Text with spaces, RFC 9068 section 2.2.3, or an array with one scope in each place, as Okta has it. */
+/**
+ * Reads a scope: a string with spaces (RFC 9068 section 2.2.3), or an array with one scope per item, as Okta sends it.
+ */
 function readScope(
   value: unknown,
   scopes: (scope: string) => GrantedScopes | undefined,
@@ -100,7 +102,7 @@ function readScope(
   return value.every(isOne) ? scopes(value.join(' ')) : undefined
 }
 
-/** An issuer's own name for this API is one more way to say its address. */
+/** Adds the resource to the audience when `aud` contains the issuer's own name for this API. */
 function audienceOf(audience: unknown, { audience: names, resource }: JwtRules): unknown {
   const members: readonly unknown[] = Array.isArray(audience) ? audience : [audience]
   return members.some((member) => typeof member === 'string' && names.includes(member))

@@ -17,11 +17,12 @@ export type VerifyJwtOptions = {
 }
 
 /**
- * Verifies a JWT of one issuer: algorithm, type, key, signature, claims, in this order. The key is always one that was chosen
- * here, from the issuer's own set; audience is kept for whoever knows what the request asks for.
- * @param names which claims policies name.
- * Source: RFC 9068 section 4, RFC 8725 section 3. Cost: one signature check; no request, but for a `kid` nobody has seen.
- * @throws {UnverifiableError} by the promise, when the issuer's keys are not to be had.
+ * Verifies a JWT of one issuer: algorithm, type, key, signature, claims, in this order. The key always comes from the
+ * issuer's own key set. The caller checks the audience, because it depends on the requested resource.
+ * Source: RFC 9068 section 4, RFC 8725 section 3.
+ * Cost: one signature verification. Sends no request, except for an unknown `kid`.
+ * @param names claims that policies use.
+ * @throws {UnverifiableError} by rejection, when the issuer's keys are unavailable.
  */
 export async function verifyJwt(
   jwt: CompactJwt,
