@@ -7,8 +7,8 @@ type Handler = DispatchHandler & {
 }
 
 /**
- * Confines an exception in the gateway's own code to its request. Otherwise the HTTP client would report it as a
- * failure of the upstream, or it would become an uncaught exception and the request would never end.
+ * Confines an exception in the gateway's own code to its request. The HTTP client would report it as a failure of the
+ * upstream. As an uncaught exception, it would leave the request open forever.
  */
 export class GuardedHandler implements DispatchHandler {
   readonly #handler: Handler

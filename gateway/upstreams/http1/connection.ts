@@ -17,7 +17,9 @@ const CR = 13
 const LF = 10
 const HEAD_END = '\r\n\r\n'
 const HEAD_LIMIT_BYTES = 32 * 1024
-/** A response of at most this size that arrives at once is forwarded as text, which is cheaper than bytes. */
+/**
+ * A body of at most this size that arrives together with its head is forwarded as text, which is cheaper than bytes.
+ */
 const TEXT_BYTES = 16 * 1024
 const UNTIL_CLOSE = -1
 

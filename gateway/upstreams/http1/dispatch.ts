@@ -21,7 +21,7 @@ export type OutgoingRequest = {
  * `onRequestUpgrade` or `onResponseError`. `abort()` ends the calls.
  */
 export type DispatchHandler = {
-  /** The request waits for a connection. */
+  /** Called when the request waits for a connection. */
   onRequestStart(controller: DispatchController): void
   /** Called for the final response and for each interim response. */
   onResponseStart(controller: DispatchController, status: number, headers: IncomingHttpHeaders): void

@@ -40,7 +40,7 @@ export type SessionPlace = {
   leave(): void
 }
 
-/** Every open WebSocket session of this process. */
+/** The open WebSocket sessions of this process. */
 export type WebsocketSessions = {
   readonly size: number
   /**
@@ -57,7 +57,7 @@ export type WebsocketSessions = {
   close(): void
 }
 
-/** RFC 6455 section 7.4.1. */
+/** Close codes of RFC 6455 section 7.4.1. */
 const POLICY_VIOLATION = 1008
 const GOING_AWAY = 1001
 const RETRY_AFTER_SECONDS = 5

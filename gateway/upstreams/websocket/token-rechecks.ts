@@ -25,7 +25,7 @@ export type TokenRechecks = {
 /** Queued validations that run concurrently. Requests must not wait behind thousands of sessions. */
 const AT_ONCE = 16
 
-/** RFC 6455 section 7.4.1. */
+/** Close codes of RFC 6455 section 7.4.1. */
 const POLICY_VIOLATION = 1008
 const INTERNAL_ERROR = 1011
 
