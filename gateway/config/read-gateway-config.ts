@@ -49,14 +49,14 @@ export function readGatewayConfig(options: {
   const clientSecrets = attempt(() => readClientSecrets(value.issuers))
   const nonceSecret = attempt(() => readNonceSecret(value.dpop))
   const authorities = new Map<string, string>()
-  const believe = (caFile: string | undefined, setting: string): void => {
+  const addCa = (caFile: string | undefined, setting: string): void => {
     const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile, setting))
     if (caFile !== undefined && ca !== undefined) authorities.set(caFile, ca)
   }
-  believe(value.tls?.clientCertificates?.caFile, 'tls.clientCertificates.caFile')
-  for (const [index, { caFile }] of value.issuers.entries()) believe(caFile, `issuers[${index}].caFile`)
+  addCa(value.tls?.clientCertificates?.caFile, 'tls.clientCertificates.caFile')
+  for (const [index, { caFile }] of value.issuers.entries()) addCa(caFile, `issuers[${index}].caFile`)
   for (const [name, { caFile }] of Object.entries(upstreams?.value ?? {}))
-    believe(caFile, `${name}.caFile in config/upstreams.yaml`)
+    addCa(caFile, `${name}.caFile in config/upstreams.yaml`)
   problems.push(
     ...findContradictions(
       { ...gateway, file },

@@ -104,7 +104,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
 
   const routes = createRouteMeters(registers)
   const retire = retireRoutes(routes.forget)
-  const tellPolicies = createPolicyMetrics(registers)
+  const updatePolicyMetrics = createPolicyMetrics(registers)
 
   return {
     registry,
@@ -119,7 +119,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     connectionRefused: () => connectionsRefused.inc(),
     requestBroke,
     policies(policies) {
-      tellPolicies(policies)
+      updatePolicyMetrics(policies)
       retire(policies.routes)
     },
   }

@@ -54,7 +54,7 @@ function readOnAfterWriteError(socket: Socket): void {
       given = done
       held = (error) => {
         if (error === undefined || error === null) done()
-        else tellAtEnd(socket, error, done)
+        else failAfterLastRead(socket, error, done)
       }
     }
     return held
@@ -65,7 +65,7 @@ function readOnAfterWriteError(socket: Socket): void {
 
 const writev = Socket.prototype._writev as NonNullable<Socket['_writev']>
 
-function tellAtEnd(socket: Socket, error: NodeJS.ErrnoException, done: Done): void {
+function failAfterLastRead(socket: Socket, error: NodeJS.ErrnoException, done: Done): void {
   if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') {
     done(error)
     return

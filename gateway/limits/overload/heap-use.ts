@@ -12,9 +12,9 @@ const MEBIBYTE = 1_024 * 1_024
 /** Default share of the young generation in the heap limit that V8 reports. Bytes. */
 const YOUNG_BYTES = 192 * MEBIBYTE
 /** Above this ratio, the share of garbage must be measured. */
-const KNOW_FROM = 0.7
+const MEASURE_ABOVE = 0.7
 /** Shortest time between two forced collections. Milliseconds. */
-const KNOW_EVERY_MS = 1_000
+const MEASURE_EVERY_MS = 1_000
 
 /**
  * Measures how full the old generation of the heap is. The process ends when it is full. The ratio is based on the
@@ -24,23 +24,23 @@ const KNOW_EVERY_MS = 1_000
 export function watchHeap(tickMs: () => number): HeapUse {
   const limitBytes = oldLimitBytes()
   let liveBytes = Number.POSITIVE_INFINITY
-  let knownAtMs = Number.NEGATIVE_INFINITY
-  const know = (): void => {
+  let measuredAtMs = Number.NEGATIVE_INFINITY
+  const measure = (): void => {
     liveBytes = oldBytes()
-    knownAtMs = tickMs()
+    measuredAtMs = tickMs()
   }
   const collections = new PerformanceObserver((list) => {
-    if (list.getEntries().some(isFull)) know()
+    if (list.getEntries().some(isFull)) measure()
   })
   collections.observe({ entryTypes: ['gc'] })
   return {
     ratio() {
       const bytes = oldBytes()
-      if (bytes <= KNOW_FROM * limitBytes) return Math.min(bytes, liveBytes) / limitBytes
+      if (bytes <= MEASURE_ABOVE * limitBytes) return Math.min(bytes, liveBytes) / limitBytes
       // If the heap is full again this soon after a collection, another collection would not help.
-      if (tickMs() - knownAtMs < KNOW_EVERY_MS) return bytes / limitBytes
+      if (tickMs() - measuredAtMs < MEASURE_EVERY_MS) return bytes / limitBytes
       collectGarbage()
-      know()
+      measure()
       return liveBytes / limitBytes
     },
     close: () => collections.disconnect(),

@@ -87,12 +87,12 @@ export class OverloadMonitor {
     this.#level = level
     this.closing = level.level !== 'normal'
     this.refusing = level.level === 'refusing' ? level.reason : undefined
-    if (level.level !== before.level) this.#tell(level, reading)
+    if (level.level !== before.level) this.#logLevelChange(level, reading)
     this.#shortReadings = level.reason === 'memory' ? this.#shortReadings + 1 : 0
     if (this.#shortReadings > 0 && this.#shortReadings % COLLECT_EVERY_READINGS === 0) collectGarbage()
   }
 
-  #tell({ level, reason }: OverloadLevel, { heap, memory, loop }: PressureReading): void {
+  #logLevelChange({ level, reason }: OverloadLevel, { heap, memory, loop }: PressureReading): void {
     const { logger } = this.#options
     const fields = {
       event: 'overload',
