@@ -3,34 +3,33 @@ import type { ProofFault } from '../../../policy-engine/decide/proof-fault.ts'
 import { isSigned } from './is-signed.ts'
 import { readProof } from './read-dpop-proof.ts'
 
-/** What a proof has to be made for. */
+/** Expected values of a proof. */
 export type ProofRequest = {
   readonly method: string
-  /** Whether an address is that of the request, apart from query and fragment. */
+  /** Returns whether `htu` matches the URL of the request, apart from query and fragment. */
   readonly isAddress: (htu: string) => boolean
   readonly token: string
   readonly nowSeconds: number
 }
 
-/** A proof that is good, unless somebody has used it before. */
+/** A valid proof, unless it was used before. */
 export type CheckedProof = {
   readonly thumbprint: string
-  /** `jti`, good within the key: nobody can use up the ids of somebody else. */
+  /** Hash of `jti` and the thumbprint of the key: a client cannot use up the IDs of another key. */
   readonly id: string
-  /** From then on it is too old. Seconds since the epoch. */
+  /** The proof is too old from then on. Seconds since the epoch. */
   readonly expiresAtSeconds: number
   readonly nonce: unknown
 }
 
-/** A proof is good for so long after it was made, and that long before, for clocks that differ. Seconds. */
+/** Maximum difference between `iat` and the gateway's clock, in both directions. Seconds. */
 export const PROOF_WINDOW_SECONDS = 60
 const LONGEST_ID = 256
 
 /**
- * Checks a DPoP proof against the request it came with: form, key, signature, method, address, time, token. Pure but for
- * the signature.
+ * Checks a DPoP proof against its request: form, key, method, URL, time, token, signature. Has no side effects.
  * Source: RFC 9449 section 4.3, steps 2 to 9, 11 and 12.
- * Cost: reading a key and one check of a signature, 0.1 ms for ES256.
+ * Cost: one key import and one signature verification, 0.1 ms for ES256.
  */
 export function checkProof(text: string, request: ProofRequest): CheckedProof | ProofFault {
   const proof = readProof(text)

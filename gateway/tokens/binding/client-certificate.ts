@@ -1,15 +1,17 @@
 import { hash, X509Certificate } from 'node:crypto'
 
-/** What is known of a client's certificate. */
+/** The properties of a client certificate that the gateway uses. */
 export type ClientCertificate = {
   /** SHA-256 of its DER form, base64url: `x5t#S256`. RFC 8705 section 3.1. */
   readonly thumbprint: string
-  /** Milliseconds since the epoch; a proxy may tell the thumbprint alone, and has looked at the dates itself. */
+  /**
+   * Validity period. Milliseconds since the epoch. Unlimited when a proxy sends only the thumbprint: it has checked the
+   * period itself.
+   */
   readonly fromMs: number
   readonly untilMs: number
 }
 
-/** Takes from a certificate what is needed. */
 export function describeCertificate(certificate: X509Certificate): ClientCertificate {
   return {
     thumbprint: hash('sha256', certificate.raw, 'base64url'),
@@ -18,7 +20,7 @@ export function describeCertificate(certificate: X509Certificate): ClientCertifi
   }
 }
 
-/** Reads a certificate in PEM or DER. @returns undefined when it is none. */
+/** Parses a certificate in PEM or DER. @returns undefined when it is not valid. */
 export function parseClientCertificate(encoded: string | Buffer): ClientCertificate | undefined {
   try {
     return describeCertificate(new X509Certificate(encoded))

@@ -2,15 +2,15 @@ import { constants, verify } from 'node:crypto'
 import type { Proof } from './read-dpop-proof.ts'
 import { signatureToDer } from './signature-to-der.ts'
 
-/** Of each of the two numbers of an ECDSA signature, by the curve of the key, in bytes. RFC 7518 section 3.4. */
+/** Size in bytes of each of the two integers of an ECDSA signature, by the curve of the key. RFC 7518 section 3.4. */
 const NUMBER_BYTES: ReadonlyMap<string | undefined, number> = new Map([
   ['P-256', 32],
   ['P-384', 48],
 ])
 
 /**
- * Whether the key in a proof signed it. At once, in this thread: a request cannot go on without it, and handing so little
- * work to another thread costs more than it saves.
+ * Returns whether the key in a proof signed it. Synchronous: the request needs the result, and a transfer of such a
+ * small task to another thread costs more than it saves.
  * Source: RFC 7518 section 3, RFC 8037 section 3.1. Cost: about 0.06 ms for ES256.
  */
 export function isSigned({ parts, key: { key, kind } }: Proof): boolean {

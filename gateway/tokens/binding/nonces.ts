@@ -1,18 +1,22 @@
 import { createHmac } from 'node:crypto'
 
-/** Values that a client could not know before the time they are good for. RFC 9449 section 9. */
+/** Nonces, which a client cannot know before their period begins. RFC 9449 section 9. */
 export type Nonces = {
-  /** The one to use next. */
+  /** Returns the nonce of the current period. */
   current(nowSeconds: number): string
-  /** `current`; `previous`: good, but the client should take the current one from now on; else undefined. */
+  /**
+   * Returns undefined when a nonce is not valid. A `previous` nonce is valid, but the client should use the current one
+   * next.
+   */
   ageOf(nonce: unknown, nowSeconds: number): 'current' | 'previous' | undefined
 }
 
-/** A nonce is handed out for so long, and taken for as long again. Seconds. */
+/** The gateway issues a nonce for one period, and accepts it for one more. Seconds. */
 const PERIOD_SECONDS = 60
 
 /**
- * Makes nonces that need no memory: an HMAC of the minute. Whoever has the same secret knows the same ones.
+ * Creates nonces without storage: each is an HMAC of the number of its period. Processes with the same secret create
+ * the same nonces.
  * @param secret at least 32 bytes.
  */
 export function createNonces(secret: string): Nonces {
@@ -31,7 +35,7 @@ export function createNonces(secret: string): Nonces {
   return {
     current,
     ageOf(nonce, nowSeconds) {
-      // What is compared is no secret: everybody who asks is told it.
+      // Needs no constant-time comparison: a nonce is public. Every client receives it on request.
       if (nonce === current(nowSeconds)) return 'current'
       const previous = ofPeriod(Math.floor(nowSeconds / PERIOD_SECONDS) - 1)
       return nonce === previous ? 'previous' : undefined

@@ -6,15 +6,15 @@ import { createSharedUsedProofs } from './shared-used-proofs.ts'
 import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
 import type { VerifyProofOptions } from './verify-dpop-proof.ts'
 
-/** What DPoP proofs are held against. */
+/** The used proofs and the nonces for the verification of DPoP proofs. */
 export type Proofs = VerifyProofOptions & { readonly used: UsedProofs }
 
-/** Opens what remembers proofs: this process or, with Redis, all gateways together. */
+/** Opens the store of used proofs: in this process or, with Redis, shared by all gateways. */
 export function openProofs(options: {
   readonly shared: SharedRedis | undefined
-  /** undefined: no nonce is asked for. */
+  /** Undefined: proofs need no nonce. */
   readonly nonceSecret: string | undefined
-  /** Counts proofs that only this process knows of, although Redis is configured. */
+  /** Counts proofs that only this process records, although Redis is configured. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly failures: FailureLog

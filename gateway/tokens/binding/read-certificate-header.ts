@@ -1,17 +1,17 @@
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 import { type ClientCertificate, parseClientCertificate } from './client-certificate.ts'
 
-/** How a proxy writes a client's certificate into a header. */
+/** The header in which a proxy sends a client certificate. */
 export type CertificateHeader = {
-  /** In lower case. Every one of them is taken out of what goes to upstreams (header-kind.ts). */
+  /** In lower case. The gateway removes all of these headers from requests to upstreams (header-kind.ts). */
   readonly name: 'x-forwarded-client-cert' | 'x-client-cert' | 'ssl-client-cert'
   /** `xfcc`: Envoy. `pem-url`: PEM, percent-encoded, as nginx does. `base64-der`: HAProxy's `ssl_c_der,base64`. */
   readonly format: 'xfcc' | 'pem-url' | 'base64-der'
 }
 
 /**
- * Reads the header in which a trusted proxy names a client's certificate. One header with one certificate; anything else
- * is none.
+ * Reads the client certificate from the header of a trusted proxy.
+ * @returns undefined unless the request has exactly one such header with one valid certificate.
  */
 export function readCertificateHeader(
   values: readonly string[],
@@ -29,11 +29,14 @@ export function readCertificateHeader(
   }
 }
 
-// `Key=value`, where a value with `,`, `;` or `=` stands in quotes.
+// `Key=value`. A value that contains `,`, `;` or `=` is quoted.
 const PAIR = /(\w+)=("(?:[^"\\]|\\.)*"|[^",;]*)(;|$)/y
 const HEX_SHA256 = /^[0-9a-fA-F]{64}$/
 
-/** One element: several say that several proxies added theirs, and nobody here knows whose is whose. */
+/**
+ * Reads one element. Several elements come from several proxies, and the gateway cannot determine which one describes
+ * the client.
+ */
 function readXfcc(value: string): ClientCertificate | undefined {
   const found = new Map<string, string>()
   PAIR.lastIndex = 0
@@ -41,7 +44,7 @@ function readXfcc(value: string): ClientCertificate | undefined {
     const pair = PAIR.exec(value)
     if (pair === null) return undefined
     const name = (pair[1] ?? '').toLowerCase()
-    // By, URI and DNS may occur more than once.
+    // `By`, `URI` and `DNS` may occur more than once.
     if (found.has(name) && (name === 'hash' || name === 'cert')) return undefined
     found.set(name, (pair[2] ?? '').replace(/^"|"$/g, ''))
   }
@@ -69,6 +72,6 @@ function readPem(encoded: string): ClientCertificate | undefined {
 
 function readDer(encoded: string): ClientCertificate | undefined {
   const bytes = Buffer.from(encoded, 'base64')
-  // Node reads base64 leniently; what it writes is canonical. RFC 4648 section 3.5.
+  // Node decodes base64 leniently, but encodes it canonically. RFC 4648 section 3.5.
   return bytes.length > 0 && bytes.toString('base64') === encoded ? parseClientCertificate(bytes) : undefined
 }

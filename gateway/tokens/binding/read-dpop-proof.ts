@@ -5,22 +5,22 @@ import type { IssuerKey } from '../jwt/issuer-key.ts'
 import { fits, readJwk } from '../jwt/read-jwk.ts'
 import { type JwtParts, readJwtParts } from '../jwt/read-jwt-parts.ts'
 
-/** A proof whose form is right. Nothing of it is believed yet. */
+/** A well-formed proof. No claim is trusted before the signature is verified. */
 export type Proof = {
   readonly parts: JwtParts
   readonly key: IssuerKey
-  /** SHA-256 of the key. RFC 7638 section 3. */
+  /** SHA-256 thumbprint of the key. RFC 7638 section 3. */
   readonly thumbprint: string
 }
 
 const ALLOWED: ReadonlySet<string> = new Set(DPOP_ALGORITHMS)
 
 /**
- * Reads a DPoP proof and the public key in it. No cryptography beyond reading the key.
+ * Parses a DPoP proof and the public key in it. Does not verify the signature.
  * Source: RFC 9449 sections 4.2 and 4.3, steps 3 to 6 and 8.
  */
 export function readProof(text: string): Proof | ProofFault {
-  // Lines of one name come joined: RFC 9110 section 5.3. No compact form holds a comma.
+  // Several header lines with one name are joined by commas: RFC 9110 section 5.3. A compact JWS contains no comma.
   if (text.includes(',')) return 'repeated'
   const parts = readJwtParts(text)
   if (parts === undefined) return 'malformed'
@@ -35,7 +35,7 @@ export function readProof(text: string): Proof | ProofFault {
   return { parts, key, thumbprint: thumbprintOf(key) }
 }
 
-/** RFC 7638 section 3.2, RFC 8037 section 2: required members alone, by name, without white space. */
+/** RFC 7638 section 3.2, RFC 8037 section 2: only the required members, in lexicographic order, without white space. */
 function thumbprintOf({ kind, publicJwk }: IssuerKey): string {
   const names =
     kind.kty === 'RSA'

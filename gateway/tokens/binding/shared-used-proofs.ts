@@ -6,20 +6,21 @@ import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
 
 export type SharedUsedProofsOptions = {
   readonly shared: Pick<SharedRedis, 'send'>
-  /** Counts proofs that only this process remembers. */
+  /** Counts proofs that only this process records. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly failures: Pick<FailureLog, 'failed'>
-  /** Longest wait for Redis, 1 s unless given. Milliseconds. */
+  /** Maximum wait for Redis. Default: 1 s. Milliseconds. */
   readonly patienceMs?: number
 }
 
 const KEY_PREFIX = 'scopegate:dpop:'
-/** A proof is accepted for longer where clocks are behind. Milliseconds. */
+/** Additional storage time: a gateway whose clock is behind accepts a proof for longer. Milliseconds. */
 const CLOCKS_DIFFER_MS = 60_000
 /**
- * Longer than the 75 ms of other uses of Redis: they have a fallback that costs accuracy, and this one costs the protection
- * against replays. A retry would not help, because Redis answers the commands of a connection in their order. Milliseconds.
+ * Longer than the 75 ms of other uses of Redis. The fallback of those costs accuracy. The fallback of this one costs
+ * the protection against replays. A retry would not help, because Redis processes the commands of a connection in
+ * order. Milliseconds.
  */
 const PATIENCE_MS = 1_000
 
@@ -29,10 +30,10 @@ const NOT_STORED = {
 }
 
 /**
- * Remembers used proofs in Redis, for all gateways together, and in this process. While Redis is away, each process
- * accepts a proof that it has not seen itself. Redis counts as away without a connection, and from the first
- * response that is not there in time until that response arrives. An error from Redis concerns one proof: this process alone
- * remembers it, and asks about the next one again.
+ * Creates a store that records used proofs in Redis, for all gateways, and in this process. While Redis is unavailable,
+ * each process accepts a proof that it has not seen itself. Redis counts as unavailable without a connection. It also
+ * counts as unavailable from the first late response until that response arrives. An error reply from Redis concerns
+ * one proof: only this process records it, and the next proof goes to Redis again.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
   const { shared, onAlone, logger, failures, patienceMs = PATIENCE_MS } = options
@@ -58,7 +59,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     return true
   }
 
-  /** @returns whether this is the first use; the error that Redis answers with; undefined without an answer in time. */
+  /** Returns whether this is the first use; the error reply of Redis; or undefined without a response in time. */
   function claim(id: string, ttlMs: number): Promise<boolean | Error | undefined> {
     return new Promise((resolve) => {
       let state: 'waiting' | 'overdue' | 'settled' = 'waiting'

@@ -1,8 +1,9 @@
 /**
- * Writes an ECDSA signature as OpenSSL reads it: `r` and `s` of a JWS, one behind the other, as a sequence of two integers.
- * Left to `dsaEncoding: 'ieee-p1363'` of node:crypto, the same takes as long as half of the check.
+ * Converts an ECDSA signature from the JWS form to DER, which OpenSSL reads. The JWS form is `r` and `s`, concatenated.
+ * DER is a sequence of two integers. With `dsaEncoding: 'ieee-p1363'` of node:crypto, this conversion takes half as
+ * long as the verification.
  * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 sections 8.3 and 10.1.
- * @param size of each number, in bytes: that of the curve.
+ * @param size size of each integer in bytes, given by the curve.
  * @returns undefined for a signature of another length.
  */
 export function signatureToDer(signature: Buffer, size: number): Buffer | undefined {
@@ -14,10 +15,13 @@ export function signatureToDer(signature: Buffer, size: number): Buffer | undefi
 
 const SEQUENCE = 0x30
 const INTEGER = 0x02
-/** From here on, a length says first how many bytes it takes: one, for every curve there is. */
+/** From this length on, a first byte states the number of length bytes: one, for every supported curve. */
 const LONG_FORM = 0x80
 
-/** As few bytes as it takes; the first bit is its sign, and it is positive. */
+/**
+ * Encodes a positive integer in as few bytes as possible. The first bit is the sign, so it may need a zero byte in
+ * front.
+ */
 function integer(bytes: Buffer): Buffer {
   let from = 0
   while (from < bytes.length - 1 && bytes[from] === 0) from += 1

@@ -1,26 +1,26 @@
 import { LRUCache } from 'lru-cache'
 
-/** Remembers proofs until they are too old to be used again. */
+/** Records used proofs until they expire. */
 export type UsedProofs = {
-  /** Whether a proof is used for the first time; it is used then. Never rejects. */
+  /** Records the use of a proof. Returns whether it is the first use. Never rejects. */
   use(id: string, expiresAtSeconds: number, nowSeconds: number): boolean | Promise<boolean>
   readonly size: number
 }
 
 /**
- * Some 40 MiB of them. At 60 s each that is room for 3,300 requests with proofs a second; beyond that the oldest are
- * forgotten before their time.
+ * About 40 MiB. With a lifetime of 60 s, this is enough for 3,300 requests with proofs per second. At a higher rate,
+ * the oldest proofs are evicted before they expire.
  */
 const MAX_PROOFS = 200_000
 
-/** Remembers in this process. */
+/** Creates a store in the memory of this process. */
 export function createUsedProofs(maxProofs = MAX_PROOFS): UsedProofs & { use(...of: Use): boolean } {
-  // Room for so many takes 20 ms to make: nobody waits for it at the start.
+  // The allocation takes 20 ms. The first proof triggers it, so that it does not delay the start.
   let used: LRUCache<string, number> | undefined
   return {
     use(id, expiresAtSeconds, nowSeconds) {
       used ??= new LRUCache({ max: maxProofs })
-      // Looking does not make it young: the oldest are forgotten first, whoever tries them.
+      // `peek()` does not refresh the entry: the oldest proofs are evicted first, even when a client repeats them.
       const until = used.peek(id)
       if (until !== undefined && until >= nowSeconds) return false
       used.set(id, expiresAtSeconds)

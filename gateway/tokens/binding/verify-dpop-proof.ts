@@ -3,28 +3,28 @@ import { type CheckedProof, checkProof, type ProofRequest } from './check-dpop-p
 import type { Nonces } from './nonces.ts'
 import type { UsedProofs } from './used-proofs.ts'
 
-/** What proofs are held against besides their request. */
+/** Options for `verifyProof()`. */
 export type VerifyProofOptions = {
   readonly used: Pick<UsedProofs, 'use'>
-  /** undefined: no nonce is asked for, and one that is sent is not looked at. */
+  /** Undefined: proofs need no nonce, and a nonce in a proof is ignored. */
   readonly nonces: Nonces | undefined
 }
 
-/** What a proof has to be made for, and by whom. */
+/** Expected values of a proof and of its key. */
 export type HolderRequest = ProofRequest & {
-  /** Of the key that the token is bound to. */
+  /** Thumbprint of the key that the token is bound to. */
   readonly thumbprint: string
 }
 
-/** A key that a request has proven to hold, and the nonce to be told its client, when that has changed. */
+/** The key whose possession the request has proved. `nextNonce` is the nonce for the client, if it has changed. */
 export type ProvenKey = { readonly thumbprint: string; readonly nextNonce: string | undefined }
 
 /**
- * Verifies the DPoP proof of a request. It is used up when everything else about it is right: nobody fills the memory with
- * proofs that prove nothing, and a client whose proof was refused has lost nothing.
+ * Verifies the DPoP proof of a request. The proof is recorded as used only after all other checks. So invalid proofs
+ * take no memory, and a client can send a rejected proof again.
  * Source: RFC 9449 sections 4.3, 9 and 11.1.
  * @returns the key; `proof_invalid`; `proof_nonce` when a nonce is needed; `token_invalid` when the token is bound to
- * another key. At once without Redis.
+ * another key. Synchronous without Redis.
  */
 export function verifyProof(
   text: string,
