@@ -4,8 +4,9 @@ import { parseArgs } from 'node:util'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { rememberingProvider } from './remembering-provider.ts'
 
-// An MCP client for the command line, on the official SDK: it is given the address of a server and nothing else. Where to
-// sign in, what to ask for, and what more to ask for when a tool needs it, all comes out of the server's answers.
+// An MCP client for the command line, based on the official SDK. It needs only the URL of a server. It learns the
+// authorization
+// server and the scopes from the responses, also when a tool needs more scopes.
 const { values, positionals } = parseArgs({
   options: { arguments: { type: 'string', default: '{}' } },
   allowPositionals: true,
@@ -32,7 +33,7 @@ const provider = rememberingProvider({
   },
 })
 
-// One transport may be started once; what it learnt lives in the provider.
+// A transport can start only once. The provider stores the OAuth state.
 const newTransport = () => new StreamableHTTPClientTransport(new URL(url), { authProvider: provider })
 const mcp = new Client({ name: 'call-tools', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
 let transport = newTransport()
@@ -51,7 +52,7 @@ else {
 await mcp.close()
 listener.close()
 
-/** Does something; once again when somebody has to sign in first, or to allow more than before. */
+/** Runs the action. Repeats it after a sign-in when the server requires a token or more scopes. */
 async function signingIn<Result>(act: () => Promise<Result>): Promise<Result> {
   const answered = new Promise<URLSearchParams>((resolve) => callbacks.push(resolve))
   try {

@@ -2,20 +2,22 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 
-// A whole OAuth client for the command line, on Node's own modules: discovers, registers, sends the user to the browser,
-// listens on the loopback interface for the code and exchanges it. Prints the token response as JSON on standard output.
+// A complete OAuth client for the command line, without dependencies. It discovers the server, registers, sends the
+// user to
+// the browser, receives the code on the loopback interface and exchanges it. Prints the token response as JSON on
+// standard output.
 const values = readOptions()
 
 type Json = Record<string, unknown>
 
-// RFC 9728: the API names its authorization server. RFC 8414: that one lists its endpoints.
+// RFC 9728: the API names its authorization server. RFC 8414: the authorization server lists its endpoints.
 const resource = await getJson(`${values.api}/.well-known/oauth-protected-resource`)
 const [issuer] = resource['authorization_servers'] as string[]
 const server = await getJson(`${issuer}/.well-known/oauth-authorization-server`)
 
 const { redirectUri, callback } = await listenForCallback()
 
-// RFC 7591: a public client of this computer.
+// RFC 7591: a public client on this computer.
 const client = await getJson(String(server['registration_endpoint']), {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
@@ -27,7 +29,7 @@ const client = await getJson(String(server['registration_endpoint']), {
   }),
 })
 
-// RFC 7636: only who knows the verifier can use the code.
+// RFC 7636: using the code requires the verifier.
 const codeVerifier = randomBytes(32).toString('base64url')
 const state = randomBytes(16).toString('base64url')
 const authorize = new URL(String(server['authorization_endpoint']))
@@ -43,7 +45,7 @@ authorize.search = new URLSearchParams({
 process.stderr.write(`Open this address in a browser, sign in and allow the access:\n\n  ${authorize}\n\n`)
 
 const answer = await callback
-// RFC 9207: the answer has to come from the server that was asked.
+// RFC 9207: the response must come from the expected server.
 if (answer.get('state') !== state || answer.get('iss') !== issuer)
   fail('the answer belongs to another request')
 const code = answer.get('code')
@@ -83,7 +85,7 @@ async function getJson(url: string, init: RequestInit = {}): Promise<Json> {
   return body
 }
 
-/** Waits for one request to a loopback address of its own. Source: RFC 8252 section 7.3. */
+/** Waits for one request to a loopback redirect URI. Source: RFC 8252 section 7.3. */
 async function listenForCallback(): Promise<{ redirectUri: string; callback: Promise<URLSearchParams> }> {
   const listener = createServer()
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))

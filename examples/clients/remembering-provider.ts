@@ -6,18 +6,18 @@ import type {
   OAuthTokens,
 } from '@modelcontextprotocol/client'
 
-/** What the official SDK has kept for a client as long as the process lives, and the state that a redirect has to bring back. */
+/** In-memory OAuth state of the official SDK, and the `state` that the redirect must return. */
 export type RememberingProvider = OAuthClientProvider & {
-  /** Of the last authorization request; the SDK does not compare it. RFC 6749 section 10.12. */
+  /** `state` of the last authorization request. The SDK does not compare it. RFC 6749 section 10.12. */
   readonly lastState: string
 }
 
-/** A public client with one redirect address; `sendTo` leads the person to a page. */
+/** Creates a provider for a public client with one redirect URI. `sendTo` opens a page for the person. */
 export function rememberingProvider(options: {
   readonly clientName: string
   readonly redirectUrl: string
   readonly sendTo: (address: URL) => void
-  /** Told of every token that comes. */
+  /** Called with every token response. */
   readonly onTokens?: (tokens: OAuthTokens) => void
   readonly onVerifier?: (verifier: string) => void
 }): RememberingProvider {
@@ -56,7 +56,7 @@ export function rememberingProvider(options: {
       options.onVerifier?.(verifier)
     },
     codeVerifier: () => codeVerifier,
-    // Which server the person was sent to: its answer is held against it. RFC 9207.
+    // The authorization server of the request. The SDK checks the issuer of the response against it. RFC 9207.
     saveDiscoveryState: (discovered) => {
       discovery = discovered
     },

@@ -7,28 +7,27 @@ import { seedDatabase } from './seed/seed-database.ts'
 import { StartError } from './start-error.ts'
 import { openDatabase } from './store/open-database.ts'
 
-/** What the service is started with. */
+/** Options for `startLearningPlatform()`. */
 export type LearningPlatformOptions = {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
-  /** The SQLite file; it is made, and filled, when it does not exist. */
+  /** The SQLite file. The service creates and seeds it when it does not exist. */
   readonly databasePath: string
-  /** A logger of the caller's own; without one, `logLevel` says what goes to standard output as JSON. */
+  /** Custom logger. Without one, `logLevel` is the level of the JSON log on standard output. */
   readonly logger?: FastifyBaseLogger
   readonly logLevel?: string
-  /** How long close() waits for requests under way, in milliseconds; 5000 unless told. */
+  /** Time that close() waits for open requests, in milliseconds. Default: 5000. */
   readonly graceMs?: number
-  /** Whose assertions prove who calls; without it the plain x-auth headers are believed. */
+  /** The gateway whose assertions identify callers. Without it, the service trusts the plain x-auth headers. */
   readonly gateway?: Gateway | undefined
 }
 
-/** A running service. */
 export type LearningPlatform = { readonly url: string; close(): Promise<void> }
 
 /**
- * Opens the database and listens.
- * @throws {StartError} ERR_DATABASE, ERR_LISTEN: with a message that says what to do.
+ * Opens the database and starts to listen.
+ * @throws {StartError} ERR_DATABASE, ERR_LISTEN. The message says what to do.
  */
 export async function startLearningPlatform(options: LearningPlatformOptions): Promise<LearningPlatform> {
   const { host, port, databasePath, graceMs = 5000 } = options
@@ -42,9 +41,9 @@ export async function startLearningPlatform(options: LearningPlatformOptions): P
     gateway: options.gateway,
   })
   const close = async () => {
-    const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)
+    const graceTimer = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()
-    clearTimeout(impatience)
+    clearTimeout(graceTimer)
     if (database.isOpen) database.close()
   }
   try {

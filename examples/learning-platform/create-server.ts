@@ -20,17 +20,17 @@ import { addSingletonRoutes } from './routes/singleton-routes.ts'
 import { openCollection } from './store/collection.ts'
 import { openLinks } from './store/links.ts'
 
-const BODY_LIMIT_BYTES = 1024 * 1024 // a storage object is 44 KB at most; everything else is smaller
-const REQUEST_TIMEOUT_MS = 30_000 // a body that trickles in must not hold a connection for ever
+const BODY_LIMIT_BYTES = 1024 * 1024 // a storage object has at most 44 KB, and other resources are smaller
+const REQUEST_TIMEOUT_MS = 30_000 // limits how long a slow body occupies a connection
 
-/** Builds the HTTP server over an open database. It does not listen yet. */
+/** Creates the HTTP server for an open database. It does not listen yet. */
 export function createServer(options: {
   readonly database: DatabaseSync
   readonly families: readonly Family[]
   readonly nowIso: () => string
   readonly logger: FastifyBaseLogger | undefined
   readonly logLevel: string
-  /** Whose assertions prove who calls; undefined: the plain headers are believed. */
+  /** The gateway whose assertions identify callers. Undefined: the service trusts the plain headers. */
   readonly gateway: Gateway | undefined
 }): FastifyInstance {
   const { database, families, nowIso } = options
@@ -75,7 +75,7 @@ export function createServer(options: {
     methodsByPath.set(url, (methodsByPath.get(url) ?? new Set()).add(method))
     if (schema?.operationId !== undefined && method !== 'HEAD') documented.push({ method, url, schema })
   })
-  // Routes belong in a plugin: the hooks above are in force when it loads.
+  // Routes are in a plugin, so that the hooks above apply to them.
   app.register(async (api) => {
     const service = { database, nowIso, links: openLinks(database, namesOfCollections(families)) }
     for (const family of families) {

@@ -21,7 +21,7 @@ try {
     console.error(
       `learning-platform: listens on ${settings.host}. It believes the x-auth-* headers: let only the gateway reach it.`,
     )
-  // Whoever started it may have gone in the meantime: nobody would ever stop it.
+  // Stops when the parent process has ended: no other process would stop this one.
   if (process.connected) process.send?.({ ready: true, url: platform.url })
   else if (process.send !== undefined) stop()
 } catch (error) {

@@ -2,13 +2,13 @@ import { resolve } from 'node:path'
 import type { Gateway } from './http/identify-callers.ts'
 import { StartError } from './start-error.ts'
 
-/** Where the service listens and keeps its data. */
+/** Settings of the service. */
 export type Settings = {
   readonly host: string
   readonly port: number
   readonly databasePath: string
   readonly logLevel: string
-  /** undefined: the plain headers are believed. */
+  /** Undefined: the service trusts the plain headers. */
   readonly gateway: Gateway | undefined
 }
 
@@ -16,7 +16,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /**
  * Reads the settings from environment variables.
- * @throws {StartError} ERR_SETTING when one has no sense.
+ * @throws {StartError} ERR_SETTING when a value is not valid.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const port = env['LEARNING_PLATFORM_PORT'] ?? '8082'
@@ -43,7 +43,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   }
 }
 
-/** Both or neither: an assertion of an unknown issuer proves nothing. */
+/** Requires both variables or neither: without the issuer, an assertion cannot be verified. */
 function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway | undefined {
   const keys = env['LEARNING_PLATFORM_GATEWAY_JWKS'] ?? ''
   const issuer = env['LEARNING_PLATFORM_GATEWAY_ISSUER'] ?? ''
@@ -59,7 +59,7 @@ function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway
       'ERR_SETTING',
       `LEARNING_PLATFORM_GATEWAY_JWKS is "${keys}": set it to the address of the gateway's keys.`,
     )
-  // Services that pass on what they were sent (examples/mcp-server) are named beside the platform itself.
+  // Includes services that forward the assertions they receive (examples/mcp-server).
   const audiences = (env['LEARNING_PLATFORM_GATEWAY_AUDIENCE'] ?? 'learning-platform').split(',')
   return { keysUrl, issuer, audiences }
 }

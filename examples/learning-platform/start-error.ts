@@ -1,6 +1,4 @@
-/**
- * The service can not start. The message says what happened and what to do, in one line for a terminal.
- */
+/** Error for a failed start. The message says what happened and what to do, in one line for a terminal. */
 export class StartError extends Error {
   readonly code: string
 

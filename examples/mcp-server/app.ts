@@ -6,14 +6,15 @@ import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { platformFor } from './call-platform.ts'
 import { addTools } from './tools.ts'
 
-/** A server that listens. */
 export type RunningMcpServer = { readonly url: string; close(): Promise<void> }
 
 /**
- * Serves the tools over Streamable HTTP at /mcp. It believes that the gateway is in front of it: who may call which tool
- * was decided there, by the headers `mcp-method` and `mcp-name`. What keeps that safe is on this side: a call whose headers
- * say something else than its body is refused (the SDK does that for the revision 2026-07-28), and older revisions, which
- * have no such headers, are not served.
+ * Serves the tools over Streamable HTTP at /mcp.
+ * It relies on the gateway, which decides with the headers `mcp-method` and `mcp-name` whether the caller may call a
+ * tool. The
+ * SDK therefore rejects a call whose headers differ from its body (revision 2026-07-28). Older revisions have no such
+ * headers and
+ * are not supported.
  */
 export async function startMcpServer(options: {
   readonly host: string
@@ -41,7 +42,7 @@ export async function startMcpServer(options: {
       response.end('{"error":"not_found","error_description":"The tools are at /mcp."}')
       return
     }
-    // Node.js leaves the method out of its type for answers only.
+    // In the type of Node.js, `method` is optional, because the type also covers responses.
     handle(request as NodeIncomingMessageLike, response).catch(onError)
   })
   await once(http.listen(options.port, options.host), 'listening')

@@ -1,4 +1,4 @@
-/** What the platform said, or why it said nothing. */
+/** Response of the platform, or the reason for its absence. */
 export type PlatformAnswer =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly why: string }
@@ -6,19 +6,21 @@ export type PlatformAnswer =
 /** One request to the learning platform. */
 export type PlatformCall = {
   readonly method: 'GET' | 'POST'
-  /** Below the platform's address, with its query. */
+  /** Path below the URL of the platform, with its query. */
   readonly path: string
   readonly body?: unknown
 }
 
-/** Asks the learning platform in the name of a caller. Never throws. */
+/** Calls the learning platform for a caller. Never throws. */
 export type CallPlatform = (call: PlatformCall) => Promise<PlatformAnswer>
 
 const TIMEOUT_MS = 5_000
 
 /**
- * Calls the platform for whoever the gateway vouches for: the assertion that came with the request is passed on, and the
- * platform verifies it. The caller's access token never gets here, so there is none to pass on.
+ * Creates a function that calls the platform for the caller of the gateway.
+ * It forwards the assertion of the request, which the platform verifies. The gateway does not forward the caller's
+ * access token, so
+ * the tools never have it.
  */
 export function platformFor(platformUrl: URL, assertion: string | undefined): CallPlatform {
   return async ({ method, path, body }) => {

@@ -1,9 +1,9 @@
-/** Where the server listens, and the API that its tools call. */
+/** Address of the server, and URL of the API that its tools call. */
 export type Settings = { readonly host: string; readonly port: number; readonly platformUrl: URL }
 
 /**
  * Reads the settings from environment variables.
- * @throws {Error} with a message for a terminal when one makes no sense.
+ * @throws {Error} with a message for a terminal when a value is not valid.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const port = env['MCP_SERVER_PORT'] ?? '8083'

@@ -7,8 +7,8 @@ const Limit = Type.Optional(
 )
 
 /**
- * Adds the tools: what each takes, and the one request to the platform that it is. Which scope a tool needs does not
- * stand here but in policies/mcp-server.policy.yaml: the gateway asks for it before a call arrives.
+ * Adds the tools: the input of each, and its request to the platform.
+ * policies/mcp-server.policy.yaml lists the required scopes. The gateway checks them before it forwards a call.
  */
 export function addTools(server: McpServer, call: CallPlatform): void {
   const add = <Input extends TObject>(tool: {

@@ -1,7 +1,7 @@
 import type { SingletonFamily } from './family.ts'
 import { choice, colour, group, list, optional, reference, text } from './fields.ts'
 
-/** How the school's site looks. All of it is public: everybody sees the site. */
+/** Appearance of the school's site. All fields are public. */
 export const appearance: SingletonFamily = {
   kind: 'singleton',
   name: 'appearance',

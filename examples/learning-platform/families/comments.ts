@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { choice, optional, prose, reference, text } from './fields.ts'
 
-/** What students say about courses and posts. The public sees approved ones on public things, without names. */
+/** Comments of students on courses and posts. The public reads approved ones on published targets, without names. */
 export const comments: CollectionFamily = {
   kind: 'collection',
   name: 'comments',

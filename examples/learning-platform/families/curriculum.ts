@@ -11,7 +11,7 @@ const lesson = group({
   material_ids: references('storage', 10),
 })
 
-/** Sections of a course with their lessons. The public sees the outline of published courses. */
+/** Sections of a course with their lessons. The public reads the outline of published courses. */
 export const curriculum: CollectionFamily = {
   kind: 'collection',
   name: 'curriculum',
@@ -48,7 +48,10 @@ function lessonsOf(section: Document): readonly Document[] {
   return section['lessons'] as readonly Document[]
 }
 
-/** A lesson is what the school sells: without a free preview only its outline is public. */
+/**
+ * Returns the public part of a lesson: its outline, and the content only for a free preview. The school sells the
+ * lessons.
+ */
 function outline(lesson: Document): Document {
   return lesson['free_preview'] === true
     ? { ...lesson, material_ids: [] }

@@ -4,7 +4,7 @@ import type { Fields, JsonSchema } from './json-schema.ts'
 
 const who: JsonSchema = { type: 'string', description: 'The subject of the access token that wrote it.' }
 
-/** The schema of an object with these fields, all of them present. */
+/** Returns the schema of an object with exactly these fields, all required. */
 export function closed(title: string, fields: Fields): JsonSchema {
   return {
     title,
@@ -15,12 +15,12 @@ export function closed(title: string, fields: Fields): JsonSchema {
   }
 }
 
-/** What a writer sends to create or replace a resource. */
+/** Returns the schema of the body to create or replace a resource. */
 export function draftSchema(family: CollectionFamily | SingletonFamily): JsonSchema {
   return { title: `${titleOf(family)}Draft`, ...group(family.fields) }
 }
 
-/** What a writer sends to change a resource. Source: RFC 7396. */
+/** Returns the schema of the body to change a resource. Source: RFC 7396. */
 export function patchSchema(family: CollectionFamily | SingletonFamily): JsonSchema {
   return {
     ...toPatch(group(family.fields)),
@@ -30,7 +30,7 @@ export function patchSchema(family: CollectionFamily | SingletonFamily): JsonSch
   }
 }
 
-/** A resource of a collection as identified callers read it. */
+/** Returns the schema of a resource for identified callers. */
 export function resourceSchema(family: CollectionFamily): JsonSchema {
   return closed(titleOf(family), {
     id: idSchema(family),
@@ -43,7 +43,10 @@ export function resourceSchema(family: CollectionFamily): JsonSchema {
   })
 }
 
-/** A resource of a collection as the public reads it. @returns undefined when the public reads none. */
+/**
+ * Returns the schema of a resource for the public.
+ * @returns undefined when the public cannot read any.
+ */
 export function publicSchema(family: CollectionFamily): JsonSchema | undefined {
   if (family.publicView === undefined) return undefined
   const all: Fields = { ...family.fields, ...family.derived?.fields }
@@ -53,7 +56,7 @@ export function publicSchema(family: CollectionFamily): JsonSchema | undefined {
   })
 }
 
-/** A singleton as identified callers read it. */
+/** Returns the schema of a singleton for identified callers. */
 export function singletonSchema(family: SingletonFamily): JsonSchema {
   return closed(titleOf(family), {
     ...family.asker?.fields,
@@ -63,14 +66,14 @@ export function singletonSchema(family: SingletonFamily): JsonSchema {
   })
 }
 
-/** A singleton as the public reads it. */
+/** Returns the schema of a singleton for the public. */
 export function publicSingletonSchema(family: SingletonFamily): JsonSchema {
   const { constant = {}, fields } = family.publicView
   const fixed = Object.keys(constant).map((name) => [name, { type: 'null' }] as const)
   return closed(`Public${titleOf(family)}`, { ...Object.fromEntries(fixed), ...pick(family.fields, fields) })
 }
 
-/** `MembershipPlan` of `membership-plan`. */
+/** Returns a schema title: `MembershipPlan` for `membership-plan`. */
 export function titleOf(family: { readonly name: string; readonly singular?: string }): string {
   return (family.singular ?? family.name)
     .split(/[-_]/)
@@ -86,7 +89,10 @@ function pick(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, fields[name] ?? {}]))
 }
 
-/** Every field may be left out, and null takes it away; a default would fill in what the patch leaves alone. */
+/**
+ * Converts a schema for a merge patch: every field is optional, and null removes it.
+ * Removes defaults, because they would overwrite fields that the patch omits.
+ */
 function toPatch(schema: JsonSchema): JsonSchema {
   const { default: _default, required: _required, ...rest } = schema
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? [])

@@ -1,25 +1,25 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Document, Fields } from './json-schema.ts'
 
-/** What a caller without an identity is told about a collection. */
+/** The public part of a collection. */
 export type PublicView = {
-  /** SQL condition over the family's table: the rows that the public may know of. Constant text, never input. */
+  /** SQL condition on the family's table that selects the public rows. Constant text, never input. */
   readonly where: string
-  /** The fields that the public may read, besides `id`. */
+  /** The fields that the public can read, in addition to `id`. */
   readonly fields: readonly string[]
-  /** Takes private parts out of what is left, where a whole field is too coarse. */
+  /** Removes private parts of a public field. */
   readonly trim?: (document: Document) => Document
 }
 
-/** A rule that a schema can not express: the field that breaks it and how. */
+/** A violation of a rule that a schema cannot express. */
 export type BrokenRule = { readonly field: string; readonly problem: string }
 
-/** Many resources of one kind: `GET /api/<family>`, `GET /api/<family>/{id}`, and the writes when it is writable. */
+/** Several resources of one kind: `GET /api/<family>`, `GET /api/<family>/{id}`, and the writes when it is writable. */
 export type CollectionFamily = {
   readonly kind: 'collection'
-  /** As in its scopes, and the name of its table: `membership_plans`. */
+  /** Name in scopes, and name of the table: `membership_plans`. */
   readonly name: string
-  /** As in operation names: `membership-plan`, `membership-plans`. */
+  /** Names in operation ids: `membership-plan`, `membership-plans`. */
   readonly singular: string
   readonly plural: string
   /** One sentence for the documentation. */
@@ -27,30 +27,30 @@ export type CollectionFamily = {
   /** Ids are `<idPrefix>_<number of four digits or more>`. */
   readonly idPrefix: string
   readonly writable: boolean
-  /** What writers send and everybody identified reads. */
+  /** Fields that writers send and identified callers read. */
   readonly fields: Fields
-  /** What is worked out from the fields whenever the resource is read. */
+  /** Fields that are computed on every read. */
   readonly derived?: { readonly fields: Fields; readonly from: (document: Document) => Document }
-  /** Fields whose value no two members share. */
+  /** Fields with a unique value per resource. */
   readonly unique?: readonly string[]
-  /** Text fields that a list can be narrowed by; part of the public view wherever there is one. */
+  /** Text fields that filter a list. They are part of the public view, if there is one. */
   readonly filters?: readonly string[]
   /** Undefined: the public sees an empty list. */
   readonly publicView: PublicView | undefined
   readonly check?: (document: Document) => BrokenRule | undefined
 }
 
-/** One resource: of the whole school, or of each subject. */
+/** One resource of the whole school, or one per subject. */
 export type SingletonFamily = {
   readonly kind: 'singleton'
   readonly name: string
   readonly about: string
-  /** `subject`: everybody identified has their own, made on first sight. */
+  /** `subject`: one resource per identified caller, created on first access. */
   readonly owner: 'school' | 'subject'
   readonly fields: Fields
-  /** What it is before anybody changed it. */
+  /** Initial content. */
   readonly initial: (subject: string) => Document
-  /** Read-only fields that tell who asks; for singletons of a subject. */
+  /** Read-only fields about the caller, for singletons of a subject. */
   readonly asker?: {
     readonly fields: Fields
     readonly from: (asker: Asker) => Document
@@ -58,14 +58,14 @@ export type SingletonFamily = {
   readonly publicView: { readonly fields: readonly string[]; readonly constant?: Document }
 }
 
-/** Who asks, as the gateway says in its identity headers. */
+/** The caller, according to the identity headers of the gateway. */
 export type Asker = {
   readonly subject: string
   readonly clientId: string | undefined
   readonly scopes: readonly string[]
 }
 
-/** Figures worked out from the tables at the moment of asking. Read only. */
+/** Figures that are computed from the tables on every read. Read only. */
 export type ReportFamily = {
   readonly kind: 'report'
   readonly name: string
@@ -76,10 +76,9 @@ export type ReportFamily = {
   readonly readPublic: (database: DatabaseSync) => Document
 }
 
-/** A resource family of the platform. */
 export type Family = CollectionFamily | SingletonFamily | ReportFamily
 
-/** Where a family is served: hyphens for underscores. */
+/** Returns the path of a family, with hyphens for underscores. */
 export function familyPath(family: { readonly name: string }): string {
   return `/api/${family.name.replaceAll('_', '-')}`
 }

@@ -1,6 +1,6 @@
 import type { Fields, JsonSchema } from './json-schema.ts'
 
-/** One line of text: no control characters, at least one that is not a space. */
+/** One line of text: no control characters, at least one visible character. */
 export const text = (maxLength: number, description?: string): JsonSchema => ({
   type: 'string',
   minLength: 1,
@@ -18,7 +18,7 @@ export const prose = (maxLength: number, description?: string): JsonSchema => ({
   ...(description === undefined ? {} : { description }),
 })
 
-/** A word of an address: lower-case letters, digits and single hyphens. */
+/** A word in a URL: lower-case letters, digits and single hyphens. */
 export const slug = (): JsonSchema => ({
   type: 'string',
   maxLength: 80,
@@ -26,17 +26,17 @@ export const slug = (): JsonSchema => ({
   description: 'Names the resource in addresses; unique in its family.',
 })
 
-/** One of the named states; the first is what a new resource gets when it names none. */
+/** One of the given states. The default is the first one. */
 export const state = (...states: readonly [string, ...string[]]): JsonSchema => ({
   type: 'string',
   enum: states,
   default: states[0],
 })
 
-/** One of the named values; it must be sent. */
+/** One of the given values. Required. */
 export const choice = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
 
-/** A whole number between two bounds, both included. */
+/** A whole number within inclusive bounds. */
 export const wholeNumber = (minimum: number, maximum: number): JsonSchema => ({
   type: 'integer',
   minimum,
@@ -52,19 +52,19 @@ export const cents = (): JsonSchema => ({
 /** An ISO 4217 currency that the school sells in. */
 export const currency = (): JsonSchema => ({ type: 'string', enum: ['EUR', 'GBP', 'USD'], default: 'EUR' })
 
-/** Yes or no, with what it is when nothing is said. */
+/** A boolean with a default. */
 export const flag = (standard: boolean): JsonSchema => ({ type: 'boolean', default: standard })
 
 /** A calendar day, `2026-03-01`. */
 export const day = (): JsonSchema => ({ type: 'string', format: 'date', maxLength: 10 })
 
-/** A point in time, RFC 3339. */
+/** A point in time. RFC 3339. */
 export const instant = (): JsonSchema => ({ type: 'string', format: 'date-time', maxLength: 40 })
 
-/** An e-mail address. Personal: never part of a public view. */
+/** An email address. Personal data: never part of a public view. */
 export const email = (): JsonSchema => ({ type: 'string', format: 'email', maxLength: 254 })
 
-/** An https address. */
+/** An https URL. */
 export const webAddress = (): JsonSchema => ({
   type: 'string',
   format: 'uri',
@@ -72,17 +72,17 @@ export const webAddress = (): JsonSchema => ({
   maxLength: 500,
 })
 
-/** A colour as `#rrggbb`. */
+/** A color as `#rrggbb`. */
 export const colour = (): JsonSchema => ({ type: 'string', pattern: '^#[0-9a-f]{6}$' })
 
-/** The id of a member of another family; it must exist. */
+/** The id of an existing resource of another family. */
 export const reference = (family: string): JsonSchema => ({
   type: 'string',
   maxLength: 40,
   'x-references': family,
 })
 
-/** A list that may be left out, and is empty then. */
+/** An optional list. Default: empty. */
 export const list = (items: JsonSchema, maxItems: number): JsonSchema => ({
   type: 'array',
   items,
@@ -90,13 +90,13 @@ export const list = (items: JsonSchema, maxItems: number): JsonSchema => ({
   default: [],
 })
 
-/** Ids of members of another family, none twice. */
+/** Ids of resources of another family, without duplicates. */
 export const references = (family: string, maxItems: number): JsonSchema => ({
   ...list(reference(family), maxItems),
   uniqueItems: true,
 })
 
-/** The same field, but it may be null and is null when left out. */
+/** Returns the same schema with null as an additional value and as the default. */
 export function optional(schema: JsonSchema): JsonSchema {
   const { type } = schema
   const types = typeof type === 'string' ? [type] : (type ?? [])
@@ -104,7 +104,7 @@ export function optional(schema: JsonSchema): JsonSchema {
   return { ...schema, ...choices, type: [...types, 'null'], default: null }
 }
 
-/** An object that holds these fields and no others. */
+/** An object with exactly these fields. */
 export const group = (fields: Fields): JsonSchema => ({
   type: 'object',
   additionalProperties: false,

@@ -1,4 +1,4 @@
-/** The part of JSON Schema 2020-12 that this service validates with and documents by. */
+/** The part of JSON Schema 2020-12 that this service uses for validation and documentation. */
 export type JsonSchema = {
   readonly title?: string
   readonly description?: string
@@ -21,11 +21,11 @@ export type JsonSchema = {
   readonly default?: unknown
   readonly examples?: readonly unknown[]
   readonly anyOf?: readonly JsonSchema[]
-  /** The family whose member this id names; checked against the database on every write. */
+  /** The family of the resource with this id. Every write checks that the resource exists. */
   readonly 'x-references'?: string
 }
 
-/** The fields of an object by name. A field with a `default` may be left out; every other one must be sent. */
+/** The fields of an object by name. A field with a `default` is optional. All others are required. */
 export type Fields = Readonly<Record<string, JsonSchema>>
 
 /** A resource as stored and sent: plain JSON. */

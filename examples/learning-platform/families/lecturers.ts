@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { email, list, prose, state, text } from './fields.ts'
 
-/** The people who teach. The public sees those who teach now, without their addresses. */
+/** Lecturers. The public reads active ones, without their email addresses. */
 export const lecturers: CollectionFamily = {
   kind: 'collection',
   name: 'lecturers',

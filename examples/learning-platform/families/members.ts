@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { day, email, optional, reference, state, text } from './fields.ts'
 
-/** Who belongs to the school's community, and by which plan. Private. */
+/** Members of the community and their plans. Private. */
 export const members: CollectionFamily = {
   kind: 'collection',
   name: 'members',

@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { cents, choice, currency, list, prose, references, state, text, wholeNumber } from './fields.ts'
 
-/** What members pay and get. The public sees the plans on offer. */
+/** Prices and benefits of memberships. The public reads the plans on offer. */
 export const membershipPlans: CollectionFamily = {
   kind: 'collection',
   name: 'membership_plans',

@@ -23,7 +23,7 @@ const line = group({
   unit_price_cents: cents(),
 })
 
-/** What was bought. Private, and written by the checkout alone: read only here. */
+/** Orders. Private and read only here, because only the checkout writes them. */
 export const orders: CollectionFamily = {
   kind: 'collection',
   name: 'orders',

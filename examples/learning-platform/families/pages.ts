@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { optional, prose, reference, slug, state, text } from './fields.ts'
 
-/** The pages of the school's site. The public sees published ones. */
+/** The pages of the school's site. The public reads published ones. */
 export const pages: CollectionFamily = {
   kind: 'collection',
   name: 'pages',

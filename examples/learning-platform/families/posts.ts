@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { day, list, optional, prose, reference, slug, state, text } from './fields.ts'
 
-/** The school's blog. The public sees published posts. */
+/** The school's blog. The public reads published posts. */
 export const posts: CollectionFamily = {
   kind: 'collection',
   name: 'posts',

@@ -1,7 +1,7 @@
 import type { SingletonFamily } from './family.ts'
 import { currency, email, list, optional, prose, text } from './fields.ts'
 
-/** The school itself. The public reads what stands on its front page. */
+/** The school itself. The public reads the content of its front page. */
 export const school: SingletonFamily = {
   kind: 'singleton',
   name: 'school',

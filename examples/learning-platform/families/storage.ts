@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CollectionFamily } from './family.ts'
 import { choice, text, wholeNumber } from './fields.ts'
 
-/** Small files, kept whole. The public sees those that are marked public. */
+/** Small files with their content. The public reads files with `visibility: public`. */
 export const storage: CollectionFamily = {
   kind: 'collection',
   name: 'storage',
@@ -23,7 +23,7 @@ export const storage: CollectionFamily = {
     visibility: choice('public', 'private'),
     content: {
       type: 'string',
-      maxLength: 43_692, // 32 KiB in base64: a page of a hundred stays below 5 MiB
+      maxLength: 43_692, // 32 KiB in base64: a page of 100 files is smaller than 5 MiB
       pattern: '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$',
       description: 'Base64, at most 32 KiB decoded.',
     },

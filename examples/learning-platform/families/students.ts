@@ -2,7 +2,7 @@ import type { CollectionFamily } from './family.ts'
 import { day, email, group, list, optional, prose, reference, state, text, wholeNumber } from './fields.ts'
 import type { Document } from './json-schema.ts'
 
-/** The people who learn, and what they are enrolled in. Private. */
+/** Students and their enrolments. Private. */
 export const students: CollectionFamily = {
   kind: 'collection',
   name: 'students',

@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { day, flag, optional, reference, state } from './fields.ts'
 
-/** What members are billed for. Private. */
+/** Subscriptions of members. Private. */
 export const subscriptions: CollectionFamily = {
   kind: 'collection',
   name: 'subscriptions',

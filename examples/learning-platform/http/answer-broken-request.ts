@@ -5,7 +5,7 @@ const STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** Answers what Node could not read as HTTP, and closes the connection. */
+/** Responds to bytes that Node cannot parse as HTTP, and closes the connection. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || socket.destroyed) return
   const status = STATUS[error.code ?? ''] ?? '400 Bad Request'

@@ -5,11 +5,11 @@ import { sendProblem } from './send-problem.ts'
 
 const NOTHING_HERE: Problem = { code: 'not_found', description: 'There is nothing at this address.' }
 
-/** Turns unknown addresses and thrown errors into answers, and logs those that are the service's own fault. */
+/** Handles unknown paths and thrown errors. Logs errors of the service itself. */
 export function answerErrors(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'private, no-cache' })
-    // Before the body is looked at: where nothing is, nothing can be wrong with it.
+    // Responds before the body is read: for an unknown path, the body does not matter.
     return request.is404 ? sendProblem(reply, NOTHING_HERE) : undefined
   })
   app.setNotFoundHandler((_request, reply) => {

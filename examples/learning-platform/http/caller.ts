@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Asker } from '../families/family.ts'
 
 /**
- * Reads who asks from the headers that the gateway sets. They are trusted as they are: the gateway in front has
- * checked the token and thrown away whatever the client itself sent under these names.
+ * Reads the caller from the headers that the gateway sets.
+ * The service trusts them: the gateway has validated the token and removed client headers with these names.
  * @returns undefined for the public.
  */
 export function readCaller(headers: IncomingHttpHeaders): Asker | undefined {

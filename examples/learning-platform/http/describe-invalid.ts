@@ -1,6 +1,6 @@
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 
-/** Says in one sentence which field or parameter breaks its schema, and how. */
+/** Describes in one sentence which field or parameter violates its schema, and how. */
 export function describeInvalid(error: FastifySchemaValidationError, isQuery: boolean): string {
   const { keyword, params } = error
   const parent = error.instancePath.slice(1).replaceAll('/', '.')
@@ -16,7 +16,7 @@ export function describeInvalid(error: FastifySchemaValidationError, isQuery: bo
   return `${where} ${error.message ?? 'is not valid'}.`
 }
 
-/** A hostile name can be long; enough of it to recognise it is enough. */
+/** Shortens a name, because a hostile one can be long. */
 function shorten(name: string): string {
   return name.length > 100 ? `${name.slice(0, 100)}…` : name
 }

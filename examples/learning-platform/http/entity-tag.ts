@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** Writes the strong entity tag of a representation. Source: RFC 9110 section 8.8.3. */
+/** Returns the strong entity tag of a representation. Source: RFC 9110 section 8.8.3. */
 export function entityTag(representation: object): string {
   return `"${createHash('sha256').update(JSON.stringify(representation)).digest('base64url').slice(0, 22)}"`
 }
 
 /**
- * Tells whether a header of entity tags names this one.
+ * Returns whether a header with entity tags contains this tag.
  * Source: RFC 9110 sections 13.1.1 (If-Match, strong comparison) and 13.1.2 (If-None-Match, weak comparison).
  */
 export function namesTag(header: string, tag: string, comparison: 'strong' | 'weak'): boolean {

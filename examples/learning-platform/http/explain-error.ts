@@ -2,12 +2,10 @@ import type { FastifyError } from 'fastify'
 import { describeInvalid } from './describe-invalid.ts'
 import type { Problem } from './problem.ts'
 
-/** SQLITE_BUSY and SQLITE_LOCKED: another process holds the file. SQLITE_FULL: the disk has no room. */
+/** SQLITE_BUSY and SQLITE_LOCKED: another process locks the file. SQLITE_FULL: the disk is full. */
 const SQLITE_PASSING = new Set([5, 6, 13])
 
-/**
- * Says what a thrown error means to the client. Nothing of an unexpected error is told: it is for the log.
- */
+/** Converts a thrown error to a problem for the client. Details of an unexpected error are for the log only. */
 export function explainError(error: FastifyError & { readonly errcode?: number }): Problem {
   const invalid = error.validation?.[0]
   if (invalid !== undefined)

@@ -7,27 +7,30 @@ import { type AssertionVerifier, createAssertionVerifier } from './verify-assert
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; undefined: the public. */
+    /** The caller. Undefined: the public. */
     caller: Asker | undefined
   }
 }
 
-/** The gateway whose assertions are believed. */
+/** The gateway whose assertions this service trusts. */
 export type Gateway = {
-  /** Its JWK Set. */
+  /** URL of its JWK Set. */
   readonly keysUrl: URL
-  /** Its public address. */
+  /** Its public URL. */
   readonly issuer: string
   /**
-   * Whom its assertions are for: this service's name among the gateway's upstreams, and those of services that are trusted
-   * to pass on what they got.
+   * Accepted audiences of assertions: the name of this service among the upstreams of the gateway, and the names of
+   * trusted
+   * services that forward their assertion.
    */
   readonly audiences: readonly string[]
 }
 
 /**
- * Finds out who asks, before anything else looks at a request. With a gateway only what it has signed counts; a request
- * that claims an identity without that is refused. Without one the plain headers are believed.
+ * Identifies the caller before other hooks handle a request.
+ * With a gateway, only signed assertions count: the service rejects a request that has identity headers but no
+ * assertion. Without
+ * one, the service trusts the plain headers.
  */
 export function identifyCallers(app: FastifyInstance, gateway: Gateway | undefined): void {
   const verify = gateway === undefined ? undefined : createAssertionVerifier(gateway)

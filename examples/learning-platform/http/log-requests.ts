@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Logs one line for each write at level info, for each read at debug: who, through which client, with which scopes. */
+/** Logs one line per request: caller, client and scopes. Writes have level info, reads have level debug. */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const { subject, clientId, scopes } = request.caller ?? {}

@@ -1,8 +1,9 @@
 import type { Document } from '../families/json-schema.ts'
 
 /**
- * Applies a JSON merge patch: null takes a field away, an object goes deeper, anything else replaces.
- * Source: RFC 7396 section 2. The patch has been checked against a closed schema before, which bounds its depth.
+ * Applies a JSON merge patch: null removes a field, an object merges recursively, any other value replaces.
+ * The schema check of the patch limits its depth.
+ * Source: RFC 7396 section 2.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch

@@ -1,4 +1,4 @@
-/** Every `error` code that this service answers with. */
+/** Every `error` code of this service. */
 export type ProblemCode =
   | 'invalid_request'
   | 'access_denied'
@@ -12,10 +12,9 @@ export type ProblemCode =
   | 'temporarily_unavailable'
   | 'server_error'
 
-/** Why a request is not done: a value, turned into an answer in one place. */
+/** The reason to reject a request. `sendProblem()` converts it to a response. */
 export type Problem = { readonly code: ProblemCode; readonly description: string }
 
-/** The status of each code. */
 export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   invalid_request: 400,
   invalid_assertion: 401,
@@ -30,7 +29,6 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   temporarily_unavailable: 503,
 }
 
-/** Makes a problem. */
 export function problem(code: ProblemCode, description: string): { readonly refused: Problem } {
   return { refused: { code, description } }
 }

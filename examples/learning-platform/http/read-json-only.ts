@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Makes JSON the only kind of body, read by Fastify's own parser, which refuses `__proto__`.
- * A merge patch (RFC 7396) is one too, but only for PATCH.
+ * Accepts JSON bodies only. Uses Fastify's parser, which rejects `__proto__`.
+ * Accepts a merge patch (RFC 7396) for PATCH only.
  */
 export function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')

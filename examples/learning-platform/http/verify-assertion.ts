@@ -2,21 +2,21 @@ import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Asker } from '../families/family.ts'
 import type { Problem } from './problem.ts'
 
-/** Tells who an assertion is about, or why it proves nothing. */
+/** Returns the caller of an assertion, or the reason to reject it. */
 export type AssertionVerifier = (
   assertion: string,
 ) => Promise<{ readonly caller: Asker | undefined } | { readonly refused: Problem }>
 
-/** The gateway's clock and ours may differ by this. Seconds. */
+/** Tolerated difference between the clocks of gateway and service. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
-/** The gateway signs for a minute at most. Seconds. */
+/** Maximum lifetime of an assertion. Seconds. */
 const MAX_AGE_SECONDS = 60
-/** A key that is not known is looked for at most this often. Milliseconds. */
+/** Minimum time between two fetches because of an unknown key. Milliseconds. */
 const ASK_AGAIN_AFTER_MS = 5_000
 
 /**
- * Verifies the JWT that the gateway sends in `x-auth-assertion`: signature, type, issuer, audience and times.
- * The keys are fetched when they are needed and kept.
+ * Creates a function that verifies the JWT in `x-auth-assertion`: signature, type, issuer, audience and times.
+ * It fetches the keys on demand and caches them.
  * Source: RFC 7519 section 7.2, RFC 8725 section 3.
  */
 export function createAssertionVerifier(gateway: {
@@ -50,7 +50,7 @@ const NO_KEYS: Problem = {
   description: 'Who calls can not be checked right now. Try again in a second.',
 }
 
-/** What is wrong with the assertion itself, against keys that could not be had. */
+/** Returns whether the assertion is invalid. False: the keys could not be fetched. */
 function isItsFault(error: unknown): boolean {
   if (!(error instanceof errors.JOSEError)) return false
   return !(

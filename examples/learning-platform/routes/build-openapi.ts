@@ -2,7 +2,7 @@ import type { FastifySchema } from 'fastify'
 import type { JsonSchema } from '../families/json-schema.ts'
 import type { Answer } from './route-schema.ts'
 
-/** A route as Fastify has it: what validates is what gets documented. */
+/** A route as registered in Fastify. The same schema validates requests and documents the route. */
 export type DocumentedRoute = {
   readonly method: string
   readonly url: string
@@ -91,7 +91,7 @@ function hoistContent(content: NonNullable<Answer['content']>, schemas: Schemas)
   )
 }
 
-/** Moves every schema with a title to the components, so that each stands once and has a name. */
+/** Moves every schema with a title to the components, so that it occurs once under its title. */
 function hoist(schema: JsonSchema, schemas: Schemas): JsonSchema | { readonly $ref: string } {
   const { title, ...rest } = schema
   const inner = {

@@ -8,7 +8,7 @@ import type { Link } from '../store/read-links.ts'
 
 type Refused = { readonly refused: Problem }
 
-/** Checks what a schema can not: the family's own rule, and that no other resource has a unique value. */
+/** Checks rules that a schema cannot express: the rule of the family, and unique values. */
 export function checkDocument(
   family: CollectionFamily,
   collection: Collection,
@@ -24,7 +24,7 @@ export function checkDocument(
   return undefined
 }
 
-/** Checks that everything the resource names exists. */
+/** Checks that all referenced resources exist. */
 export function checkLinks(links: Links, named: readonly Link[]): Refused | undefined {
   const missing = links.missing(named)
   if (missing === undefined) return undefined
@@ -32,7 +32,7 @@ export function checkLinks(links: Links, named: readonly Link[]): Refused | unde
   return problem('invalid_request', `${missing.field}: no such id among the ${family}.`)
 }
 
-/** Checks If-Match against what the caller would read now. Source: RFC 9110 section 13.1.1. */
+/** Checks If-Match against the current representation for the caller. Source: RFC 9110 section 13.1.1. */
 export function checkUnchanged(ifMatch: string | undefined, representation: Document): Refused | undefined {
   if (ifMatch === undefined || namesTag(ifMatch, entityTag(representation), 'strong')) return undefined
   return problem('precondition_failed', 'The resource has changed since it was read. Read it again.')

@@ -43,7 +43,7 @@ export function addCollectionReads(
         ...problems(400),
       },
     },
-    // A query string holds only text: the schema is shown a number where one is written.
+    // A query string contains only text. Converts `limit` to a number for the schema.
     preValidation: async (request) => {
       const { limit } = request.query as Record<string, unknown>
       if (typeof limit === 'string' && /^\d{1,9}$/.test(limit))
@@ -91,14 +91,14 @@ export function addCollectionReads(
   })
 }
 
-/** The path parameter of a single resource. An id of another form is one that does not exist: 404, not 400. */
+/** The path parameter of a single resource. An id in another format gets 404, not 400. */
 export const ID_PARAMETER: JsonSchema = {
   type: 'object',
   required: ['id'],
   properties: { id: { type: 'string', description: 'As in `id` of the resource.' } },
 }
 
-/** Why an id leads nowhere; the same whether the resource is hidden or absent. */
+/** Returns the problem for an unknown id. It is the same for hidden and for absent resources. */
 export function noSuch(family: CollectionFamily): {
   readonly code: 'not_found'
   readonly description: string

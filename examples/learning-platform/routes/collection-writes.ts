@@ -20,7 +20,7 @@ import type { Service } from './service.ts'
 type Outcome = { readonly done: Row } | { readonly refused: Problem }
 type Member = { Params: { id: string }; Body: Document }
 
-/** Mounts POST, PUT, PATCH and DELETE of a collection. Each is one transaction: checked and written, or neither. */
+/** Mounts POST, PUT, PATCH and DELETE of a collection. Each runs its checks and its write in one transaction. */
 export function addCollectionWrites(
   app: FastifyInstance,
   service: Service,
@@ -33,7 +33,7 @@ export function addCollectionWrites(
   const [full, draft, patch] = [resourceSchema(family), draftSchema(family), patchSchema(family)]
   const common = { tags: [family.name], params: ID_PARAMETER }
 
-  /** Writes what has the right shape: over `row`, or as a new one. */
+  /** Stores a body that matches the schema: replaces `row`, or inserts a new one. */
   function store(request: FastifyRequest, body: Document, row: Row | undefined): Outcome {
     const named = readLinks(draft, body)
     const refusal = checkDocument(family, collection, body, row?.id ?? '') ?? checkLinks(links, named)
@@ -44,7 +44,7 @@ export function addCollectionWrites(
     return { done }
   }
 
-  /** Finds the row that a request is about, as long as it is the one that the caller has read. */
+  /** Finds the row of a request. Rejects the request when the row has changed since the caller read it. */
   function findUnchanged(request: FastifyRequest, id: string): Outcome {
     const row = collection.find(id, 'full')
     if (row === undefined) return { refused: noSuch(family) }

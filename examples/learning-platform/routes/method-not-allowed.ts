@@ -2,16 +2,16 @@ import { METHODS } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { sendProblem } from '../http/send-problem.ts'
 
-/** CONNECT never reaches a route: Node hands it to the proxy handler that this service does not have. */
+/** CONNECT never reaches a route: Node passes it to a proxy handler, which this service does not have. */
 const METHODS_WITH_ROUTES = METHODS.filter((method) => method !== 'CONNECT')
 
-/** Lets the router know every method there is, so that it can answer 405 instead of 404. */
+/** Registers all methods in the router, so that it can respond with 405 instead of 404. */
 export function allowEveryMethod(app: FastifyInstance): void {
   for (const method of METHODS_WITH_ROUTES)
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true })
 }
 
-/** Answers 405 with Allow for every method that a path does not have. Source: RFC 9110 section 15.5.6. */
+/** Responds with 405 and Allow to every method that a path does not support. Source: RFC 9110 section 15.5.6. */
 export function addMethodNotAllowed(
   app: FastifyInstance,
   methodsByPath: ReadonlyMap<string, ReadonlySet<string>>,
@@ -21,7 +21,7 @@ export function addMethodNotAllowed(
     app.route({
       url,
       method: METHODS_WITH_ROUTES.filter((method) => !methods.has(method)),
-      // Before the body is looked at: what it holds does not matter.
+      // Responds before the body is read, because its content does not matter.
       onRequest: async (_request, reply) =>
         sendProblem(reply.header('allow', allow), {
           code: 'method_not_allowed',

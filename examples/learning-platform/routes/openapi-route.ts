@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { json } from './route-schema.ts'
 
-/** Mounts GET /openapi.json. The document is built once, when every route is known. */
+/** Mounts GET /openapi.json. The first request builds the document, when all routes are registered. */
 export function addOpenapiRoute(app: FastifyInstance, build: () => object): void {
   let text: string | undefined
   app.get('/openapi.json', {

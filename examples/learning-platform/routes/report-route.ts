@@ -4,7 +4,6 @@ import { closed, titleOf } from '../families/family-schemas.ts'
 import { json, problems } from './route-schema.ts'
 import type { Service } from './service.ts'
 
-/** Mounts GET of a report. */
 export function addReportRoute(app: FastifyInstance, { database }: Service, family: ReportFamily): void {
   app.get(familyPath(family), {
     schema: {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Asker } from '../families/family.ts'
 import { sendProblem } from '../http/send-problem.ts'
 
-/** Refuses a write of the public, before its body is read. */
+/** Denies a write of the public before its body is read. */
 export async function requireCaller(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (request.caller !== undefined) return undefined
   return sendProblem(reply, {
@@ -12,7 +12,10 @@ export async function requireCaller(request: FastifyRequest, reply: FastifyReply
   })
 }
 
-/** Who writes. @throws when the route forgot requireCaller(). */
+/**
+ * Returns the caller of a write.
+ * @throws when the route does not use requireCaller().
+ */
 export function callerOf(request: FastifyRequest): Asker {
   const { caller } = request
   if (caller === undefined) throw new Error('a write route without requireCaller()')

@@ -2,14 +2,14 @@ import type { Fields, JsonSchema } from '../families/json-schema.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Names the operation in the OpenAPI document; routes without one are not part of it. */
+    /** Operation id in the OpenAPI document. Routes without one are not documented. */
     operationId?: string
     summary?: string
     tags?: readonly string[]
   }
 }
 
-/** One documented answer: the shape that Fastify and OpenAPI share. */
+/** A documented response in the format that Fastify and OpenAPI share. */
 export type Answer = {
   readonly description: string
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>
@@ -40,7 +40,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
 
 const TAG = { etag: { description: 'For If-Match and If-None-Match.', schema: { type: 'string' } } }
 
-/** Answers with a JSON body. `other`: what the public gets, where that differs. */
+/** Returns a response with a JSON body. `other`: schema for the public, when it differs. */
 export function json(
   description: string,
   schema: JsonSchema,
@@ -54,7 +54,7 @@ export function json(
   }
 }
 
-/** The same, with an entity tag. */
+/** Returns a response with a JSON body and an entity tag. */
 export function tagged(
   description: string,
   schema: JsonSchema,
@@ -68,7 +68,7 @@ export function tagged(
   return json(description, schema, other, { ...TAG, ...Object.fromEntries(more) })
 }
 
-/** The documented refusals with these statuses. */
+/** Returns the documented errors with these statuses. */
 export function problems(...statuses: readonly number[]): Readonly<Record<number, Answer>> {
   return Object.fromEntries(statuses.map((status) => [status, json(PROBLEMS[status] ?? '', problemSchema)]))
 }

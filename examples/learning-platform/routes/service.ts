@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Links } from '../store/links.ts'
 
-/** What every route works with. */
+/** Dependencies of all routes. */
 export type Service = {
   readonly database: DatabaseSync
   readonly links: Links
-  /** The time now, RFC 3339. */
+  /** Returns the current time. RFC 3339. */
   readonly nowIso: () => string
 }

@@ -36,7 +36,7 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
     return family.owner === 'subject' ? (caller?.subject ?? '') : ''
   }
 
-  /** Reads it, and makes it when it is a subject's own and this is the first time. */
+  /** Finds the singleton. Creates it on the first access of a subject. */
   function findOrMake(caller: Asker | undefined): SingletonRow {
     const owner = ownerOf(caller)
     const found = singleton.find(owner)

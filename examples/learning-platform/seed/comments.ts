@@ -12,7 +12,7 @@ const SENTENCES = [
   'The material list saved me a trip.',
 ]
 
-/** Thirty-six comments, two of three on a course that the student is enrolled in, the others on posts. */
+/** Thirty-six comments: two thirds on a course of the student, one third on posts. */
 export const seedComments: readonly Document[] = seedStudents.slice(0, 36).map((student, index) => {
   const isOnPost = index % 3 === 2
   const [enrolment] = student['enrolments'] as readonly Document[]

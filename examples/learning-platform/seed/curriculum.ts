@@ -18,7 +18,7 @@ const SECTIONS = [
   { title: 'Finishing', lessons: ['The last ten per cent', 'Questions to check yourself'] },
 ]
 
-/** The material that goes with a course, by the number of the course. */
+/** Material of a course, by the number of the course. */
 const MATERIALS: Readonly<Record<number, string>> = {
   2: 'file_0003',
   3: 'file_0002',
@@ -28,7 +28,7 @@ const MATERIALS: Readonly<Record<number, string>> = {
   9: 'file_0007',
 }
 
-/** Three or four sections for each course that is published or retired; two for one in the making. */
+/** Three or four sections for each published or archived course, two for each draft. */
 export const seedCurriculum: readonly Document[] = seedCourses.flatMap((course, index) => {
   const count = course['state'] === 'draft' ? 2 : 3 + (index % 2)
   return SECTIONS.slice(0, count).map((section, place) => ({

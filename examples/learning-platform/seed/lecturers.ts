@@ -1,6 +1,6 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Six who teach, one of them no longer. */
+/** Six lecturers, one of them inactive. */
 export const seedLecturers: readonly Document[] = [
   lecturer(
     'Mara K.',

@@ -13,7 +13,7 @@ type Line = {
   readonly unit_price_cents: number
 }
 
-/** One order for each student: the courses they are enrolled in, sometimes with a file. */
+/** One order per student: the courses of the student, sometimes with a file. */
 export const seedOrders: readonly Document[] = seedStudents.map((student, index) => {
   const enrolments = student['enrolments'] as readonly Document[]
   const lines = enrolments.map((enrolment) => courseLine(String(enrolment['course_id'])))
@@ -26,7 +26,7 @@ export const seedOrders: readonly Document[] = seedStudents.map((student, index)
     state: index % 17 === 16 ? 'refunded' : index === 47 ? 'pending' : 'paid',
     placed_at: `${String(enrolments[0]?.['enrolled_on'])}T${String(8 + (index % 12)).padStart(2, '0')}:15:00.000Z`,
     currency: 'EUR',
-    coupon_id: hasCoupon ? 'cpn_0003' : null, // FRIENDS20: twenty per cent, at any time
+    coupon_id: hasCoupon ? 'cpn_0003' : null, // FRIENDS20: 20 percent, without a time limit
     lines,
     discount_cents: hasCoupon ? Math.round(subtotal * 0.2) : 0,
   }

@@ -23,7 +23,7 @@ import { seedStorage } from './storage.ts'
 import { seedStudents } from './students.ts'
 import { seedSubscriptions } from './subscriptions.ts'
 
-/** What every table holds at first. Ids follow from the order: the first course is crs_0001. */
+/** Initial rows of every table. Ids follow the order: the first course is crs_0001. */
 const SEEDS: Readonly<Record<string, readonly Document[]>> = {
   lecturers: seedLecturers,
   storage: seedStorage,
@@ -43,12 +43,12 @@ const SEEDS: Readonly<Record<string, readonly Document[]>> = {
   pages: seedPages,
 }
 
-/** The school opened on this day; every seeded row dates from it, so that two seeded files are equal. */
+/** Author and time of every seeded row. Fixed, so that two seeded files are equal. */
 const STAMP = { by: 'learning-platform', at: '2026-01-05T08:00:00.000Z' }
 
 /**
- * Fills an empty database. Called once in a file's life, inside the transaction that makes its tables.
- * @throws when a seed names something that is not there.
+ * Fills an empty database. Runs once per file, in the transaction that creates its tables.
+ * @throws when a seed references a missing resource.
  */
 export function seedDatabase(database: DatabaseSync): void {
   const collections = families.filter((family) => family.kind === 'collection')

@@ -3,7 +3,7 @@ import { dayAfter, id, person } from './people.ts'
 
 const PUBLISHED_COURSES = 11
 
-/** Forty-eight students with one to three courses each; about a third of the courses are finished. */
+/** Forty-eight students with one to three courses each. About a third of the courses are completed. */
 export const seedStudents: readonly Document[] = Array.from({ length: 48 }, (_, index) => ({
   ...person(index),
   state: index % 16 === 15 ? 'left' : index % 9 === 8 ? 'paused' : 'active',

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { CollectionFamily } from '../families/family.ts'
 import type { Document } from '../families/json-schema.ts'
 
-/** A resource as it lies in its table. */
+/** A stored resource. */
 export type Row = {
   readonly number: number
   readonly id: string
@@ -13,10 +13,10 @@ export type Row = {
   readonly updated_at: string
 }
 
-/** Who writes, and when (RFC 3339). */
+/** Author and time (RFC 3339) of a write. */
 export type Stamp = { readonly by: string; readonly at: string }
 
-/** Whose eyes a row is read for. */
+/** Audience of a read: identified callers or the public. */
 export type View = 'full' | 'public'
 
 /** The rows of one family. */
@@ -28,7 +28,7 @@ export type Collection = {
     readonly filters: Readonly<Record<string, string>>
   }): readonly Row[]
   find(id: string, view: View): Row | undefined
-  /** The id of another row that has this value in a unique field. */
+  /** Returns the id of another row with this value in a unique field. */
   holderOf(field: string, value: string, exceptId: string): string | undefined
   insert(body: Document, stamp: Stamp): Row
   replace(row: Row, body: Document, stamp: Stamp): Row
@@ -37,7 +37,7 @@ export type Collection = {
 
 const COLUMNS = 'number, id, body, created_by, created_at, updated_by, updated_at'
 
-/** Opens the table of a family. Only constants of the family's file become SQL text; values are always bound. */
+/** Opens the table of a family. SQL text contains only constants of the family's file. Values are always bound. */
 export function openCollection(database: DatabaseSync, family: CollectionFamily): Collection {
   const table = family.name
   const visible = { full: 'TRUE', public: family.publicView?.where ?? 'FALSE' }
@@ -61,7 +61,7 @@ export function openCollection(database: DatabaseSync, family: CollectionFamily)
   )
   const remove = database.prepare(`DELETE FROM ${table} WHERE id = ?`)
 
-  /** One statement for each set of filters in use; there are few, as families declare few filters. */
+  /** Returns the statement for a set of filters. The cache is small, because families declare few filters. */
   function listStatement(view: View, filters: readonly string[]): StatementSync {
     const key = [view, ...filters].join(' ')
     const known = lists.get(key)

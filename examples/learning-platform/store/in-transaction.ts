@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * Does the work in one transaction that no other writer interrupts: all of it stays, or nothing.
- * @throws what `work` throws, after rolling back; the SQLite error when another process holds the file for too long.
+ * Runs the work in one transaction with exclusive write access. Either all of it is stored, or nothing.
+ * @throws the error of `work`, after a rollback; the SQLite error when another process locks the file for too long.
  */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   database.exec('BEGIN IMMEDIATE')

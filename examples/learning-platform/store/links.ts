@@ -1,17 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Link } from './read-links.ts'
 
-/** Keeps which resource names which other, so that none can point at nothing. */
+/** References between resources, which prevent dangling references. */
 export type Links = {
-  /** The first link whose target does not exist. */
+  /** Returns the first link whose target does not exist. */
   missing(links: readonly Link[]): Link | undefined
   /** Replaces the links of one resource. */
   write(source: string, sourceId: string, links: readonly Link[]): void
-  /** A resource that names the target, if there is one. */
+  /** Returns a resource that references the target, or undefined. */
   userOf(target: string, targetId: string): { readonly source: string; readonly id: string } | undefined
 }
 
-/** Opens the links of a database; `targets` are the tables that can be named. */
+/**
+ * Opens the links of a database.
+ * @param targets tables that resources can reference.
+ */
 export function openLinks(database: DatabaseSync, targets: readonly string[]): Links {
   const exists = new Map(
     targets.map((table) => [table, database.prepare(`SELECT 1 FROM ${table} WHERE id = ?`)] as const),

@@ -5,16 +5,16 @@ import type { CollectionFamily, Family } from '../families/family.ts'
 import { StartError } from '../start-error.ts'
 import { inTransaction } from './in-transaction.ts'
 
-/** Marks a file as this service's own (PRAGMA application_id), so that it never writes into somebody else's. */
+/** PRAGMA application_id of the files of this service. It prevents writes to files of other programs. */
 const APPLICATION_ID = 0x4c_50_4c_31
 
-/** PRAGMA user_version of the tables below. Raise it with a step that brings older files up. */
+/** PRAGMA user_version of the tables below. When you raise it, add a migration of older files. */
 const SCHEMA_VERSION = 1
 
 /**
- * Opens the database, makes its tables, and fills it by `seed` the first time.
- * Two processes may open one new file at once: the second waits, and finds it filled.
- * @throws {StartError} ERR_DATABASE when the file or its folder can not be used.
+ * Opens the database, creates its tables, and fills it with `seed` the first time.
+ * Two processes may open a new file concurrently. The second waits and finds the seeded file.
+ * @throws {StartError} ERR_DATABASE when the file or its folder is not usable.
  */
 export function openDatabase(
   path: string,
@@ -40,14 +40,14 @@ export function openDatabase(
   }
 }
 
-/** One level after the other: Node's recursive mkdir never returns where a parent takes no children, such as `/proc`. */
+/** Creates folders level by level. Node's recursive mkdir never returns below paths such as `/proc`. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))
   try {
     mkdirSync(folder)
   } catch (cause) {
-    if (existsSync(folder)) return // another process was faster
+    if (existsSync(folder)) return // another process created it first
     throw new StartError(
       'ERR_DATABASE',
       `The folder ${folder} can not be made (${reason(cause)}): name another file in LEARNING_PLATFORM_DATABASE.`,
@@ -95,7 +95,10 @@ function prepare(
   })
 }
 
-/** Names and fields come from the family's own file, never from a request. AUTOINCREMENT: no id is given twice. */
+/**
+ * Creates the table of a family. Names and fields come from the family's file, never from a request.
+ * AUTOINCREMENT prevents the reuse of ids.
+ */
 function createTable(database: DatabaseSync, family: CollectionFamily): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${family.name} (

@@ -1,9 +1,9 @@
 import type { Document, JsonSchema } from '../families/json-schema.ts'
 
-/** A field that names a member of another family. */
+/** A reference in a field to a resource of another family. */
 export type Link = { readonly field: string; readonly target: string; readonly id: string }
 
-/** Lists every reference that the value holds, by following the schema's `x-references`. */
+/** Returns every reference in the value, according to the `x-references` of the schema. */
 export function readLinks(schema: JsonSchema, value: unknown, field = ''): readonly Link[] {
   if (value === null || value === undefined) return []
   const target = schema['x-references']

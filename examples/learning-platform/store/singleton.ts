@@ -3,20 +3,20 @@ import type { SingletonFamily } from '../families/family.ts'
 import type { Document } from '../families/json-schema.ts'
 import type { Stamp } from './collection.ts'
 
-/** A singleton as it lies in the database. */
+/** A stored singleton. */
 export type SingletonRow = {
   readonly body: Document
   readonly updated_by: string
   readonly updated_at: string
 }
 
-/** The one resource of a family, for each owner. */
+/** The resource of a singleton family, per owner. */
 export type Singleton = {
   find(owner: string): SingletonRow | undefined
   write(owner: string, body: Document, stamp: Stamp): SingletonRow
 }
 
-/** Opens a singleton family. The owner of what belongs to the whole school is the empty string. */
+/** Opens a singleton family. A resource of the whole school has the empty string as its owner. */
 export function openSingleton(database: DatabaseSync, family: SingletonFamily): Singleton {
   const find = database.prepare(
     'SELECT body, updated_by, updated_at FROM singletons WHERE name = ? AND owner = ?',
