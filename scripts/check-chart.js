@@ -1,6 +1,7 @@
-// Checks the Helm chart with helm (lint, rendering, mutations of the templates) and starts both services as it renders them.
+// Checks the Helm chart with helm (lint, rendering, mutations of the templates) and starts both services as it renders
+// them.
 // Starts the services of compose.yaml in the same way.
-// Usage: node scripts/check-chart.js [--sum FILE]; --sum writes {"passed", "failed"} as JSON.
+// Usage: node scripts/check-chart.js [--sum FILE]. --sum writes {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,12 +12,12 @@ import { installPromtool } from './install-promtool.js'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const FOLDER = join('test', 'helm')
 const PINNED = join(ROOT, 'node_modules', '.bin', 'node')
-/** The checks are TypeScript, which an older Node.js does not run. */
+/** Runtime for the checks, which are TypeScript: an older Node.js cannot run them. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
 const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL: installPromtool() }
 
-// The pods run the emitted JavaScript, as the image does.
+// The pods run the emitted JavaScript, like the image.
 run([join('scripts', 'build.js')])
 const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
 // The mutations take about a minute on an idle machine with two cores, and several on a busy one.

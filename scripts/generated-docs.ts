@@ -5,10 +5,10 @@ import { VERBS } from '../cli/verbs.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { policyReference } from './policy-reference.ts'
 
-/** A page with parts that are written by a program. */
+/** A page with generated parts. */
 export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Record<string, string>> }
 
-/** Every such page. A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. */
+/** Returns every page with generated parts. A part is between `<!-- generated: NAME -->` and `<!-- end -->`. */
 export function generatedPages(): readonly GeneratedPage[] {
   return [
     { file: 'docs/policies.md', parts: policyReference() },
@@ -17,8 +17,8 @@ export function generatedPages(): readonly GeneratedPage[] {
 }
 
 /**
- * A page as it is and as it should be.
- * @throws {Error} when it lacks the marks of a part, or has marks of a part that nobody writes.
+ * Returns the current and the expected content of a page.
+ * @throws {Error} when the markers of a part are missing, or when markers name an unknown part.
  */
 export function renderPage({ file, parts }: GeneratedPage): {
   readonly is: string

@@ -1,4 +1,4 @@
-// Installs the real helm, pinned, as a Go module built from source, once: later runs find it. Prints the path on standard output.
+// Builds the pinned helm from source as a Go module. Later runs reuse it. Prints the path on standard output.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 
 const HELM_VERSION = 'v3.22.0'
 
-/** @returns the path of the helm executable. Ends the process with one line of advice when it cannot be had. */
+/**
+ * Installs helm. Ends the process with one line of advice when this fails.
+ * @returns the path of the helm executable.
+ */
 export function installHelm() {
   const folder = join(toolsFolder(), `helm-${HELM_VERSION}`)
   const helm = join(folder, 'helm')
@@ -19,7 +22,7 @@ export function installHelm() {
     )
   say(`building helm ${HELM_VERSION} with Go into ${folder} (once; about three minutes) …`)
   const started = Date.now()
-  // Built aside and moved into place, so that a build that was cut off never looks complete.
+  // Builds into a temporary folder and renames it, so that an interrupted build never looks complete.
   const partial = `${folder}.${process.pid}`
   mkdirSync(partial, { recursive: true })
   const { status } = spawnSync('go', ['install', `helm.sh/helm/v3/cmd/helm@${HELM_VERSION}`], {
@@ -34,7 +37,7 @@ export function installHelm() {
   return helm
 }
 
-/** Where tools that are not npm packages are kept between runs. */
+/** Returns the folder of tools that are not npm packages. It persists between runs. */
 export function toolsFolder() {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'scopegate', 'tools')
 }

@@ -1,12 +1,15 @@
-// Fetches the real promtool from Debian's `prometheus` package, once, and unpacks it aside: nothing is installed and no service starts.
-// Prints the path on standard output.
+// Downloads promtool from Debian's `prometheus` package and unpacks it into a separate folder. Later runs reuse it.
+// Installs no package and starts no service. Prints the path on standard output.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { toolsFolder } from './install-helm.js'
 
-/** @returns the path of the promtool executable. Ends the process with one line of advice when it cannot be had. */
+/**
+ * Finds or downloads promtool. Ends the process with one line of advice when this fails.
+ * @returns the path of the promtool executable.
+ */
 export function installPromtool() {
   const folder = join(toolsFolder(), 'promtool')
   const promtool = join(folder, 'usr', 'bin', 'promtool')

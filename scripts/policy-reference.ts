@@ -17,7 +17,9 @@ type Schema = {
 
 type Row = readonly [key: string, value: string, says: string]
 
-/** The key tables of docs/policies.md, by the names of the marks that they stand between: out of the schema that the loader checks with. */
+/**
+ * Returns the key tables of docs/policies.md by the names of their markers. Generated from the schema of the loader.
+ */
 export function policyReference(): Readonly<Record<string, string>> {
   const file = policySchema('Policy') as Schema
   const { routes, tests, defaults, ...rest } = file.properties ?? {}
@@ -36,7 +38,7 @@ export function policyReference(): Readonly<Record<string, string>> {
   }
 }
 
-/** A key, and all that can stand below it, in the order of the schema. */
+/** Returns the rows of a key and of all keys below it, in the order of the schema. */
 function rowsOf(schema: Schema, prefix: string): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, one]) => {
     const key = `${prefix}${name}`

@@ -1,6 +1,7 @@
-// Runs tests with tap: one line for each file as it ends, the whole report of a file that failed, and the sum at the end.
-// At the end every log that the tests captured is searched for every credential that they were given: one assertion more.
-// Usage: node scripts/run-tests.js [--sum FILE] [FILE ...]; without files, those of .taprc. --sum writes {"passed", "failed"} as JSON.
+// Runs tests with tap. Prints one line per file, the complete report of a failed file, and the totals.
+// Finally searches all captured logs for all credentials of the tests, which counts as one more assertion.
+// Usage: node scripts/run-tests.js [--sum FILE] [FILE ...]. Default files: those in .taprc. --sum writes {"passed",
+// "failed"} as JSON.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -27,9 +28,9 @@ if (!tapIsBuilt()) {
 
 const started = Date.now()
 const isWholeSuite = args.every((arg) => arg.startsWith('-'))
-// For this run and its owner alone; see test/fixtures/capture.ts.
+// Private to this run and this user; see test/fixtures/capture.ts.
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
-// Every test file is a process of its own and starts others. They share compiled code, also with later runs.
+// Each test file is a separate process and starts others. They share the compile cache, also with later runs.
 const compiled = join(ROOT, 'node_modules', '.cache', 'compiled')
 process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
 const tap = spawn(process.execPath, [TAP, '--reporter=tap', '--no-color', ...args], {
@@ -56,7 +57,7 @@ for await (const line of createInterface({ input: tap.stdout })) {
     if (failed) process.stdout.write(`${block.join('\n')}\n`)
     block = []
   } else if (failed && line.startsWith('  ')) {
-    process.stdout.write(`${line}\n`) // what tap says about the file as a whole: exit code, signal, time-out
+    process.stdout.write(`${line}\n`) // tap's diagnostics of the file: exit code, signal, timeout
     block = []
   } else failed = false
 }
@@ -76,7 +77,10 @@ say(
 )
 process.exit(clean === false ? 1 : status)
 
-/** @returns whether no log holds a credential; undefined for single files that were given none. */
+/**
+ * Searches the captured logs for credentials.
+ * @returns whether the logs contain no credential; undefined when single files ran and captured nothing.
+ */
 async function searchLogs() {
   const { findLoggedCredentials } = await import('../test/fixtures/find-logged-credentials.ts')
   const { credentials, logs, lines, found } = findLoggedCredentials(captured)
@@ -96,8 +100,8 @@ function count(text, name) {
 }
 
 /**
- * tap loads its plugins from a module that `tap build` generates. Until then it is the stock one with every plugin,
- * of which one does not work with TypeScript 7 (see .taprc).
+ * Returns whether `tap build` has generated the plugin module of tap.
+ * Until then, tap uses its default module with every plugin. One of them does not work with TypeScript 7 (see .taprc).
  */
 function tapIsBuilt() {
   try {

@@ -1,5 +1,6 @@
-// Brings a checkout to the state in which everything runs: dependencies (with the pinned Node.js) and, with --tests, the
-// system parts that tests drive. Plain JavaScript on Node's own modules: it runs on any Node 20 or later, before anything is installed.
+// Sets up a checkout: installs the dependencies (with the pinned Node.js) and, with --tests, the system packages for
+// the tests.
+// It is plain JavaScript without dependencies, so that it runs on Node.js 20 or later before anything is installed.
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -7,11 +8,11 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** There while somebody installs: the number of that process. */
+/** Lock file of a running installation. It contains the process id. */
 const BUSY = join(ROOT, '.set-up.lock')
-const BUSY_FOR_MS = 600_000 // npm ci takes a minute or so; what is older is left over
+const BUSY_FOR_MS = 600_000 // npm ci takes about a minute; an older lock file is stale
 
-/** What the tests drive for real, and how Debian calls it. */
+/** Programs that the tests run, and their Debian packages. */
 const SYSTEM_PARTS = [
   { commands: ['redis-server'], debianPackage: 'redis-server' },
   { commands: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
@@ -26,7 +27,7 @@ if (major < 20)
 while (!dependenciesAreInstalled()) if (installAlone()) break
 if (process.argv.includes('--tests')) installSystemParts()
 
-/** True when every package of the lock file that this platform needs is installed at the locked version. */
+/** Returns true when all packages of the lock file for this platform are installed at the locked version. */
 function dependenciesAreInstalled() {
   const installed = readLock(join(ROOT, 'node_modules', '.package-lock.json'))
   const wanted = readLock(join(ROOT, 'package-lock.json'))
@@ -39,7 +40,7 @@ function dependenciesAreInstalled() {
     if (installed[path]?.version !== entry.version) return false
     if (!existsSync(join(ROOT, path))) return false
   }
-  // The runtime itself is an optional dependency, one package for each platform.
+  // The runtime is an optional dependency, with one package per platform.
   const runtime = `node_modules/node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
   return wanted[runtime] === undefined || installed[runtime]?.version === wanted[runtime].version
 }
@@ -53,9 +54,10 @@ function readLock(file) {
 }
 
 /**
- * Two commands that are typed at the same moment, `npm start` and `npm test`: the `npm ci` of each would take away what the other's
- * installs, so the second one waits.
- * @returns whether this process installed them; false: somebody else did, or stopped trying.
+ * Installs the dependencies under a lock.
+ * Two concurrent commands, such as `npm start` and `npm test`, would delete each other's files with `npm ci`, so the
+ * second waits.
+ * @returns true when this process installed them; false when another process installed them or gave up.
  */
 function installAlone() {
   try {
@@ -65,7 +67,7 @@ function installAlone() {
       awaitOther()
       return false
     }
-    installDependencies() // npm says what is wrong with this folder
+    installDependencies() // npm reports the problem with this folder
     return true
   }
   process.on('exit', () => rmSync(BUSY, { force: true }))
@@ -74,10 +76,10 @@ function installAlone() {
 }
 
 function awaitOther() {
-  let isTold = false
+  let isAnnounced = false
   while (stateOfOther() === 'busy') {
-    if (!isTold) say(`another command is installing the dependencies (${BUSY}); waiting for it …`)
-    isTold = true
+    if (!isAnnounced) say(`another command is installing the dependencies (${BUSY}); waiting for it …`)
+    isAnnounced = true
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
   }
   if (stateOfOther() === 'killed') rmSync(BUSY, { force: true })
@@ -119,7 +121,7 @@ function installSystemParts() {
   )
     fail(byHand)
   say(`installing ${packages.join(' and ')} from the system's packages (once) …`)
-  // RUNLEVEL=1: a package that brings a service must not start it; tests start their own on their own ports.
+  // RUNLEVEL=1 prevents packages from starting their services. The tests start their own on other ports.
   const aptGet = [
     ...sudo,
     'env',
