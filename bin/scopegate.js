@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The command as npm installs it. Scopegate runs on Node.js 24 or later; on an older one this file, plain JavaScript that any
-// Node 20 runs, finds or fetches the pinned runtime and hands over to it.
+// The command that npm installs. Scopegate needs Node.js 24 or later. On an older version, this file finds or downloads
+// the
+// pinned runtime and runs itself with it. It is plain JavaScript for Node.js 20 or later.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import nodeModule from 'node:module'
@@ -10,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const REQUIRED_MAJOR = 24
-/** Verbs that run a service for others: they start on what the operator installed, and never download anything. */
+/** Verbs that run a service. They use the installed runtime and never download one. */
 const SERVICES = new Set(['gateway', 'authorization-server'])
 
 const source = join(ROOT, 'cli', 'main.ts')
@@ -19,21 +20,23 @@ const args = process.argv.slice(2)
 const major = Number(process.versions.node.split('.')[0])
 
 if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
-  // A service of the installed package is compiled JavaScript already, and its home is none to write to.
+  // A service of the installed package is compiled JavaScript already, and its home folder may be read-only.
   if (entry === source || !SERVICES.has(args[0] ?? '')) keepCompiled()
   const { main } = await import(pathToFileURL(entry).href)
   const code = await main(args)
-  // A service that goes on serving gives no code; one that could not start has set its own.
+  // A running service returns no code. A service that failed to start has set its own exit code.
   if (code !== undefined) process.exitCode = code
 } else {
   handOver(findRuntime() ?? fetchRuntime())
 }
 
 /**
- * Verbs are typed often and run for a moment, most of which goes into compiling them, and in a checkout every module has to be
- * stripped of its types first: Node.js keeps what came of it in a folder of this user's own when it ends, and processes that
- * this one starts use it too. What it holds is run, so nobody else may be able to write there. Without such a folder, or with
- * NODE_DISABLE_COMPILE_CACHE, nothing is kept.
+ * Enables the compile cache of Node.js in a folder of this user.
+ * Most of the run time of a verb is compilation, and in a checkout also type stripping. Node.js writes the cache when
+ * the process
+ * ends, and child processes use it too. Node.js executes the cached code, so only this user may have write access.
+ * Without such a
+ * folder, or with NODE_DISABLE_COMPILE_CACHE, caching is off.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
@@ -44,11 +47,11 @@ function keepCompiled() {
     nodeModule.enableCompileCache?.(folder)
     process.env.NODE_COMPILE_CACHE = folder
   } catch {
-    // A home that cannot be found, or written to, costs time, and nothing else.
+    // Without a writable home folder, the command is slower but works.
   }
 }
 
-/** `--help` and `--version` are text: they need no runtime of ours. */
+/** Returns true for `--help` and `--version`, which print text and work with any runtime. */
 function isAboutItself(words) {
   return (
     words.length === 0 || words.some((word) => ['--help', '-h', 'help', '--version', '-v'].includes(word))
@@ -79,7 +82,7 @@ function fetchRuntime() {
   process.stderr.write(
     `scopegate: needs Node.js ${REQUIRED_MAJOR}, this is ${process.version}. Fetching ${wanted} with npm into ${cacheFolder()} (once) …\n`,
   )
-  // Installed aside and moved into place, so that a fetch that was cut off never looks complete.
+  // Installs into a temporary folder and renames it, so that an interrupted download never looks complete.
   const partial = `${cacheFolder()}.${process.pid}`
   try {
     makeFolder(partial)
@@ -105,7 +108,7 @@ function fetchRuntime() {
 
 function handOver(runtime) {
   const child = spawn(runtime, [join(ROOT, 'bin', 'scopegate.js'), ...args], { stdio: 'inherit' })
-  // A terminal sends Ctrl-C to both; anything else has to be passed on.
+  // A terminal sends Ctrl-C to both processes. Other signals must be forwarded.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   process.on('SIGHUP', () => child.kill('SIGHUP'))
@@ -132,7 +135,10 @@ function cacheFolder() {
   }
 }
 
-/** A relative path would be one of wherever the command is typed. Source: XDG Base Directory Specification. */
+/**
+ * Ignores a relative XDG_CACHE_HOME, because it would depend on the working directory. Source: XDG Base Directory
+ * Specification.
+ */
 function cacheRoot() {
   const given = process.env.XDG_CACHE_HOME ?? ''
   const base = isAbsolute(given) ? given : join(homedir(), '.cache')
@@ -140,7 +146,7 @@ function cacheRoot() {
   return join(base, 'scopegate')
 }
 
-/** Whether it is a folder, and no link to one, that nobody but this user, or root, can write to. */
+/** Returns whether the path is a folder (not a link) that only this user or root can write to. */
 function isOwn(folder) {
   const status = lstatSync(folder)
   if (!status.isDirectory()) return false
@@ -148,7 +154,11 @@ function isOwn(folder) {
   return [0, process.getuid()].includes(status.uid) && (status.mode & 0o022) === 0
 }
 
-/** One level after the other, as platform/process/make-folder.ts: Node's own recursive mkdir never returns below such as `/proc`. */
+/**
+ * Creates folders level by level, like platform/process/make-folder.ts. Node's recursive mkdir never returns below
+ * paths
+ * such as `/proc`.
+ */
 function makeFolder(folder) {
   if (existsSync(folder)) return
   if (dirname(folder) !== folder) makeFolder(dirname(folder))
