@@ -16,10 +16,8 @@ import { findUnusedAliases } from './find-unused-aliases.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
-/** A file that matches its schema, and its path. */
 type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: LocationOf }
 
-/** Returns the location of a value in its file. */
 export type LocationOf = (path: YamlPath) => SourceLocation
 
 /**

@@ -2,7 +2,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
-/** Reports C303 if the upstream of the bundled authorization server is not defined. */
+/** Reports C303 for an undefined `authorizationServer.upstream`. */
 export function findUnknownUpstream(
   file: GatewayFile,
   upstreams: UpstreamsFile,

@@ -9,7 +9,6 @@ import type { GatewayFile } from './gateway-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 import { milliseconds } from './to-numbers.ts'
 
-/** An error in an issuer, and its remedy. */
 type Problem = readonly [code: string, key: string, message: string, hint: string]
 
 /**

@@ -8,7 +8,6 @@ import type { CertificateHeader } from '../tokens/binding/read-certificate-heade
 import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 
-/** TLS settings of the public port. */
 export type TlsConfig = {
   /** Certificate chain in PEM, leaf first; reloaded when it changes. */
   readonly certFile: string
@@ -48,7 +47,6 @@ export type GatewayConfig = {
   readonly catalogue: ScopeCatalogue
   /** Reloaded with the policies; `undefined`: `catalogue` never changes. */
   readonly scopesFile: string | undefined
-  /** The presets at start. */
   readonly presets: Presets
   /** Reloaded with the policies; `undefined`: `presets` never change. */
   readonly presetsFile: string | undefined

@@ -17,7 +17,6 @@ import { ResourceSchema } from './resource-schema.ts'
 /** Upper limit of `workers`, far above any useful number. */
 const MOST_WORKERS = 256
 
-/** Schema of config/gateway.yaml. */
 export const GatewayFile = Type.Object(
   {
     baseUrl: HttpOrigin('the public address; it is the resource that tokens are for'),

@@ -68,7 +68,6 @@ const Jwt = Type.Object(
   { description: 'its JWTs are verified here' },
 )
 
-/** Schema of an entry of `issuers` in config/gateway.yaml. */
 export const IssuerSchema = Type.Object(
   {
     issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { DurationText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
-/** Schema of `overload` in config/gateway.yaml. */
 export const OverloadFile = Type.Object(
   {
     heap: Type.Optional(percentages("of the JavaScript heap's limit, what is in use")),

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { HttpAddress, ResourcePath } from '../../platform/diagnostics/schema/value-schemas.ts'
 
-/** Schema of an entry of `resources` in config/gateway.yaml. */
 export const ResourceSchema = Type.Object(
   {
     path: ResourcePath('where it begins; / is the whole API'),

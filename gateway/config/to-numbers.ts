@@ -3,12 +3,10 @@ import { parseDurationMs } from '../../platform/diagnostics/schema/duration.ts'
 
 // The schema has already validated both formats, so parsing cannot fail.
 
-/** Converts a validated duration to milliseconds. */
 export function milliseconds(text: string): number {
   return parseDurationMs(text) ?? 0
 }
 
-/** Converts a validated size to bytes. */
 export function bytes(text: string): number {
   return parseByteSize(text) ?? 0
 }

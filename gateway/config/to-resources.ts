@@ -18,7 +18,6 @@ export function toResources(from: Configured): Resources {
   return compileResources(toResourceOptions(from))
 }
 
-/** Returns the input of `compileResources()`. */
 export function toResourceOptions(from: Configured): ResourcesOptions {
   return {
     baseUrl: from.baseUrl,

@@ -50,7 +50,6 @@ const UpstreamEntry = Type.Object(
   { description: 'an upstream' },
 )
 
-/** Schema of config/upstreams.yaml. */
 export const UpstreamsFile = Type.Record(
   Type.String({ pattern: '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$' }),
   UpstreamEntry,
@@ -59,10 +58,8 @@ export const UpstreamsFile = Type.Record(
 
 export type UpstreamEntry = Type.Static<typeof UpstreamEntry>
 
-/** Content of config/upstreams.yaml, by name of the upstream. */
 export type UpstreamsFile = Readonly<Record<string, UpstreamEntry>>
 
-/** Returns the URLs of an upstream from `url` or `urls`. */
 export function addressesOf(upstream: UpstreamEntry): readonly string[] {
   return upstream.urls ?? (upstream.url === undefined ? [] : [upstream.url])
 }

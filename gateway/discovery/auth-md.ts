@@ -30,7 +30,6 @@ export function authWalkthroughDocument(options: AuthWalkthroughOptions): Repres
   return representation('text/markdown; charset=utf-8', authWalkthrough(options))
 }
 
-/** Returns the text of `/auth.md` in Markdown. */
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const { baseUrl, name, bundledAuthorizationServer } = options
   const { root, ofTemplate } = options.resources

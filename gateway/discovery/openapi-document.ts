@@ -5,10 +5,8 @@ import { type OwnDocument, type Representation, representation } from './discove
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
 import { readObject } from './openapi-components.ts'
 
-/** Parts of a description that depend on the policies. */
 export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
 
-/** Options for `createOpenapiDocuments()`. */
 export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
   /** Upstreams. The gateway fetches the OpenAPI document of each one that has an `openapiPath`. */
   readonly upstreams: readonly Upstream[]
@@ -29,7 +27,7 @@ export type OpenapiDocuments = {
   close(): void
 }
 
-/** Limit for fetching one document. Milliseconds. */
+/** Milliseconds. */
 const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
 /** Time until the next refresh: short after a failure, long otherwise. Milliseconds. */

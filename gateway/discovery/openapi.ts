@@ -5,7 +5,6 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import { adoptComponents, type JsonObject, readObject } from './openapi-components.ts'
 
-/** The OpenAPI document of one upstream. */
 export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
 
 /** Input of `/openapi.json`. `baseUrl` has no trailing slash. */

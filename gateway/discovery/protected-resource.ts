@@ -5,7 +5,6 @@ import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import { type Representation, representation } from './discovery-document.ts'
 
-/** Input of the metadata of one resource. */
 export type ProtectedResourceOptions = {
   readonly resource: Resource
   readonly resources: Pick<Resources, 'ofTemplate'>
@@ -15,7 +14,7 @@ export type ProtectedResourceOptions = {
   readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
 }
 
-/** Creates the metadata of one resource. Source: RFC 9728 section 2. */
+/** Source: RFC 9728 section 2. */
 export function protectedResourceDocument(options: ProtectedResourceOptions): Representation {
   const { resource, seesCertificates } = options
   const scopes = resource.baselineScopes ?? readScopes(options)

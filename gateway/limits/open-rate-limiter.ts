@@ -3,7 +3,6 @@ import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-
 import { LocalLimiter } from './local-limiter.ts'
 import { createSharedLimiter, type FallbackReason } from './shared-limiter.ts'
 
-/** Counts requests in this process, or in Redis together with other processes. */
 export type RateLimiter = {
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
   /** Number of keys that are counted in this process. */

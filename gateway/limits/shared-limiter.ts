@@ -16,7 +16,6 @@ export type SharedLimiterOptions = {
   readonly onFallback: (reason: FallbackReason) => void
 }
 
-/** Rate limiter that shares its counts in Redis. */
 export type SharedLimiter = {
   /**
    * Returns a result synchronously if the local state already denies the request, or if Redis is unavailable. Otherwise

@@ -26,7 +26,6 @@ export type AccessEntry = {
   readonly scopesMissing: readonly string[]
   /** For a token with the wrong audience: the resource of the path, and the audience of the token. */
   readonly audience: { readonly expected: string; readonly actual: readonly string[] } | undefined
-  /** The failed condition of the policy. */
   readonly condition: string | undefined
   /** Remaining requests of the caller; `undefined` on routes without a rate limit. */
   readonly rateLimitRemaining: number | undefined
@@ -149,7 +148,6 @@ function toEscape(character: string): string {
   return `\\u00${character.charCodeAt(0).toString(16)}`
 }
 
-/** Rounds to microseconds. */
 function milliseconds(value: number): number {
   return Math.round(value * 1_000) / 1_000
 }

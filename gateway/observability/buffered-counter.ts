@@ -1,6 +1,5 @@
 import { Counter, type CounterConfiguration } from 'prom-client'
 
-/** One series of a counter. */
 export type CounterChild = { inc(): void }
 
 /**

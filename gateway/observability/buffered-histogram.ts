@@ -1,9 +1,7 @@
 import type { Metric, Registry } from 'prom-client'
 
-/** One series of a histogram. */
 export type HistogramChild = { observe(value: number): void }
 
-/** Name, help text and buckets of a histogram. */
 export type BufferedHistogramConfig = {
   readonly name: string
   readonly help: string

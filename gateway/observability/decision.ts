@@ -15,7 +15,6 @@ export type Decision = {
     | 'unverifiable'
 }
 
-/** Decision for a caller whose token is sufficient. */
 export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
 /** Decision for an anonymous caller on a route that allows anonymous access. */
 export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }

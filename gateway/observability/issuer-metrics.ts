@@ -7,7 +7,6 @@ import type { IssuerKeys } from '../tokens/jwt/issuer-keys.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { memoize } from './memoize.ts'
 
-/** State of an issuer that metrics show. */
 export type MeteredIssuer = {
   readonly issuer: string
   readonly keys: Pick<IssuerKeys, 'confirmedAtMs' | 'size'> | undefined

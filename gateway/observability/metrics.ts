@@ -18,7 +18,6 @@ import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
 import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
 
-/** The metrics of a gateway and their registry. */
 export type Metrics = RevocationMeter & {
   readonly registry: Registry
   route(name: string): RouteMeter
@@ -33,9 +32,7 @@ export type Metrics = RevocationMeter & {
   readonly connectionRefused: () => void
   /** Counts a request that was rejected because of overload. */
   readonly overloaded: (reason: OverloadReason) => void
-  /** Counts an exception that ended a request. */
   readonly requestBroke: () => void
-  /** Updates the metrics of the active policies. */
   policies(policies: MeteredPolicies): void
 }
 
@@ -54,7 +51,6 @@ export type MetricsSources = {
   readonly websocketSessions: () => number
 }
 
-/** Creates the metrics registry of a gateway. */
 export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry()
   const registers: [Registry] = [registry]

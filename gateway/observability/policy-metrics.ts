@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** Data of the active policies that metrics show. */
 export type MeteredPolicies = {
   readonly hash: string
   readonly routes: readonly { readonly name: string; readonly policy: string }[]

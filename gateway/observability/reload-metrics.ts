@@ -1,6 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Counts reloads of policies. */
 export type ReloadMeter = {
   /** Records that new policies became active, or that the policies on disk are invalid. */
   reloaded(result: 'success' | 'failure'): void

@@ -1,6 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Counts received revocations and gaps. */
 export type RevocationMeter = {
   revocations(count: number): void
   /** Counts a revocation gap, which cleared the token cache. */

@@ -20,7 +20,6 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export type RouteMeters = {
   /** Returns the meter of a route. A second meter of the same name continues the counts of the first. */
   of(route: string): RouteMeter
-  /** Removes the series of a route. */
   forget(route: string): void
 }
 

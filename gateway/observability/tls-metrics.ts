@@ -6,7 +6,6 @@ export type TlsMeter = {
   readonly reloaded: (result: 'success' | 'failure') => void
 }
 
-/** Registers the metrics of the TLS listener. */
 export function createTlsMetrics(
   registry: Registry,
   certificate: () => { readonly expiresAtMs: number },

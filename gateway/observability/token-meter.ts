@@ -3,7 +3,6 @@ import type { TokenKind } from '../tokens/cache/token-kind.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { BufferedHistogram } from './buffered-histogram.ts'
 
-/** Counts token validations and cache hits. */
 export type TokenMeter = {
   hit(kind: TokenKind): void
   miss(kind: TokenKind): void

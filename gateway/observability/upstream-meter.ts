@@ -6,7 +6,6 @@ import { BufferedHistogram } from './buffered-histogram.ts'
 import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
 import { memoize } from './memoize.ts'
 
-/** Metrics of one upstream. */
 export type UpstreamMeter = {
   answered(status: number, seconds: number): void
   failed(reason: UpstreamFailureReason): void

@@ -5,7 +5,6 @@
  */
 export type CircuitState = 'closed' | 'half_open' | 'open'
 
-/** Thresholds of a circuit breaker. */
 export type CircuitRules = {
   /** Consecutive failures that open the circuit. */
   readonly failures: number

@@ -1,12 +1,11 @@
 import type { LookupFunction } from 'node:net'
 
-/** An IP address and its family, 4 or 6. */
+/** `family` is 4 or 6. */
 export type Address = { readonly address: string; readonly family: number }
 
 /** Resolves all addresses of a name. Rejects if the name has no address. */
 export type ResolveName = (hostname: string) => Promise<readonly Address[]>
 
-/** Options for `NameAddresses`. */
 export type NameAddressesOptions = {
   readonly resolve: ResolveName
   /** Monotonic clock. Milliseconds. */

@@ -7,7 +7,6 @@ import { RetryBudget } from './retry-budget.ts'
 import { Target } from './target.ts'
 import { TargetSet } from './target-set.ts'
 
-/** One service behind the gateway. */
 export type Upstream = {
   /** The name that policies refer to. */
   readonly name: string
@@ -20,9 +19,7 @@ export type Upstream = {
   readonly timeoutMs: number
   /** Default for the longest stall inside a response, on either side. Routes may override it. Milliseconds. */
   readonly idleTimeoutMs: number
-  /** Path of the upstream's OpenAPI document, if it has one. */
   readonly openapiPath: string | undefined
-  /** Closes all connections. */
   close(): Promise<void>
 }
 

@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 
-/** Size limit and callbacks of a request body. */
 export type RequestBodyOptions = {
   readonly limitBytes: number
-  /** Called when the client exceeds the limit. */
   readonly onOverflow: () => void
   /** Called on every chunk within the limit. */
   readonly onProgress: () => void

@@ -10,7 +10,6 @@ const SAVED_RETRIES = 10
 export class RetryBudget {
   #balance = SAVED_RETRIES * REQUESTS_PER_RETRY
 
-  /** Credits one request. */
   earn(): void {
     if (this.#balance < SAVED_RETRIES * REQUESTS_PER_RETRY) this.#balance += 1
   }

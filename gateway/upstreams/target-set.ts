@@ -1,7 +1,6 @@
 import type { CircuitState } from './circuit.ts'
 import type { Target } from './target.ts'
 
-/** The targets of an upstream, with load balancing. */
 export class TargetSet {
   readonly all: readonly Target[]
   #turn = 0

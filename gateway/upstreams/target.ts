@@ -28,7 +28,6 @@ const IDLE_MS = 4_000
 /** Pause after a failed probe. Milliseconds. */
 const PROBE_MS = 1_000
 
-/** One address of an upstream, with its connections, load and circuit breaker. */
 export class Target {
   readonly origin: string
   /** Requests whose responses are not complete. */

@@ -26,7 +26,6 @@ const BROKEN: Refusal = { refused: 'upstream_broken' }
 const TIMED_OUT: Refusal = { refused: 'upstream_timed_out' }
 const UNFORWARDABLE: Refusal = { refused: 'request_malformed', detail: 'This request cannot be forwarded.' }
 
-/** Classifies an error of the HTTP client or of the system by its code. */
 export function upstreamFailure(error: unknown): UpstreamFailure {
   const code = errorCode(error) ?? ''
   switch (code) {
@@ -68,7 +67,6 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
   }
 }
 
-/** Returns the code of an error of the HTTP client or of the system. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }

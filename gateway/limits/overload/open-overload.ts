@@ -6,7 +6,6 @@ import { createPressureReader, type PressureReading } from './read-pressure.ts'
 
 export type Overload = { readonly monitor: OverloadMonitor; close(): void }
 
-/** Starts the overload monitor of this process. */
 export function openOverload(options: {
   readonly limits: OverloadLimits
   readonly logger: Logger

@@ -1,4 +1,3 @@
-/** Load of a process. */
 export type Pressure = {
   /** Used part of the JavaScript heap limit. */
   readonly heap: number
@@ -10,11 +9,9 @@ export type Pressure = {
 
 export type OverloadReason = keyof Pressure
 
-/** Thresholds for one kind of load. */
 export type OverloadLimit = {
   /** The gateway closes connections after each response, so that clients connect elsewhere. */
   readonly close: number
-  /** The gateway rejects requests. */
   readonly refuse: number
 }
 

@@ -85,7 +85,6 @@ export class ConnectionPool implements ConnectionOwner {
     })
   }
 
-  /** Closes all connections immediately. */
   async destroy(): Promise<void> {
     this.#closed = true
     clearInterval(this.#watch)

@@ -247,7 +247,6 @@ export class Connection {
     })
   }
 
-  /** Handles the end of a response. */
   #complete(moreCame: boolean): void {
     const head = this.#head as ResponseHead
     const { request } = this.#dispatch as Dispatch

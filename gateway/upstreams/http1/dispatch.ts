@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import type { Connection } from './connection.ts'
 
-/** A request as it is sent to an upstream. */
 export type OutgoingRequest = {
   readonly method: string
   /** Path and query. */
@@ -40,7 +39,6 @@ export type DispatchHandler = {
 }
 
 export type DispatchController = {
-  /** Stops reading from the upstream. */
   pause(): void
   resume(): void
   /** Ends the exchange and closes its connection. The handler gets no further calls. */

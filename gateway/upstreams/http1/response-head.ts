@@ -10,7 +10,6 @@ export type ResponseHead = {
   /** In bytes; `undefined`: not announced. */
   readonly contentLength: number | undefined
   readonly chunked: boolean
-  /** Whether the connection may be used again. */
   readonly keepsAlive: boolean
   /** Idle timeout that the upstream announces; `undefined`: none. Milliseconds. */
   readonly keepAliveMs: number | undefined

@@ -23,7 +23,6 @@ export function asksForWebsocket({ method, httpVersion, headers, socket }: Incom
   )
 }
 
-/** Returns whether a `Sec-WebSocket-Key` is valid. */
 export function isWebsocketKey(key: string | undefined): key is string {
   return key !== undefined && KEY.test(key)
 }

@@ -2,7 +2,6 @@ import type { Duplex } from 'node:stream'
 import { closeFrame } from './close-frame.ts'
 import { FrameScanner } from './frame-scanner.ts'
 
-/** Outcome of a session, for logs and metrics. */
 export type SessionEnd = {
   /** Code of the first Close frame that was forwarded or sent; 1006 without one. RFC 6455 section 7.4.1. */
   readonly code: number
@@ -11,7 +10,6 @@ export type SessionEnd = {
   readonly fromUpstream: number
 }
 
-/** Options for `WebsocketSession`. */
 export type WebsocketSessionOptions = {
   readonly client: Duplex
   readonly upstream: Duplex

@@ -4,7 +4,6 @@ import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import type { WebsocketSession } from './session.ts'
 import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
 
-/** An open session, with the identity that it depends on. */
 export type OpenSession = {
   readonly session: WebsocketSession
   /** `undefined`: anonymous. Such a session depends on no token. */
@@ -40,7 +39,6 @@ export type SessionPlace = {
   leave(): void
 }
 
-/** The open WebSocket sessions of this process. */
 export type WebsocketSessions = {
   readonly size: number
   /**

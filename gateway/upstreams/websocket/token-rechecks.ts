@@ -1,7 +1,6 @@
 import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import type { OpenSession } from './sessions.ts'
 
-/** Options for `createTokenRechecks()`. */
 export type TokenRechecksOptions = {
   readonly verdictOf: TokenValidator['verdictOf']
   /** Longest time that a session stays open while its token cannot be validated. Milliseconds. */
@@ -12,13 +11,10 @@ export type TokenRechecksOptions = {
 
 /** Validates the tokens of open sessions again, and closes sessions that have lost access. */
 export type TokenRechecks = {
-  /** Queues the session's token for validation. */
   add(open: OpenSession): void
-  /** Validates the session's token immediately. */
   addNow(open: OpenSession): void
   /** Returns whether the last validation failed to get a result, so that it must be repeated. */
   isInDoubt(open: OpenSession): boolean
-  /** Removes a session that is over. */
   forget(open: OpenSession): void
 }
 
