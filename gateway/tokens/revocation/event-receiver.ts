@@ -4,7 +4,10 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import { toRevocations } from './to-revocations.ts'
 import { type EventFault, type EventIssuer, verifySecurityEvent } from './verify-security-event.ts'
 
-/** What became of an event: every gateway knows; nobody will; it should be sent again. */
+/**
+ * Outcome of an event. `taken`: the event is accepted for every gateway. `EventFault`: it is rejected. `try_again`: the
+ * issuer should send it again.
+ */
 export type EventOutcome = 'taken' | EventFault | 'try_again'
 
 const NOT_TAKEN = {
@@ -12,17 +15,18 @@ const NOT_TAKEN = {
   message: 'a security event cannot be processed now: its issuer has to send it again',
 }
 
-/** Takes a Security Event Token. Never rejects for anything that somebody sends. */
+/** Processes a Security Event Token. Never rejects, whatever the text. */
 export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
 
 /**
- * Makes what takes Security Event Tokens. An event is taken when what it means holds here and, where gateways share a Redis,
- * has been written there for the others; until then its issuer is asked to send it again, which does no harm.
- * @param options.tell rejects when the others cannot be told.
+ * Creates a receiver of Security Event Tokens. An event is taken when its revocations apply in this process and, with a
+ * shared Redis, are written there for the other gateways. Otherwise the receiver asks the issuer to send the event
+ * again. A repeated event does no harm.
+ * @param options.tell rejects when a revocation cannot be written for the other gateways.
  */
 export function createEventReceiver(options: {
   readonly issuers: readonly EventIssuer[]
-  /** Refuses in this process, from now on. */
+  /** Applies revocations in this process. */
   readonly revoke: (revocations: readonly Revocation[]) => void
   readonly tell: (revocation: Revocation & { readonly issuer: string }) => Promise<void>
   readonly nowSeconds: () => number
@@ -53,7 +57,7 @@ export function createEventReceiver(options: {
         )
       return 'taken'
     } catch (error) {
-      // Keys that are not to be had, or Redis: neither is the transmitter's fault.
+      // The issuer's keys or Redis are unavailable. The transmitter has made no mistake.
       options.failures.failed(NOT_TAKEN, error)
       return 'try_again'
     }

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Reads the body of a request up to a limit and for a while. What is more, or comes later, is nobody's: the connection
- * goes on, and whoever answers decides on its end.
- * @returns the bytes as Latin-1; `too_large`, `too_slow`.
+ * Reads the body of a request, with a limit on its size and a deadline. Beyond a limit, the rest of the body is
+ * drained. The connection stays open, and the caller decides when to close it.
+ * @returns the bytes as Latin-1; `too_large`; `too_slow`, also when the connection closes early.
  */
 export function readBody(
   request: IncomingMessage,

@@ -14,50 +14,54 @@ import {
   subscribeToRevocations,
 } from './revocations.ts'
 
-/** Whose revocations are wanted, and the ways on which they may come. */
+/** Options for `openRevocationChannels()`. */
 export type RevocationChannelsOptions = {
   readonly issuers: readonly {
     readonly issuer: string
-    /** The issuer's own stream of events; undefined: it has none, or it is not used. */
+    /** The issuer's own revocation stream. Undefined: it has none, or the gateway does not use it. */
     readonly stream: Pick<RevocationsOptions, 'url' | 'clientId' | 'clientSecret' | 'ca'> | undefined
   }[]
-  /** Where authorization servers on Redis write theirs. */
+  /** The Redis in which authorization servers publish revocations. */
   readonly redis: { readonly url: string } | undefined
-  /** @param issuer whom the message is from, where it names none. */
+  /** @param issuer sender of the message, for a revocation that names no issuer. */
   readonly onRevoked: (revocations: readonly Revocation[], issuer: string | undefined) => void
-  /** Some may have been missed. */
+  /** Called for each possible revocation gap. */
   readonly onMissed: () => void
   readonly logger: Logger
   readonly failures: FailureLog
   readonly random: () => number
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** The wall clock. */
+  /** The wall clock. Seconds since the epoch. */
   readonly nowSeconds: () => number
 }
 
-/** Every way on which this process hears of revocations. */
+/** All channels on which this process receives revocations. */
 export type RevocationChannels = {
-  /** Whether there is, was, or may be a way on which revocations of the issuer come: until Redis has answered, nobody knows. */
+  /**
+   * Returns whether a channel for revocations of the issuer exists, existed, or may exist. Before the first response
+   * from Redis, every issuer may have one.
+   */
   expects(issuer: string): boolean
-  /** Whether they arrive right now. */
+  /** Returns whether revocations of the issuer arrive now. */
   hears(issuer: string): boolean
-  /** Whether the issuer marks in Redis what it revokes. */
+  /** Returns whether the issuer marks its revocations in Redis. */
   marks(issuer: string): boolean
   close(): Promise<void>
 }
 
-/** Redis answers every second; one that is silent for longer is taken for lost. */
+/** Redis responds every second. After a longer silence, the connection counts as lost. Milliseconds. */
 const SILENCE_MS = 3_000
 const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a revocation' }
-/** Kept for Redis while it is away. */
+/** Maximum number of revocations that are queued for Redis while it is unavailable. */
 const MOST_RELAYS = 10_000
 
 /**
- * Opens every channel: the stream of events of each issuer that has one, and the stream in Redis. Both may tell the same,
- * which does no harm; an issuer is heard while one of them is open. That of Redis counts for issuers which say in Redis that
- * they publish there; what others tell is written there by the gateways.
- * @throws {BootError} as connectRedis with `mayBeAway`.
+ * Opens all channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver the
+ * same revocation, which does no harm. An issuer is connected while one of its channels is open. The Redis channel
+ * counts only for issuers that state in Redis that they publish there. Gateways write revocations of other issuers to
+ * it.
+ * @throws {BootError} by rejection, as `connectRedis` with `mayBeAway`.
  */
 export async function openRevocationChannels(
   options: RevocationChannelsOptions,
@@ -75,10 +79,10 @@ export async function openRevocationChannels(
     const subscription = subscribeToRevocations({
       ...options,
       ...stream,
-      // Nobody takes back what another issuer gave.
+      // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
       onRevoked: (revocation) => {
         options.onRevoked([{ ...revocation, issuer: undefined }], issuer)
-        // For gateways that start later, and for verdicts that stand in Redis.
+        // For gateways that start later, and for introspection results in Redis.
         if (follower === undefined || publishing.has(issuer)) return
         if (relays.length < MOST_RELAYS) relays.push({ ...revocation, issuer })
       },
@@ -98,7 +102,7 @@ export async function openRevocationChannels(
           revocation?.issuer === undefined ? [] : [revocation],
         )
         if (revocations.length > 0) options.onRevoked(revocations, undefined)
-        // There were revocations, of whom cannot be told: forget all.
+        // An unreadable entry was a revocation of unknown tokens.
         if (revocations.length < entries.length) options.onMissed()
       },
       onMissed: options.onMissed,
@@ -115,7 +119,7 @@ export async function openRevocationChannels(
         redisHeardAtMs = tickMs()
         for (let relay = relays[0]; relay !== undefined; relay = relays[0]) {
           await relayRevocation(redis, relay, nowSeconds()).catch((error: unknown) => {
-            if (!isReplyError(error)) throw error // again when it is back
+            if (!isReplyError(error)) throw error // retried when Redis responds again
             options.failures.failed(NOT_RELAYED, error)
           })
           relays.shift()

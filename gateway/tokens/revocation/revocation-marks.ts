@@ -4,8 +4,9 @@ import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { subjectName } from './revoked-tokens.ts'
 
 /**
- * Whether Redis knows that the token was revoked: for verdicts that come from Redis themselves, which this process may
- * not have heard about. The mark is written in the same step as the revocation. Cost: one round trip.
+ * Returns whether Redis holds a revocation mark of the token. The check is for results from the shared cache, because
+ * this process may not have received the revocation. The mark is written in the same step as the revocation. Cost: one
+ * round trip.
  */
 export async function isMarkedRevoked(redis: Pick<Redis, 'mget'>, caller: Caller): Promise<boolean> {
   const { issuer, grant, tokenId, subject, issuedAtSeconds } = caller

@@ -1,13 +1,14 @@
-/** One event of a `text/event-stream`. `id` is the last one that the stream named, with this event or before it. */
+/** One event of a `text/event-stream`. `id` is the latest ID in the stream, from this event or an earlier one. */
 export type StreamEvent = { readonly event: string; readonly data: string; readonly id: string | undefined }
 
-/** A peer that sends a longer line is not sending revocations. Characters. */
+/** Maximum length of a line or an event. A peer that exceeds it does not send revocations. Characters. */
 const LINE_LIMIT = 64 * 1024
 
 /**
- * Reads a `text/event-stream` piece by piece. Comments and fields other than `event`, `data` and `id` are skipped.
+ * Creates an incremental parser for a `text/event-stream`. It ignores comments, and fields other than `event`, `data`
+ * and `id`.
  * Source: HTML Living Standard, section 9.2.6.
- * @throws {RangeError} when a line or an event has no end.
+ * @throws {RangeError} from the parser, when a line or an event exceeds the limit.
  */
 export function createEventStreamReader(): (text: string) => StreamEvent[] {
   let rest = ''
@@ -33,11 +34,11 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
       const field = colon === -1 ? line : line.slice(0, colon)
       const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
       if (field === 'event') event = value
-      // A line of printable ASCII: it is sent back in a header.
+      // Only printable ASCII, because the ID is sent back in a header.
       if (field === 'id' && /^[\x21-\x7e]{1,256}$/.test(value)) id = value
       if (field === 'data') {
         data.push(value)
-        dataLength += value.length + 1 // an empty one takes memory, too
+        dataLength += value.length + 1 // an empty line takes memory, too
       }
     }
     if (rest.length + dataLength > LINE_LIMIT) throw new RangeError('an event has no end')

@@ -5,40 +5,41 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { createEventStreamReader, type StreamEvent } from './revocation-stream.ts'
 
-/** Where revocations come from, and who hears of them. */
+/** Options for `subscribeToRevocations()`. */
 export type RevocationsOptions = {
-  /** A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation, `reset` when some were missed. */
+  /**
+   * A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation. `reset` reports a revocation gap.
+   */
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
   readonly onRevoked: (revocation: Revocation) => void
-  /** Revocations may have been missed: those before the first connection, too. */
+  /** Called for each possible revocation gap, including the time before the first connection. */
   readonly onMissed: () => void
   readonly logger: Logger
-  /** 0 to below 1; spreads the reconnects of many gateways. */
+  /** At least 0 and below 1. Spreads the reconnects of many gateways over time. */
   readonly random: () => number
-  /** The authorities that vouch for the issuer, in PEM; undefined: the public ones. */
+  /** CA certificates for connections to the issuer, in PEM. Undefined: the public ones. */
   readonly ca: string | undefined
-  /** A clock that never jumps. Milliseconds. */
+  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
 
 /**
- * A subscription; `connected` says whether revocations arrive right now. `close` resolves when its connection is
- * gone.
+ * A subscription. `connected` states whether revocations arrive now. `close` resolves when the connection is closed.
  */
 export type RevocationsSubscription = { readonly connected: boolean; close(): Promise<void> }
 
-/** The issuer sends a comment every 5 s: three missed in a row are a dead connection. */
+/** The issuer sends a comment every 5 s. Three missing comments in a row mean a dead connection. Milliseconds. */
 const SILENCE_MS = 15_000
-/** At most one connect a second. */
+/** At most one connection attempt per second. Milliseconds. */
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 10_000
 
 /**
- * Listens for revocations, so that a revoked token is refused at once and not when its cached verdict ends. Reconnects for
- * ever, with exponential back-off and jitter, and names the last event that it knows; unless the issuer goes on from there,
- * revocations were missed.
+ * Subscribes to the revocation stream of an issuer, so that a revoked token is rejected before its cached status
+ * expires. Reconnects without limit, with exponential backoff and jitter, and sends the ID of the last event. There is
+ * a revocation gap unless the issuer resumes after that event.
  * Source: HTML Living Standard, section 9.2.
  */
 export function subscribeToRevocations(options: RevocationsOptions): RevocationsSubscription {
@@ -92,7 +93,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
-      // It was a revocation, of whom cannot be told: forget all.
+      // An unreadable event was a revocation of unknown tokens.
       else options.onMissed()
     }
     if (id !== undefined) lastId = id
@@ -106,7 +107,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       } catch (error) {
         if (closing.signal.aborted) return
         if (connected) attempt = 0
-        // The first failure is worth a line, and then every tenth: an issuer may be away for a night.
+        // One log line for the first failure and for every tenth after it: an outage may last all night.
         if (attempt % 10 === 0)
           logger.warn(
             {
@@ -129,7 +130,8 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const running = run()
   return {
     get connected() {
-      // The clock and not a timer: a process that was stopped does not believe what it has not heard.
+      // Compares clock times instead of using a timer. After a suspension of the process, the connection does not count
+      // as open.
       return connected && tickMs() - heardAtMs < SILENCE_MS
     },
     async close() {
@@ -140,7 +142,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   }
 }
 
-/** Whether the issuer goes on where the last connection ended; one that does not say so does not. */
+/** Returns whether the issuer resumes after the last event. An issuer that does not state it does not resume. */
 function isResumed(data: string): boolean {
   try {
     return (JSON.parse(data) as { resumed?: unknown } | null)?.resumed === true

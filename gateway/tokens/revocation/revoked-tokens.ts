@@ -3,39 +3,43 @@ import { LRUCache } from 'lru-cache'
 import type { Revocation } from '../../../oauth/revocation.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 
-/** Which tokens were taken back: whatever else says that they are good is older, or does not know. */
+/** The revocations that still matter. They override every token status: a status is older, or does not reflect them. */
 export type RevokedTokens = {
   readonly size: number
-  /** @param channelIssuer whom the message is from, where it names no issuer itself. */
+  /** @param channelIssuer sender of the message, for a revocation that names no issuer. */
   add(revocation: Revocation, channelIssuer: string | undefined, nowSeconds: number): void
-  /** Whether the caller's grant, token, or subject was taken back. Cost: at most three look-ups. */
+  /** Returns whether the caller's grant, token, or subject is revoked. Cost: at most three lookups. */
   has(caller: Caller): boolean
 }
 
-/** Seconds since the epoch: until when it matters, and up to when a subject's tokens are no longer good. */
+/**
+ * A revocation entry, with times in seconds since the epoch. It expires at `untilSeconds`. The entry of a subject
+ * revokes tokens issued up to `atSeconds`.
+ */
 type Ban = {
   readonly issuer: string
   readonly untilSeconds: number
   readonly atSeconds: number
-  /** What another issuer took back under the same name: nobody lifts the ban of somebody else. */
+  /** The entry of another issuer under the same name. An issuer cannot change the entry of another issuer. */
   readonly next: Ban | undefined
 }
 
 type Bans = LRUCache<string, Ban>
 
-/** A revocation that does not say how long it matters is kept for a day: longer than access tokens should live. */
+/** Lifetime of an entry whose revocation has no expiry: one day, longer than access tokens should live. Seconds. */
 const BAN_SECONDS = 86_400
-/** Some 30 MiB of each kind. */
+/** About 30 MiB for each kind of entry. */
 const MAX_BANS = 100_000
-/** More issuers that use one name for different things are made up. */
+/** Maximum number of issuers under one name. More issuers that share a name are not realistic. */
 const MOST_OF_A_NAME = 8
-/** The clocks of issuers and gateways, and the tolerance that is given to tokens, are within this. Seconds. */
+/** Covers the clock skew between issuers and gateways, and the clock tolerance for tokens. Seconds. */
 const MARGIN_SECONDS = 120
 
 /**
- * Remembers revocations until the tokens would have expired. A grant or a token never comes back; a subject gets new
- * tokens when it signs in again, and those are good. An issuer takes back only what is its own.
- * @param options.onForgotten told when one that still matters went because there were too many: what is cached must go.
+ * Creates a store that keeps revocations until the tokens would have expired. The revocation of a grant or a token is
+ * final. A subject gets new, valid tokens when it signs in again. An issuer can revoke only its own tokens.
+ * @param options.onForgotten called when an entry that still matters is evicted because the store is full. Cached token
+ * statuses must be dropped then.
  */
 export function createRevokedTokens(options: {
   readonly onForgotten: () => void
@@ -50,7 +54,7 @@ export function createRevokedTokens(options: {
           options.onForgotten()
       },
     })
-  // Each is made when it is needed: room for so many takes 10 ms, for which nobody waits at the start.
+  // Each cache is created on first use. The allocation takes 10 ms and must not delay the start.
   let grants: Bans | undefined
   let tokens: Bans | undefined
   let subjects: Bans | undefined
@@ -91,7 +95,7 @@ export function createRevokedTokens(options: {
   }
 }
 
-/** The name under which a subject stands in a revocation. */
+/** Returns the name of a subject in a revocation. */
 export function subjectName(issuer: string, subject: string): string {
   return hash('sha256', `${issuer}\n${subject}`, 'base64url')
 }
@@ -103,7 +107,7 @@ function put(bans: Bans, name: string, ban: Omit<Ban, 'next'>): void {
   const next = others
     .slice(0, MOST_OF_A_NAME - 1)
     .reduceRight<Ban | undefined>((rest, other) => ({ ...other, next: rest }), undefined)
-  // They may come in any order, and again: none takes back what another one says.
+  // Revocations may arrive in any order, and repeatedly. A later one never weakens an earlier one.
   bans.set(name, {
     issuer: ban.issuer,
     untilSeconds: Math.max(ban.untilSeconds, before?.untilSeconds ?? 0),

@@ -3,15 +3,15 @@ import type { Revocation } from '../../../oauth/revocation.ts'
 import { subjectName } from './revoked-tokens.ts'
 import { asObject, type SecurityEvent } from './verify-security-event.ts'
 
-/** What events mean for tokens. */
+/** The revocations that follow from events. */
 export type EventMeaning = {
   readonly revocations: readonly (Revocation & { readonly issuer: string })[]
-  /** Types of events that mean nothing here, or about somebody who cannot be told by tokens. */
+  /** Types of events without effect: unknown types, and events about subjects that tokens do not identify. */
   readonly ignored: readonly string[]
 }
 
 const BASE = 'https://schemas.openid.net/secevent/'
-/** What somebody got before is no longer good. */
+/** Events that revoke all earlier tokens of a subject. */
 const OF_SUBJECT: ReadonlySet<string> = new Set([
   `${BASE}caep/event-type/session-revoked`,
   `${BASE}risc/event-type/sessions-revoked`,
@@ -22,11 +22,11 @@ const OF_SUBJECT: ReadonlySet<string> = new Set([
 const OF_TOKEN = `${BASE}oauth/event-type/token-revoked`
 
 /**
- * Says in our words what events take back. Tokens do not name the session they come from: the end of a session is that of all
- * tokens of its subject so far, and clients of its other sessions refresh. What was issued later than the event is good, so
- * that the same event, or an older one, changes nothing when it comes again.
+ * Converts events to revocations. Tokens do not name their session. The end of a session therefore revokes all earlier
+ * tokens of its subject, and clients of its other sessions must refresh. Tokens issued after the event stay valid, so a
+ * repeated or older event changes nothing.
  * Source: OpenID CAEP 1.0, RISC 1.0, OAuth Event Types 1.0; RFC 9493 for subjects.
- * @returns undefined when an event that would mean something names nobody at all.
+ * @returns undefined when a relevant event names no subject.
  */
 export function toRevocations(event: SecurityEvent): EventMeaning | undefined {
   const revocations: EventMeaning['revocations'][number][] = []
@@ -60,7 +60,10 @@ export function toRevocations(event: SecurityEvent): EventMeaning | undefined {
   return { revocations, ignored }
 }
 
-/** `iss_sub`, alone or as the user of a complex subject; `iss-sub` in older drafts. Nobody speaks for another issuer. */
+/**
+ * Reads an `iss_sub` subject, alone or as the user of a complex subject. Older drafts call it `iss-sub`. An issuer can
+ * name only its own subjects.
+ */
 function nameOfSubject(value: unknown, issuer: string): string | undefined {
   const subject = asObject(value) ?? {}
   const format = subject['format'] ?? subject['subject_type']
@@ -71,7 +74,7 @@ function nameOfSubject(value: unknown, issuer: string): string | undefined {
   return iss === issuer && typeof sub === 'string' && sub !== '' ? subjectName(issuer, sub) : undefined
 }
 
-/** `jwt_id`: the only way to name a token that its claims tell of. */
+/** Reads a `jwt_id` subject, the only one that names a token by its claims. */
 function nameOfToken(value: unknown, issuer: string): string | undefined {
   const { format, subject_type, iss, jti } = asObject(value) ?? {}
   if ((format ?? subject_type) !== 'jwt_id' || iss !== issuer || typeof jti !== 'string') return undefined

@@ -5,10 +5,10 @@ import type { IssuerKeys } from '../jwt/issuer-keys.ts'
 import { IssuerKeysError } from '../jwt/issuer-keys-error.ts'
 import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
 
-/** An issuer that may tell of events, and how its tokens are checked. */
+/** An issuer that may send events, and the rules for its Security Event Tokens. */
 export type EventIssuer = {
   readonly issuer: string
-  /** Values of `aud` that mean this gateway. */
+  /** Values of `aud` that stand for this gateway. */
   readonly audience: readonly string[]
   readonly algorithms: ReadonlySet<string>
   readonly keys: Pick<IssuerKeys, 'lookUp' | 'confirmedAtMs'>
@@ -21,13 +21,16 @@ export type SecurityEvent = {
   readonly id: string
   readonly issuedAtSeconds: number
   readonly claims: ReadonlyMap<string, unknown>
-  /** By type; each payload is an object. At least one. */
+  /** Payloads by type of event. At least one; each payload is an object. */
   readonly events: ReadonlyMap<string, Payload>
 }
 
 type Payload = Readonly<Record<string, unknown>>
 
-/** What a transmitter is told. The description holds nothing of what it sent. RFC 8935 section 2.4. */
+/**
+ * The error response to a transmitter. The description contains nothing that the transmitter sent. RFC 8935 section
+ * 2.4.
+ */
 export type EventFault = {
   readonly err:
     | 'invalid_request'
@@ -41,10 +44,13 @@ export type EventFault = {
 const LONGEST_ID = 256
 
 /**
- * Verifies a Security Event Token as strictly as an access token: form, type, issuer, algorithm, key, signature, audience,
- * times. It has a `typ` of its own: no access token passes for an event, and no event for an access token.
- * Source: RFC 8417 sections 2.2, 2.3 and 4, RFC 8935 section 2. Cost: one signature check, for a known issuer alone.
- * @throws {UnverifiableError} by the promise, when the issuer's keys are not to be had, or it was not asked for newer ones.
+ * Verifies a Security Event Token as strictly as an access token: form, type, issuer, algorithm, key, signature,
+ * audience, times. It has its own `typ`. An access token is never accepted as an event, and an event never as an access
+ * token.
+ * Source: RFC 8417 sections 2.2, 2.3 and 4, RFC 8935 section 2.
+ * Cost: one signature verification, only for a known issuer.
+ * @throws {UnverifiableError} by rejection, when the issuer's keys are unavailable, or newer keys cannot be fetched
+ * yet.
  */
 export async function verifySecurityEvent(
   text: string,
@@ -82,8 +88,9 @@ export async function verifySecurityEvent(
 }
 
 /**
- * An event that is refused is not sent again, so the issuer itself must have said that it has no such key: between two fetches
- * for unknown keys, which anybody can cause, an access token is refused, but this has to come again.
+ * Finds the key of an event. An issuer does not send a rejected event again. A key is therefore unknown only if a fetch
+ * after the event confirms it. Any client can trigger the cooldown between two fetches for unknown keys. During the
+ * cooldown, an access token is rejected, but an event must be sent again.
  */
 async function findKey(
   { keyId, algorithm }: CompactJwt,
@@ -109,14 +116,14 @@ function isSecond(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** One event at least, each with an object behind its name. RFC 8417 section 2.2. */
+/** Reads the events: at least one, each with an object as its payload. RFC 8417 section 2.2. */
 function readEvents(value: unknown): ReadonlyMap<string, Payload> | undefined {
   const members = Object.entries(asObject(value) ?? {})
   if (members.length === 0 || members.some(([, payload]) => asObject(payload) === undefined)) return undefined
   return new Map(members as [string, Payload][])
 }
 
-/** @returns undefined for everything that is no JSON object. */
+/** @returns undefined for any value other than a JSON object. */
 export function asObject(value: unknown): Payload | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Payload) : undefined
 }
