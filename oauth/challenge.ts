@@ -1,10 +1,10 @@
 import { DPOP_ALGORITHMS } from './dpop-algorithms.ts'
 
-/** What a challenge tells a client. All values are plain text; quoting happens here. */
+/** Content of one `WWW-Authenticate` challenge. All values are plain text: `formatChallenge()` quotes them. */
 export type Challenge = {
-  /** How a token is to be sent: `Bearer` unless it says otherwise. */
+  /** Authentication scheme. Default: `Bearer`. */
   readonly scheme?: 'Bearer' | 'DPoP'
-  /** RFC 6750 section 3.1, RFC 9449 section 7.1; left out when the request carried no credentials. */
+  /** RFC 6750 section 3.1, RFC 9449 section 7.1. Absent if the request carried no credentials. */
   readonly error?:
     | 'invalid_request'
     | 'invalid_token'
@@ -12,14 +12,15 @@ export type Challenge = {
     | 'invalid_dpop_proof'
     | 'use_dpop_nonce'
   readonly errorDescription?: string
-  /** What the operation needs, space-separated. RFC 6750 section 3. */
+  /** Scopes that the operation requires, space-separated. RFC 6750 section 3. */
   readonly scope?: string
-  /** Address of the protected resource metadata. RFC 9728 section 5.1. */
+  /** URL of the protected resource metadata. RFC 9728 section 5.1. */
   readonly resourceMetadata?: string
 }
 
 /**
- * Writes one challenge of a `WWW-Authenticate` header. A DPoP one says what proofs may be signed with.
+ * Formats one challenge of a `WWW-Authenticate` header.
+ * A DPoP challenge lists the accepted signature algorithms of proofs in `algs`.
  * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9449 section 7.1.
  */
 export function formatChallenge(challenge: Challenge): string {
@@ -35,7 +36,10 @@ export function formatChallenge(challenge: Challenge): string {
   return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
 }
 
-/** RFC 6750 section 3: error_description holds %x20-21 / %x23-5B / %x5D-7E, so no quote and no backslash. */
+/**
+ * Replaces quotes, backslashes and characters outside of printable ASCII.
+ * RFC 6750 section 3 limits `error_description` to %x20-21 / %x23-5B / %x5D-7E.
+ */
 function quotable(text: string): string {
   return text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')
 }

@@ -1,6 +1,6 @@
 /**
- * Every path of the public contract that belongs to OAuth, relative to the base URL.
- * The authorization server mounts them; the gateway routes them to it and keeps policies off them.
+ * OAuth paths of the public contract, relative to the base URL.
+ * The authorization server mounts them. The gateway routes them to it, and policies cannot use them.
  */
 export const ENDPOINTS = {
   authorization: '/oauth/authorize',
@@ -12,15 +12,15 @@ export const ENDPOINTS = {
   introspection: '/api/oauth/introspect',
   jwks: '/api/oauth/jwks',
   pushedAuthorizationRequest: '/api/oauth/par',
-  /** The sign-in and consent pages live below this path, one address for each authorization request. */
+  /** Path prefix of the sign-in and consent pages. Each authorization request has its own path below it. */
   interaction: '/oauth/interaction',
   /** RFC 8414 section 3. */
   authorizationServerMetadata: '/.well-known/oauth-authorization-server',
   /** OpenID Connect Discovery 1.0 section 4. */
   openidConfiguration: '/.well-known/openid-configuration',
-  /** RFC 9728 section 3; served by the gateway itself. */
+  /** RFC 9728 section 3. The gateway itself serves this document. */
   protectedResourceMetadata: '/.well-known/oauth-protected-resource',
 } as const
 
-/** Where gateways listen for revocations. Internal: the gateway never routes it to the outside. */
+/** Path of the revocation stream for gateways. Internal: the gateway never exposes it. */
 export const REVOCATION_STREAM_PATH = '/internal/revocations'

@@ -1,4 +1,4 @@
-/** The closed list of `error` codes that the gateway itself answers with. */
+/** All `error` codes of local replies of the gateway. */
 export type GatewayErrorCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -15,18 +15,17 @@ export type GatewayErrorCode =
   | 'payload_too_large'
   | 'server_error'
 
-/** What an error body says; the first two fields are those of RFC 6749 section 5.2. */
+/** Body of an error response. RFC 6749 section 5.2 defines the first two fields. */
 export type ErrorBody = {
   readonly error: string
   readonly error_description: string
   readonly request_id?: string
-  /** The scopes that would have been enough, on `insufficient_scope`. */
+  /** Scopes that are sufficient for the operation. Present for `insufficient_scope`. */
   readonly scope?: string
-  /** Seconds to wait before the same request may succeed, on 429 and 503. */
+  /** Seconds to wait before the same request may succeed. Present for status 429 and 503. */
   readonly retry_after?: number
 }
 
-/** Writes an error body as JSON. */
 export function formatErrorBody(body: ErrorBody): string {
   return JSON.stringify(body)
 }

@@ -17,8 +17,9 @@ export type ProtectedResourceMetadata = {
 }
 
 /**
- * Builds the metadata of a resource.
- * Source: RFC 9728 section 2; `resource` must equal what clients compare it with (section 3.3).
+ * Builds the metadata of a resource. Source: RFC 9728 section 2.
+ * Clients compare `resource` with the identifier from which they built the metadata URL (section 3.3). Both must be
+ * equal.
  */
 export function protectedResourceMetadata(resource: {
   /** Without a trailing slash. */
@@ -41,18 +42,20 @@ export function protectedResourceMetadata(resource: {
     ...(resource.seesCertificates ? { tls_client_certificate_bound_access_tokens: true } : {}),
     resource_name: resource.name,
     resource_documentation: resource.documentation,
-    // What is undefined does not stand in JSON.
+    // `JSON.stringify()` omits undefined members.
     resource_policy_uri: resource.policy,
     resource_tos_uri: resource.terms,
   }
 }
 
-/** Path of the metadata of the resource at a path; the base URL itself has an empty one. Source: RFC 9728 section 3.1. */
+/**
+ * Returns the metadata path of the resource at `path`, which is empty for the base URL. Source: RFC 9728 section 3.1.
+ */
 export function protectedResourceMetadataPath(path: string): string {
   return ENDPOINTS.protectedResourceMetadata + path
 }
 
-/** Address of the metadata of the resource at `baseUrl`. Source: RFC 9728 section 3.1. */
+/** Returns the metadata URL of the resource at `baseUrl`. Source: RFC 9728 section 3.1. */
 export function protectedResourceMetadataUrl(baseUrl: string): string {
   return baseUrl + protectedResourceMetadataPath('')
 }

@@ -1,13 +1,13 @@
 import { type Challenge, formatChallenge } from './challenge.ts'
 
-/** What a resource answers to a token that it does not take. */
+/** Response of a resource to a token that it does not accept. */
 export type TokenRefusal = {
   readonly status: 400 | 401 | 403
   readonly error: NonNullable<Challenge['error']>
   readonly description: string
-  /** The value of `WWW-Authenticate`; it says the same as the rest. */
+  /** Value of `WWW-Authenticate`. It contains the same information as the other fields. */
   readonly challenge: string
-  /** What the operation needs, space-separated, where it was told. */
+  /** Scopes that the operation requires, space-separated. Present if `refuseToken()` received them. */
   readonly scope?: string
 }
 
@@ -20,23 +20,26 @@ const STATUS = {
 } as const
 
 /**
- * Puts the reason why a token is not taken into status, words and challenge, in the scheme that the client used.
- * Source: RFC 6750 section 3.1, which ties each error code to its status; RFC 9449 section 7.1.
+ * Converts the reason for a token refusal to status, description and challenge.
+ * The challenge uses the scheme that the client used.
+ * Source: RFC 6750 section 3.1, which defines the status of each error code, and RFC 9449 section 7.1.
  */
 export function refuseToken(
   error: TokenRefusal['error'],
   description: string,
-  told: {
+  details: {
     readonly scope?: string
     readonly resourceMetadata: string
     readonly scheme?: 'Bearer' | 'DPoP'
-    /** A second challenge says that the token is for DPoP. RFC 9449 section 7.2. */
+    /**
+     * Adds a second challenge with the scheme `DPoP`, because the token is bound to a DPoP key. RFC 9449 section 7.2.
+     */
     readonly offersDpop?: boolean
   },
 ): TokenRefusal {
-  const { offersDpop = false, ...rest } = told
+  const { offersDpop = false, ...rest } = details
   const refused = formatChallenge({ error, errorDescription: description, ...rest })
   const challenge = offersDpop ? `${refused}, ${formatChallenge({ scheme: 'DPoP' })}` : refused
-  const { scope } = told
+  const { scope } = details
   return { status: STATUS[error], error, description, challenge, ...(scope === undefined ? {} : { scope }) }
 }

@@ -1,29 +1,32 @@
 /**
- * What an issuer takes back: every token of a grant, one token, or every token of a person or client so far. It names
- * them by hashes and holds no token.
+ * Revocation by an issuer: all tokens of a grant, one token, or all tokens that a user or client received so far.
+ * A revocation identifies tokens by hashes and contains no token.
  */
 export type Revocation = {
-  /** Undefined: the issuer that the message came from. */
+  /** Undefined: the issuer that sent the message. */
   readonly issuer: string | undefined
-  /** Name of a grant: base64url of the SHA-256 of its id. */
+  /** Identifier of a grant: base64url of the SHA-256 of its ID. */
   readonly grant: string | undefined
-  /** Name of one token: base64url of the SHA-256 of `<iss>` line feed `<jti>`. */
+  /** Identifier of one token: base64url of the SHA-256 of `<iss>`, a line feed and `<jti>`. */
   readonly token: string | undefined
-  /** Name of a subject: base64url of the SHA-256 of `<iss>` line feed `<sub>`. */
+  /** Identifier of a subject: base64url of the SHA-256 of `<iss>`, a line feed and `<sub>`. */
   readonly subject: string | undefined
-  /** What a subject got later is good. Seconds since the epoch; undefined: when the message was read. */
+  /**
+   * Tokens that the subject receives after this time stay valid. Seconds since the epoch.
+   * Undefined: the time at which the recipient reads the message.
+   */
   readonly atSeconds: number | undefined
-  /** Nothing that is taken back would be good after this second anyway. Undefined: not known. */
+  /** All revoked tokens are expired after this time. Seconds since the epoch. Undefined: unknown. */
   readonly expiresAtSeconds: number | undefined
 }
 
-/** Longer than any message with three hashes. Characters. */
+/** Maximum length of a message in characters. A message with three hashes is shorter. */
 const MESSAGE_LIMIT = 4_096
 const NAME = /^[\x21-\x7e]{1,256}$/
-/** As long as the configuration takes one. */
+/** The configuration has the same length limit. */
 const ISSUER = /^\S{1,2048}$/u
 
-/** Writes a revocation as JSON, for the stream of events and for Redis. */
+/** Serializes a revocation as JSON for the event stream and for Redis. */
 export function writeRevocation(revocation: Revocation): string {
   return JSON.stringify({
     iss: revocation.issuer,
@@ -35,7 +38,10 @@ export function writeRevocation(revocation: Revocation): string {
   })
 }
 
-/** @returns what the JSON text says, or undefined when it cannot be told what is taken back. */
+/**
+ * Parses a revocation.
+ * @returns undefined if the text is invalid, or if it contains no grant, token or subject.
+ */
 export function readRevocation(text: string): Revocation | undefined {
   const message = parseObject(text)
   if (message === undefined) return undefined

@@ -1,16 +1,16 @@
-/** One scope as operators describe it in `config/scopes.yaml`. */
+/** Entry of `config/scopes.yaml`. */
 export type ScopeDescription = {
-  /** The scope token, e.g. `courses:read`. */
+  /** Scope token, e.g. `courses:read`. */
   readonly name: string
-  /** One line in plain words, shown on the consent page and in `auth.md`. */
+  /** One line for users. The consent page and `auth.md` show it. */
   readonly description: string
-  /** The heading it stands under on the consent page, e.g. `Courses`. */
+  /** Heading above the scope on the consent page, e.g. `Courses`. */
   readonly group: string
-  /** `identity` is about the person, `read` looks, `write` changes. */
+  /** `identity`: data about the user. `read`: read access. `write`: changes. */
   readonly sensitivity: 'identity' | 'read' | 'write'
-  /** Scopes that whoever has this one needs not ask for as well. */
+  /** Scopes that this scope includes. */
   readonly implies?: readonly string[]
 }
 
-/** Every scope there is, by name, in the order of the file. It feeds metadata, consent, auth.md and openapi.json. */
+/** All scopes by name, in the order of the file. Metadata, consent page, auth.md and openapi.json use them. */
 export type ScopeCatalogue = ReadonlyMap<string, ScopeDescription>

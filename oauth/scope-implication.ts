@@ -1,15 +1,17 @@
 import type { ScopeCatalogue } from './scope-catalogue.ts'
 
 /**
- * Which scopes a scope comes with: by each scope, all that are as good as it, itself first. A scope without an entry is as
- * good as itself alone.
+ * Maps each scope to the scopes that grant it. The first one is the scope itself.
+ * A scope without an entry is granted only by itself.
  */
 export type ScopeImplication = ReadonlyMap<string, readonly string[]>
 
-/** No scope comes with another one. */
 export const NO_IMPLICATION: ScopeImplication = new Map()
 
-/** Turns what a catalogue's scopes imply around, over any number of steps, so that nobody has to follow it later. */
+/**
+ * Inverts the `implies` relation of a catalogue.
+ * The result includes indirect implications, so a scope check does not follow chains of `implies`.
+ */
 export function readImplication(catalogue: ScopeCatalogue): ScopeImplication {
   const grantedBy = new Map<string, string[]>()
   for (const name of catalogue.keys())
@@ -21,7 +23,7 @@ export function readImplication(catalogue: ScopeCatalogue): ScopeImplication {
   return grantedBy
 }
 
-/** Every scope that a scope implies, at any distance, itself not. Ends on a cycle too. */
+/** Returns all scopes that a scope implies directly or indirectly, without the scope itself. Terminates on cycles. */
 export function impliedBy(name: string, catalogue: ScopeCatalogue): ReadonlySet<string> {
   const implied = new Set<string>()
   const open = [...(catalogue.get(name)?.implies ?? [])]

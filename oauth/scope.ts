@@ -2,9 +2,9 @@
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
- * Splits a scope string into its scope tokens, in order, each once.
- * Source: RFC 6749 section 3.3: tokens are separated by exactly one space.
- * @returns the tokens, or undefined when the string does not follow the grammar.
+ * Splits a scope string into its scope tokens, in order and without duplicates.
+ * Source: RFC 6749 section 3.3, which requires exactly one space between tokens.
+ * @returns the tokens, or undefined if the string violates the grammar.
  */
 export function parseScope(scope: string): readonly string[] | undefined {
   if (scope === '') return []
@@ -13,7 +13,7 @@ export function parseScope(scope: string): readonly string[] | undefined {
   return [...new Set(tokens)]
 }
 
-/** Joins scope tokens into the form that travels. Source: RFC 6749 section 3.3. */
+/** Joins scope tokens to a scope string. Source: RFC 6749 section 3.3. */
 export function formatScope(tokens: Iterable<string>): string {
   return [...tokens].join(' ')
 }
