@@ -1,6 +1,7 @@
 /**
- * The upstreams that lead to the authorization server: the one that is named so, and any other at one of its addresses.
- * @param options.endpoints addresses of its own, such as that of introspection.
+ * Returns the names of the upstreams that lead to the authorization server.
+ * These are the upstream with the name `named`, and each upstream that shares an origin with it or with an endpoint.
+ * @param options.endpoints URLs of the authorization server, such as its introspection endpoint.
  */
 export function authorizationServersAmong(
   upstreams: readonly { readonly name: string; readonly urls: readonly string[] }[],

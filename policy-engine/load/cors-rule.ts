@@ -1,4 +1,4 @@
-/** Which pages of other origins may call a route from a browser. undefined: no limit. */
+/** Limits on the pages of other origins that may call a route from a browser. undefined: no limit. */
 export type CorsRule = {
   readonly origins?: readonly string[]
   /** GET includes HEAD. */
@@ -7,13 +7,12 @@ export type CorsRule = {
   readonly headers?: readonly string[]
 }
 
-/** Whether a page may use a method. */
 export function allowsMethod(rule: CorsRule | undefined, method: string): boolean {
   const methods = rule?.methods
   return methods === undefined || methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
 }
 
-/** Whether a page of `origin` may use a method. */
+/** Returns whether a page of `origin` may call the route with `method`. */
 export function allowsOrigin(
   rule: CorsRule | undefined,
   origin: string | undefined,
@@ -26,7 +25,7 @@ export function allowsOrigin(
   )
 }
 
-/** Whether a page may set a request header. `name` is in lower case. */
+/** Returns whether a page may set a request header. `name` is in lower case. */
 export function allowsHeader(rule: CorsRule | undefined, name: string): boolean {
   return rule?.headers === undefined || rule.headers.includes(name)
 }

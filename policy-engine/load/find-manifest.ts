@@ -2,8 +2,8 @@ import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnost
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 
 /**
- * Finds a manifest of Kubernetes in place of a policy. All keys of such a file would be problems with this one cause.
- * Code P102.
+ * Detects a Kubernetes manifest in place of a policy. Otherwise each of its keys would cause a separate diagnostic.
+ * Code: P102.
  */
 export function findManifest(document: YamlDocument): Diagnostic | undefined {
   const { apiVersion, kind, metadata } = (document.value ?? {}) as Readonly<Record<string, unknown>>

@@ -3,7 +3,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { type FolderSource, POLICY_SUFFIX, TESTS_SUFFIX } from './policy-sources.ts'
 
-/** Paths relative to the policy folder, sorted: policies, and tests in files of their own. */
+/** Policy files and separate test files. Paths are relative to the policy folder and sorted. */
 export type PolicyFiles = {
   readonly policies: readonly string[]
   readonly tests: readonly string[]
@@ -11,8 +11,8 @@ export type PolicyFiles = {
 }
 
 /**
- * Finds policies and their tests in a folder and in the folders directly in it. Codes: P001 a folder cannot be read, P005 no
- * policy, P006 (warning) a YAML file with another suffix.
+ * Finds policy files and test files in a folder and in its direct subfolders.
+ * Codes: P001 unreadable folder, P005 no policy, P006 (warning) YAML file with another suffix.
  */
 export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
   const place = wholeFile(displayPath(dir))

@@ -1,13 +1,13 @@
-/** A header and one value of it. The name is in small letters. */
+/** Header name in lower case, and one value. */
 export type HeaderValue = { readonly name: string; readonly value: string }
 
-/** What becomes of headers: first `remove`, then `set` (in place of what is there), then `add` (beside it). */
+/** Changes to headers. Order: `remove`, then `set` (replaces existing values), then `add` (keeps existing values). */
 export type HeaderChanges = {
   readonly set: readonly HeaderValue[]
   readonly add: readonly HeaderValue[]
-  /** Names in small letters. */
+  /** Names in lower case. */
   readonly remove: readonly string[]
 }
 
-/** A policy's `headers`: changes on the way to the upstream, and on the way back. */
+/** The `headers` of a policy: changes to requests for the upstream, and to its responses. */
 export type HeaderRules = { readonly request: HeaderChanges; readonly response: HeaderChanges }

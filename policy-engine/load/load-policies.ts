@@ -40,42 +40,42 @@ import { toPolicyRoutes } from './to-policy-routes.ts'
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The policies of a folder. With an error among the diagnostics there are no routes at all: nothing is half applied. */
+/** Policies of a folder. An error among the diagnostics empties `routes` and `tests`: policies never apply in part. */
 export type LoadedPolicies = {
-  /** Frozen, in the order of files and of routes in a file. */
+  /** Frozen, in the order of the files and of the routes in each file. */
   readonly routes: readonly PolicyRoute[]
-  /** Those within the policies, then those of `*_test.yaml` when they were asked for. None with an error. */
+  /** Tests in policy files, followed by tests of `*_test.yaml` files if `withTestFiles` is set. */
   readonly tests: readonly PolicyTest[]
-  /** SHA-256 of names and contents, in hexadecimal: the same for the same policies, wherever they lie. */
+  /** SHA-256 of names and contents, in hexadecimal. Does not depend on the location of the folder. */
   readonly hash: string
-  /** Everything that is wrong, sorted by file and line; `hasErrors` tells whether to go on. */
+  /** All problems, sorted by file and line. Callers check them with `hasErrors()` before they use the policies. */
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Where policies are, and what they may refer to. */
+/** Options for `loadPolicies()`. */
 export type LoadPoliciesOptions = {
   readonly dir: string
-  /** What was read of the folder already; without it, it is read now. */
+  /** Content of the folder, if the caller has read it already. Default: `loadPolicies()` reads the folder. */
   readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
   readonly catalogue?: ScopeCatalogue | undefined
   readonly upstreams?: ReadonlySet<string> | undefined
-  /** Those that policies may extend; unless given, there are none. */
+  /** Presets that policies may extend. Default: no presets. */
   readonly presets?: Presets | undefined
-  /** Those of the upstreams that lead to the authorization server. */
+  /** Names of the upstreams that lead to the authorization server. */
   readonly authorizationServers?: ReadonlySet<string> | undefined
-  /** Whether files of tests are read as well: what serves requests has no use for them. */
+  /** Whether to read test files too. The server does not need them. */
   readonly withTestFiles?: boolean | undefined
 }
 
 /**
- * Loads every `*.policy.yaml` of a folder: syntax, shape, references, conflicts; all problems in one run.
- * Without a catalogue or upstreams, references to them are not checked. Cost: synchronous reads of small files.
+ * Loads all `*.policy.yaml` files of a folder. Checks syntax, schema, references and conflicts in one run.
+ * Checks references to scopes or upstreams only with a `catalogue` or `upstreams`. Reads small files synchronously.
  */
 export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
   return runSync(loadPoliciesSliced(options))
 }
 
-/** The same in steps: some for each file, and one for what files have to do with each other. */
+/** Sliced version of `loadPolicies()`: several steps for each file, then steps for checks across files. */
 export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources, presets = NO_PRESETS } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
@@ -105,7 +105,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
     claims.push(...checked.claims)
     const own = policyName(document)
     named.push(...own)
-    for (const { place } of [...own, ...checked.claims]) settlePlace(place)
+    for (const { place } of [...own, ...checked.claims]) resolveLocation(place)
     if (hasErrors(document.diagnostics) || hasErrors(checked.diagnostics)) continue
     yield
     const policy = document.value as PolicyFile
@@ -132,7 +132,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
   })
 }
 
-/** Checks one policy on its own: shape, references, paths, names. `claims` are for `findConflicts`. */
+/** Checks one policy file: schema, references, paths and names. `claims` is the input of `findConflicts()`. */
 export function checkDocument(
   document: YamlDocument,
   options: Omit<LoadPoliciesOptions, 'dir'>,
@@ -171,17 +171,17 @@ function* checkDocumentInSteps(
     yield
     for (const one of check()) found.push(one)
   }
-  // Where the syntax already complained, nobody knows what was meant.
-  const told = new Set(document.diagnostics.map((one) => one.place.line))
+  // The intended meaning of a line with a syntax problem is unknown, so other diagnostics of the line are dropped.
+  const reportedLines = new Set(document.diagnostics.map((one) => one.place.line))
   const rest = capPerCode(found)
-  return { claims, diagnostics: rest.filter((one) => !told.has(one.place.line)) }
+  return { claims, diagnostics: rest.filter((one) => !reportedLines.has(one.place.line)) }
 }
 
 /**
- * Works a place out, which frees the document that it is in: otherwise those of all files would stay until the last one is read, and
- * collecting the garbage meanwhile would copy them.
+ * Computes the location eagerly, so that it no longer references its document.
+ * Otherwise all documents would stay in memory until the last file is read, and the garbage collector would copy them.
  */
-function settlePlace(place: SourceLocation): void {
+function resolveLocation(place: SourceLocation): void {
   void place.line
 }
 

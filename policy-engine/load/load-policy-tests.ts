@@ -8,8 +8,8 @@ import { checkPolicyTestFile, type PolicyTestFile } from '../format/policy-test-
 import { readPolicyTests } from './read-policy-tests.ts'
 
 /**
- * Loads tests that lie in files of their own, beside the policies that they name. Code of its own: P205 unknown policy.
- * Cost: synchronous reads of small files.
+ * Loads separate test files, which refer to a policy by name. Reads small files synchronously.
+ * Codes: P205 unknown policy, and the codes of `checkPolicyTestFile()`.
  */
 export function loadPolicyTests(
   dir: string,

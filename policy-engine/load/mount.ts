@@ -2,12 +2,12 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import { parsePathTemplate, type TemplateProblem } from '../match/path-template.ts'
 import { findReservedPath } from '../match/reserved-paths.ts'
 
-/** Why a mount cannot be used: P108 not a prefix, P302 in a tree of Scopegate. */
+/** Reason why a mount is invalid: P108 not a prefix, P302 reserved by Scopegate. */
 export type MountProblem = TemplateProblem & { readonly code: 'P108' | 'P302' }
 
 /**
- * Reads a mount: literal segments without a slash at the end, or `/` for none.
- * @returns the prefix that clients put before the paths of a policy; empty for `/`.
+ * Parses a mount: literal segments without a trailing slash, or `/` for no mount.
+ * @returns the prefix that clients add to the paths of a policy; empty for `/`.
  */
 export function parseMount(mount: string): { readonly prefix: string } | MountProblem {
   if (mount === '/') return { prefix: '' }
@@ -33,8 +33,8 @@ export function parseMount(mount: string): { readonly prefix: string } | MountPr
 }
 
 /**
- * Returns the prefix of a route in an unchecked file: from its own mount, else from `defaults`, else the empty text;
- * undefined when that mount cannot be used, which `checkMounts` reports.
+ * Returns the prefix of a route in an unchecked file: from its own mount, else from `defaults`, else the empty string.
+ * Returns undefined for an invalid mount, which `checkMounts()` reports.
  */
 export function prefixOf(route: unknown, document: YamlDocument): string | undefined {
   const mount =
@@ -43,7 +43,7 @@ export function prefixOf(route: unknown, document: YamlDocument): string | undef
   return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : undefined
 }
 
-/** The mount that a route or `defaults` has, as written. */
+/** Returns the unchecked mount of a route or of `defaults`. */
 export function rawMount(holder: unknown): unknown {
   return (holder as { mount?: unknown } | null | undefined)?.mount
 }

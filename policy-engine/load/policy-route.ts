@@ -4,69 +4,68 @@ import type { Condition } from './condition.ts'
 import type { CorsRule } from './cors-rule.ts'
 import type { HeaderRules, HeaderValue } from './header-rules.ts'
 
-/** Which scopes a caller needs: every one of `all`, and one of `any` when it is not empty. */
+/** Required scopes: all scopes of `all`, and at least one scope of `any` unless `any` is empty. */
 export type ScopeRule = {
   readonly all: readonly string[]
   readonly any: readonly string[]
-  /** The one of `any` that callers are told to ask for; undefined: the first. */
+  /** Scope of `any` that challenges advertise. Default: the first scope of `any`. */
   readonly advertise?: string
 }
 
-/** What happens to a request without a token: served without identity, challenged, or refused without hints. */
+/** Handling of requests without a token: forward without identity, reject with a challenge, or reject without hints. */
 export type AnonymousRule = 'allow' | 'challenge' | 'deny'
 
 /**
- * `none`: the plain identity headers only; `assertion`: a signed statement as well; `forward`: the caller's own
- * `Authorization`.
+ * Identity information for the upstream. `none`: only the plain identity headers. `assertion`: also a signed JWT.
+ * `forward`: also the `Authorization` header of the caller.
  */
 export type UpstreamAuth = 'none' | 'assertion' | 'forward'
 
-/** `report`: what the policy would refuse is logged and counted, and served all the same. */
+/** `report` (audit-only): the gateway logs and counts denials of the policy, and forwards the request. */
 export type EnforceRule = 'on' | 'report'
 
-/** One route of a policy file, with the policy's defaults filled in. Frozen. */
+/** One route of a policy file, with the defaults of the policy applied. Frozen. */
 export type PolicyRoute = {
   /** `<policy>/<route>`, e.g. `courses/list-courses`. */
   readonly name: string
   readonly policy: string
-  /** Who gets asked about it. */
+  /** Contact for questions about the policy. */
   readonly owner: string | undefined
-  /** As written; HEAD follows GET in the route table. */
+  /** Methods as in the file. The route table derives HEAD from GET. */
   readonly methods: readonly string[]
-  /** Literal segments, `{param}`, and at most one `**` at the end. With the mount. */
+  /** Path template with the mount: literal segments, `{param}`, and at most one `**` at the end. */
   readonly path: string
-  /** Headers that a request has to bring, each once and with exactly this value; sorted by name. */
+  /** Required request headers, each exactly once and with exactly this value. Sorted by name. */
   readonly matchHeaders: readonly HeaderValue[]
-  /** undefined: a token is optional. */
+  /** undefined: the route does not require scopes. */
   readonly scopes: ScopeRule | undefined
   readonly anonymous: AnonymousRule
-  /** What the token's claims have to be like; every one of them must hold. */
+  /** Conditions on the claims of the token. All conditions must hold. */
   readonly when: readonly Condition[]
   readonly enforce: EnforceRule
-  /** Names an entry of `config/upstreams.yaml`. */
+  /** Name of an entry in `config/upstreams.yaml`. */
   readonly upstream: string
-  /** Template of the path that the upstream is asked for; undefined: the one that was matched. */
+  /** Template of the upstream path. undefined: the matched path. */
   readonly rewritePath: string | undefined
-  /** The prefix of `path` that the upstream does not get; undefined without one, and with a `rewrite`. */
+  /** Prefix of `path` that the upstream does not receive. undefined without a mount or with a `rewrite`. */
   readonly mount: string | undefined
-  /** How often a caller may ask; undefined: as often as it likes. */
+  /** undefined: no limit. */
   readonly rateLimit: RateLimitRule | undefined
   readonly timeoutMs: number | undefined
-  /** Longest silence inside an answer. */
+  /** How long a response may stall on the upstream or client side. */
   readonly idleTimeoutMs: number | undefined
-  /** undefined: a request is sent once. */
+  /** undefined: the gateway does not retry requests. */
   readonly retries: RetryRule | undefined
   readonly bodyLimitBytes: number | undefined
-  /** Whether a GET may become a WebSocket. */
+  /** Whether a client may upgrade a GET to a WebSocket. */
   readonly websocket: boolean
-  /** How the upstream learns who calls, beyond the plain headers. */
   readonly upstreamAuth: UpstreamAuth
-  /** What becomes of headers on both ways; undefined: nothing. */
+  /** Changes to request and response headers. undefined: no changes. */
   readonly headers: HeaderRules | undefined
-  /** Which pages of other origins may call it; undefined: all. */
+  /** undefined: pages of all origins may call the route. */
   readonly cors: CorsRule | undefined
-  /** The preset of config/presets.yaml that it extends. */
+  /** Name of the extended preset in config/presets.yaml. */
   readonly preset: string | undefined
-  /** Where the route stands: the line of its first key. */
+  /** Location of the first key of the route. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
 }

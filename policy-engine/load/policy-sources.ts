@@ -3,31 +3,30 @@ import { join } from 'node:path'
 import { errorCode, type TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 
 /**
- * The entries of a policy folder and of the folders directly in it (`team/courses.policy.yaml`), sorted, without hidden ones.
- * Or the error code of the folder that cannot be read, e.g. `ENOENT`; `folder` names it when it is a nested one.
+ * Entries of a policy folder and of its direct subfolders (`team/courses.policy.yaml`), sorted, without hidden entries.
+ * Or the error code of an unreadable folder, e.g. `ENOENT`. `folder` is the name of an unreadable subfolder.
  */
 export type FolderSource =
   | { readonly names: readonly string[] }
   | { readonly code: string; readonly folder?: string }
 
-/** What one look at the disk found: everything that decides who may do what. Plain data, so it travels between processes. */
+/** All files that determine authorization, read from disk once. Plain data that processes can send to each other. */
 export type PolicySources = {
   readonly folder: FolderSource
-  /** Each file of the folder whose name is one of a policy. */
+  /** The policy files of the folder. */
   readonly files: readonly { readonly name: string; readonly source: TextSource }[]
-  /** The scope catalogue; undefined where it is not read again. */
+  /** The scope catalogue. undefined: a reload does not read it again. */
   readonly scopes: TextSource | undefined
-  /** What policies may extend; undefined where there is nothing, or it is not read again. */
+  /** The presets. undefined: the file does not exist, or a reload does not read it again. */
   readonly presets: TextSource | undefined
   /** SHA-256 of all names and contents, in hexadecimal. */
   readonly hash: string
 }
 
-/** What the name of a policy file ends in, and of a file with tests. */
 export const POLICY_SUFFIX = '.policy.yaml'
 export const TESTS_SUFFIX = '_test.yaml'
 
-/** The folders that policies are read from: the policy folder, and the folders directly in it. */
+/** Returns the policy folder and its direct subfolders. */
 export function findPolicyFolders(dir: string): readonly string[] {
   try {
     const nested = nestedFolders(readdirSync(dir, { withFileTypes: true })).map((name) => join(dir, name))
@@ -67,7 +66,7 @@ function listNested(dir: string, folder: string): FolderSource {
   }
 }
 
-/** The names of entries that may be folders with policies: one folder for each team or ConfigMap. */
+/** Returns the names of entries that can be subfolders with policies, for example one for each team or ConfigMap. */
 export function nestedFolders(entries: readonly Dirent[]): readonly string[] {
   return entries
     .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
@@ -76,12 +75,12 @@ export function nestedFolders(entries: readonly Dirent[]): readonly string[] {
     .toSorted()
 }
 
-/** A link to a file, or an entry that is gone, is not a folder. Any other failure would hide policies. */
+/** Ignores links to files and deleted entries. Returns other errors, because ignoring them would hide policies. */
 export function unreadableFolder(folder: string, code: string): FolderSource {
   return ['ENOTDIR', 'ENOENT', 'ELOOP'].includes(code) ? { names: [] } : { code, folder }
 }
 
-/** Kubernetes keeps the files of a volume in hidden entries (`..data`). */
+/** Sorts names and removes hidden entries. Kubernetes stores the files of a volume in hidden entries (`..data`). */
 export function visibleNames(names: readonly string[]): readonly string[] {
   return names.filter((name) => !name.startsWith('.')).toSorted()
 }

@@ -1,6 +1,6 @@
 import type { Operand, RequestValue } from './condition.ts'
 
-/** Why a text is no operand, and what to write. */
+/** Reason why a text is not a valid operand, and a hint for its correction. */
 export type OperandProblem = { readonly problem: string; readonly hint: string }
 
 const TEMPLATE = /^\{(path|header|query)\.([^{}]+)\}$/
@@ -11,7 +11,7 @@ const NAMES = {
 } as const
 const HINT = 'write {path.name}, {header.name} or {query.name} and nothing around it'
 
-/** Reads what a condition compares a claim with: a value of the request in braces, or the value itself. */
+/** Parses an operand of a condition: a reference to a request value in braces, or a literal. */
 export function readOperand(written: string | number | boolean): Operand | OperandProblem {
   if (typeof written !== 'string') return written
   const [, from, name] = TEMPLATE.exec(written) ?? []

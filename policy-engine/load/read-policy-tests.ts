@@ -2,7 +2,7 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { PolicyTest } from '../format/policy-test.ts'
 import type { PolicyTestEntry } from '../format/policy-test-entry.ts'
 
-/** Turns checked tests of a file into what a test run takes: header names in small letters, frozen. */
+/** Converts the validated tests of a file to frozen tests. Header names are in lower case. */
 export function readPolicyTests(
   entries: readonly PolicyTestEntry[] | undefined,
   options: { readonly policy: string; readonly document: YamlDocument },
@@ -25,7 +25,7 @@ export function readPolicyTests(
   })
 }
 
-/** Keys that start with `x-` are the authors' own. */
+/** Drops keys that start with `x-`, which authors may use freely. */
 function toExpectation(expect: PolicyTestEntry['expect']): PolicyTest['expect'] {
   const { decision, as, status, error, missing, route, upstreamPath } = expect
   return Object.freeze({ decision, as, status, error, missing, route, upstreamPath })

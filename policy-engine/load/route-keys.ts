@@ -6,12 +6,12 @@ import { findReservedPath } from '../match/reserved-paths.ts'
 import type { HeaderValue } from './header-rules.ts'
 import { prefixOf } from './mount.ts'
 
-/** The methods and the path that a route claims, and their place. */
+/** Methods, path and headers that identify a route, and their location. */
 export type RouteKey = {
-  /** `<policy>/<route>`, as far as the file says. */
+  /** `<policy>/<route>`, with a placeholder for a missing name. */
   readonly name: string
   readonly methods: readonly string[]
-  /** The path of clients: with the mount. */
+  /** Path for clients, with the mount. */
   readonly path: string
   readonly template: PathTemplate
   /** Sorted by name. */
@@ -20,8 +20,8 @@ export type RouteKey = {
 }
 
 /**
- * Reads the paths of a file's routes, whatever else is wrong with them, so that conflicts are found in the same run.
- * Codes: P108 malformed path, P302 a path of Scopegate's own.
+ * Reads the keys of all routes, including routes with other errors, so that the same run finds conflicts.
+ * Codes: P108 malformed path, P302 path reserved by Scopegate.
  */
 export function readRouteKeys(document: YamlDocument): {
   claims: readonly RouteKey[]
@@ -42,7 +42,7 @@ export function readRouteKeys(document: YamlDocument): {
     const place = document.placeOf(at)
     const own = parsePathTemplate(written)
     const prefix = prefixOf(route, document)
-    // Of a mount that cannot be used, everything else would be an echo.
+    // `checkMounts()` reports the invalid mount. Other diagnostics of the path would repeat it.
     if (prefix === undefined && !('problem' in own)) continue
     const path = `${prefix ?? ''}${written}`
     const template = 'problem' in own ? own : parsePathTemplate(path)
@@ -60,7 +60,7 @@ export function readRouteKeys(document: YamlDocument): {
       ? match.methods.filter((one) => typeof one === 'string')
       : []
     const headers = readHeaders(match?.headers)
-    // Conflicts of a route with unreadable headers are unknown.
+    // Conflicts cannot be determined with invalid headers.
     if (headers === undefined) continue
     claims.push({
       name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,

@@ -5,7 +5,7 @@ import { readOperand } from './read-operand.ts'
 
 const NONE: readonly Condition[] = Object.freeze([])
 
-/** Turns the checked `when` of a route into conditions. Frozen. */
+/** Converts the validated `when` of a route to conditions. Frozen. */
 export function toConditions(
   when: readonly ConditionEntry[] | undefined,
   options: { readonly index: number; readonly document: YamlDocument },

@@ -1,7 +1,7 @@
 import type { CorsEntry } from '../format/cors-entry.ts'
 import type { CorsRule } from './cors-rule.ts'
 
-/** Turns the checked `cors` of a policy into a rule; undefined when it limits nothing. Frozen. */
+/** Converts the validated `cors` of a policy to a frozen rule. Returns undefined if it has no limit. */
 export function toCorsRule(entry: CorsEntry | undefined): CorsRule | undefined {
   const origins = entry?.origins?.includes('*') === true ? undefined : entry?.origins
   const { methods, headers } = entry ?? {}

@@ -1,13 +1,13 @@
 import type { HeaderRulesEntry } from '../format/header-schemas.ts'
 import type { HeaderChanges, HeaderRules, HeaderValue } from './header-rules.ts'
 
-/** Turns the checked `headers` of a policy into rules: names in small letters, frozen. */
+/** Converts the validated `headers` of a policy to frozen rules. Header names are in lower case. */
 export function toHeaderRules(headers: HeaderRulesEntry | undefined): HeaderRules | undefined {
   if (headers === undefined) return undefined
   return Object.freeze({ request: toChanges(headers.request), response: toChanges(headers.response) })
 }
 
-/** Names in small letters, in their order: two that ask for the same say it in the same way. */
+/** Returns the values sorted by name, with names in lower case, so that equal requirements have equal results. */
 export function toHeaderValues(values: Readonly<Record<string, string>> | undefined): readonly HeaderValue[] {
   const pairs = Object.entries(values ?? {}).map(([name, value]) =>
     Object.freeze({ name: name.toLowerCase(), value }),

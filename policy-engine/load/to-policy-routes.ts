@@ -12,10 +12,10 @@ import { toCorsRule } from './to-cors-rule.ts'
 import { toHeaderRules, toHeaderValues } from './to-header-rules.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
-/** What a route says together with its policy's defaults and its preset. */
+/** Settings of a route, merged with the defaults of its policy and with its preset. */
 type Settings = NonNullable<PolicyFile['defaults']>
 
-/** Turns a checked file into routes: defaults and presets filled in, durations and sizes as numbers, frozen. */
+/** Converts a validated file to frozen routes. Applies defaults and presets, and parses durations and sizes. */
 export function toPolicyRoutes(
   file: PolicyFile,
   document: YamlDocument,
@@ -35,20 +35,20 @@ export function toPolicyRoutes(
       path: `${prefix}${route.match.path}`,
       matchHeaders: toHeaderValues(route.match.headers),
       scopes: toScopeRule(route),
-      // Served without identity unless a policy says otherwise: the service's public contract asks for it.
+      // The public contract of the service requires this default: requests without a token pass without identity.
       anonymous: settings.anonymous ?? 'allow',
       when: toConditions(route.when, { index, document }),
       enforce: settings.enforce ?? 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(settings.rateLimit),
-      // Behind a mount the upstream gets the path as the policy has it.
+      // With a mount, the upstream receives the path of the policy without the prefix.
       rewritePath: route.rewrite?.path ?? (prefix === '' ? undefined : route.match.path),
       mount: prefix === '' || route.rewrite !== undefined ? undefined : prefix,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
       retries: toRetryRule(settings.retries),
       bodyLimitBytes: bodyLimit === undefined ? undefined : parseByteSize(bodyLimit),
-      // It begins as a GET: by default it is for the routes that take one.
+      // The handshake is a GET, so a default in `defaults` or a preset affects only routes with GET.
       websocket: settings.websocket === true && route.match.methods.includes('GET'),
       upstreamAuth: settings.upstreamAuth ?? 'none',
       headers: toHeaderRules(settings.headers),
