@@ -8,8 +8,9 @@ import { parsePathTemplate } from '../match/path-template.ts'
 import { explainUnusable } from './check-header-matches.ts'
 
 /**
- * Finds conditions that compare a claim with something that no request brings. Codes: P110 a text in braces that is no value
- * of the request, P203 a parameter that the route's path does not have, P312 a header that is not a policy's to look at.
+ * Finds operands that have no value in any request.
+ * Codes: P110 text in braces that is not a request value, P203 parameter that the path of the route does not have,
+ * P312 header that policies cannot read.
  */
 export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap((raw) =>
@@ -36,7 +37,7 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
   )
 }
 
-/** What conditions are there, with texts where they stand; whatever has the right shape. */
+/** Returns the unchecked conditions of a route. Replaces entries that are not maps by empty maps, to keep positions. */
 export function rawConditions({ route }: RawRoute): readonly Readonly<Record<string, unknown>>[] {
   const { when } = route
   if (!Array.isArray(when)) return []
@@ -58,7 +59,7 @@ function operandsOf(raw: RawRoute): readonly { written: string; at: YamlPath }[]
   })
 }
 
-/** @returns what to write instead; undefined when the path has the parameter, or is no path at all. */
+/** @returns a hint; undefined if the path has the parameter, or if the path is invalid. */
 function explainParameter(name: string, { route }: RawRoute): string | undefined {
   const { path } = (route['match'] ?? {}) as { path?: unknown }
   const template = typeof path === 'string' ? parsePathTemplate(path) : { problem: 'no path' }

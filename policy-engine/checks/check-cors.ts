@@ -3,7 +3,7 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 
-/** Finds `*` beside other origins, which it would make meaningless. Code: P320. */
+/** Finds `*` in a list with other origins, which then have no effect. Code: P320. */
 export function checkCors(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: { cors?: unknown } | null }
   return [

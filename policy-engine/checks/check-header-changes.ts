@@ -4,7 +4,7 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 import { explainUnusable } from './check-header-matches.ts'
 
-/** What the gateway itself says to clients, and what a WebSocket begins with. RFC 6455 section 4. */
+/** Headers that the gateway itself sends to clients, and headers of the WebSocket handshake (RFC 6455 section 4). */
 const OWN = /^(?:access-control-|ratelimit$|ratelimit-|www-authenticate$|dpop-nonce$|sec-websocket-)/
 
 type Change = {
@@ -14,10 +14,7 @@ type Change = {
   readonly part: 'key' | 'value'
 }
 
-/**
- * Finds changes to headers that a policy cannot make. Codes: P312 a header that is not a policy's, P313 one that is changed in
- * two ways.
- */
+/** Finds invalid header changes. Codes: P312 header that policies cannot change, P313 header with two changes. */
 export function checkHeaderChanges(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: { headers?: unknown } | null }
   return [
@@ -28,7 +25,7 @@ export function checkHeaderChanges(document: YamlDocument): readonly Diagnostic[
   ]
 }
 
-/** The same for the `headers` of one route, of defaults or of a preset, which stand at `at`. */
+/** Checks the `headers` of one route, of defaults or of a preset at the path `at`. */
 export function checkHeaderRules(
   rules: unknown,
   at: YamlPath,

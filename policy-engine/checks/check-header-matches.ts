@@ -4,13 +4,13 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 import { headerKind } from '../match/header-kind.ts'
 
-/** As in header-choice.ts: what MCP says in headers counts beside a revision. */
+/** Same rule as in header-choice.ts: other `mcp-` headers count only in requests with a revision of MCP. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
 const MCP_VERSION = 'mcp-protocol-version'
 
 /**
- * Finds header matches that no request can meet. Codes: P311 the route can never be reached, P312 a header that is not a
- * policy's to look at.
+ * Finds header requirements that no request can satisfy.
+ * Codes: P311 unreachable route, P312 duplicate header or header that policies cannot read.
  */
 export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap(({ route, index }) => {
@@ -38,7 +38,7 @@ export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[
   })
 }
 
-/** Why a policy cannot look at a header of this name; undefined when it can. */
+/** Returns why policies cannot use a header of this name; undefined if they can. */
 export function explainUnusable(name: string): string | undefined {
   switch (headerKind(name)) {
     case undefined:

@@ -4,8 +4,9 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { parsePathTemplate } from '../match/path-template.ts'
 
 /**
- * Finds routes to the authorization server that could ask it for a path below `/internal`, where it talks to gateways only.
- * What is asked for has to begin with a literal segment that is another one: a parameter could be it. Code: P307.
+ * Finds routes to the authorization server that can reach a path below `/internal`, which is for gateways only.
+ * The upstream path must start with a literal segment other than `internal`, because a parameter could match it.
+ * Code: P307.
  */
 export function checkInternalPaths(
   document: YamlDocument,
@@ -31,7 +32,7 @@ export function checkInternalPaths(
   })
 }
 
-/** What is no path at all is complained about elsewhere, as is a path of its own below `/internal`. */
+/** Returns false for invalid paths, which other checks report. P302 also reports a route path below `/internal`. */
 function mayBeInternal(path: string): boolean {
   const template = parsePathTemplate(path)
   if ('problem' in template) return false

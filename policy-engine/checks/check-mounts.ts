@@ -6,7 +6,7 @@ import { rawRoutes } from '../load/raw-routes.ts'
 
 /**
  * Checks the mounts of `defaults` and of routes.
- * Codes: P108 not a prefix, P302 in a tree of Scopegate, P315 (warning) every path repeats the mount of `defaults`.
+ * Codes: P108 not a prefix, P302 reserved by Scopegate, P315 (warning) every path repeats the mount of `defaults`.
  */
 export function checkMounts(document: YamlDocument): readonly Diagnostic[] {
   const mount = rawMount((document.value as { defaults?: unknown } | null)?.defaults)
@@ -26,7 +26,10 @@ function checkMount(mount: unknown, at: YamlPath, document: YamlDocument): reado
   return [diagnostic(parsed.code, parsed.problem, document.placeOf(at), { hint: parsed.hint })]
 }
 
-/** One such path can be meant: the API of trains may have a collection of that name. All of them cannot. */
+/**
+ * Warns only if all paths repeat the mount. One such path can be correct: an API at `/trains` may have a collection
+ * `trains`.
+ */
 function checkRepetition(mount: unknown, document: YamlDocument): readonly Diagnostic[] {
   if (typeof mount !== 'string' || mount === '/') return []
   const mounted = rawRoutes(document).filter(({ route }) => rawMount(route) === undefined)

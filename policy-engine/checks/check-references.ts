@@ -5,19 +5,18 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import type { Presets } from '../format/presets.ts'
 
-/** What policies may refer to; undefined where the reader does not care. */
+/** Names that policies may refer to. undefined: references of this kind are not checked. */
 export type References = {
   readonly catalogue: ScopeCatalogue | undefined
-  /** The names of config/upstreams.yaml. */
+  /** Names of the upstreams in config/upstreams.yaml. */
   readonly upstreams: ReadonlySet<string> | undefined
-  /** Those of config/presets.yaml: one that is not there is always looked for, it could have closed a route. */
+  /** Presets of config/presets.yaml. Always checked, because a missing preset could have restricted a route. */
   readonly presets: Presets
 }
 
 /**
- * Finds names that lead nowhere. It looks at whatever has the right shape, so that a misspelt key does not hide a misspelt
- * scope.
- * Codes: P201 unknown scope, P202 unknown upstream, P206 unknown preset, P204 a scope is advertised that would not do.
+ * Finds references to unknown names. Reads all valid parts, so that a misspelled key does not hide a misspelled scope.
+ * Codes: P201 unknown scope, P202 unknown upstream, P204 advertised scope that is not in `any`, P206 unknown preset.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = record(document.value)

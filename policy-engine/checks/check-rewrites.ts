@@ -4,10 +4,7 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
 
-/**
- * Finds rewrites that could not be carried out: a path that is none, or a parameter that the route does not have.
- * Codes: P108 malformed path, P203 unknown parameter.
- */
+/** Finds invalid rewrites. Codes: P108 malformed path, P203 parameter that the path of the route does not have. */
 export function checkRewrites(document: YamlDocument): readonly Diagnostic[] {
   const { routes } = (document.value ?? {}) as { routes?: unknown }
   if (!Array.isArray(routes)) return []
@@ -23,7 +20,7 @@ export function checkRewrites(document: YamlDocument): readonly Diagnostic[] {
     if ('problem' in template)
       return [diagnostic('P108', template.problem, document.placeOf(at), { hint: template.hint })]
     const own = typeof match?.path === 'string' ? parsePathTemplate(match.path) : { problem: 'no path' }
-    // Without a path of its own there is nothing to compare with, and that is complained about elsewhere.
+    // Another check reports an invalid `match.path`.
     if ('problem' in own) return []
     return unknownParts(template, own).map(({ message, hint }) =>
       diagnostic('P203', message, document.placeOf(at), { hint }),

@@ -1,9 +1,7 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 
-/**
- * Finds routes that ask for WebSockets and could never get one: they begin as a GET (RFC 6455 section 4.1). Code: P306.
- */
+/** Finds routes with `websocket` but without GET, which the handshake requires (RFC 6455 section 4.1). Code: P306. */
 export function checkWebsockets(document: YamlDocument): readonly Diagnostic[] {
   const routes = (document.value as { routes?: unknown } | null)?.routes
   if (!Array.isArray(routes)) return []

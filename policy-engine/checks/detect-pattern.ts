@@ -1,19 +1,19 @@
-/** What a text seems to be that is taken as it stands. */
+/** Kind of pattern that a literal text looks like. */
 export type DetectedPattern = 'template' | 'regular expression' | 'wildcard'
 
-/** `${x}`, `{{x}}`, `{x}`, and a whole text like `$http_x_school`. */
+/** `${x}`, `{{x}}`, `{x}`, or a whole text such as `$http_x_school`. */
 const TEMPLATE = /\$\{|\{\{|\{[A-Za-z_][\w.-]*\}|^\$[A-Za-z_][\w.]*$/
-/** `/x/`, `^x`, `[a-z]`, `(a|b)`, `.+`, `\d+`, `\.`, and `.*` at the beginning. */
+/** `/x/`, `^x`, `[a-z]`, `(a|b)`, `.+`, `\d+`, `\.`, or `.*` at the beginning. */
 const EXPRESSION = /^\/[^/]+\/$|^\^.|\[\^?\w-\w|\([^()|]*\|[^()]*\)|\.\+|\\[dDwWsS][+*{]|\\\.|^\.\*/
 const DELIMITED = /^\/(.+)\/[gimsuy]{0,6}$/
 const SIGNS = /[\\^|()[\]+*?]/
-/** What is longer is told of already. */
+/** Other checks report longer texts. Characters. */
 const MAX_LENGTH = 1024
 
 /**
- * Finds what people write for a text that is still to be filled in, or that stands for many. Pure; linear time. Backslashes and
- * slashes alone are no sign: accounts are called `CORP\dana`, and groups `/staff/editors`.
- * @returns undefined for a plain text.
+ * Detects texts that look like a template, a regular expression or a wildcard. Pure. Runs in linear time.
+ * Backslashes and slashes alone do not count: `CORP\dana` is an account, and `/staff/editors` is a group.
+ * @returns undefined for plain text.
  */
 export function detectPattern(text: string): DetectedPattern | undefined {
   if (text.length > MAX_LENGTH) return undefined

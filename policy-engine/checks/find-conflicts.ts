@@ -5,16 +5,17 @@ import { HeaderSets } from '../match/header-sets.ts'
 import { shapeOf } from '../match/path-template.ts'
 
 /**
- * Finds routes between which luck would decide: the same methods on paths of the same shape, in one file or in two, and
- * headers that do not tell them apart. The order of the claims changes nothing.
- * Codes: P301 two routes claim one method and path, P305 (warning) two paths differ only in upper and lower case, P310 a
- * request could bring the headers of two routes.
+ * Finds routes that match the same requests. Such routes have a common method, paths of the same shape, and headers
+ * that
+ * do not separate them. They can be in one file or in two files. The order of `claims` does not affect the result.
+ * Codes: P301 two routes with the same method, path and headers, P305 (warning) paths that differ only in case,
+ * P310 a request can satisfy the headers of two routes.
  */
 export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
   const inOrder = claims.toSorted(byPlace)
   const groups = new Map<string, HeaderSets<RouteKey>>()
-  const spelled = new Map<string, { readonly shape: string; readonly claim: RouteKey }>()
+  const byFoldedShape = new Map<string, { readonly shape: string; readonly claim: RouteKey }>()
   for (const claim of inOrder) {
     const shape = shapeOf(claim.template)
     const same = new Map<RouteKey, string[]>()
@@ -31,9 +32,9 @@ export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[
     for (const [other, methods] of same) diagnostics.push(conflict(claim, other, methods))
     for (const [other, methods] of crossing) diagnostics.push(crossed(claim, other, methods))
     const folded = shape.toLowerCase()
-    const twin = spelled.get(folded)
-    if (twin === undefined) spelled.set(folded, { shape, claim })
-    else if (twin.shape !== shape) diagnostics.push(caseTwin(claim, twin.claim))
+    const earlier = byFoldedShape.get(folded)
+    if (earlier === undefined) byFoldedShape.set(folded, { shape, claim })
+    else if (earlier.shape !== shape) diagnostics.push(caseConflict(claim, earlier.claim))
   }
   return diagnostics
 }
@@ -70,7 +71,7 @@ function headersInWords(headers: readonly HeaderValue[]): string {
     : ` with ${headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
-function caseTwin(claim: RouteKey, other: RouteKey): Diagnostic {
+function caseConflict(claim: RouteKey, other: RouteKey): Diagnostic {
   return diagnostic(
     'P305',
     `${claim.path} and ${other.path} differ only in upper and lower case`,

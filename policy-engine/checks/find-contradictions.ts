@@ -9,8 +9,10 @@ import { rawConditions } from './check-conditions.ts'
 type Raw = Readonly<Record<string, unknown>>
 
 /**
- * Finds conditions that let nobody through. Codes: P308 conditions on a route that takes requests without a token, P309
- * conditions on one claim that never hold together; as a warning where they do for a claim that is a list.
+ * Finds contradictory conditions.
+ * Codes: P308 conditions on a route that allows requests without a token, P309 conditions on one claim that exclude
+ * each
+ * other. P309 is a warning if both can hold for a claim that is a list.
  */
 export function findContradictions(
   document: YamlDocument,
@@ -45,11 +47,11 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
   return conditions.flatMap((condition, index) => {
     for (const [earlier, other] of conditions.slice(0, index).entries()) {
       if (typeof condition['claim'] !== 'string' || condition['claim'] !== other['claim']) continue
-      const verdict = compare(other, condition)
-      if (verdict === 'fine') continue
+      const result = compare(other, condition)
+      if (result === 'fine') continue
       const at = (position: number) => document.placeOf(['routes', raw.index, 'when', position])
       const related = [{ message: 'the other condition', place: at(earlier) }]
-      return verdict === 'never'
+      return result === 'never'
         ? [
             diagnostic(
               'P309',
@@ -71,7 +73,7 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
   })
 }
 
-/** What two conditions on one claim mean together. */
+/** Compares two conditions on one claim. `lists`: both can hold only for a list. `never`: they exclude each other. */
 function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
   const exists = [one['exists'], other['exists']]
   if (exists.includes(false)) return exists[0] === exists[1] ? 'fine' : 'never'
@@ -84,7 +86,7 @@ function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
   return disjoint ? 'lists' : 'fine'
 }
 
-/** The values that it takes; undefined when the request has a say in them. */
+/** Returns the values that a condition accepts; undefined if they are not literals. */
 function literalsOf(condition: Raw): readonly unknown[] | undefined {
   const wanted = 'equals' in condition ? [condition['equals']] : condition['in']
   if (!Array.isArray(wanted) || wanted.length === 0) return undefined

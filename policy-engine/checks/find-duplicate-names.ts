@@ -1,9 +1,9 @@
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
-/** Something with a name that may be there only once, e.g. a policy. */
+/** Object whose name must be unique, e.g. a policy. */
 export type Named = { readonly name: string; readonly place: SourceLocation }
 
-/** Finds names that are there twice. Codes: P303 policies, P304 routes of one file. */
+/** Finds duplicate names. Codes: P303 policies, P304 routes of one file. */
 export function findDuplicateNames(
   code: 'P303' | 'P304',
   what: string,

@@ -2,7 +2,10 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import type { PolicyRoute } from '../load/policy-route.ts'
 import type { Resources } from '../match/resources.ts'
 
-/** Warns of resources that no route lies in: tokens for them would open nothing, so a path is misspelt. Code: C343. */
+/**
+ * Finds resources without routes. Their tokens would be useless, so the path is probably misspelled. Code: C343, a
+ * warning.
+ */
 export function findEmptyResources(
   { all, root, ofTemplate }: Resources,
   routes: readonly Pick<PolicyRoute, 'path'>[],

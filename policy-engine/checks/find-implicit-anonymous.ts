@@ -4,8 +4,9 @@ import type { PolicyFile } from '../format/policy-file.ts'
 import type { Presets } from '../format/presets.ts'
 
 /**
- * Finds routes that are open to anonymous callers by the built-in default alone: neither the route, nor `defaults`, nor the
- * preset has the key `anonymous`. Code P314, a warning for each route. The file must have passed all checks.
+ * Finds routes that allow anonymous callers only because of the built-in default.
+ * The route, `defaults` and the preset do not have the key `anonymous`. Code: P314, one warning for each route.
+ * The file must have passed all checks.
  */
 export function findImplicitAnonymous(
   { routes, defaults }: PolicyFile,

@@ -6,17 +6,18 @@ import { readOperand } from '../load/read-operand.ts'
 import { rawConditions } from './check-conditions.ts'
 import { detectPattern } from './detect-pattern.ts'
 
-type Told = { readonly text: string; readonly hint: string; readonly severity?: Severity }
-type Found = Told & { readonly at: YamlPath }
+type Problem = { readonly text: string; readonly hint: string; readonly severity?: Severity }
+type Found = Problem & { readonly at: YamlPath }
 
 const NO_EXPRESSIONS = 'there are no regular expressions'
 const REQUEST_VALUES = '{path.name}, {header.name} or {query.name}'
-/** Headers in which a `*` says what it says. RFC 9110 sections 12.5 and 13.1. */
+/** Headers in which a literal `*` is a valid value. RFC 9110 sections 12.5 and 13.1. */
 const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
 
 /**
- * Finds texts that look like templates, globs or regular expressions where they are taken as they stand: the condition never
- * holds, the route is never met. Code P111, a warning; a note where the same text may well be meant.
+ * Finds literal texts that look like templates, globs or regular expressions.
+ * A condition with such a text never holds, and a route with such a text never matches.
+ * Code: P111, a warning. It is a note if the author may intend the literal text.
  */
 export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: unknown }
@@ -36,11 +37,11 @@ export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic
 function inMatch({ route, index }: RawRoute): readonly Found[] {
   const { path, headers } = record(route['match'])
   const at: YamlPath = ['routes', index, 'match']
-  const told = typeof path === 'string' ? inPath(path) : undefined
+  const problem = typeof path === 'string' ? inPath(path) : undefined
   const target = record(route['rewrite'])['path']
   const numbered = typeof target === 'string' ? /\$\d/.exec(target)?.[0] : undefined
   return [
-    ...(told === undefined ? [] : [{ ...told, at: [...at, 'path'] }]),
+    ...(problem === undefined ? [] : [{ ...problem, at: [...at, 'path'] }]),
     ...(numbered === undefined
       ? []
       : [
@@ -51,8 +52,8 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
           },
         ]),
     ...texts(headers).flatMap(([name, written]) => {
-      const seeming = detectPattern(written)
-      if (seeming === undefined || (seeming === 'wildcard' && WITH_STARS.test(name.toLowerCase()))) return []
+      const pattern = detectPattern(written)
+      if (pattern === undefined || (pattern === 'wildcard' && WITH_STARS.test(name.toLowerCase()))) return []
       return [
         {
           text: `the header has to be exactly ${JSON.stringify(written)}`,
@@ -64,8 +65,8 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
   ]
 }
 
-/** Braces, stars and colons are told of by P108. */
-function inPath(path: string): Told | undefined {
+/** Does not check for braces, asterisks and colons, which P108 reports. */
+function inPath(path: string): Problem | undefined {
   const part = path.split('/').find((segment) => /^\(.*\)$|\.\+/.test(segment))
   if (part === undefined || path.includes('{{')) return undefined
   return {
@@ -82,16 +83,16 @@ function inConditions(raw: RawRoute): readonly Found[] {
     const values = [{ value: equals, at: [...at, 'equals'] }].concat(
       listed.map((value: unknown, index) => ({ value, at: [...at, 'in', index] })),
     )
-    const told = [
-      { told: typeof claim === 'string' ? inClaim(claim) : undefined, at: [...at, 'claim'] },
-      ...values.map((one) => ({ told: inValue(one.value, parametersOf(raw)), at: one.at })),
-      { told: typeof matches === 'string' ? inGlob(matches) : undefined, at: [...at, 'matches'] },
+    const problems = [
+      { problem: typeof claim === 'string' ? inClaim(claim) : undefined, at: [...at, 'claim'] },
+      ...values.map((one) => ({ problem: inValue(one.value, parametersOf(raw)), at: one.at })),
+      { problem: typeof matches === 'string' ? inGlob(matches) : undefined, at: [...at, 'matches'] },
     ]
-    return told.flatMap((one) => (one.told === undefined ? [] : [{ ...one.told, at: one.at }]))
+    return problems.flatMap((one) => (one.problem === undefined ? [] : [{ ...one.problem, at: one.at }]))
   })
 }
 
-function inClaim(claim: string): Told | undefined {
+function inClaim(claim: string): Problem | undefined {
   const text = `the token has to have a claim called ${JSON.stringify(claim)}`
   const inner = /^(?:\$\.?|\$?\{+(?:(?:token|claims?|jwt)\.)?)([\w.-]+)\}*$/.exec(claim)?.[1]
   if (inner !== undefined) return { text, hint: `write ${pointer(inner)}` }
@@ -100,18 +101,18 @@ function inClaim(claim: string): Told | undefined {
     : undefined
 }
 
-/** RFC 6901. */
+/** Converts a dotted name to a JSON pointer. RFC 6901. */
 function pointer(dotted: string): string {
   return dotted.includes('.') ? `/${dotted.replaceAll('.', '/')}` : dotted
 }
 
-function inValue(value: unknown, parameters: readonly string[]): Told | undefined {
+function inValue(value: unknown, parameters: readonly string[]): Problem | undefined {
   const operand = typeof value === 'string' ? readOperand(value) : undefined
   if (typeof operand !== 'string') return undefined
-  const seeming = detectPattern(operand)
-  if (seeming === undefined) return undefined
+  const pattern = detectPattern(operand)
+  if (pattern === undefined) return undefined
   const text = `the claim has to be exactly ${JSON.stringify(operand)}`
-  switch (seeming) {
+  switch (pattern) {
     case 'template': {
       const name = /^\$?\{*\s*([\w-]+)\s*\}*$/.exec(operand)?.[1]
       if (name !== undefined && parameters.includes(name)) return { text, hint: `write "{path.${name}}"` }
@@ -136,13 +137,13 @@ function parametersOf({ route }: RawRoute): readonly string[] {
   return typeof path === 'string' ? [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name) : []
 }
 
-function inGlob(glob: string): Told | undefined {
-  // What the request brings is told of by P110.
+function inGlob(glob: string): Problem | undefined {
+  // P110 reports references to request values.
   if (typeof readOperand(glob) !== 'string') return undefined
-  const seeming = detectPattern(glob)
-  if (seeming === undefined || seeming === 'wildcard') return undefined
+  const pattern = detectPattern(glob)
+  if (pattern === undefined || pattern === 'wildcard') return undefined
   const text = `in ${JSON.stringify(glob)} everything but * stands for itself`
-  return seeming === 'template'
+  return pattern === 'template'
     ? { text, hint: `with equals a claim is compared with ${REQUEST_VALUES}` }
     : { text, hint: `${NO_EXPRESSIONS}: * is any run of characters` }
 }

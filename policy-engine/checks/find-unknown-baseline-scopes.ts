@@ -2,7 +2,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { ResourceSettings } from '../match/resources.ts'
 
-/** Finds scopes of `resources[].scopes` that the catalogue does not list. Code: C347. */
+/** Finds scopes in `resources[].scopes` that the catalogue does not contain. Code: C347. */
 export function findUnknownBaselineScopes(
   resources: readonly Pick<ResourceSettings, 'scopes'>[],
   catalogue: ReadonlyMap<string, unknown>,

@@ -2,8 +2,9 @@ import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform
 import type { PolicyRoute } from '../load/policy-route.ts'
 
 /**
- * Notes which routes anonymous callers reach, and which scopes they do not need there. `anonymous: allow` beside `scopes` is
- * easy to misread. Code N301: for each policy, one note for routes with scopes and one for routes without.
+ * Reports the routes that anonymous callers can reach, and the scopes that they do not need there.
+ * `anonymous: allow` together with `scopes` is easy to misread.
+ * Code: N301. Each policy has one note for routes with scopes and one for routes without scopes.
  */
 export function noteAnonymousRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
   const open = routes.filter((route) => route.anonymous === 'allow')

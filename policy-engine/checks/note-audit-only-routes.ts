@@ -2,8 +2,8 @@ import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnost
 import type { PolicyRoute } from '../load/policy-route.ts'
 
 /**
- * Says which routes only tell what they would refuse: `enforce: report` is for a while, and easy to forget. Code N302, one
- * note for each policy.
+ * Reports audit-only routes. `enforce: report` is a temporary setting and easy to leave in place.
+ * Code: N302, one note for each policy.
  */
 export function noteAuditOnlyRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
   const reported = routes.filter((route) => route.enforce === 'report')
