@@ -35,8 +35,7 @@ export type RunningAuthorizationServer = {
   /**
    * Finishes open requests, ends the revocation streams and closes the store.
    * @param how `graceful`: accepts requests for `drain.delay`, so that load balancers can see `/readyz` change.
-   * `immediate`
-   * (default): stops accepting requests immediately.
+   * `immediate` (default): stops accepting requests immediately.
    */
   close(how?: ShutdownMode): Promise<void>
 }

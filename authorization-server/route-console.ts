@@ -3,8 +3,7 @@ import type { Logger } from '../platform/logging/logger.ts'
 /**
  * Turns console output into log lines.
  * Libraries print notices to the console, and the standard output of a service is for log lines only. Call it from the
- * entry
- * point of a process only: it changes the console for the whole process.
+ * entry point of a process only: it changes the console for the whole process.
  */
 export function routeConsole(logger: Pick<Logger, 'info' | 'warn'>): void {
   const line = (values: readonly unknown[]): string => values.map(String).join(' ')

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // The command that npm installs. Scopegate needs Node.js 24 or later. On an older version, this file finds or downloads
-// the
-// pinned runtime and runs itself with it. It is plain JavaScript for Node.js 20 or later.
+// the pinned runtime and runs itself with it. It is plain JavaScript for Node.js 20 or later.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import nodeModule from 'node:module'
@@ -33,10 +32,8 @@ if (major >= REQUIRED_MAJOR || (isAboutItself(args) && entry !== source)) {
 /**
  * Enables the compile cache of Node.js in a folder of this user.
  * Most of the run time of a verb is compilation, and in a checkout also type stripping. Node.js writes the cache when
- * the process
- * ends, and child processes use it too. Node.js executes the cached code, so only this user may have write access.
- * Without such a
- * folder, or with NODE_DISABLE_COMPILE_CACHE, caching is off.
+ * the process ends, and child processes use it too. Node.js executes the cached code, so only this user may have write
+ * access. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, caching is off.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
@@ -156,8 +153,7 @@ function isOwn(folder) {
 
 /**
  * Creates folders level by level, like platform/process/make-folder.ts. Node's recursive mkdir never returns below
- * paths
- * such as `/proc`.
+ * paths such as `/proc`.
  */
 function makeFolder(folder) {
   if (existsSync(folder)) return

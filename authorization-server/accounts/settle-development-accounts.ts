@@ -10,8 +10,7 @@ export const DEVELOPMENT_ACCOUNTS = [
 /**
  * Adds or removes the development accounts. Runs once at start.
  * In development mode, adds the accounts that are missing. In any other mode, removes them with their sessions, grants
- * and
- * tokens, so that a data folder from development is safe to use.
+ * and tokens, so that a data folder from development is safe to use.
  * @returns the accounts that were added or removed.
  */
 export async function settleDevelopmentAccounts(options: {

@@ -35,8 +35,7 @@ export type ConsentPageOptions = {
 /**
  * Renders the consent form: the client, the account, the redirect target and all scopes.
  * The page has no script. The checkboxes for a group and for all scopes are buttons: the server changes the ticks and
- * renders
- * the page again.
+ * renders the page again.
  */
 export function consentPage(options: ConsentPageOptions): {
   readonly title: string

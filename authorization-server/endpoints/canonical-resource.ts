@@ -4,8 +4,7 @@ import type { OAuthRefusal } from './oauth-refusal.ts'
 /**
  * Canonicalizes the `resource` parameters in place, and removes duplicates.
  * RFC 8707 clients send a URL with or without a trailing slash (`new URL(base).href` adds one). Scheme and host may be
- * in any
- * case (RFC 3986 section 6.2.2.1). Tokens carry the form in lower case without the slash.
+ * in any case (RFC 3986 section 6.2.2.1). Tokens carry the form in lower case without the slash.
  * @param resources all resources of this server, without a trailing slash.
  * @returns true when it changed `parameters`.
  */

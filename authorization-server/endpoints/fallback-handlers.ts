@@ -33,8 +33,7 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
     if (corsPaths.has(pathOf(request))) reply.headers(CORS_HEADERS)
   })
   // With `connection: close`, Fastify closes the connection before it reads the rest of the body. The sender, for
-  // example a
-  // gateway, may then miss the response. Without the header, Node drains the body within the request timeout.
+  // example a gateway, may then miss the response. Without the header, Node drains the body within the request timeout.
   app.addHook('onSend', async (_request, reply) => {
     if (reply.statusCode === 413) reply.removeHeader('connection')
   })

@@ -209,8 +209,7 @@ function admitPushed(
 /**
  * Rejects a token request for a resource without consent.
  * This check runs before the engine, because the engine consumes the code or refresh token before it rejects the
- * resource. The
- * engine handles an invalid code or refresh token.
+ * resource. The engine handles an invalid code or refresh token.
  */
 async function checkGrantedTarget(verdict: Verdict, options: MountEndpointsOptions): Promise<Verdict> {
   if ('refused' in verdict || verdict.tokenRequest === undefined || options.resources.length < 2)

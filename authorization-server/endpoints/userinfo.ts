@@ -11,8 +11,7 @@ import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.
 
 /**
  * Options for `mountUserinfo()`. `findTokenOwner` returns undefined for a token that is not valid. `count` receives
- * `ok` or the
- * error code.
+ * `ok` or the error code.
  */
 export type UserinfoOptions = {
   readonly issuer: string

@@ -145,8 +145,7 @@ export function createEngine(options: EngineOptions): Engine {
     nowSeconds: options.nowSeconds,
   })
   // Replaces the check of the engine, which reads first and writes later. It also drops the ids of proofs from clocks
-  // that
-  // are ahead while those proofs are still valid.
+  // that are ahead while those proofs are still valid.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
     useProof(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const codes = provider.AuthorizationCode as unknown as CodeModel

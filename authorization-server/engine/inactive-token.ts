@@ -4,8 +4,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 /**
  * Returns whether an error of the engine means that an introspected token is unknown.
  * The engine rejects every JWT with 400 `unsupported_token_type`. Access and refresh tokens of this server are opaque,
- * so a JWT
- * is never one of them.
+ * so a JWT is never one of them.
  */
 export function isUnknownToken(path: string, error: unknown): boolean {
   return path === ENDPOINTS.introspection && error === 'unsupported_token_type'

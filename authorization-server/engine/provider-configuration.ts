@@ -217,8 +217,7 @@ function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderCon
 /**
  * Returns the policy of introspection. RFC 7662 section 4.
  * The gateway can introspect access tokens, and a confidential client its own tokens. Tokens of deleted clients are
- * inactive,
- * because the engine fails on them.
+ * inactive, because the engine fails on them.
  */
 function introspectionPolicy(
   options: ProviderConfigurationOptions,

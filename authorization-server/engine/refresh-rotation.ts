@@ -40,8 +40,8 @@ const RESPONSE_MODEL = 'RefreshResponse'
  * Creates the rotation, which exchanges a refresh token in one atomic step of the store.
  * The step consumes the token and writes its successor, the access token and the sealed response.
  * For `repeatWindowSeconds`, the same client gets the same response for the same request, and 400 for another one. A
- * second use
- * outside the window, or by another client, ends the grant (docs/decisions/0022-repeat-the-refresh-response.md).
+ * second use outside the window, or by another client, ends the grant
+ * (docs/decisions/0022-repeat-the-refresh-response.md).
  * Source: RFC 9700 section 4.14.2.
  * @param options.repeatWindowSeconds 0: every second use ends the grant.
  */

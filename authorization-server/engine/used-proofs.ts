@@ -15,8 +15,7 @@ const MARGIN_SECONDS = 60
 /**
  * Creates a check that accepts each DPoP proof once.
  * It stores ids for as long as any replica could accept the proof. One atomic step of the store decides between equal
- * proofs at
- * several processes.
+ * proofs at several processes.
  * Source: RFC 9449 section 11.1.
  */
 export function usedProofs(options: {

@@ -9,8 +9,7 @@ const OWNER_ONLY = 0o600
 /**
  * Reads a file of secrets. Creates it first when it does not exist.
  * When several processes start concurrently, one of them creates the file, and all read the same complete content. Only
- * the
- * owner can read the file.
+ * the owner can read the file.
  * @throws {BootError} ERR_DATA_DIR when the folder cannot be created or written, ERR_SECRET_FILE when the file cannot
  * be read.
  */

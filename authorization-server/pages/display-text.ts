@@ -1,6 +1,6 @@
 const MAX_CHARACTERS = 100
-// Control characters, format characters (bidi overrides, zero-width, tags), line and paragraph separators,
-// private use, unpaired surrogates, and invisible fillers.
+// Control characters, format characters (bidi overrides, zero-width, tags), line and paragraph separators, private use,
+// unpaired surrogates, and invisible fillers.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
 // More than two marks on one letter can overlap other lines.
 const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu

@@ -49,8 +49,7 @@ type PageRequest = FastifyRequest<Route>
 /**
  * Mounts the sign-in and consent pages.
  * GET /oauth/interaction/:uid shows the next page. POST …/sign-in, …/consent and …/cancel receive the forms. The pages
- * need
- * no script. Each form needs the token for this browser and this interaction.
+ * need no script. Each form needs the token for this browser and this interaction.
  * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
@@ -62,8 +61,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
 
   /**
    * Prepares the values that both pages share, and a function that sends a page. The form token is bound to this
-   * browser and
-   * this interaction.
+   * browser and this interaction.
    */
   const begin = (request: PageRequest, interaction: Interaction) => {
     const cookie = tokens.readCookie(request.headers.cookie)
@@ -98,8 +96,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     return send(reply, signInPage({ ...state, ...shared }), {
       status: state.failed ? 400 : 200,
       // form-action prevents sending the password to other sites. Cancel redirects to the client. When CSP cannot
-      // express the target of
-      // the client, the policy is omitted.
+      // express the target of the client, the policy is omitted.
       formTargets: policySource === undefined ? undefined : ["'self'", policySource],
     })
   }
@@ -129,8 +126,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     return send(reply, page, {
       status: nothingChosen ? 400 : 200,
       // Chromium applies form-action to every redirect after a form, also to redirects from the callback of the client
-      // to other
-      // pages of the client. A list of targets would block the person after Allow.
+      // to other pages of the client. A list of targets would block the person after Allow.
       formTargets: undefined,
     })
   }

@@ -43,8 +43,7 @@ const MAX_URI_LENGTH = 1024
  * values.
  * Clients may list grant types that this server does not support, because other servers do.
  * Unknown scopes are removed from `scope`. The rest is stored and returned, but does not limit requests: agents
- * register with
- * the scope of the first challenge and need another one later. The person decides each time.
+ * register with the scope of the first challenge and need another one later. The person decides each time.
  */
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
@@ -149,8 +148,7 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
 
 /**
  * Returns the invalid value for a message: short, printable and on one line. Values of other types are not shown,
- * because
- * they may be deeply nested.
+ * because they may be deeply nested.
  */
 function shown(value: unknown): string {
   if (typeof value !== 'string') return 'is not a text'

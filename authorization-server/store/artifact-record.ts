@@ -17,8 +17,7 @@ export type ArtifactRecord = {
 /**
  * Converts an artifact for storage. Removes values that give access.
  * `jti` is the token, code or cookie itself: null records that the payload had one. An interaction contains the id of
- * the browser
- * session, which is never read again.
+ * the browser session, which is never read again.
  */
 export function toArtifactRecord(options: {
   readonly model: string

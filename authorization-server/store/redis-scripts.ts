@@ -7,8 +7,7 @@ import { PUBLISH } from '../../platform/redis/publish-revocation.ts'
  * `args`: payload, consumed or '', seconds to live or '', number of sets, id hash.
  * A set lives as long as its longest artifact: its expiry only grows. The write removes expired members from the set.
  * The first command needs memory, so a full Redis rejects it and the whole script. After the first write, Redis rejects
- * no
- * further command of the script.
+ * no further command of the script.
  */
 const WRITE = `
 local function write(keys, args)
@@ -81,11 +80,9 @@ end
 /**
  * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies.
  * When each network has only one artifact, the script evicts the oldest of all. Each pass of a loop removes an entry,
- * so the
- * loops always end. The expiry of the records only grows: it follows the artifact that lives longest.
+ * so the loops always end. The expiry of the records only grows: it follows the artifact that lives longest.
  * KEYS: as in LEAVE_SOURCE. ARGV: as in LEAVE_SOURCE, hash of the network, hash of the address, seconds to live,
- * maximum per
- * address, maximum in total.
+ * maximum per address, maximum in total.
  */
 export const ADMIT = `${LEAVE_SOURCE}
 local function evict(key)
@@ -141,8 +138,7 @@ return use(KEYS[1])
 /**
  * Consumes an artifact and writes others.
  * KEYS: the artifact to consume, then the keys of each write. ARGV: for each write, the number of its keys and its
- * arguments, as
- * in {@link WRITE}.
+ * arguments, as in {@link WRITE}.
  * @returns 1 for the one caller that consumed it. 0: the script wrote nothing.
  */
 export const EXCHANGE = `${USE}${WRITE}
@@ -202,8 +198,7 @@ return 1
 /**
  * Removes an account and all its artifacts, and publishes the revocation.
  * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to keep the mark,
- * time up to
- * which its tokens are revoked in Unix seconds.
+ * time up to which its tokens are revoked in Unix seconds.
  */
 export const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end

@@ -24,8 +24,7 @@ export function grantRevocation(grant: string, context: RevocationContext, nowSe
 /**
  * Time up to which the tokens of a removed account are revoked: the last second of the year 9999.
  * Account ids are never reused. The `iat` of a token is not reliable for this, because it depends on the clock of the
- * issuing
- * server.
+ * issuing server.
  */
 export const REMOVED_ACCOUNT_AT_SECONDS = 253_402_300_799
 

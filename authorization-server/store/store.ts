@@ -19,8 +19,7 @@ export type ArtifactStore = {
   /**
    * Adds or replaces an artifact, then evicts until the bound is respected.
    * It first evicts the oldest artifacts of the address, down to `perAddress`. It then evicts from the network with the
-   * most
-   * artifacts, oldest first, down to `total` over all networks. A replaced artifact keeps its source and its age.
+   * most artifacts, oldest first, down to `total` over all networks. A replaced artifact keeps its source and its age.
    */
   upsertBounded(
     id: string,

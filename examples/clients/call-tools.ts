@@ -5,8 +5,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import { rememberingProvider } from './remembering-provider.ts'
 
 // An MCP client for the command line, based on the official SDK. It needs only the URL of a server. It learns the
-// authorization
-// server and the scopes from the responses, also when a tool needs more scopes.
+// authorization server and the scopes from the responses, also when a tool needs more scopes.
 const { values, positionals } = parseArgs({
   options: { arguments: { type: 'string', default: '{}' } },
   allowPositionals: true,

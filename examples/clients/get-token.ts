@@ -3,9 +3,8 @@ import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 
 // A complete OAuth client for the command line, without dependencies. It discovers the server, registers, sends the
-// user to
-// the browser, receives the code on the loopback interface and exchanges it. Prints the token response as JSON on
-// standard output.
+// user to the browser, receives the code on the loopback interface and exchanges it. Prints the token response as JSON
+// on standard output.
 const values = readOptions()
 
 type Json = Record<string, unknown>

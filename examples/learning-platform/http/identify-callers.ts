@@ -20,8 +20,7 @@ export type Gateway = {
   readonly issuer: string
   /**
    * Accepted audiences of assertions: the name of this service among the upstreams of the gateway, and the names of
-   * trusted
-   * services that forward their assertion.
+   * trusted services that forward their assertion.
    */
   readonly audiences: readonly string[]
 }
@@ -29,8 +28,7 @@ export type Gateway = {
 /**
  * Identifies the caller before other hooks handle a request.
  * With a gateway, only signed assertions count: the service rejects a request that has identity headers but no
- * assertion. Without
- * one, the service trusts the plain headers.
+ * assertion. Without one, the service trusts the plain headers.
  */
 export function identifyCallers(app: FastifyInstance, gateway: Gateway | undefined): void {
   const verify = gateway === undefined ? undefined : createAssertionVerifier(gateway)
