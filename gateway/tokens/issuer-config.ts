@@ -20,7 +20,6 @@ export type JwtConfig = {
   readonly clockToleranceSeconds: number
 }
 
-/** How the gateway introspects tokens at an issuer. */
 export type IntrospectionConfig = {
   readonly endpoint: string
   readonly clientId: string

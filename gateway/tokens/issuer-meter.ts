@@ -2,7 +2,6 @@ import type { SharedLookupResult } from './cache/shared-cache.ts'
 import type { IntrospectionOutcome } from './introspection/introspection-client.ts'
 import type { IssuerKeysMeter } from './jwt/issuer-keys.ts'
 
-/** Counts events between the gateway and one issuer. */
 export type IssuerMeter = IssuerKeysMeter & {
   introspected(result: IntrospectionOutcome): void
   sharedLookUp(result: SharedLookupResult): void

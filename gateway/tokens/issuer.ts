@@ -3,7 +3,6 @@ import type { IntrospectionResult } from './cache/introspection-result.ts'
 import type { TokenStatus } from './cache/token-status.ts'
 import type { CompactJwt } from './jwt/compact-jwt.ts'
 
-/** An issuer of tokens, and its validation methods. */
 export type Issuer = {
   /** The issuer identifier, exactly as in tokens and metadata. */
   readonly issuer: string

@@ -4,18 +4,20 @@ import type { Confirmation } from '../../policy-engine/decide/confirmation.ts'
 import type { NamedClaims } from '../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../policy-engine/decide/scope-sets.ts'
 
-/** Claims of a token, from a JWT or an introspection response. The type of each value is already validated. */
+/**
+ * Claims of a token, from a JWT or an introspection response. Values are already validated, except those of type
+ * `unknown`.
+ */
 export type TokenFacts = {
   readonly subject: string | undefined
   readonly clientId: string | undefined
   readonly granted: GrantedScopes
-  /** The claim `aud`, not validated. */
   readonly audience: unknown
   readonly issuer: string
   readonly expiresAtSeconds: number
   readonly notBeforeSeconds: number | undefined
   readonly issuedAtSeconds: number | undefined
-  /** The claim `jti`, not validated. */
+  /** The claim `jti`. */
   readonly tokenId: unknown
   readonly grant: string | undefined
   readonly confirmation: Confirmation | undefined

@@ -1,6 +1,5 @@
 import type { AssertionKey } from './assertion-key.ts'
 
-/** The signing key and the published keys of assertions. */
 export type AssertionKeyRing = {
   signingKey(nowMs: number): AssertionKey
   /** Returns the keys to publish. Returns the same array until the set of keys changes. */

@@ -1,6 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto'
 
-/** A key that signs assertions, with its fixed properties. */
 export type AssertionKey = {
   /** RFC 7638 thumbprint: the same key has the same ID in every process. */
   readonly kid: string

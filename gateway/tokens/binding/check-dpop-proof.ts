@@ -3,7 +3,6 @@ import type { ProofFault } from '../../../policy-engine/decide/proof-fault.ts'
 import { isSigned } from './is-signed.ts'
 import { readProof } from './read-dpop-proof.ts'
 
-/** Expected values of a proof. */
 export type ProofRequest = {
   readonly method: string
   /** Returns whether `htu` matches the URL of the request, apart from query and fragment. */

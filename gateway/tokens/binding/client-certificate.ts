@@ -1,6 +1,5 @@
 import { hash, X509Certificate } from 'node:crypto'
 
-/** The properties of a client certificate that the gateway uses. */
 export type ClientCertificate = {
   /** SHA-256 of its DER form, base64url: `x5t#S256`. RFC 8705 section 3.1. */
   readonly thumbprint: string

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 
 /** Nonces, which a client cannot know before their period begins. RFC 9449 section 9. */
 export type Nonces = {
-  /** Returns the nonce of the current period. */
   current(nowSeconds: number): string
   /**
    * Returns undefined when a nonce is not valid. A `previous` nonce is valid, but the client should use the current one

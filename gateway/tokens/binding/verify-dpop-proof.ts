@@ -3,14 +3,12 @@ import { type CheckedProof, checkProof, type ProofRequest } from './check-dpop-p
 import type { Nonces } from './nonces.ts'
 import type { UsedProofs } from './used-proofs.ts'
 
-/** Options for `verifyProof()`. */
 export type VerifyProofOptions = {
   readonly used: Pick<UsedProofs, 'use'>
   /** Undefined: proofs need no nonce, and a nonce in a proof is ignored. */
   readonly nonces: Nonces | undefined
 }
 
-/** Expected values of a proof and of its key. */
 export type HolderRequest = ProofRequest & {
   /** Thumbprint of the key that the token is bound to. */
   readonly thumbprint: string

@@ -4,7 +4,6 @@ import type { TokenKind } from './token-kind.ts'
 import type { TokenStatus } from './token-status.ts'
 import { tokenStatusBytes } from './token-status-bytes.ts'
 
-/** Limits of a `TokenCache`. */
 export type TokenCacheOptions = {
   /** Maximum number of active tokens. The least recently used entry is evicted first. */
   readonly maxEntries: number
@@ -74,7 +73,6 @@ export class TokenCache {
     return this.#active.size + this.#inactive.size
   }
 
-  /** The same number by kind of token. */
   get entries(): Readonly<Record<TokenKind, number>> {
     return this.#entries
   }
@@ -118,7 +116,6 @@ export class TokenCache {
     else keys.add(key)
   }
 
-  /** Removes every token of a grant. */
   dropGrant(grant: string): void {
     const keys = this.#keysOfGrant.get(grant)
     if (keys === undefined) return

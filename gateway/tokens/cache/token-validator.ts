@@ -28,7 +28,6 @@ export type TokenValidatorOptions = {
   readonly observe: { hit(kind: TokenKind): void; miss(kind: TokenKind): void }
 }
 
-/** Validates tokens, and caches their status. */
 export type TokenValidator = {
   /**
    * Returns a cached status, else a promise of the status. Concurrent calls with one token share one lookup.

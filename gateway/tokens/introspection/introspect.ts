@@ -32,7 +32,6 @@ export type SharedLevel = {
   readonly onResult: (result: SharedLookupResult) => void
 }
 
-/** Options for `createIntrospector()`. */
 export type IntrospectionOptions = IntrospectionClientOptions & {
   /** Identifies the issuer's configuration to other gateways. */
   readonly id: string
@@ -43,7 +42,6 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
   readonly nowMs: () => number
 }
 
-/** Introspects tokens at one issuer. */
 export type Introspector = Pick<IntrospectionClient, 'load' | 'trouble' | 'close'> & {
   /**
    * Returns the issuer's result, or a recent result from another gateway.

@@ -11,7 +11,6 @@ import { createSemaphore } from './semaphore.ts'
 /** Outcome of an introspection: a response, or an error code. A metric label, so a closed list. */
 export type IntrospectionOutcome = 'answered' | IntrospectionErrorCode
 
-/** The issuer, and the limits on concurrent requests. */
 export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'accept' | 'connections'> & {
   readonly issuer: string
   /** Deadline from the call to the last byte of the response, queueing included. Milliseconds. */
@@ -27,7 +26,6 @@ export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'ac
   readonly failures: Pick<FailureLog, 'failed'>
 }
 
-/** Sends introspection requests to one issuer. */
 export type IntrospectionClient = {
   /**
    * Returns the issuer's response. Its content is not validated.

@@ -1,10 +1,8 @@
 import { UnverifiableError } from '../unverifiable-error.ts'
 
-/** Why the status of a token is unknown. */
 export type IntrospectionErrorCode =
   /** No complete response within the deadline. */
   | 'ERR_INTROSPECTION_TIMEOUT'
-  /** The connection to the issuer failed. */
   | 'ERR_INTROSPECTION_CONNECTION'
   /** The issuer rejects the client credentials of the gateway. */
   | 'ERR_INTROSPECTION_CREDENTIALS'

@@ -4,7 +4,6 @@ import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
 
-/** URL and client credentials of an introspection endpoint. */
 export type IntrospectionTransportOptions = {
   /** From the configuration, never from a token or a request. */
   readonly endpoint: string
@@ -18,7 +17,6 @@ export type IntrospectionTransportOptions = {
   readonly connections: number
 }
 
-/** Sends requests to one introspection endpoint. */
 export type IntrospectionTransport = {
   /**
    * Returns the body of the issuer's response. Cost: one HTTP request, or two if the connection fails.

@@ -1,6 +1,5 @@
 import { Circuit } from '../../upstreams/circuit.ts'
 
-/** The circuit breaker of an issuer: requests do not wait for an issuer that fails. */
 export type IssuerCircuit = {
   /**
    * Returns undefined when a request may be sent. Otherwise returns the time until the next test request, in

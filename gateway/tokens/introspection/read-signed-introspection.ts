@@ -3,7 +3,6 @@ import type { IssuerKeys } from '../jwt/issuer-keys.ts'
 import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
 import { IntrospectionError } from './introspection-error.ts'
 
-/** Rules for a signed introspection response. */
 export type SignedIntrospectionRules = {
   readonly issuer: string
   /** The `client_id` of the gateway at this issuer. */

@@ -9,7 +9,6 @@ export type FetchDocument = (
   limits: { readonly limitBytes: number; readonly timeoutMs: number },
 ) => Promise<unknown>
 
-/** Fetches JSON documents of an issuer. */
 export type DocumentFetcher = { readonly fetchDocument: FetchDocument; close(): Promise<void> }
 
 /**

@@ -1,10 +1,8 @@
 import { UnverifiableError } from '../unverifiable-error.ts'
 
-/** Why the keys of an issuer are unavailable. */
 export type IssuerKeysErrorCode =
   /** No complete response within the deadline. */
   | 'ERR_ISSUER_KEYS_TIMEOUT'
-  /** The connection to the issuer failed. */
   | 'ERR_ISSUER_KEYS_CONNECTION'
   /** A status other than 200. Redirects are not followed. */
   | 'ERR_ISSUER_KEYS_STATUS'
@@ -19,7 +17,6 @@ export type IssuerKeysErrorCode =
   /** The key is unknown, and newer keys cannot be fetched from the issuer now. */
   | 'ERR_ISSUER_KEYS_UNCONFIRMED'
 
-/** The keys of an issuer are unavailable. */
 export class IssuerKeysError extends UnverifiableError {
   readonly code: IssuerKeysErrorCode
 

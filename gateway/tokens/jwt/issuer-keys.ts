@@ -6,7 +6,6 @@ import type { JwksFileCache } from './jwks-file-cache.ts'
 import type { LoadKeys } from './key-source.ts'
 import { type KeySet, readJwks } from './read-jwks.ts'
 
-/** Counts events about the keys of one issuer. */
 export type IssuerKeysMeter = {
   refreshed(result: 'ok' | 'error'): void
   dropped(reason: DropReason): void
@@ -41,7 +40,6 @@ export type IssuerKeysOptions = {
   readonly logger: Logger
 }
 
-/** The keys of one issuer, in memory. */
 export type IssuerKeys = {
   /** Whether keys were ever available, from the issuer or from the file cache. */
   readonly ready: boolean
@@ -49,7 +47,6 @@ export type IssuerKeys = {
    * Time of the last successful fetch, possibly by an earlier process. Milliseconds since the epoch. Undefined: never.
    */
   readonly confirmedAtMs: number | undefined
-  /** Number of keys in use. */
   readonly size: number
   /** Why the last fetch failed; undefined after a fetch that succeeded. */
   readonly trouble: string | undefined

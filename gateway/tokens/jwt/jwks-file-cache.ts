@@ -4,7 +4,6 @@ import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 
-/** An issuer's public keys, and the time of the fetch. */
 export type CachedJwks = {
   /** Time of the fetch from the issuer. Milliseconds since the epoch. */
   readonly fetchedAtMs: number
@@ -27,10 +26,9 @@ const OTHERS_MAY_WRITE = 0o022
 
 /**
  * Creates a file cache for the public keys of an issuer, so that a gateway can start while the issuer is unavailable.
- * Writes are atomic, and only the owner has access (0600). A read requires:
- * - a regular file that no other user can have written
- * - the same configuration of the issuer
- * - a fetch time that is not in the future
+ * Writes are atomic, and only the owner has access (0600).
+ * A read requires a regular file that no other user can have written. The file must be for the same configuration of
+ * the issuer, and its fetch time must not be in the future.
  */
 export function createJwksFileCache(options: {
   readonly dir: string

@@ -1,4 +1,3 @@
-/** Requirements for an issuer's JWTs, besides a valid signature. */
 export type JwtRules = {
   /** Compared exactly: another spelling of the same URL is another issuer. RFC 9068 section 4. */
   readonly issuer: string

@@ -4,7 +4,6 @@ import type { FetchDocument } from './fetch-document.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 import { type KeySet, readJwks } from './read-jwks.ts'
 
-/** Where the gateway loads an issuer's keys from. */
 export type KeysLocation =
   /** The `jwks_uri` in the issuer's metadata. */
   | { readonly by: 'discovery' }

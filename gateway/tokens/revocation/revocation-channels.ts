@@ -14,7 +14,6 @@ import {
   subscribeToRevocations,
 } from './revocations.ts'
 
-/** Options for `openRevocationChannels()`. */
 export type RevocationChannelsOptions = {
   readonly issuers: readonly {
     readonly issuer: string

@@ -5,7 +5,6 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { createEventStreamReader, type StreamEvent } from './revocation-stream.ts'
 
-/** Options for `subscribeToRevocations()`. */
 export type RevocationsOptions = {
   /**
    * A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation. `reset` reports a revocation gap.

@@ -3,7 +3,6 @@ import type { Revocation } from '../../../oauth/revocation.ts'
 import { subjectName } from './revoked-tokens.ts'
 import { asObject, type SecurityEvent } from './verify-security-event.ts'
 
-/** The revocations that follow from events. */
 export type EventMeaning = {
   readonly revocations: readonly (Revocation & { readonly issuer: string })[]
   /** Types of events without effect: unknown types, and events about subjects that tokens do not identify. */
