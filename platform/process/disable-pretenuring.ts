@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
  * point. By default, V8 records allocation sites whose objects survived, and allocates their later objects in the old
  * generation. That affects the objects of each request once requests have had to wait. Dead old objects keep young
  * objects alive, so that almost no request memory is freed before a full garbage collection
- * (docs/decisions/0013-objects-begin-young.md).
+ * (docs/decisions/0013-disable-allocation-site-pretenuring.md).
  */
 export function disablePretenuring(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
