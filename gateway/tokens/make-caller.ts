@@ -5,8 +5,8 @@ import type { NamedClaims } from '../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../policy-engine/decide/scope-sets.ts'
 
 /**
- * Claims of a token, from a JWT or an introspection response. Values are already validated, except those of type
- * `unknown`.
+ * Claims of a token, from a JWT or an introspection response. Values of type `unknown` are not validated; the others
+ * are.
  */
 export type TokenFacts = {
   readonly subject: string | undefined
