@@ -50,7 +50,7 @@ export async function startAuthorizationServer(options: {
 }): Promise<RunningAuthorizationServer> {
   const { config, logger } = options
   let draining = false
-  const closing: ((how: ShutdownMode) => Promise<void> | void)[] = [] // in the order of opening
+  const closing: ((how: ShutdownMode) => Promise<void> | void)[] = []
   const close = async (how: ShutdownMode = 'immediate'): Promise<void> => {
     draining = true
     for (const end of closing.splice(0).reverse()) await end(how)
@@ -194,7 +194,6 @@ async function listen(app: FastifyInstance, config: AuthorizationServerConfig): 
   }
 }
 
-/** Removes expired artifacts and unused clients once a minute. */
 function sweepRegularly(store: Store, logger: Logger): () => void {
   const timer = setInterval(() => {
     store.sweep(nowSeconds()).then(

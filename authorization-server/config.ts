@@ -44,7 +44,6 @@ export type Compat = {
 export type AuthorizationServerConfig = {
   /** The public URL, without a trailing slash. Never taken from a request. */
   readonly issuer: string
-  /** Name of the service on the pages. */
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
@@ -97,7 +96,6 @@ export type AuthorizationServerConfig = {
   readonly log: { readonly level: string }
 }
 
-/** Values for settings that the file omits. */
 const DEFAULTS = {
   lifetimes: { code: '60s', accessToken: '15m', refreshToken: '30d', refreshTokenMax: '90d', session: '14d' },
   repeatWindow: '30s',
@@ -237,7 +235,6 @@ const CompatShape = Type.Object(
   { description: 'relaxations for clients that do not follow the service interface' },
 )
 
-/** Schema of config/authorization-server.yaml. */
 export const AuthorizationServerFile = Type.Object(
   {
     issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),

@@ -25,7 +25,6 @@ import { registerInteractionPages } from './pages/interaction-pages.ts'
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
 
-/** Parts of the service that handle requests. */
 export type HttpServerOptions = {
   readonly config: AuthorizationServerConfig
   readonly engine: Engine

@@ -3,7 +3,6 @@ import type { AccountStore, StoredAccount } from '../store/store.ts'
 import { normalizeUsername } from './normalize-username.ts'
 import { hashPassword, verifyPassword } from './password-hash.ts'
 
-/** An account of a person who can sign in. */
 export type Account = {
   /** The `sub` of every token: random, never reused. */
   readonly id: string
@@ -26,7 +25,6 @@ export type NewAccount = {
   readonly email?: string
 }
 
-/** Verifies, finds and adds accounts. */
 export type Accounts = {
   /**
    * Verifies a password. Does the same work whether or not the account exists.

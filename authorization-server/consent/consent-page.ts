@@ -28,7 +28,6 @@ export type ConsentPageOptions = {
   /** True after the person sent the form without a ticked checkbox. */
   readonly nothingChosen: boolean
   readonly formToken: string
-  /** `/oauth/interaction/<uid>` */
   readonly path: string
 }
 

@@ -9,17 +9,14 @@ export const TOGGLE_FIELD = 'toggle'
 /** Value of {@link TOGGLE_FIELD} for all groups. */
 export const TOGGLE_ALL = 'all'
 
-/** Value of {@link TOGGLE_FIELD} for one group. */
 export function toggleValue(group: ScopeGroup): string {
   return `group.${group.name}`
 }
 
-/** Returns the name of the checkbox of a scope in the consent form. */
 export function scopeField(scope: string): string {
   return `scope.${scope}`
 }
 
-/** State of a checkbox for several scopes. */
 export type ToggleState = 'true' | 'false' | 'mixed'
 
 /** Returns the scopes that are ticked when the page opens: all, or the read-only ones when too many can write. */
@@ -57,7 +54,6 @@ export function toggleState(scopes: readonly ScopeChoice[], ticked: ReadonlySet<
   return count === scopes.length ? 'true' : 'mixed'
 }
 
-/** Returns whether a scope gives write access. */
 export function canChange(scope: Pick<ScopeChoice, 'sensitivity'>): boolean {
   return scope.sensitivity === 'write'
 }

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 
-/** Rate limit: requests per address within a window. */
 export type AddressRate = { readonly perAddress: number; readonly windowMs: number }
 
 /** Limits the request rate of each address, in this process. */

@@ -24,7 +24,6 @@ export type MountEndpointsOptions = {
   readonly resources: readonly string[]
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
-  /** Name of the service on the pages. */
   readonly serviceName: string
   readonly compat: Compat
   readonly registrationLimit: AddressLimit
@@ -37,7 +36,6 @@ export type MountEndpointsOptions = {
 
 const FORM_LIMIT_BYTES = 32_768 // the largest valid form is a pushed authorization request with all scopes
 
-/** A request that passed the checks and goes to the engine. */
 type Admitted = Omit<EngineRequest, 'origin'> & {
   readonly grantType?: string
   /** Parameters of a token request with `resource`. */

@@ -9,13 +9,11 @@ import { createStreamListener, type StreamListener } from './stream-listener.ts'
 export type StreamEvent = {
   readonly result: 'ok' | 'invalid_client' | 'temporarily_unavailable' | 'cut'
   readonly reason: string
-  /** IP address of the peer. */
   readonly address: string
 }
 
 /** Sends revocations to the gateways that are connected. */
 export type RevocationStream = {
-  /** Handles `GET /internal/revocations`. */
   handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
   readonly listeners: () => number
   /** Ends every stream. Gateways reconnect to another replica. */

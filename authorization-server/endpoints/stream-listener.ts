@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 
-/** The connection of one gateway. */
 export type StreamListener = {
   /** Sends events. Buffers them until `begin()`. */
   send(text: string): void

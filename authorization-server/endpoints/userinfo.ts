@@ -24,7 +24,6 @@ export type UserinfoOptions = {
 /** The server ignores the body of a POST, and a token in it (RFC 6750 section 2.2 permits this). */
 const BODY_LIMIT_BYTES = 16_384
 
-/** Mounts userinfo for GET and POST. */
 export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): void {
   const { path } = USERINFO_ENDPOINT
   const handler = userinfoHandler(options)

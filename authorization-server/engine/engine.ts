@@ -18,7 +18,6 @@ import { requestSource } from './request-source.ts'
 import { usedProofs } from './used-proofs.ts'
 import { type ProofRequest, type ProofVerdict, verifyProof } from './verify-proof.ts'
 
-/** Account and client of an access token. */
 export type TokenOwner = {
   readonly accountId: string
   readonly clientId: string
@@ -27,7 +26,6 @@ export type TokenOwner = {
   readonly keyThumbprint: string | undefined
 }
 
-/** Options for one call of `Engine.handle()`. */
 export type EngineRequest = {
   readonly origin: RequestOrigin
   /** The integration that authenticated with a pushed authorization request. */

@@ -7,7 +7,6 @@ export type Interaction = {
    * access.
    */
   readonly uid: string
-  /** The next step of the person. */
   readonly prompt: 'sign-in' | 'consent'
   readonly client: {
     readonly id: string
@@ -21,7 +20,6 @@ export type Interaction = {
   readonly scopes: readonly string[]
   /** The requested resources (RFC 8707); never empty. */
   readonly resources: readonly string[]
-  /** The account that is signed in with this browser. */
   readonly accountId: string | undefined
   /** The `login_hint` of the client: untrusted text. OpenID Connect Core 1.0 section 3.1.2.1. */
   readonly loginHint: string | undefined
@@ -62,7 +60,6 @@ export type Interactions = {
   denied(request: IncomingMessage, response: ServerResponse): Promise<string>
 }
 
-/** The reason why an interaction cannot continue. */
 export type InteractionErrorCode =
   /** The interaction expired or is already finished. */
   | 'ERR_INTERACTION_EXPIRED'

@@ -3,7 +3,6 @@ import type { ArtifactBound, ArtifactSource, Store } from '../store/store.ts'
 import { hashClientSecret } from './client-secret.ts'
 import type { Rotation } from './refresh-rotation.ts'
 
-/** Options for `providerAdapter()`. */
 export type ProviderAdapterOptions = {
   readonly store: Store
   /** Registered clients without a grant expire after this time. */
@@ -23,7 +22,6 @@ export type ProviderAdapterOptions = {
 /** Models with a limited number of artifacts, because the engine stores them for anonymous clients. */
 const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
-/** The models that a refresh writes. */
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 
 /** Models that the engine destroys only before it ends their grant. */

@@ -44,7 +44,7 @@ export type ProviderConfigurationOptions = {
   readonly findAccount: FindAccount
   readonly renderError: (
     ctx: KoaContextWithOIDC,
-    /** expired: the interaction expired, which is not an error of the client */
+    /** `expired`: the interaction expired, which is not an error of the client. */
     error: { error: string; description: string; expired: boolean },
   ) => void
   readonly adapter: (model: string) => Adapter

@@ -13,9 +13,7 @@ const REFUSALS = {
   'introspection.error': 'introspection',
 } as const
 
-/** Failure of a request. */
 export type RequestFailure = {
-  /** The error code in the response. */
   readonly error: string
   /** Set for defects and outages. */
   readonly cause: Error | undefined

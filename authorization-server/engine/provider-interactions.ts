@@ -7,17 +7,14 @@ import type { ArtifactStore } from '../store/store.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
 
-/** Options for `providerInteractions()`. */
 export type ProviderInteractionsOptions = {
   readonly provider: Provider
   readonly issuer: URL
   readonly catalogue: ScopeCatalogue
-  /** Client ids of the configured integrations. */
   readonly integrationIds: ReadonlySet<string>
   readonly clients: ArtifactStore
 }
 
-/** Creates the interactions over the interaction records of the engine. */
 export function providerInteractions(options: ProviderInteractionsOptions): Interactions {
   const { provider, issuer } = options
 
@@ -162,7 +159,6 @@ async function orExpired<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the uid in `/oauth/interaction/<uid>` and in paths below it. */
 function uidInPath(request: IncomingMessage): string | undefined {
   const path = (request.url ?? '').split('?', 1)[0] ?? ''
   return path.slice(ENDPOINTS.interaction.length + 1).split('/', 1)[0]

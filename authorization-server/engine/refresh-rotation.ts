@@ -3,7 +3,6 @@ import { errors, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
 import { createSeals } from '../../platform/redis/sealed-value.ts'
 import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
 
-/** A handler that the engine registers for a grant type. */
 export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Context) => void | Promise<void>
 
 /** The storage operations of one refresh. They execute together when the response is complete. */
@@ -17,7 +16,6 @@ export type Rotation = {
 
 /** Makes refresh token rotation atomic and repeatable. */
 export type RefreshRotation = {
-  /** Wraps the engine's handler of the refresh token grant. */
   wrap<Context extends TokenEndpointGrantContext>(handler: GrantHandler<Context>): GrantHandler<Context>
   /** @returns the rotation of the request that the engine handles now; undefined for other requests. */
   current(): Rotation | undefined

@@ -5,7 +5,6 @@ import type { Store } from '../store/store.ts'
 import { StoreError, type StoreErrorReason } from '../store/store-error.ts'
 import type { Metrics } from './metrics.ts'
 
-/** A store with health checks. */
 export type WatchedStore = {
   /** The same store. A failed operation is counted and starts a write probe. */
   readonly store: Store

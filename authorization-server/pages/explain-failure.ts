@@ -2,7 +2,6 @@ import { InteractionError } from '../engine/interactions.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { PageError } from './render-error-page.ts'
 
-/** The error page for a failure. */
 export type ExplainedFailure = PageError & {
   readonly status: number
   readonly retryAfterSeconds?: number

@@ -8,7 +8,6 @@ export type InteractionLimits = {
   readonly passwordHashes: { readonly atOnce: number; readonly waiting: number }
 }
 
-/** Default limits. */
 export const INTERACTION_LIMITS: InteractionLimits = {
   bodyLimitBytes: 16 * 1024,
   signIn: { failuresPerAccount: 10, failuresPerAddress: 100, windowMs: 5 * 60_000 },

@@ -2,7 +2,6 @@ import { displayText } from './display-text.ts'
 import { html } from './html.ts'
 import { renderPage } from './render-page.ts'
 
-/** Code and description of an error on a page. */
 export type PageError = {
   /** An OAuth error code, or a code of these pages; see WORDING. */
   readonly error: string

@@ -1,13 +1,11 @@
 import { type Html, html } from './html.ts'
 import { PAGE_STYLE } from './page-style.ts'
 
-/** Content of a page. */
 export type Page = {
   /** Text of the `h1`, and the window title together with the service name. */
   readonly title: string
   /** Replaces the plain title in the `h1`. */
   readonly heading?: Html
-  /** True for a page with columns. */
   readonly isWide?: boolean
   readonly serviceName: string
   readonly body: Html

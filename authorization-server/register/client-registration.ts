@@ -23,7 +23,6 @@ export type RegistrationRefusal = {
   readonly description: string
 }
 
-/** Rules for clients that register themselves. */
 export type RegistrationRules = {
   /** Hosts of the redirect URIs that any client may register. */
   readonly loopbackHosts: readonly string[]

@@ -1,6 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
 
-/** Content of the sign-in page. */
 export type SignInPage = {
   readonly title: string
   readonly body: Html
@@ -16,7 +15,6 @@ export function signInPage(options: {
   readonly username: string
   readonly failed: boolean
   readonly formToken: string
-  /** `/oauth/interaction/<uid>` */
   readonly path: string
 }): SignInPage {
   const { failed, formToken, path, username } = options

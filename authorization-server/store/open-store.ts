@@ -14,7 +14,6 @@ export type StoreConfig = {
   readonly redis: { readonly url: string } | undefined
 }
 
-/** File name of the database in the data folder. */
 export const SQLITE_FILE_NAME = 'authorization-server.sqlite'
 
 /**

@@ -12,7 +12,6 @@ import { publisherKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
-/** The revocation log in a Redis stream. */
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }
 
 /** Gateways rely on published revocations for this long after the last confirmation. */

@@ -17,10 +17,8 @@ import { runScript } from './run-script.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1
-/** Lifetime of the key of the write probe. */
 const PROBE_SECONDS = 60
 
-/** Options for `openRedisStore()`. */
 export type RedisStoreOptions = RevocationContext & {
   readonly nowSeconds: () => number
   readonly logger?: Pick<Logger, 'warn' | 'info'>
@@ -155,7 +153,6 @@ async function revokeAgain(ended: RememberedGrants, redis: Redis, options: Redis
     )
 }
 
-/** Returns the keys and arguments of the scripts for one artifact. */
 function writeArguments(write: ArtifactWrite): {
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]

@@ -5,7 +5,6 @@ import type { SqliteParts } from './sqlite-store.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 import { transact } from './transact.ts'
 
-/** Creates the account store in the SQLite file. */
 export function sqliteAccounts(parts: SqliteParts): AccountStore {
   const { database, revocations, nowSeconds } = parts
   const byId = database.prepare('select * from accounts where id = ?')

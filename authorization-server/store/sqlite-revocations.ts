@@ -5,7 +5,6 @@ import { attemptSqlite } from './attempt-sqlite.ts'
 import { keepSeconds, type RevocationContext } from './revocation-records.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
-/** The revocation log in the SQLite file. */
 export type SqliteRevocations = RevocationLog & {
   /** Adds a revocation. Call it inside the transaction of the revocation. */
   append(text: string, nowSeconds: number): void

@@ -70,7 +70,6 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-/** The schema version that this program writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**

@@ -9,14 +9,12 @@ import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
-/** Lifetime of the row of the write probe. */
 const PROBE_SECONDS = 60
 /** Long enough for a write of another process. */
 const PROBE_BUSY_TIMEOUT_MS = 100
 
 type Row = Record<string, SQLOutputValue>
 
-/** Options for `openSqliteStore()`. */
 export type SqliteStoreOptions = RevocationContext & { readonly nowSeconds: () => number }
 
 /**

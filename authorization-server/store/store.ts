@@ -69,7 +69,6 @@ export type StoredAccount = {
   readonly createdAtSeconds: number
 }
 
-/** Storage of accounts. */
 export type AccountStore = {
   findById(id: string): Promise<StoredAccount | undefined>
   findByUsername(username: string): Promise<StoredAccount | undefined>
