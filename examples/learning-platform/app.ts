@@ -7,7 +7,6 @@ import { seedDatabase } from './seed/seed-database.ts'
 import { StartError } from './start-error.ts'
 import { openDatabase } from './store/open-database.ts'
 
-/** Options for `startLearningPlatform()`. */
 export type LearningPlatformOptions = {
   readonly host: string
   /** 0 takes any free port. */

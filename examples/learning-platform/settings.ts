@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import type { Gateway } from './http/identify-callers.ts'
 import { StartError } from './start-error.ts'
 
-/** Settings of the service. */
 export type Settings = {
   readonly host: string
   readonly port: number

@@ -3,7 +3,6 @@ export type PlatformAnswer =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly why: string }
 
-/** One request to the learning platform. */
 export type PlatformCall = {
   readonly method: 'GET' | 'POST'
   /** Path below the URL of the platform, with its query. */

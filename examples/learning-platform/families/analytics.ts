@@ -13,7 +13,6 @@ const REVENUE = `SELECT json_each.value ->> '$.course_id' AS course_id,
 const ORDER_TOTAL = `(SELECT sum((json_each.value ->> '$.quantity') * (json_each.value ->> '$.unit_price_cents'))
   FROM json_each(orders.body, '$.lines')) - (orders.body ->> '$.discount_cents')`
 
-/** Figures about the school, computed from the tables for each request. */
 export const analytics: ReportFamily = {
   kind: 'report',
   name: 'analytics',

@@ -1,7 +1,6 @@
 import type { SingletonFamily } from './family.ts'
 import { choice, colour, group, list, optional, reference, text } from './fields.ts'
 
-/** Appearance of the school's site. All fields are public. */
 export const appearance: SingletonFamily = {
   kind: 'singleton',
   name: 'appearance',

@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { cents, choice, currency, list, prose, references, slug, state, text } from './fields.ts'
 
-/** Courses. The public reads published ones, without internal notes. */
 export const courses: CollectionFamily = {
   kind: 'collection',
   name: 'courses',

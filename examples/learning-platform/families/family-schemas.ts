@@ -56,7 +56,6 @@ export function publicSchema(family: CollectionFamily): JsonSchema | undefined {
   })
 }
 
-/** Returns the schema of a singleton for identified callers. */
 export function singletonSchema(family: SingletonFamily): JsonSchema {
   return closed(titleOf(family), {
     ...family.asker?.fields,
@@ -66,7 +65,6 @@ export function singletonSchema(family: SingletonFamily): JsonSchema {
   })
 }
 
-/** Returns the schema of a singleton for the public. */
 export function publicSingletonSchema(family: SingletonFamily): JsonSchema {
   const { constant = {}, fields } = family.publicView
   const fixed = Object.keys(constant).map((name) => [name, { type: 'null' }] as const)

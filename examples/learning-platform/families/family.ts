@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Document, Fields } from './json-schema.ts'
 
-/** The public part of a collection. */
 export type PublicView = {
   /** SQL condition on the family's table that selects the public rows. Constant text, never input. */
   readonly where: string
@@ -48,7 +47,6 @@ export type SingletonFamily = {
   /** `subject`: one resource per identified caller, created on first access. */
   readonly owner: 'school' | 'subject'
   readonly fields: Fields
-  /** Initial content. */
   readonly initial: (subject: string) => Document
   /** Read-only fields about the caller, for singletons of a subject. */
   readonly asker?: {

@@ -1,6 +1,6 @@
 import type { Fields, JsonSchema } from './json-schema.ts'
 
-/** One line of text: no control characters, at least one visible character. */
+/** One line of text: no control characters, at least one character that is not a space. */
 export const text = (maxLength: number, description?: string): JsonSchema => ({
   type: 'string',
   minLength: 1,
@@ -52,7 +52,6 @@ export const cents = (): JsonSchema => ({
 /** An ISO 4217 currency that the school sells in. */
 export const currency = (): JsonSchema => ({ type: 'string', enum: ['EUR', 'GBP', 'USD'], default: 'EUR' })
 
-/** A boolean with a default. */
 export const flag = (standard: boolean): JsonSchema => ({ type: 'boolean', default: standard })
 
 /** A calendar day, `2026-03-01`. */
@@ -64,7 +63,6 @@ export const instant = (): JsonSchema => ({ type: 'string', format: 'date-time',
 /** An email address. Personal data: never part of a public view. */
 export const email = (): JsonSchema => ({ type: 'string', format: 'email', maxLength: 254 })
 
-/** An https URL. */
 export const webAddress = (): JsonSchema => ({
   type: 'string',
   format: 'uri',

@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { email, list, prose, state, text } from './fields.ts'
 
-/** Lecturers. The public reads active ones, without their email addresses. */
 export const lecturers: CollectionFamily = {
   kind: 'collection',
   name: 'lecturers',

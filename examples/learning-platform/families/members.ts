@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { day, email, optional, reference, state, text } from './fields.ts'
 
-/** Members of the community and their plans. Private. */
 export const members: CollectionFamily = {
   kind: 'collection',
   name: 'members',

@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { cents, choice, currency, list, prose, references, state, text, wholeNumber } from './fields.ts'
 
-/** Prices and benefits of memberships. The public reads the plans on offer. */
 export const membershipPlans: CollectionFamily = {
   kind: 'collection',
   name: 'membership_plans',

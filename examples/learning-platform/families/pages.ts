@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { optional, prose, reference, slug, state, text } from './fields.ts'
 
-/** The pages of the school's site. The public reads published ones. */
 export const pages: CollectionFamily = {
   kind: 'collection',
   name: 'pages',

@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { day, list, optional, prose, reference, slug, state, text } from './fields.ts'
 
-/** The school's blog. The public reads published posts. */
 export const posts: CollectionFamily = {
   kind: 'collection',
   name: 'posts',

@@ -1,7 +1,6 @@
 import type { SingletonFamily } from './family.ts'
 import { currency, email, list, optional, prose, text } from './fields.ts'
 
-/** The school itself. The public reads the content of its front page. */
 export const school: SingletonFamily = {
   kind: 'singleton',
   name: 'school',

@@ -2,7 +2,6 @@ import type { CollectionFamily } from './family.ts'
 import { day, email, group, list, optional, prose, reference, state, text, wholeNumber } from './fields.ts'
 import type { Document } from './json-schema.ts'
 
-/** Students and their enrolments. Private. */
 export const students: CollectionFamily = {
   kind: 'collection',
   name: 'students',

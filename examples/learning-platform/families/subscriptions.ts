@@ -1,7 +1,6 @@
 import type { CollectionFamily } from './family.ts'
 import { day, flag, optional, reference, state } from './fields.ts'
 
-/** Subscriptions of members. Private. */
 export const subscriptions: CollectionFamily = {
   kind: 'collection',
   name: 'subscriptions',

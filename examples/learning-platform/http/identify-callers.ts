@@ -16,7 +16,6 @@ declare module 'fastify' {
 export type Gateway = {
   /** URL of its JWK Set. */
   readonly keysUrl: URL
-  /** Its public URL. */
   readonly issuer: string
   /**
    * Accepted audiences of assertions: the name of this service among the upstreams of the gateway, and the names of

@@ -1,4 +1,3 @@
-/** Every `error` code of this service. */
 export type ProblemCode =
   | 'invalid_request'
   | 'access_denied'

@@ -15,7 +15,6 @@ const MAX_LIMIT = 100
 
 type ListQuery = Readonly<Record<string, string>> & { readonly limit?: number; readonly cursor?: string }
 
-/** Mounts the list and the single resource of a collection. */
 export function addCollectionReads(
   app: FastifyInstance,
   family: CollectionFamily,

@@ -3,7 +3,6 @@ import type { Document } from '../families/json-schema.ts'
 import type { Row, View } from '../store/collection.ts'
 import type { SingletonRow } from '../store/singleton.ts'
 
-/** Returns the representation of a resource for the caller. */
 export function represent(family: CollectionFamily, row: Row, view: View): Document {
   const content = { ...row.body, ...family.derived?.from(row.body) }
   if (view === 'full') {
@@ -14,7 +13,6 @@ export function represent(family: CollectionFamily, row: Row, view: View): Docum
   return { id: row.id, ...pick(trim === undefined ? content : trim(content), fields) }
 }
 
-/** Returns the representation of a singleton for the caller. */
 export function representSingleton(
   family: SingletonFamily,
   row: SingletonRow,

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Links } from '../store/links.ts'
 
-/** Dependencies of all routes. */
 export type Service = {
   readonly database: DatabaseSync
   readonly links: Links

@@ -24,7 +24,6 @@ import type { Service } from './service.ts'
 
 type Outcome = { readonly done: SingletonRow } | { readonly refused: Problem }
 
-/** Mounts GET, PUT and PATCH of a singleton. */
 export function addSingletonRoutes(app: FastifyInstance, service: Service, family: SingletonFamily): void {
   const { database, links } = service
   const singleton = openSingleton(database, family)

@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Four coupons: two for all courses, one for pottery, one expired. */
 export const seedCoupons: readonly Document[] = [
   coupon('SPRING15', 'Fifteen per cent off in spring', 'percent', 15, [], '2026-03-01', '2026-05-31'),
   coupon(

@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Fourteen courses: eleven published, two drafts, one archived. */
 export const seedCourses: readonly Document[] = [
   course(
     'First bowls on the wheel',

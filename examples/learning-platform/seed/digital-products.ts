@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Six files for sale, one of them a draft. */
 export const seedDigitalProducts: readonly Document[] = [
   product(
     'Your first bowl, the short book',

@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Eight meetings over the year: one draft, one cancelled. */
 export const seedEvents: readonly Document[] = [
   event('Open studio: bring your bowls', 'meetup', '2026-02-14T17:00:00.000Z', 1, 'crs_0001', 40),
   event('Ask anything about sharpening', 'webinar', '2026-03-10T18:00:00.000Z', 2, 'crs_0004', 200),

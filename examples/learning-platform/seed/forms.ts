@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Three forms, one of them closed. */
 export const seedForms: readonly Document[] = [
   form('Write to us', 'write-to-us', 'We answer within two working days.', 'open', [
     question('name', 'Your name', 'line', true),

@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Six lecturers, one of them inactive. */
 export const seedLecturers: readonly Document[] = [
   lecturer(
     'Mara K.',

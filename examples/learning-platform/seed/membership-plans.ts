@@ -2,7 +2,6 @@ import type { Document } from '../families/json-schema.ts'
 
 const ALL_COURSES = Array.from({ length: 11 }, (_, index) => `crs_${String(index + 1).padStart(4, '0')}`)
 
-/** Three plans on offer, one retired. */
 export const seedMembershipPlans: readonly Document[] = [
   plan(
     'Workbench',

@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Five pages, one of them a draft. */
 export const seedPages: readonly Document[] = [
   page('About', 'about', 'A workshop that became a school.', null),
   page(

@@ -1,6 +1,5 @@
 import type { Document } from '../families/json-schema.ts'
 
-/** Seven posts: one draft, one archived. */
 export const seedPosts: readonly Document[] = [
   post('Why your first bowl leans', 1, '2026-01-19', ['pottery'], 'Clay remembers where your elbows were.'),
   post('Three stones are enough', 2, '2026-02-09', ['tools'], 'What each of them does, and when to stop.'),

@@ -2,7 +2,6 @@ import type { Document } from '../families/json-schema.ts'
 
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><circle cx="32" cy="32" r="30" fill="#22577a"/><path d="M32 10l8 22-8 22-8-22z" fill="#c8553d"/></svg>`
 
-/** The files that courses and products refer to. */
 export const seedStorage: readonly Document[] = [
   object('brand/logo.svg', 'Logo', 'image/svg+xml', 'public', LOGO),
   object(

@@ -2,7 +2,6 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { CollectionFamily } from '../families/family.ts'
 import type { Document } from '../families/json-schema.ts'
 
-/** A stored resource. */
 export type Row = {
   readonly number: number
   readonly id: string
@@ -19,7 +18,6 @@ export type Stamp = { readonly by: string; readonly at: string }
 /** Audience of a read: identified callers or the public. */
 export type View = 'full' | 'public'
 
-/** The rows of one family. */
 export type Collection = {
   list(options: {
     readonly view: View

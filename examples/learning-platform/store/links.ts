@@ -3,7 +3,6 @@ import type { Link } from './read-links.ts'
 
 /** References between resources, which prevent dangling references. */
 export type Links = {
-  /** Returns the first link whose target does not exist. */
   missing(links: readonly Link[]): Link | undefined
   /** Replaces the links of one resource. */
   write(source: string, sourceId: string, links: readonly Link[]): void

@@ -3,7 +3,6 @@ import type { SingletonFamily } from '../families/family.ts'
 import type { Document } from '../families/json-schema.ts'
 import type { Stamp } from './collection.ts'
 
-/** A stored singleton. */
 export type SingletonRow = {
   readonly body: Document
   readonly updated_by: string
