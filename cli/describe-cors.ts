@@ -1,6 +1,5 @@
 import type { CorsRule } from '../policy-engine/load/cors-rule.ts'
 
-/** Lists the values of one key of `cors`. */
 export function describeCorsList(list: readonly string[] | undefined): string {
   if (list === undefined) return 'all'
   return list.length === 0 ? 'none' : list.join(', ')

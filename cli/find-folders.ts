@@ -5,16 +5,17 @@ import { findPackageRoot } from '../platform/process/package-root.ts'
 import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The folders that a verb works on. Absolute. */
+/** The folders that a verb reads. Absolute paths. */
 export type Folders = {
   readonly configDir: string
-  /** Instead of the folder that gateway.yaml names. */
+  /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir: string | undefined
 }
 
 /**
- * Finds the folders that were meant: `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` where it was typed when there is
- * a gateway.yaml in it, else the configuration in this package; `--policies` relative to where it was typed.
+ * Finds the folders for a verb. The configuration is `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the
+ * working folder if it contains a gateway.yaml, else the configuration in this package. `--policies` is relative to the
+ * working folder.
  */
 export function findFolders(
   given: Pick<ParsedArguments, 'text'>,
@@ -33,7 +34,9 @@ function findUnnamed(env: Terminal['env'], folder: string): string {
   return !isNamed && existsSync(join(here, 'gateway.yaml')) ? here : findConfigDir(env)
 }
 
-/** Says so where nothing of one's own was looked at: `check` in the wrong folder is no check. */
+/**
+ * Prints a notice when the verb reads only the shipped policies, because `check` in the wrong folder checks nothing.
+ */
 export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, folder }: Terminal): void {
   const root = findPackageRoot()
   if (policiesDir !== undefined || configDir !== join(root, 'config') || folder === root) return

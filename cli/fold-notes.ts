@@ -1,11 +1,11 @@
 import type { Diagnostic } from '../platform/diagnostics/diagnostic.ts'
 import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts'
 
-/** So many notes of one code are shown as they are. */
+/** Maximum number of notes per code that are shown in full. */
 const SHOWN_WHOLE = 2
 const PLACES = 3
 
-/** What a note of a code is about, for many of them at once. */
+/** Titles for several notes with the same code. */
 const TITLES: Readonly<Record<string, string>> = {
   N301: 'anonymous callers reach routes',
   N302: 'policies tell what they would refuse, and serve it',
@@ -15,7 +15,8 @@ const TITLES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Writes notes so that a check without problems stays short: of more than two with one code, the count and the first places.
+ * Formats notes so that the output of a successful check stays short. For more than two notes with one code, the text
+ * contains the count and the first locations.
  * @returns the text; empty without notes.
  */
 export function foldNotes(notes: readonly Diagnostic[], options: { readonly colour: boolean }): string {
@@ -27,7 +28,7 @@ export function foldNotes(notes: readonly Diagnostic[], options: { readonly colo
       const rest = group.length > PLACES ? ` and ${group.length - PLACES} more` : ''
       const message = `${TITLES[code] ?? first.message}: ${places.join(', ')}${rest} (--notes shows all ${group.length})`
       const nowhere = { file: '', line: undefined, column: undefined, length: 1, text: undefined }
-      // The line of what, without the one of where.
+      // Keeps the line with the message and removes the line with the location.
       return formatDiagnostics([{ ...first, message, place: nowhere, related: [] }], options).split(
         '\n',
         1,

@@ -1,9 +1,9 @@
 import type { Verb } from './verb.ts'
 
-/** Lines are broken before this column. */
+/** Maximum line width in columns. */
 const WIDTH = 110
 
-/** What `scopegate --help` prints: every verb with a line of its own. */
+/** Returns the text of `scopegate --help`: one line per verb. */
 export function formatHelp(verbs: readonly Verb[]): string {
   const groups = [...new Set(verbs.map(({ group }) => group))].map((group) => {
     const rows = verbs
@@ -25,7 +25,7 @@ Exit codes
 `
 }
 
-/** What `scopegate VERB --help` prints. */
+/** Returns the text of `scopegate VERB --help`. */
 export function formatVerbHelp(verb: Verb): string {
   const options = verb.options.map((option) => {
     const says = [option.says, ...(option.repeated === true ? ['May be repeated.'] : [])].join(' ')
@@ -47,7 +47,7 @@ export function formatVerbHelp(verb: Verb): string {
   return `${sections.join('\n\n')}\n`
 }
 
-/** `scopegate check [--config DIR] [PATH ...]`, without the options when they are many. */
+/** Returns `scopegate check [--config DIR] [PATH ...]`, or `[options]` in place of a long list. */
 export function formatUsage({ name, options, words }: Verb): string {
   const all = options.map((option) => `[${formatOption(option)}]${option.repeated === true ? ' …' : ''}`)
   const shown = all.join(' ').length > WIDTH - 40 ? ['[options]'] : all
@@ -55,7 +55,7 @@ export function formatUsage({ name, options, words }: Verb): string {
   return ['scopegate', name, ...after, ...shown].join(' ')
 }
 
-/** `--format pretty|json`, `--config DIR`, `--json`. */
+/** Returns `--format pretty|json`, `--config DIR` or `--json`. */
 export function formatOption({ name, value, choices }: Verb['options'][number]): string {
   if (value === undefined) return `--${name}`
   return `--${name} ${choices === undefined ? value : choices.join('|')}`

@@ -1,7 +1,7 @@
 import { formatOption, formatUsage } from './format-help.ts'
 import type { Verb } from './verb.ts'
 
-/** The part of docs/command-line.md that lists verbs, from the same data as `--help`. Markdown. */
+/** Returns the list of verbs for docs/command-line.md as Markdown, from the same data as `--help`. */
 export function formatReference(verbs: readonly Verb[]): string {
   return verbs.map(formatVerb).join('\n\n')
 }

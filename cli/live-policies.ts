@@ -4,7 +4,7 @@ import type { PolicyRoute } from '../policy-engine/load/policy-route.ts'
 import { compileResources, type Resources, type ResourcesOptions } from '../policy-engine/match/resources.ts'
 import type { SimulationLimits } from './simulate/simulate.ts'
 
-/** The policies that a running gateway has in force, ready to decide with. */
+/** The active policies of a running gateway, compiled for decisions. */
 export type LivePolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
@@ -15,8 +15,9 @@ const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 64 * 1024 * 1024
 
 /**
- * Asks a gateway's management port for the policies in force. Whoever decides with them decides as that gateway does.
- * @throws {BootError} when they cannot be had; exit code 1.
+ * Fetches the active policies from a gateway's management port. Decisions with them equal the decisions of that
+ * gateway.
+ * @throws {BootError} when the request fails; exit code 1.
  */
 export async function fetchLivePolicies(managementUrl: string): Promise<LivePolicies> {
   const fail = (why: string, cause?: unknown): BootError =>

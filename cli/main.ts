@@ -9,7 +9,7 @@ const EXIT_USAGE = 2
 
 /**
  * Runs the command line.
- * @returns the exit code (see `--help`), or undefined when a service was started and the process goes on.
+ * @returns the exit code (see `--help`), or undefined when a service was started and the process keeps running.
  */
 export async function main(
   args: readonly string[],
@@ -53,14 +53,14 @@ function wantsHelp(args: readonly string[]): boolean {
   return args.slice(0, end === -1 ? undefined : end).some((one) => one === '--help' || one === '-h')
 }
 
-/** A verb of several words is found before one that is its beginning. */
+/** Finds the verb with the longest matching name, e.g. `account add` before `account`. */
 function findVerb(args: readonly string[]): Verb | undefined {
   return VERBS.toSorted((a, b) => b.name.length - a.name.length).find(
     ({ name }) => name === args.slice(0, name.split(' ').length).join(' '),
   )
 }
 
-/** Verbs of other tools, and the command that does the same here. */
+/** Verbs of other tools, and the equivalent command. */
 const EQUIVALENTS: Readonly<Record<string, string>> = {
   validate: '`scopegate check`',
   lint: '`scopegate check`',
@@ -81,7 +81,7 @@ function unknownVerb(args: readonly string[]): string {
   if (equivalent !== undefined) return `\`${typed}\` is not a verb; use ${equivalent}`
   const longer = VERBS.filter(({ name }) => name.startsWith(`${typed} `)).map(({ name }) => name)
   const names = VERBS.map(({ name }) => name)
-  // `acount add` is nearest when as many words are compared as the verb has.
+  // Compares as many words as the verb has, so that `acount add` matches `account add`.
   const near =
     longer[0] ??
     names.find((name) => suggest(args.slice(0, name.split(' ').length).join(' '), [name]) !== undefined)

@@ -7,9 +7,9 @@ import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Opens the policies for a verb that needs them to be valid; what is wrong goes to standard error, as `check` writes it, or with
- * `--json` to standard output.
- * @returns undefined when there are errors: the verb ends with exit code 3.
+ * Opens the policies for a verb that needs valid policies. Prints errors like `check`: on standard error, or with
+ * `--json` on standard output.
+ * @returns undefined when there are errors, and the verb exits with code 3.
  */
 export async function openOrReport(
   folders: Folders,

@@ -24,9 +24,9 @@ import { type LoadedPolicies, loadPolicies } from '../policy-engine/load/load-po
 import { findPolicyFolders } from '../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../policy-engine/match/resources.ts'
 
-/** Policies and the configuration that they stand in, with nothing wrong in either. */
+/** Valid policies with their configuration. */
 export type PolicySet = {
-  /** What gateway.yaml says, in its own words. */
+  /** The content of gateway.yaml, without defaults and conversions. */
   readonly gateway: GatewayFile
   readonly catalogue: ScopeCatalogue
   readonly resources: Resources
@@ -36,29 +36,29 @@ export type PolicySet = {
   readonly compiled: CompiledPolicies
 }
 
-/** What was found: the set, unless there is an error among the problems. */
+/** The result of reading. `set` is undefined when the problems contain an error. */
 export type OpenedPolicySet = {
   readonly set: PolicySet | undefined
   readonly problems: readonly Diagnostic[]
-  /** Whatever could be read; without routes when they are broken. */
+  /** All readable policies. Without routes when the policies are invalid. */
   readonly policies: LoadedPolicies
-  /** The folders whose files decide what is found. */
+  /** The folders whose files affect the result. */
   readonly folders: readonly string[]
 }
 
-/** Which folders, and which environment's overrides count; none when it is left out. */
+/** The folders to read, and the environment with overrides. Default: no overrides. */
 export type OpenPolicySetOptions = {
   readonly configDir: string
-  /** Instead of the folder that gateway.yaml names. */
+  /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir?: string | undefined
-  /** The name of the only file of that folder to read; all of them when it is left out. */
+  /** Name of the only file in that folder to read. Default: all files. */
   readonly policyFile?: string | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 /**
- * Reads configuration and policies offline, as the services would at their start: every problem of every file in one run.
- * It needs no secrets and no network, so it runs where a policy is reviewed.
+ * Reads configuration and policies offline, as the services do at startup, and reports every problem of every file.
+ * Needs no secrets and no network, so it can run where policies are reviewed.
  */
 export async function openPolicySet(options: OpenPolicySetOptions): Promise<OpenedPolicySet> {
   const env = options.env ?? {}
@@ -78,7 +78,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
-  // Of resources that are wrong, what else is said about resources is an echo.
+  // Invalid resources cause further errors about resources, which are not reported.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
@@ -93,7 +93,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
     withTestFiles: true,
   })
-  // Of presets that could not be read, an unknown name is an echo.
+  // If the presets cannot be read, an unknown preset name is a consequential error.
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
   found.push(...policies.diagnostics.filter(({ code }) => knowsPresets || code !== 'P206'))
   const gatewayFile = displayPath(config('gateway.yaml'))
@@ -120,7 +120,10 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   }
 }
 
-/** The other service's file, where there is one, and variables that neither of the two knows. */
+/**
+ * Checks the configuration of the authorization server if it exists. Reports the variables that both services do not
+ * use.
+ */
 async function checkAuthorizationServer(
   configDir: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -131,7 +134,7 @@ async function checkAuthorizationServer(
   const ownVariables = gateway?.warnings ?? []
   if (!existsSync(file)) return ownVariables
   const { found, attempt } = collectProblems()
-  // Only here: the gateway's image holds no authorization server, and no such file either.
+  // Loaded only here, because the gateway's image contains neither the authorization server nor this file.
   const { AuthorizationServerFile } = await import('../authorization-server/config.ts')
   const other = attempt(() => readConfig({ file, schema: AuthorizationServerFile, env }))
   if (isClear && gateway !== undefined && other !== undefined)
@@ -142,13 +145,13 @@ async function checkAuthorizationServer(
         displayPath(join(configDir, 'gateway.yaml')),
       ),
     )
-  // A variable that one of the two services knows is no slip.
+  // A variable that one of the two services uses is not a mistake.
   const unknownToBoth = new Set(other?.warnings.map((one) => one.place.file))
   found.push(...ownVariables.filter((one) => unknownToBoth.has(one.place.file)))
   return found
 }
 
-/** The upstreams that lead to an authorization server; undefined when a file could not be read. */
+/** Returns the upstreams that lead to an authorization server. Undefined when a file cannot be read. */
 export function authorizationServersOf(
   gateway: GatewayFile | undefined,
   upstreams: UpstreamsFile | undefined,

@@ -2,18 +2,15 @@ import { parseArgs } from 'node:util'
 import { suggest } from '../platform/diagnostics/schema/suggest.ts'
 import type { Verb, VerbOption } from './verb.ts'
 
-/** What stands after a verb, checked against its options. */
 export type ParsedArguments = {
   readonly positionals: readonly string[]
-  /** Whether a flag stands there. */
   has(name: string): boolean
-  /** The value of an option; undefined when it was not given. */
   text(name: string): string | undefined
-  /** The values of an option that may be repeated, in their order. */
+  /** Returns all values of a repeatable option, in the given order. */
   texts(name: string): readonly string[]
 }
 
-/** Reads what stands after a verb. `--` ends the options. @returns what was given, or what is wrong with it in words. */
+/** Parses the arguments of a verb. `--` ends the options. @returns the arguments, or an error message. */
 export function readArguments(
   verb: Pick<Verb, 'name' | 'options' | 'words'>,
   args: readonly string[],
@@ -65,7 +62,7 @@ function wrongValue(
   if (isThere && option.repeated !== true) return `--${name} stands there twice`
   if (value === undefined) return token.value === undefined ? undefined : `--${name} takes no value`
   if (token.value === undefined) return `--${name} takes a value: --${name} ${value}`
-  // What looks like the next option is one: a value was forgotten. `-` is standard input.
+  // A value that looks like an option means that the value is missing. `-` is standard input.
   if (token.inlineValue !== true && /^-./.test(token.value))
     return `--${name} takes a value, and "${token.value}" looks like an option; if it is the value, write --${name}=${token.value}`
   if (choices !== undefined && !choices.includes(token.value)) {

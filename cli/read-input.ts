@@ -1,7 +1,7 @@
 import type { Terminal } from './terminal.ts'
 
 /**
- * Reads standard input to its end, at most so many bytes.
+ * Reads standard input to its end, at most `limitBytes` bytes.
  * @returns the text, or undefined when it is longer.
  */
 export async function readInput(

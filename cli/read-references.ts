@@ -9,7 +9,7 @@ import type { Diagnostic } from '../platform/diagnostics/diagnostic.ts'
 import { type Presets, readPresets } from '../policy-engine/format/presets.ts'
 import { authorizationServersOf } from './open-policy-set.ts'
 
-/** What a policy may refer to, whatever policies there are already. */
+/** The names that a policy can refer to, independent of existing policies. */
 export type PolicyReferences = {
   readonly catalogue: ScopeCatalogue | undefined
   readonly upstreams: ReadonlySet<string> | undefined

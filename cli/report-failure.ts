@@ -5,8 +5,8 @@ import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Tells why a verb could not go on: on standard error, but what is wrong with configuration, with `--json`, on standard output as
- * `check` prints it.
+ * Prints the reason for a failed verb on standard error. With `--json`, prints configuration problems on standard
+ * output like `check`.
  * @returns the exit code.
  */
 export function reportFailure(

@@ -1,22 +1,22 @@
-/** What a verb has of the outside. */
+/** Access of a verb to its environment. */
 export type Terminal = {
-  /** What it was asked for. */
+  /** The result of the verb. */
   readonly out: { write(text: string): unknown }
-  /** What went wrong, and nothing else. */
+  /** Errors and notices only. */
   readonly err: { write(text: string): unknown }
   readonly input: AsyncIterable<Buffer | string>
-  /** Whether a person types the input. */
+  /** True when standard input is a terminal. */
   readonly isInputTyped: boolean
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where it was typed; paths are relative to it. Absolute. */
+  /** The working folder, absolute. Paths in arguments are relative to it. */
   readonly folder: string
-  /** Whether `out` shows colours. */
+  /** True when `out` supports colors. */
   readonly colour: boolean
-  /** Resolves when nobody reads `out` any more, e.g. below `| head`. */
+  /** Resolves when the reader of `out` is gone, e.g. with `| head`. */
   readonly readerGone: Promise<void>
 }
 
-/** The terminal of this process. NO_COLOR and FORCE_COLOR count as Node.js reads them. */
+/** Returns the terminal of this process. Applies NO_COLOR and FORCE_COLOR like Node.js. */
 export function processTerminal(): Terminal {
   const { stdout, stderr, stdin, env } = process
   const forced = env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '0'
@@ -27,22 +27,22 @@ export function processTerminal(): Terminal {
     isInputTyped: stdin.isTTY === true,
     env,
     folder: process.cwd(),
-    // A stream that is no terminal has no hasColors().
+    // Only terminal streams have hasColors().
     colour: stdout.hasColors?.() ?? (forced && (env['NO_COLOR'] ?? '') === ''),
     readerGone: new Promise((resolve) => {
       for (const stream of [stdout, stderr])
         stream.on('error', (error: NodeJS.ErrnoException) => {
-          if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') tellOfLoss(error)
+          if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') reportLostOutput(error)
           if (stream === stdout) resolve()
         })
     }),
   }
 }
 
-/** Half an output is no output: whatever the verb made of it, the exit code says so. */
-function tellOfLoss(error: Error): void {
-  if (isLossTold) return
-  isLossTold = true
+/** Reports incomplete output, because it makes the result unusable. Sets an exit code other than 0. */
+function reportLostOutput(error: Error): void {
+  if (isLossReported) return
+  isLossReported = true
   process.stderr.write(`scopegate: the output cannot be written: ${error.message}\n`)
   process.once('exit', (code) => {
     if (code === 0) process.exitCode = EXIT_LOST
@@ -50,4 +50,4 @@ function tellOfLoss(error: Error): void {
 }
 
 const EXIT_LOST = 1
-let isLossTold = false
+let isLossReported = false

@@ -16,7 +16,7 @@ import { TEST } from './commands/test/command.ts'
 import { TOKEN } from './commands/token/command.ts'
 import type { Verb } from './verb.ts'
 
-/** Every verb there is, in the order of `--help`. A verb's data loads nothing of what runs it. */
+/** All verbs, in the order of `--help`. The data of a verb does not load its implementation. */
 export const VERBS: readonly Verb[] = [
   DEV,
   GATEWAY,

@@ -10,9 +10,9 @@ const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
 const READING = ['GET', 'HEAD', 'OPTIONS']
 
 /**
- * Returns entries for the scopes of operations that the catalogue does not have. The description is from the contract. A scope
- * is of the kind `read` when all its operations are GET, HEAD or OPTIONS.
- * @param rename gives a scope of the contract its name in the catalogue.
+ * Returns entries for the scopes of operations that the catalogue does not have. The description is from the contract.
+ * A scope has the sensitivity `read` when all its operations are GET, HEAD or OPTIONS.
+ * @param rename returns the catalogue name of a scope of the contract.
  */
 export function catalogueEntries(
   root: unknown,
@@ -35,7 +35,7 @@ export function catalogueEntries(
     }))
 }
 
-/** Writes entries as a file that has the form of config/scopes.yaml. */
+/** Formats entries as a file with the structure of config/scopes.yaml. */
 export function writeCatalogue(entries: readonly ScopeDescription[], contract: string): string {
   const comment = `# Made from ${contract} by scopegate import --catalogue. Review group and sensitivity, and add the entries to config/scopes.yaml.`
   return `${comment}\n${new Document({ scopes: entries }).toString({ lineWidth: 0 })}`

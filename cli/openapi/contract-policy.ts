@@ -4,17 +4,16 @@ import { isMap, own, type PlainMap } from './plain-data.ts'
 import { EXTENSION, type Operation } from './read-operations.ts'
 import { nameRoutes } from './route-names.ts'
 
-/** The keys of a policy before its routes. */
 export type PolicyHead = {
   readonly name: string
   readonly upstream: string
-  /** In place of the mount in the defaults of the contract. */
+  /** Overrides the mount in the defaults of the contract. */
   readonly mount?: string | undefined
 }
 
 /**
- * Turns operations into a policy.
- * @returns the policy as a document with the places of the contract, so that checks of a policy point at the contract.
+ * Converts operations to a policy.
+ * @returns the policy as a document with source locations in the contract, so that policy checks point at the contract.
  */
 export function toContractPolicy(
   document: YamlDocument,
@@ -24,7 +23,7 @@ export function toContractPolicy(
   const rootExtension = own(document.value, EXTENSION)
   const names = nameRoutes(operations, head.name)
   const { defaults, ...more } = isMap(rootExtension) ? rootExtension : { defaults: undefined }
-  // A public route always says so itself; one that is not never follows defaults that open it.
+  // Each route states its own `anonymous` rule where it differs from the defaults, so that defaults never open it.
   const isOpenByDefault = own(defaults, 'anonymous') === 'allow'
   const routes = operations.map((operation, index) => toRoute(operation, names[index] ?? '', isOpenByDefault))
   const value = {
@@ -89,7 +88,6 @@ function placeIn(
   return [operation.at, 'key']
 }
 
-/** The path of a scope in a list of security requirements. */
 function findScope(root: unknown, securityAt: YamlPath, name: string | undefined): YamlPath | undefined {
   let security = root
   for (const step of securityAt) security = own(security, String(step))

@@ -5,10 +5,10 @@ import type { PolicyReferences } from '../read-references.ts'
 import { type PolicyHead, toContractPolicy } from './contract-policy.ts'
 import type { Operation, SkippedOperation } from './read-operations.ts'
 
-/** Problems of a single route that only another contract solves: its path is not valid, reserved or internal. */
+/** Problems of a single route that only a change of the contract solves: the path is invalid, reserved or internal. */
 const CODES = ['P108', 'P302', 'P307']
 
-/** Leaves out operations whose route a policy cannot have, by itself or beside the routes before it. */
+/** Removes operations whose route is not valid in a policy, on its own or together with earlier routes. */
 export function dropUnsupported(
   document: YamlDocument,
   operations: readonly Operation[],

@@ -10,16 +10,16 @@ import { freshSegments, representativePaths } from '../commands/diff/representat
 import type { Operation } from './read-operations.ts'
 
 /**
- * Finds where a contract and policies disagree: about which requests there are, which scopes they need, and whether they
- * need a token at all. OpenAPI has no form for conditions, limits and the like, so they are not compared.
- * Codes: O301 an operation without a route, O302 a route without an operation, O303 other scopes, O304 another anonymous rule.
+ * Finds differences between a contract and policies: the set of requests, the required scopes, and whether a token is
+ * required. OpenAPI cannot express conditions, limits and similar rules, so they are not compared.
+ * Codes: O301 an operation without a route, O302 a route without an operation, O303 different scopes, O304 a different
+ * anonymous rule.
  */
 export function findDrift(options: {
   readonly document: YamlDocument
   readonly operations: readonly Operation[]
   readonly policies: Pick<CompiledPolicies, 'match' | 'routes'>
   readonly implication: ScopeImplication
-  /** The place of a route, with its line. */
   readonly placeOf: (route: CompiledRoute) => SourceLocation
 }): readonly Diagnostic[] {
   const { document, operations, policies, placeOf } = options
@@ -38,7 +38,7 @@ export function findDrift(options: {
     const match = policies.match(method, example)
     const here = document.placeOf(at, 'key')
     if (match.kind !== 'route') {
-      // OpenAPI has one operation where headers lead to several routes: which of them it means is not said.
+      // If headers select between several routes, OpenAPI does not show which route the operation describes.
       if (policies.routes.some((route) => isByHeaders(route, method, shapeOf(template)))) continue
       const why = match.kind === 'not_found' ? 'no route' : `no route with this method`
       diagnostics.push(
@@ -54,7 +54,7 @@ export function findDrift(options: {
   for (const route of policies.routes) {
     const template = readTemplate(route.path)
     const missing = route.methods.filter((method) => !described.has(`${method} ${shapeOf(template)}`))
-    // What stands for many paths is described when one of them is.
+    // A wildcard route counts as described when one of its paths is described.
     if (missing.length === 0 || (template.below && described.has(`route ${route.policy.name}`))) continue
     diagnostics.push(
       diagnostic(

@@ -1,15 +1,15 @@
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { isMap, own, valueAt } from './plain-data.ts'
 
-/** Where a value stands after its references have been followed, or why they cannot be. */
+/** A value and its path after all references are resolved, or the reason for a failure. */
 export type Followed =
   | { readonly value: unknown; readonly path: YamlPath }
   | { readonly problem: string; readonly hint: string; readonly path: YamlPath }
 
-const MAX_STEPS = 32 // references to references; more is a mistake
+const MAX_STEPS = 32 // chained references; a longer chain is a mistake
 
 /**
- * Follows `$ref` as long as there is one, within the document alone: nothing is ever fetched.
+ * Resolves `$ref` repeatedly, within the document only. Never fetches anything.
  * Source: RFC 6901 section 6, OpenAPI 3.1 section 4.8.23.
  */
 export function followReference(root: unknown, start: YamlPath): Followed {

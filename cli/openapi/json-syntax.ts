@@ -1,12 +1,12 @@
 import type { YamlRange } from '../../platform/diagnostics/yaml/yaml-places.ts'
 
-/** Where the members of an object or a list stand: four offsets each (key start and end, value start and end). */
+/** Offsets of the members of an object or a list: key start, key end, value start and value end. */
 export type MemberOffsets = ReadonlyMap<
   object,
   ReadonlyMap<string, readonly [number, number, number, number]>
 >
 
-/** A JSON text as plain data, or the one reason why it is none. Objects have no prototype. */
+/** A JSON text as plain data, or the first syntax error. Objects have no prototype. */
 export type ParsedJson = {
   readonly value: unknown
   readonly offsets: MemberOffsets
@@ -17,7 +17,7 @@ export type ParsedJson = {
   }[]
 }
 
-const MAX_DEPTH = 500 // far beyond any description of an API; the call stack holds several thousand
+const MAX_DEPTH = 500 // far above any API description; the call stack can hold several thousand
 const LITERALS: readonly (readonly [string, unknown])[] = [
   ['true', true],
   ['false', false],
@@ -27,7 +27,7 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const SPACE = /[ \t\n\r]*/y
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const FIRST_PLAIN = 0x20 // RFC 8259 section 7: what comes before a space has to be escaped
+const FIRST_PLAIN = 0x20 // RFC 8259 section 7: characters below U+0020 must be escaped
 
 class SyntaxProblem extends Error {
   readonly range: YamlRange
@@ -38,8 +38,8 @@ class SyntaxProblem extends Error {
 }
 
 /**
- * Parses JSON and keeps where everything stands; a key that is there twice is a problem, since readers differ about which
- * one counts.
+ * Parses JSON and records the offsets of all values. Reports duplicate keys, because parsers differ about which one
+ * counts.
  * Source: RFC 8259. Nesting is limited to 500 levels.
  */
 export function parseJsonText(text: string): ParsedJson {
@@ -156,7 +156,7 @@ export function parseJsonText(text: string): ParsedJson {
     }
   }
 
-  /** After a member: a comma, or the end. */
+  /** Reads the comma or the closing bracket after a member. */
   function endOf(bracket: string): boolean {
     skip()
     const character = text[at]

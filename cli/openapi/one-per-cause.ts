@@ -1,9 +1,9 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 
-/** A report names so many further places of one cause. */
+/** Maximum number of further locations that a report shows for one cause. */
 const FURTHER_PLACES = 2
 
-/** Joins problems with the same code and message into one, at the first place. Its message has the number of places. */
+/** Merges problems with the same code and message into one at the first location. Its message contains their number. */
 export function onePerCause(problems: readonly Diagnostic[]): readonly Diagnostic[] {
   return [...Map.groupBy(problems, ({ code, message }) => `${code} ${message}`).values()].flatMap((group) => {
     const [first, ...others] = group

@@ -1,19 +1,17 @@
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 
-/** A JSON object whose values nobody has looked at yet. */
+/** A JSON object with unvalidated values. */
 export type PlainMap = Readonly<Record<string, unknown>>
 
-/** Whether a value is a JSON object. */
 export function isMap(value: unknown): value is PlainMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a map holds under a key of its own: never what a prototype has. */
+/** Returns an own property of a map, never a property of a prototype. */
 export function own(map: unknown, key: string): unknown {
   return isMap(map) && Object.hasOwn(map, key) ? map[key] : undefined
 }
 
-/** What stands at the end of a way, or undefined. */
 export function valueAt(root: unknown, path: YamlPath): unknown {
   let value = root
   for (const step of path) {

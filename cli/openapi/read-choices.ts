@@ -6,7 +6,7 @@ import { isMap, valueAt } from './plain-data.ts'
 import type { ContractChoices } from './read-operations.ts'
 import { readServerPath } from './read-prefix.ts'
 
-/** The options of `import` that decide where a contract leaves a choice, as typed. */
+/** The options of `import` for ambiguous parts of a contract, as typed. */
 export type TypedChoices = {
   readonly scheme: string | undefined
   readonly server: string | undefined
@@ -17,10 +17,10 @@ export type TypedChoices = {
 }
 
 /**
- * Reads the choices for a contract.
+ * Validates the options against a contract.
  * @param root the contract; undefined when it is not valid.
- * @param resolve makes the name of a file absolute.
- * @returns the choices, or the problem of one of them.
+ * @param resolve makes a file name absolute.
+ * @returns the choices, or the problem with one of them.
  */
 export function readChoices(
   { scheme, server, prefix, scopeMap, ...flags }: TypedChoices,

@@ -10,8 +10,8 @@ import { type ParsedJson, parseJsonText } from './json-syntax.ts'
 const MAX_BYTES = 16 * 1024 * 1024 // the largest descriptions of public APIs have about 12 MB
 
 /**
- * Reads an OpenAPI document, JSON or YAML, as plain data that still knows where each value stands. Whatever is wrong is in
- * `diagnostics`. Cost: one synchronous read of at most 16 MiB.
+ * Reads an OpenAPI document, JSON or YAML, as plain data with source locations. `diagnostics` contains all problems.
+ * Cost: one synchronous read of at most 16 MiB.
  * Codes: O001 the file cannot be read, O002 it is neither JSON nor YAML.
  */
 export function readContract(file: string): YamlDocument {
@@ -21,7 +21,7 @@ export function readContract(file: string): YamlDocument {
   return unusable(shownAs, [{ ...read.problem, code: 'O001' }])
 }
 
-/** The same for a text. What begins with `{` is JSON. */
+/** Parses a text like `readContract()`. Text that begins with `{` or `[` is JSON. */
 export function parseContract(text: string, shownAs: string): YamlDocument {
   if (/^\s*[{[]/.test(text)) return fromJson(text, shownAs)
   const document = parseYaml(text, { shownAs, letter: 'O', foreign: true })
@@ -44,7 +44,7 @@ function fromJson(text: string, shownAs: string): YamlDocument {
   }
 }
 
-/** As in YAML: the nearest thing above when there is no such value, and an object or list by its first line. */
+/** Works as for YAML: falls back to the nearest existing ancestor, and returns only the key of an object or list. */
 function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | 'value'): YamlRange {
   let node = value
   let found: readonly [number, number, number, number] = [0, 1, 0, 1]

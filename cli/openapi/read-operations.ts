@@ -8,57 +8,54 @@ import { readPrefix } from './read-prefix.ts'
 import { type NotTaken, type OperationAccess, readSecurity } from './read-security.ts'
 import { toTemplate } from './to-template.ts'
 
-/** One operation of a contract, in the words of policies. */
+/** One operation of a contract, in the terms of policies. */
 export type Operation = {
   readonly operationId: string | undefined
-  /** In capitals. */
+  /** Upper case. */
   readonly method: string
-  /** As the contract has it, without the path of a server. */
+  /** The path in the contract, without the path of a server. */
   readonly written: string
   /** A path template of a policy: `match.path`. */
   readonly path: string
-  /** The same as clients send it: with the mount. */
+  /** The path that clients send: `path` with the mount. */
   readonly servedPath: string
   readonly access: OperationAccess
-  /** Keys of a route in the contract. */
   readonly extension: PlainMap
-  /** Where the operation stands, where its path, and where its security. */
+  /** Locations of the operation, its path, and its security requirements. */
   readonly at: YamlPath
   readonly pathAt: YamlPath
   readonly securityAt: YamlPath
 }
 
-/** Decisions of the user where a contract leaves a choice. */
 export type ContractChoices = {
-  /** The security scheme whose alternatives are taken. */
+  /** The security scheme whose alternatives are used. */
   readonly scheme?: string | undefined
-  /** The path that stands before all paths, in place of the servers at the top. */
+  /** Prefix of all paths. Overrides the top-level servers. */
   readonly serverPath?: string | undefined
-  /** The mount of the policy, in place of the one in `x-scopegate` at the top. */
+  /** The mount of the policy. Overrides the top-level `x-scopegate`. */
   readonly mount?: string | undefined
-  /** Scopes of the contract with their names in the catalogue. */
+  /** Maps scopes of the contract to names in the catalogue. */
   readonly renames?: ReadonlyMap<string, string>
-  /** Leaves operations out that a policy cannot express. */
   readonly skipUnsupported?: boolean
-  /** Makes entries for scopes that the catalogue lacks. */
+  /** Creates entries for scopes that the catalogue does not have. */
   readonly withEntries?: boolean
 }
 
-/** An operation, or a whole path, that is left out, with the code of its first problem. */
+/** A skipped operation or path, with the code of its first problem. */
 export type SkippedOperation = { readonly operation: string; readonly code: string }
 
-/** The key under which a contract says what OpenAPI has no words for. */
+/** The contract key for rules that OpenAPI cannot express. */
 export const EXTENSION = 'x-scopegate'
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
 const OTHER_FIELDS = ['$ref', 'summary', 'description', 'servers', 'parameters']
 
 /**
- * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. An operation that a policy
- * cannot express is an error with its line.
- * Codes: O003 another kind of document, O004 a reference that is not followed, O005 a wrong shape, O101 path, O102 method,
- * O103 security, O104 servers, O105 (note) a parameter's other name, O107 (note) undeclared security, O108 (note) an
- * alternative of security that is not taken.
+ * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. An operation that a policy cannot express is an
+ * error with its line.
+ * Codes: O003 a different kind of document, O004 an unresolved reference, O005 a wrong structure, O101 path, O102
+ * method, O103 security, O104 servers, O105 (note) a renamed parameter, O107 (note) undeclared security, O108 (note) a
+ * skipped security alternative.
  */
 export function readOperations(
   document: YamlDocument,
@@ -75,7 +72,7 @@ export function readOperations(
   const diagnostics: Diagnostic[] = []
   const operations: Operation[] = []
   const skipped: SkippedOperation[] = []
-  /** Whether there are errors since `before`; with `skipUnsupported` they become an entry of `skipped`. */
+  /** Returns true when there are errors since `before`. With `skipUnsupported`, moves them to an entry of `skipped`. */
   const isUnsupported = (operation: string, before: number): boolean => {
     const found = diagnostics.slice(before)
     const [first] = found.filter(({ severity }) => severity === 'error')
@@ -154,7 +151,7 @@ export function readOperations(
   return { operations, diagnostics: eachOnce(diagnostics), skipped }
 }
 
-/** What several operations of one path have in common is said once. */
+/** Removes duplicate problems that several operations of one path share. */
 function eachOnce(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   const keyOf = ({ code, message, place }: Diagnostic) => `${code} ${place.line}:${place.column} ${message}`
   return [...new Map(diagnostics.map((one) => [keyOf(one), one])).values()]
@@ -289,13 +286,13 @@ function readOperation(
   }
 }
 
-/** A mount that cannot be used is reported with the policy. */
+/** Returns an empty prefix for an invalid mount, which the policy check reports. */
 function readMountPrefix(mount: unknown): string {
   const parsed = typeof mount === 'string' ? parseMount(mount) : undefined
   return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : ''
 }
 
-/** Where the security of an operation is declared: in itself, else at the top. */
+/** Returns the location of an operation's security requirements: its own, else the top-level ones. */
 function securityPath(operation: PlainMap, at: YamlPath): YamlPath {
   return Object.hasOwn(operation, 'security') ? [...at, 'security'] : ['security']
 }

@@ -1,7 +1,7 @@
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { isMap, own } from './plain-data.ts'
 
-/** The path that all servers of a list have in front, without a trailing slash; or the reason why they have no common path. */
+/** The common path prefix of all servers in a list, without a trailing slash, or the reason for its absence. */
 export type Prefix =
   | { readonly prefix: string }
   | { readonly problem: string; readonly hint: string; readonly at: YamlPath }
@@ -9,7 +9,7 @@ export type Prefix =
 const BY_HAND = 'choose one with --server, or say it by hand: x-scopegate: { match: { path: … } }'
 
 /**
- * Reads the path in front of all paths from `servers`. Hosts mean nothing here: the gateway's address is its own.
+ * Reads the prefix of all paths from `servers`. Ignores hosts, because the gateway has its own address.
  * Source: OpenAPI 3.1 sections 4.8.5 and 4.8.6.
  */
 export function readPrefix(servers: unknown): Prefix {
@@ -47,7 +47,7 @@ export function readPrefix(servers: unknown): Prefix {
 
 /**
  * Reads the path of one server, for example `/v1` of `https://api.example.com/v1/`.
- * @returns the path without a slash at its end; undefined for any text other than an address or a path.
+ * @returns the path without a trailing slash; undefined for any text other than an address or a path.
  */
 export function readServerPath(server: string): string | undefined {
   if (/[?#{}\s]/.test(server)) return undefined
@@ -57,7 +57,7 @@ export function readServerPath(server: string): string | undefined {
     : undefined
 }
 
-/** A variable in a path stands for its only value; one that may be several things cannot be said. */
+/** Replaces each variable in a path by its only value. A variable with several possible values is a problem. */
 function fillVariables(
   path: string,
   variables: unknown,

@@ -4,34 +4,33 @@ import { isMap } from './plain-data.ts'
 export type OperationAccess = {
   readonly scopes: { readonly all?: readonly string[]; readonly any?: readonly string[] } | undefined
   readonly anonymous: 'allow' | 'challenge'
-  /** Whether neither the operation nor the document has `security`. */
+  /** True when neither the operation nor the document has `security`. */
   readonly isUndeclared: boolean
-  /** Alternatives that the route does not offer, although they ask for other scopes. */
+  /** Alternatives with other scopes that the route does not accept. */
   readonly notTaken: readonly NotTaken[]
 }
 
-/** An alternative that is left out; `at` leads to it. */
+/** A skipped alternative. `at` is its path in the security list. */
 export type NotTaken = {
   readonly scheme: string
   readonly scopes: readonly string[]
   readonly reason: string
-  /** The hint names `--scheme` where it takes the alternative. */
+  /** True when `--scheme` can select the alternative. The hint then says so. */
   readonly canBeChosen: boolean
   readonly at: readonly (string | number)[]
 }
 
-/** How alternatives are read. */
 export type SecurityChoices = {
-  /** The scheme whose alternatives are taken, where there is one among them; undefined: all of them. */
+  /** The scheme whose alternatives are used if at least one exists. Default: all schemes. */
   readonly scheme?: string | undefined
-  /** Gives a scope of the contract its name in the catalogue. */
+  /** Returns the catalogue name of a scope of the contract. */
   readonly rename?: (scope: string) => string
 }
 
 /** One requirement with a single scheme. */
 type Alternative = { readonly scheme: string; readonly scopes: readonly string[]; readonly index: number }
 
-/** Why a list of security requirements cannot be said by a route; `at` leads to the obstacle. */
+/** The reason why a route cannot express a list of security requirements. `at` is the path of the obstacle. */
 export type SecurityProblem = {
   readonly problem: string
   readonly hint: string
@@ -41,11 +40,11 @@ export type SecurityProblem = {
 const TOKEN_SCHEMES = ['oauth2', 'openIdConnect']
 
 /**
- * Reads a list of security requirements, of which one is enough, as scopes and an anonymous rule.
+ * Converts a list of alternative security requirements to scopes and an anonymous rule.
  *
- * Every alternative is a set of scopes. What all of them name becomes `all`; when each of them names one more it becomes
- * `any`. An alternative that asks for less than another one makes that one superfluous. Anything else is refused, since a
- * policy has no way to say it.
+ * Every alternative is a set of scopes. The scopes that all alternatives share become `all`. When each alternative has
+ * exactly one more scope, these scopes become `any`. An alternative is redundant when another one requires a subset of
+ * its scopes. Every other list is an error, because a policy cannot express it.
  * Source: OpenAPI 3.1 section 4.8.30. Pure.
  */
 export function readSecurity(
@@ -53,7 +52,7 @@ export function readSecurity(
   schemeOf: (name: string) => unknown,
   { scheme: chosen, rename = (scope) => scope }: SecurityChoices = {},
 ): OperationAccess | SecurityProblem {
-  // An undeclared requirement is not a statement that callers need none: that is `security: []`.
+  // An undeclared requirement does not mean public access. `security: []` declares public access.
   if (security === undefined)
     return { scopes: undefined, anonymous: 'challenge', isUndeclared: true, notTaken: [] }
   if (!Array.isArray(security)) return problem('security has to be a list', 'write [{ … }]')
@@ -116,7 +115,10 @@ export function readSecurity(
   }
 }
 
-/** Alternatives that are superfluous because another one asks for less. One that asks for the same is not reported. */
+/**
+ * Returns the alternatives that are redundant because another one requires fewer scopes. Skips duplicates of an
+ * alternative.
+ */
 function findDropped(
   alternatives: readonly Alternative[],
   needed: readonly (readonly string[])[],
@@ -158,13 +160,13 @@ function refuseScheme(name: string, scheme: unknown, scopes: number): string | u
     const what = type === 'http' ? `http ${String(kind)}` : String(type)
     return `${JSON.stringify(name)} is of the type ${what}, and routes check access tokens`
   }
-  // OpenAPI 3.1 calls them roles, which nothing says how to find in a token.
+  // OpenAPI 3.1 calls them roles and does not define where a token contains them.
   return scopes > 0
     ? `${JSON.stringify(name)} is of the type http bearer, whose list holds roles and no scopes`
     : undefined
 }
 
-/** Leaves out alternatives that contain all scopes of another one. */
+/** Removes alternatives that contain all scopes of another one. */
 function withoutSuperfluous(alternatives: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const isPart = (a: readonly string[], b: readonly string[]) => a.every((scope) => b.includes(scope))
   return alternatives.filter(

@@ -6,12 +6,12 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { PlainMap } from './plain-data.ts'
 
 /**
- * The keys of a route that say what OpenAPI has no words for, as they stand in a policy file with its defaults and presets
- * worked in. An operation that carries them becomes the same route again.
+ * Returns the keys of a route that OpenAPI cannot express, in the form of a policy file, with defaults and presets
+ * applied. An import of an operation with these keys creates the same route.
  */
 export function routeKeys(route: PolicyRoute): PlainMap {
   const { matchHeaders, scopes, anonymous, rateLimit, retries, headers, mount, rewritePath } = route
-  // Without a rewrite of its own, a mounted route leads to the path that it matches below the mount.
+  // A mounted route without its own rewrite forwards to the path below the mount.
   const path = mount === undefined ? route.path : rewritePath
   const match = {
     ...(mount !== undefined || route.path.endsWith('**') ? { path } : {}),

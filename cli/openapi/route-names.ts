@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 
-/** What a route's name is made from. */
 export type Nameless = {
   readonly operationId: string | undefined
   readonly method: string
@@ -11,13 +10,13 @@ const MAX_LENGTH = 63
 const VALID = /^[a-z][a-z0-9-]*$/
 
 /**
- * Names routes: from the operationId, or from method and path. The same operations always get the same names; of several
- * that would be called the same, each gets its method, and where that is not enough a number.
+ * Creates route names from the operationId, or from method and path. The same operations always get the same names.
+ * Routes with the same name get their method as a suffix, and then a number if necessary.
  */
 export function nameRoutes(operations: readonly Nameless[], policy: string): readonly string[] {
   const plain = operations.map((one) => nameOf(one, policy))
   const counts = countEach(plain)
-  // A name that nobody else wants stays as it is.
+  // Unique names stay unchanged.
   const taken = new Set(plain.filter((name) => counts.get(name) === 1))
   return plain.map((name, index) => {
     if (counts.get(name) === 1) return name
@@ -30,7 +29,7 @@ export function nameRoutes(operations: readonly Nameless[], policy: string): rea
 }
 
 function nameOf({ operationId, method, path }: Nameless, policy: string): string {
-  // `courses.list-courses` is how an export calls the route list-courses of courses.
+  // An export names the route list-courses of courses `courses.list-courses`.
   const own =
     operationId?.startsWith(`${policy}.`) === true ? operationId.slice(policy.length + 1) : operationId
   const fromId = own === undefined ? '' : kebab(own)
@@ -46,7 +45,7 @@ function kebab(text: string): string {
     .replace(/^-+|-+$/g, '')
 }
 
-/** Cuts what is too long, so that what was different stays different. */
+/** Shortens long names with a hash, so that different names stay different. */
 function fit(name: string, suffix = ''): string {
   if (name.length + suffix.length <= MAX_LENGTH) return `${name}${suffix}`
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 6)

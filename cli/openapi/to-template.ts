@@ -1,4 +1,4 @@
-/** A path of a contract as a policy says it; `renamed` are the parameters whose names a policy cannot have. */
+/** A contract path as a policy path. `renamed` lists the parameters whose names are invalid in a policy. */
 export type ContractPath =
   | { readonly path: string; readonly renamed: readonly (readonly [from: string, to: string])[] }
   | { readonly problem: string; readonly hint: string }
@@ -7,8 +7,8 @@ const BY_HAND = 'say it by hand with a wider path: x-scopegate: { match: { path:
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 
 /**
- * Turns a path template of OpenAPI into one of a policy: every `{parameter}` has to be a whole segment. What a name holds
- * beyond letters, digits and `_` becomes `_`: names do not matter to what a path matches.
+ * Converts an OpenAPI path template to a policy path. Every `{parameter}` must be a whole segment. In names, characters
+ * other than letters, digits and `_` become `_`, because names do not affect matching.
  */
 export function toTemplate(path: string): ContractPath {
   if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "/${path}"` }

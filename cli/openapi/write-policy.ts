@@ -3,8 +3,8 @@ import { formatPolicy } from '../commands/fmt/format-policy.ts'
 import type { PlainMap } from './plain-data.ts'
 
 /**
- * Writes a policy as a file, in the layout of `fmt`: a line for each key of a route.
- * @param comment stands above it, without `#`.
+ * Formats a policy as a file in the layout of `fmt`: one line per key of a route.
+ * @param comment the first line of the file, without `#`.
  */
 export function writePolicy(policy: PlainMap, comment: string): string {
   const document = new Document(policy)

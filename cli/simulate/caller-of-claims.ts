@@ -7,22 +7,22 @@ import { type ClaimNames, readNamedClaims } from '../../policy-engine/decide/nam
 import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
 
-/** What an issuer says about a token, by the names of RFC 7662 and RFC 9068. */
+/** Claims of a token, with the names of RFC 7662 and RFC 9068. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** A bag of claims, read as the gateway reads what an issuer tells it. */
+/** The result of validating claims as the gateway validates an introspection result. */
 export type ReadClaims =
   | { readonly caller: Caller }
-  /** The token would be refused wherever it was sent. */
+  /** The gateway rejects the token for every resource. */
   | { readonly fault: TokenFault }
-  /** No issuer would say so, so that nobody can tell what the gateway would do. */
+  /** An issuer never sends such claims, so the gateway's reaction is unknown. */
   | { readonly problem: string }
 
 const scopes = createScopeSets()
 
 /**
- * Makes a caller of claims that nobody vouches for: for tests and explanations, never for a request.
- * @param names the claims that policies look at.
+ * Creates a caller from unverified claims. For tests and explanations, never for a request.
+ * @param names the claims that policies use.
  */
 export function callerOfClaims(
   claims: Claims,
@@ -33,7 +33,7 @@ export function callerOfClaims(
   }: {
     readonly nowSeconds: number
     readonly names: ClaimNames
-    /** How the gateway reads JWTs of this issuer; undefined: as an issuer's answer about a token. */
+    /** Validation rules for JWTs of this issuer. Undefined: validates the claims as an introspection result. */
     readonly jwt?: JwtRules | undefined
   },
 ): ReadClaims {
@@ -55,7 +55,7 @@ export function callerOfClaims(
   }
 }
 
-/** Claims that a test or a command line leaves out: somebody's good token for a resource. `null` takes one away. */
+/** Adds defaults for missing claims, so that the token is valid for a resource. `null` removes a claim. */
 export function withDefaults(
   claims: Claims,
   resource: { readonly identifier: string; readonly issuers: readonly string[] },
@@ -72,7 +72,7 @@ export function withDefaults(
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null && value !== undefined))
 }
 
-/** Some issuers write a list. */
+/** Joins a list of scopes, because some issuers send a list. */
 function scopeText(scope: unknown): unknown {
   return Array.isArray(scope) && scope.every((one) => typeof one === 'string')
     ? scope.join(' ')

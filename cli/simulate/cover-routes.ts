@@ -1,16 +1,16 @@
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import type { TestResult } from './run-policy-tests.ts'
 
-/** What can become of a request at a route: with a token it is allowed or denied; without one, whatever comes of it. */
+/** Outcome of a request at a route: allowed or denied with a token, or any decision without a token. */
 export type RouteOutcome = 'allow' | 'deny' | 'anonymous'
 
-/** Which outcomes of a route some test reaches; one that cannot come about is not among them. */
+/** The possible outcomes of a route, and whether a test reaches them. */
 export type RouteCoverage = {
   readonly route: string
   readonly outcomes: Readonly<Partial<Record<RouteOutcome, boolean>>>
 }
 
-/** Finds, for each route, the outcomes that no test reaches. A test that fails reaches nothing. */
+/** Returns, for each route, the outcomes that tests reach. A failed test reaches no outcome. */
 export function coverRoutes(
   routes: readonly CompiledRoute[],
   results: readonly TestResult[],
@@ -21,7 +21,7 @@ export function coverRoutes(
     if (name === undefined || trial === undefined || failures.length > 0 || trial.decision.as === 'gateway')
       continue
     const outcomes = reached.get(name) ?? new Set()
-    // Where a policy only reports, what it would refuse counts as refused.
+    // An audit-only denial counts as a denial.
     const { outcome, reported } = trial.decision
     const isAllowed = outcome === 'allow' && reported === undefined
     outcomes.add(trial.claims === undefined ? 'anonymous' : isAllowed ? 'allow' : 'deny')

@@ -1,7 +1,7 @@
 import type { ExplainedCondition } from '../../policy-engine/decide/explain-decision.ts'
 import type { Operand } from '../../policy-engine/load/condition.ts'
 
-/** Says what a condition compared with what, e.g. `school_id "s1" equals header x-school-id "s1"`. */
+/** Describes the operands of a condition, e.g. `school_id "s1" equals header x-school-id "s1"`. */
 export function describeComparison({ condition, claim, operands }: ExplainedCondition): string {
   const { test } = condition
   const claimed = `${condition.claim} ${claim === undefined ? '(not there)' : JSON.stringify(claim)}`

@@ -5,18 +5,15 @@ import type { CorsRule } from '../../policy-engine/load/cors-rule.ts'
 import { allowsOrigin } from '../../policy-engine/load/cors-rule.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 
-/** What a browser makes of the response. */
 export type ExplainedCors = {
   readonly isPreflight: boolean
-  /** undefined: the request has none. */
+  /** Undefined when the request has no `Origin` header. */
   readonly origin: string | undefined
-  /** The method that the page uses. */
   readonly method: string
-  /** Whether the page may use the method. */
   readonly isAllowed: boolean
-  /** The header names of a preflight that are not allowed. */
+  /** The requested headers of a preflight that are not allowed. */
   readonly deniedHeaders: readonly string[]
-  /** The `cors` of the route; undefined for a preflight, which several routes may decide. */
+  /** The `cors` of the route. Undefined for a preflight, because several routes can decide it. */
   readonly rule: CorsRule | undefined
 }
 

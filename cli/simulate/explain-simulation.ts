@@ -4,17 +4,16 @@ import { type ExplainedCors, explainCors } from './explain-cors.ts'
 import { nearestRoute } from './nearest-route.ts'
 import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
 
-/** A trial with its request and its explanation. */
 export type ExplainedSimulation = Simulation & {
   readonly trial: SimulatedRequest
   readonly explanation: Explanation | undefined
-  /** For a path without a route: the route that it probably means. */
+  /** The most similar route, for a path without a route. */
   readonly nearest: PolicyRoute | undefined
-  /** For a preflight, and for a route with `cors`. */
+  /** Set for a preflight, and for a route with `cors`. */
   readonly cors: ExplainedCors | undefined
 }
 
-/** Explains a trial. `explanation` is undefined when the request or its token is not valid. */
+/** Explains a simulation. `explanation` is undefined when the request is malformed. */
 export function explainSimulation(
   trial: SimulatedRequest,
   tried: Simulation,

@@ -2,7 +2,7 @@ import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
 import type { SimulationPolicies } from './simulate.ts'
 
-/** What `explain --json` prints; its members are written down in docs/command-line.md. */
+/** Returns the output of `explain --json`. docs/command-line.md describes its members. */
 export function explanationJson(explained: ExplainedSimulation, policies: SimulationPolicies) {
   const {
     decision,

@@ -1,6 +1,6 @@
 import type { ScopeRule } from '../../policy-engine/load/policy-route.ts'
 
-/** Says in words what a token needs, e.g. `all of: a, b and one of: c, d`. */
+/** Formats the required scopes, e.g. `all of: a, b and one of: c, d`. */
 export function formatScopeRule({ all, any }: ScopeRule): string {
   return [
     ...(all.length > 0 ? [`all of: ${all.join(', ')}`] : []),

@@ -2,8 +2,8 @@ import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 
 /**
- * Finds the route that a path without a match probably means: a path with a small edit distance, else the route that shares
- * the most leading segments, at least half of them.
+ * Finds the most similar route for a path without a match: a path with a small edit distance, else the route that
+ * shares the most leading segments, at least half of them.
  * @param path canonical path of the request.
  */
 export function nearestRoute<R extends Pick<PolicyRoute, 'path'>>(
@@ -38,7 +38,7 @@ function fillTemplate(template: string, segments: readonly string[]): string {
     .join('/')
 }
 
-/** Counts the equal leading segments; the empty one before the first slash counts. */
+/** Counts the equal leading segments, including the empty one before the first slash. */
 function sharedSegments(a: readonly string[], b: readonly string[]): number {
   const difference = a.findIndex((segment, at) => segment !== b[at])
   return difference === -1 ? a.length : difference

@@ -11,8 +11,8 @@ import type { SimulationPolicies } from './simulate.ts'
 
 /**
  * Opens the policies that `--url`, `--config` and `--policies` name.
- * @returns undefined when they are not valid, which has been said: exit code 3.
- * @throws {BootError} when a running gateway does not tell them, or two places were named.
+ * @returns undefined when they are not valid; the problems are printed already, and the exit code is 3.
+ * @throws {BootError} when a running gateway does not return them, or when two sources are given.
  */
 export async function openSimulationPolicies(
   verb: string,
@@ -29,7 +29,7 @@ export async function openSimulationPolicies(
   return fetchLivePolicies(url)
 }
 
-/** How the gateway would read a JWT of an issuer; undefined when it would not. */
+/** Returns the gateway's rules for JWTs of an issuer. Undefined when the gateway does not accept its JWTs. */
 function jwtRulesOf({ issuers, baseUrl }: GatewayFile, issuer: unknown): JwtRules | undefined {
   const entry = issuers.find((one) => one.issuer === issuer)
   const jwt = entry && toIssuerConfig(entry, { clientSecret: undefined, ca: undefined }).jwt

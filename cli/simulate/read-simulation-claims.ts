@@ -6,7 +6,6 @@ import type { Claims } from './caller-of-claims.ts'
 
 const INPUT_LIMIT_BYTES = 65_536
 
-/** Reads what a command line says about the token of a request. */
 export async function readSimulationClaims(
   given: ParsedArguments,
   terminal: Terminal,
@@ -39,7 +38,7 @@ function readClaim(text: string): readonly [string, unknown] {
   }
 }
 
-/** Nothing of the text is in any message: it may be a good token. */
+/** Reads a JWT from standard input. Error messages never contain the text, because it can be a valid token. */
 async function readJwt(terminal: Terminal): Promise<Claims> {
   const text = (await readInput(terminal, INPUT_LIMIT_BYTES))?.trim().replace(/^bearer +/i, '')
   const [, payload, ...rest] = text?.split('.') ?? []
@@ -52,7 +51,7 @@ async function readJwt(terminal: Terminal): Promise<Claims> {
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
     if (typeof claims === 'object' && claims !== null && !Array.isArray(claims)) return claims as Claims
   } catch {
-    // Said below.
+    // The error follows below.
   }
   throw usageError('explain', 'the JWT on standard input cannot be read: its middle part is no JSON object')
 }

@@ -14,10 +14,10 @@ type Row = readonly [label: string, verdict: 'ok' | 'DENY' | 'n/a' | 'note' | ''
 
 const LABEL = 10
 const NAME = 30
-/** A route on the same path that the request did not meet is shown; of many, so many. */
+/** Maximum number of other routes on the same path that are shown. */
 const MOST_OTHERS = 5
 
-/** Writes why a request is decided on as it is, rule by rule, and what the client would hear. Ends with a line break. */
+/** Formats the decision rule by rule, and the response that the client receives. Ends with a line break. */
 export function renderExplanation(
   explained: ExplainedSimulation,
   options: { readonly colour: boolean; readonly nowSeconds: number },
@@ -32,7 +32,7 @@ export function renderExplanation(
   return `${method} ${target}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
 }
 
-/** The rows alone, for a test that failed. */
+/** Formats only the rows, for a failed test. */
 export function renderReasons(explained: ExplainedSimulation, nowSeconds: number): string {
   return explainRows(explained, nowSeconds)
     .map(([label, verdict, text]) =>
@@ -53,7 +53,7 @@ function explainRows(explained: ExplainedSimulation, nowSeconds: number): readon
     ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
     ...corsRows(explained),
   ]
-  // Owners, claims and tokens are what others wrote.
+  // Owners, claims and tokens are untrusted text.
   return rows.map(([label, verdict, text]) => [label, verdict, visibleText(text)])
 }
 
@@ -220,7 +220,7 @@ function describeExpiry(left: number): string {
   return left > 0 ? `expires in ${seconds(left)}` : `expired ${seconds(-left)} ago`
 }
 
-/** `4m 51s`. */
+/** Formats a duration, e.g. `4m 51s`. */
 function seconds(total: number): string {
   const whole = Math.floor(total)
   const parts = [

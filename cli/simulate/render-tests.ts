@@ -5,7 +5,7 @@ import type { TestResult } from './run-policy-tests.ts'
 
 const OUTCOMES: readonly RouteOutcome[] = ['allow', 'deny', 'anonymous']
 
-/** Writes what failed, with the explanation of each decision, and how many tests there were. */
+/** Formats the failed tests with the explanation of each decision, and the number of tests. */
 export function renderTests(
   results: readonly TestResult[],
   options: { readonly colour: boolean; readonly explain: (result: TestResult) => string },
@@ -26,7 +26,7 @@ export function renderTests(
   return `${[...shown, sum].join('\n')}\n`
 }
 
-/** Writes a line for each route: the outcomes that some test reaches, and those that none does. */
+/** Formats one line per route: the outcomes with a test, and those without. */
 export function renderCoverage(coverage: readonly RouteCoverage[], colour: boolean): string {
   const width = Math.max(0, ...coverage.map(({ route }) => route.length))
   const lines = coverage.map(({ route, outcomes }) => {

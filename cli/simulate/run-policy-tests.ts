@@ -2,16 +2,15 @@ import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform
 import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
 import { type Simulation, type SimulationPolicies, simulate, UnusableClaimsError } from './simulate.ts'
 
-/** What came of a test. */
 export type TestResult = {
   readonly test: PolicyTest
-  /** Empty: it holds. Codes T401 to T406. */
+  /** Empty when the test passes. Codes T401 to T406. */
   readonly failures: readonly Diagnostic[]
-  /** What was decided; undefined when the claims of its token make no sense. */
+  /** The simulation; undefined when the claims of its token are invalid. */
   readonly trial: Simulation | undefined
 }
 
-/** Runs tests beside policies through the function that the server decides with. Pure. */
+/** Runs policy tests with the decision function of the server. Pure. */
 export function runPolicyTests(
   tests: readonly PolicyTest[],
   policies: SimulationPolicies,
@@ -36,7 +35,7 @@ function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: num
   }
 }
 
-/** The decision alone when that differs: the rest follows from it. Otherwise everything that differs. */
+/** Returns only a wrong decision, because it causes the other differences. Otherwise returns all differences. */
 function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
   const { expect } = test
   const { decision, answer } = trial
@@ -50,7 +49,7 @@ function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
           `the decision is ${decision.outcome}, not ${expect.decision}`,
           describe(trial),
         ),
-        related: metRoute(trial),
+        related: matchedRoute(trial),
       },
     ]
   const differ = (
@@ -62,7 +61,7 @@ function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
     wanted === undefined || JSON.stringify(got) === JSON.stringify(wanted)
       ? []
       : [fail(test, code, what, `${what} differs`, `got ${got === undefined ? 'none' : JSON.stringify(got)}`)]
-  if (isDeniedByNobody(trial, expect))
+  if (isDeniedWithoutRoute(trial, expect))
     return [
       fail(
         test,
@@ -83,8 +82,13 @@ function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
   ]
 }
 
-/** Such a test would hold whatever the policies say, e.g. for a path with a slip in it. */
-function isDeniedByNobody({ decision }: Simulation, { status, error, route }: PolicyTest['expect']): boolean {
+/**
+ * Returns true for an expected denial without a route. Such a test passes with any policies, e.g. for a mistyped path.
+ */
+function isDeniedWithoutRoute(
+  { decision }: Simulation,
+  { status, error, route }: PolicyTest['expect'],
+): boolean {
   const isMeant = status !== undefined || error !== undefined || route !== undefined
   return decision.outcome === 'deny' && decision.route === undefined && !isMeant
 }
@@ -98,7 +102,7 @@ function describe({ decision, answer }: Simulation): string {
   return `got ${decision.outcome}: ${answer.status} ${answer.error}`
 }
 
-function metRoute({ decision: { route } }: Simulation): Diagnostic['related'] {
+function matchedRoute({ decision: { route } }: Simulation): Diagnostic['related'] {
   if (route === undefined) return []
   const { name, source } = route.policy
   const place: SourceLocation = { ...source, length: 1, text: undefined }

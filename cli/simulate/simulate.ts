@@ -14,32 +14,30 @@ import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
-/** A request that is decided without being sent. */
 export type SimulatedRequest = {
   readonly method: string
   /** The request target: a path, with a query if there is one. */
   readonly target: string
-  /** Name and value; `Authorization` is not one. */
+  /** Names and values, without `Authorization`. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The claims of the token; undefined: no token is sent. */
   readonly claims: Claims | undefined
-  /** Whether missing claims that a token needs get default values. */
+  /** True: missing claims that a token needs get default values. */
   readonly isCompleted: boolean
 }
 
-/** The decision on a request, and the response. */
 export type Simulation = {
   readonly decision: Decision
   /** The response to the client; undefined when the request is forwarded. */
   readonly answer: ErrorResponse | undefined
-  /** The response if the policy were enforced; undefined when that is the same. */
+  /** The response if the policy were enforced; undefined when it is the same. */
   readonly would: ErrorResponse | undefined
   /** The resource that the token must name as its audience. */
   readonly resource: Resource
-  /** With the default values. */
+  /** The claims, including default values. */
   readonly claims: Claims | undefined
   readonly caller: Caller | undefined
-  /** Why the token is not valid for any route. */
+  /** The reason why the token is not valid for any route. */
   readonly fault: TokenFault | undefined
   /** The canonical request; undefined when it is malformed. */
   readonly request: DecisionRequest | undefined
@@ -48,13 +46,12 @@ export type Simulation = {
 /** The limits that a decision depends on. */
 export type SimulationLimits = Pick<GatewayConfig['limits'], 'targetBytes' | 'tokenBytes'>
 
-/** The policies and settings that decide on a request. */
 export type SimulationPolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
   /** The effective `limits` of the gateway. */
   readonly limits: SimulationLimits
-  /** How JWTs of an issuer are read, where the configuration is known. */
+  /** Returns the rules for JWTs of an issuer. Undefined when the configuration is unknown. */
   readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
 }
 
@@ -74,9 +71,9 @@ const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
 const SOME_TOKEN = 'Bearer token'
 
 /**
- * Takes a request through the stages that decide, in their order, without a socket and without an issuer: canonical form,
- * route, token, access. Pure.
- * @throws {UnusableClaimsError} for claims that no issuer would tell.
+ * Simulates the decision stages in the gateway's order, without a socket and without an issuer: canonical form, route,
+ * token, access. Pure.
+ * @throws {UnusableClaimsError} for claims that an issuer never sends.
  */
 export function simulate(
   trial: SimulatedRequest,
@@ -100,7 +97,7 @@ export function simulate(
           tokenEndpoint: resource.tokenEndpoint,
           credential: 'bearer',
         })
-  const nobody = { claims: undefined, caller: undefined, fault: undefined }
+  const noCaller = { claims: undefined, caller: undefined, fault: undefined }
   if ('refused' in canonical) {
     const resource = policies.resources.root
     return {
@@ -109,7 +106,7 @@ export function simulate(
       would: undefined,
       resource,
       request: undefined,
-      ...nobody,
+      ...noCaller,
     }
   }
   const { path, query, headers } = canonical
@@ -133,21 +130,21 @@ export function simulate(
       ...who,
     }
   }
-  // Nothing was met, or nobody is asked who calls.
-  if (met.route === undefined || met.as === 'gateway') return give(met, nobody)
+  // No route matched, or the gateway responds itself, so the caller is irrelevant.
+  if (met.route === undefined || met.as === 'gateway') return give(met, noCaller)
   const { authorization, authorizationCount, proof } = headers
   const credentials = readToken(
     { authorization, authorizationCount, proof, query },
     { tokenLimitBytes: tokenBytes },
   )
-  if ('refused' in credentials) return give(refuse(credentials, met), nobody)
-  if (claims === undefined) return give(met, nobody)
+  if ('refused' in credentials) return give(refuse(credentials, met), noCaller)
+  if (claims === undefined) return give(met, noCaller)
 
   const told = trial.isCompleted ? withDefaults(claims, resource, nowSeconds) : claims
   const read = callerOfClaims(told, {
     nowSeconds,
     names: policies.compiled.claimNames,
-    // A bag of claims has the usual names, whoever it says issued it.
+    // Completed claims use the standard names for every issuer.
     jwt: trial.isCompleted ? undefined : policies.jwtRulesOf?.(told['iss']),
   })
   if ('problem' in read) throw new UnusableClaimsError(read.problem)
@@ -159,7 +156,7 @@ export function simulate(
   return give(decide(request, caller, policies.compiled), { claims: told, caller, fault: undefined })
 }
 
-/** Claims that no issuer would tell, e.g. a scope that is a number. */
+/** Claims that an issuer never sends, e.g. a scope that is a number. */
 export class UnusableClaimsError extends Error {
   readonly code = 'ERR_UNUSABLE_CLAIMS'
 }

@@ -3,7 +3,7 @@ import { renderReasons } from './render-explanation.ts'
 import type { TestResult } from './run-policy-tests.ts'
 import type { SimulationPolicies } from './simulate.ts'
 
-/** Why the request of a test was decided on as it was, in the lines of `explain`; empty when it was not. */
+/** Explains the decision of a test, in the lines of `explain`. Empty when the test has no decision. */
 export function whyTested(
   { test, trial }: TestResult,
   policies: SimulationPolicies,

@@ -146,7 +146,7 @@ export class LogSink {
         return
       }
       if (error.code === 'EAGAIN') this.#wait(part)
-      else this.#broke(part)
+      else this.#failWrite(part)
     })
   }
 
@@ -161,7 +161,7 @@ export class LogSink {
   }
 
   /** Drops all buffered lines, because the buffer can be large and the counter must be correct immediately. */
-  #broke(part: InFlight): void {
+  #failWrite(part: InFlight): void {
     const lost = countLines(part.bytes.toString('latin1', firstUnread(part)))
     if (part.missing === 0) this.#drop(lost)
     else if (lost > 0) this.#unreported += part.missing

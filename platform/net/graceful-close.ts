@@ -36,7 +36,6 @@ const QUIET_MS = 200
 /** A TLS handshake has pauses of one round trip to the client. Milliseconds. */
 const HANDSHAKE_QUIET_MS = 2_000
 
-/** State of a connection that can be idle. */
 type Watched = { readonly bytesRead: number; quietMs: number }
 
 /**

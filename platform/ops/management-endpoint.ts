@@ -8,7 +8,6 @@ export type ManagementEndpoint = {
   readonly answer: () => ManagementAnswer | Promise<ManagementAnswer>
 }
 
-/** A JSON response. */
 export type ManagementAnswer = {
   readonly status: number
   /** An object, or JSON text. */

@@ -28,7 +28,6 @@ export type OpsServerOptions = {
   readonly registry: Pick<Registry, 'contentType' | 'metrics'>
   /** Runs on every `/readyz`. An empty list means ready. */
   readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
-  /** Further endpoints of this service. */
   readonly endpoints?: readonly ManagementEndpoint[] | undefined
   readonly logger: Logger
 }

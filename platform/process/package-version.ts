@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPackageRoot } from './package-root.ts'
 
-/** Returns Scopegate's version from the package.json of its own package. */
 export function readPackageVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(join(findPackageRoot(), 'package.json'), 'utf8'))
   if (typeof manifest === 'object' && manifest !== null && 'version' in manifest)

@@ -10,7 +10,6 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ]
 
-/** Counters of the process for other modules. */
 export type ProcessMetrics = {
   /** Counts an exception that ended a request. */
   readonly requestBroke: () => void

@@ -12,7 +12,6 @@ import {
 } from './read-redis-revocations.ts'
 import { connectRedis } from './redis.ts'
 
-/** Options for `followRedisRevocations()`. */
 export type FollowOptions = {
   readonly url: string
   /** True: delivers all existing entries first. False: delivers new entries only. */

@@ -9,9 +9,10 @@ import { DEVELOPMENT_DATA_FOLDER } from '../dev/data-folder.ts'
 const MAX_PASSWORD_BYTES = 4096
 
 /**
- * Adds a person who may sign in. The password comes from standard input, so that it stands in no command line or history.
- * @returns the exit code: 0 added, 1 refused, with the reason on standard error.
- * @throws {BootError} when the configuration is broken or the store cannot be opened.
+ * Adds an account. Reads the password from standard input, so that it is absent from the command line and the shell
+ * history.
+ * @returns the exit code: 0 added, 1 rejected, with the reason on standard error.
+ * @throws {BootError} when the configuration is invalid or the store cannot be opened.
  */
 export async function accountAdd(
   username: string,
@@ -61,8 +62,8 @@ export async function accountAdd(
 }
 
 /**
- * Where the accounts are. Who names no configuration means the one that `scopegate dev` runs: its data is in the folder
- * where it was typed, never in the installed package.
+ * Returns the variable for the data folder of the accounts. Without a configuration, the command uses the data of
+ * `scopegate dev`, which is in the working folder and never in the installed package.
  */
 function dataFolder(options: {
   readonly config?: string | undefined

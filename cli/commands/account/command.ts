@@ -1,7 +1,6 @@
 import { JSON_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate account add`. */
 export const ACCOUNT_ADD: Verb = {
   name: 'account add',
   group: 'Accounts and tokens',

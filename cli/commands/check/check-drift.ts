@@ -22,7 +22,7 @@ const EXIT_SAME = 0
 const EXIT_DIFFERS = 1
 const EXIT_INVALID = 3
 
-/** Compares a contract with a policy file, or with all of a folder, and prints where they disagree. @returns the exit code. */
+/** Compares a contract with a policy file or a policy folder, and prints the differences. @returns the exit code. */
 export async function checkDrift(
   options: {
     readonly document: YamlDocument
@@ -30,7 +30,7 @@ export async function checkDrift(
     readonly configDir: string
     /** A policy file or a folder of them. Absolute. */
     readonly policy: string
-    /** Only routes that lead there; undefined: all. */
+    /** Compares only routes to this upstream. Undefined: all routes. */
     readonly upstream: string | undefined
     readonly json: boolean
   },
@@ -39,7 +39,7 @@ export async function checkDrift(
   const { document, choices, configDir, policy, upstream } = options
   const isFolder = statSync(policy, { throwIfNoEntry: false })?.isDirectory() === true
   const policiesDir = isFolder ? policy : dirname(policy)
-  // Beside a file anything may lie, also a folder of other policies.
+  // Reads only the given file, because its folder can contain other policies.
   const policyFile = isFolder ? undefined : basename(policy)
   const { set, problems } = await openPolicySet({ configDir, policiesDir, policyFile, env })
   const { operations, diagnostics } = hasErrors(document.diagnostics)
@@ -83,7 +83,7 @@ export async function checkDrift(
   }
 }
 
-/** With the line itself, as far as the file can still be read. */
+/** Returns the route's location, with its source line if the file is readable. */
 function placeOf({ policy: { source } }: CompiledRoute): SourceLocation {
   const read = readTextSource(source.file)
   const text = 'text' in read ? read.text.split('\n')[source.line - 1]?.replace(/\r$/, '') : undefined

@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { POLICY_SUFFIX, TESTS_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 
-/** What to check: all of a folder, or some of its files. */
+/** The scope of a check: a whole folder, or some of its files. */
 export type CheckPaths = {
   readonly policiesDir: string
   /** Absolute. */
@@ -11,8 +11,9 @@ export type CheckPaths = {
 }
 
 /**
- * Reads the words of `scopegate check`: one folder, or files of one folder. A policy brings the tests beside it along.
- * @returns what to check, or what is wrong with the words.
+ * Reads the arguments of `scopegate check`: one folder, or files of one folder. A policy includes the test file beside
+ * it.
+ * @returns the scope of the check, or the problem with the arguments.
  */
 export function readCheckPaths(
   words: readonly string[],
@@ -29,7 +30,7 @@ export function readCheckPaths(
   const folder = dirname(first)
   if (paths.some((path) => dirname(path) !== folder))
     return { wrong: 'the files have to lie in one folder: policies are checked with what is beside them' }
-  // A link that leads nowhere is there, and told of with the policies.
+  // A broken symbolic link counts as existing, and the policy check reports it.
   const missing = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined)
   if (missing !== undefined) return { wrong: `there is no file ${displayPath(missing)}` }
   const besides = paths.flatMap((path) =>

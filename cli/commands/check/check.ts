@@ -10,30 +10,29 @@ const EXIT_OK = 0
 const EXIT_INVALID = 3
 const EXIT_FAILED = 4
 
-/** How a report is written. */
 export const CHECK_FORMATS = ['pretty', 'json', 'github', 'sarif'] as const
 export type CheckFormat = (typeof CHECK_FORMATS)[number]
 
-/** What to check, and how to tell. */
 export type CheckOptions = InspectOptions & {
   readonly out: { write(text: string): unknown }
   readonly colour: boolean
-  /** Pretty when it is left out. */
+  /** Default: `pretty`. */
   readonly format?: CheckFormat | undefined
-  /** Shows every note, and not a line for all of a kind. */
+  /** Shows every note instead of one line per code. */
   readonly notes?: boolean | undefined
 }
 
 /**
- * Checks configuration and policies offline, as the services would at their start: every problem of every file in one
- * run. It needs no secrets and no network, so it runs where a policy is reviewed.
- * @returns the exit code: 0 without errors, 4 if only tests of policies fail, 3 for other errors. With `strict` warnings are errors.
+ * Checks configuration and policies offline, as the services do at startup, and reports every problem of every file.
+ * Needs no secrets and no network, so it can run where policies are reviewed.
+ * @returns the exit code: 0 without errors, 4 if only policy tests fail, 3 for other errors. With `strict`, warnings
+ * are errors.
  */
 export async function check(options: CheckOptions): Promise<number> {
   return (await checkOnce(options)).exitCode
 }
 
-/** Does the same as {@link check}. Also returns the folders whose changes can change the exit code. */
+/** Works like {@link check}. Also returns the folders whose changes can change the exit code. */
 export async function checkOnce(
   options: CheckOptions,
 ): Promise<{ readonly exitCode: number; readonly folders: readonly string[] }> {

@@ -1,7 +1,6 @@
 import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate check`. */
 export const CHECK: Verb = {
   name: 'check',
   group: 'Policies',

@@ -2,12 +2,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 
-/** Where the page of a code is, in the repository and in the installed package. */
+/** Returns the path of a code's page, in the repository and in the installed package. */
 export function errorPageAddress(code: string): string {
   return `docs/errors/${code}.md`
 }
 
-/** The page of a code; undefined when there is none, as in an image without documentation. */
+/** Returns the page of a code. Undefined when it does not exist, e.g. in an image without documentation. */
 export function readErrorPage(code: string): { readonly title: string; readonly text: string } | undefined {
   if (!/^[A-Z]\d{3}$/.test(code)) return undefined
   const file = join(findPackageRoot(), errorPageAddress(code))

@@ -6,20 +6,14 @@ import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { type CheckReport, measure } from './report.ts'
 
-/** What to look at. */
 export type InspectOptions = OpenPolicySetOptions & {
-  /** Files of the policies' folder, absolute: what does not concern them is counted and not shown. */
+  /** Absolute paths of files in the policy folder. Problems in other policy files are counted but not shown. */
   readonly files?: readonly string[] | undefined
-  /** Leaves the tests beside the policies out. */
   readonly noTests?: boolean | undefined
-  /** Reports every warning as an error. */
   readonly strict?: boolean | undefined
 }
 
-/**
- * Looks at configuration and policies as the services would at their start, and runs the tests beside the policies when
- * everything else holds.
- */
+/** Checks configuration and policies as the services do at startup. Runs the policy tests if both are valid. */
 export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const { set, policies, problems, folders } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
@@ -47,7 +41,7 @@ function warningToError(one: Diagnostic): Diagnostic {
   return one.severity === 'warning' ? { ...one, severity: 'error' } : one
 }
 
-/** What stands in no policy concerns every one. */
+/** Returns true for a problem in one of the files. A problem outside policy files always applies. */
 function concerns({ place, related }: Diagnostic, files: ReadonlySet<string>): boolean {
   const isPolicy = /(?:\.policy|_test)\.yaml$/.test(place.file)
   return !isPolicy || [place, ...related.map((one) => one.place)].some(({ file }) => files.has(file))

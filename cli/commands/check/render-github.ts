@@ -5,7 +5,7 @@ import { type CheckReport, count, inWords } from './report.ts'
 const COMMANDS = { error: 'error', warning: 'warning', note: 'notice' } as const
 
 /**
- * A report as workflow commands, which GitHub shows at the lines of a pull request.
+ * Formats a report as workflow commands, which GitHub shows at the lines of a pull request.
  * Source: docs.github.com, "Workflow commands for GitHub Actions".
  */
 export function renderGithub(

@@ -2,7 +2,7 @@ import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { errorPageAddress } from './error-page.ts'
 import { type CheckReport, count } from './report.ts'
 
-/** A report for programs; its form is described in docs/checking.md. Keys are added to it, and never change. */
+/** Formats a report as JSON (docs/checking.md). New versions can add keys, but existing keys never change. */
 export function renderJson(report: CheckReport): string {
   const { problems, notes, sizes, hiddenErrors } = report
   const document = {
@@ -21,7 +21,7 @@ export function renderJson(report: CheckReport): string {
   return `${JSON.stringify(document, undefined, 2)}\n`
 }
 
-/** One problem, as every verb with `--json` tells it. */
+/** Converts a problem to the JSON format that all verbs share. */
 export function problemToJson({ code, severity, message, hint, place, related }: Diagnostic): object {
   return {
     code,

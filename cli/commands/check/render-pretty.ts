@@ -5,7 +5,7 @@ import { type CheckReport, count, inWords, isTestFailure } from './report.ts'
 
 const PAGES_NAMED = 3
 
-/** A report for people: every problem with its place, then what it comes to, in one line. */
+/** Formats a report for a terminal: every problem with its location, then a summary line. */
 export function renderPretty(
   report: CheckReport,
   options: { readonly colour: boolean; readonly allNotes: boolean },
@@ -41,7 +41,7 @@ function testsInWords(tests: number): string {
   return tests === 0 ? 'no tests' : `${inWords(tests, 'test')} passed`
 }
 
-/** Where the codes are explained. */
+/** Returns the paths of the pages that explain the codes. */
 function namePages(all: readonly string[]): string {
   const codes = [...new Set(all)]
   const [first] = codes

@@ -5,7 +5,7 @@ import { readErrorPage } from './error-page.ts'
 import type { CheckReport } from './report.ts'
 
 /**
- * A report as SARIF 2.1.0, which code scanning services read. Rules carry their pages, so that nobody has to look for them.
+ * Formats a report as SARIF 2.1.0 for code scanning services. Each rule contains its documentation page.
  * Source: OASIS SARIF 2.1.0, sections 3.13 to 3.30.
  */
 export function renderSarif({ problems, notes }: CheckReport, version: string): string {
@@ -17,7 +17,7 @@ export function renderSarif({ problems, notes }: CheckReport, version: string): 
     runs: [
       {
         tool: { driver: { name: 'scopegate', semanticVersion: version, rules: codes.map(toRule) } },
-        // Columns count characters, whatever their length in UTF-16 is. Section 3.14.17.
+        // Columns count characters, not UTF-16 units. Section 3.14.17.
         columnKind: 'unicodeCodePoints',
         results: all.map((one) => toResult(one, codes.indexOf(one.code))),
       },
@@ -43,7 +43,7 @@ function toResult({ code, severity, message, hint, place, related }: Diagnostic,
     ruleIndex,
     level: severity,
     message: { text: hint === undefined ? message : `${message}: ${hint}` },
-    // What an environment variable says stands in no file.
+    // A value from an environment variable has no file.
     locations: location === undefined ? [] : [location],
     ...(related.length === 0
       ? {}

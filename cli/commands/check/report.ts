@@ -1,30 +1,28 @@
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 
-/** What a check found, before anybody chose how to show it. */
+/** The result of a check, independent of the output format. */
 export type CheckReport = {
-  /** Errors and warnings, sorted by file and line; then tests that failed. */
+  /** Errors and warnings, sorted by file and line. Failed tests follow. */
   readonly problems: readonly Diagnostic[]
   readonly notes: readonly Diagnostic[]
-  /** Errors that concern none of the files that were asked for. */
+  /** Number of errors outside the requested files. */
   readonly hiddenErrors: number
   readonly sizes: CheckSizes
-  /** The folders whose files decide what is found. */
+  /** The folders whose files affect the result. */
   readonly folders: readonly string[]
 }
 
-/** How much was looked at. */
 export type CheckSizes = {
   readonly policies: number
   readonly routes: number
-  /** Of the catalogue's scopes, those that a route asks for. */
+  /** Number of catalogue scopes that a route requires. */
   readonly scopesUsed: number
   readonly scopes: number
-  /** Tests that were run; undefined when none could be, or should. */
+  /** Number of tests that ran. Undefined when the tests were skipped. */
   readonly tests: number | undefined
 }
 
-/** Counts what routes there are and which scopes they ask for. */
 export function measure(routes: readonly PolicyRoute[], scopes: number): Omit<CheckSizes, 'tests'> {
   const used = routes.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])])
   return {
@@ -35,17 +33,15 @@ export function measure(routes: readonly PolicyRoute[], scopes: number): Omit<Ch
   }
 }
 
-/** How many of one severity there are. */
 export function count(all: readonly Diagnostic[], severity: Diagnostic['severity']): number {
   return all.filter((one) => one.severity === severity).length
 }
 
-/** A test that fails is an error of its own kind: the gateway would start. */
+/** A failed test is a separate kind of error, because the gateway would start. */
 export function isTestFailure({ code }: Diagnostic): boolean {
   return code.startsWith('T')
 }
 
-/** `1 error`, `2 errors`. */
 export function inWords(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

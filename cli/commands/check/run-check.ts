@@ -10,7 +10,7 @@ import { runOnChange } from './watch.ts'
 const EXIT_OK = 0
 const EXIT_USAGE = 2
 
-/** Runs `check` for the command line: folders relative to where it was typed, colour where there is a terminal. */
+/** Runs `check` for the command line. Folders are relative to the working folder, and a terminal gets colors. */
 export async function runCheck(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const usageError = (text: string) => {
     terminal.err.write(`scopegate: ${text}. See: scopegate check --help\n`)
@@ -48,7 +48,7 @@ export async function runCheck(given: ParsedArguments, terminal: Terminal): Prom
   return given.has('watch') ? watchAndCheck(options) : check(options)
 }
 
-/** Checks again whenever something changes, until it is interrupted. */
+/** Checks again after each change, until the process is interrupted. */
 async function watchAndCheck(options: CheckOptions): Promise<number> {
   const ending = new AbortController()
   const end = () => ending.abort()

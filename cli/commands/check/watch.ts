@@ -3,13 +3,16 @@ import { type FSWatcher, watch } from 'node:fs'
 const SETTLE_MS = 100 // editors write a file in several steps
 
 /**
- * Runs something now, and again whenever a file in one of the folders that it names changes, until told to end. What
- * changes while it runs makes it run once more.
+ * Calls `run` immediately, and again whenever a file in a watched folder changes, until `end` aborts. A change during a
+ * run causes another run.
  */
 export async function runOnChange(options: {
-  /** Folders to watch from the beginning: what changes there during the first run counts. */
+  /** Folders to watch from the start, so that changes during the first run count. */
   readonly folders: readonly string[]
-  /** @param changed the name of what changed first; undefined for the first run. @returns the folders to watch. */
+  /**
+   * @param changed name of the first changed file; undefined for the first run.
+   * @returns the folders to watch.
+   */
   readonly run: (changed: string | undefined) => Promise<readonly string[]>
   readonly end: AbortSignal
 }): Promise<void> {
@@ -55,7 +58,7 @@ function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
 }
 
-/** A folder that cannot be watched is complained about by what reads it. */
+/** Ignores a folder that cannot be watched, because the code that reads the folder reports the problem. */
 function watchFolder(folder: string, onChange: (name: string) => void): FSWatcher | undefined {
   try {
     return watch(folder, (_, name) => {

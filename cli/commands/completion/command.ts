@@ -1,6 +1,5 @@
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate completion`. */
 export const COMPLETION: Verb = {
   name: 'completion',
   group: 'This command',

@@ -2,7 +2,10 @@ import type { Verb } from '../../verb.ts'
 import { takesAFile } from './takes-a-file.ts'
 import { wordChoices } from './word-choices.ts'
 
-/** A bash script; runs in the bash 3.2 of macOS too. Names of verbs and options hold nothing that a shell would read. */
+/**
+ * Returns a bash script that also runs in bash 3.2 of macOS. Names of verbs and options contain no special characters
+ * of the shell.
+ */
 export function completeInBash(verbs: readonly Verb[]): string {
   const options = verbs.map(
     ({ name, options: all }) =>
@@ -79,7 +82,7 @@ complete -o filenames -F _scopegate scopegate
 `
 }
 
-/** First words of verbs that have two, with what may follow. */
+/** Groups the verbs with two words by their first word. */
 export function secondWords(verbs: readonly Verb[]): readonly (readonly [string, readonly string[]])[] {
   const pairs = verbs.flatMap(({ name }) => {
     const [first, second] = name.split(' ')

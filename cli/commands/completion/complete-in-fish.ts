@@ -3,7 +3,7 @@ import { secondWords } from './complete-in-bash.ts'
 import { takesAFile } from './takes-a-file.ts'
 import { wordChoices } from './word-choices.ts'
 
-/** A fish script. Without `-f` fish offers files; for the first words there are none. */
+/** Returns a fish script. `-f` stops fish from offering files for the first words. */
 export function completeInFish(verbs: readonly Verb[]): string {
   const top = [
     ...verbs.filter(({ name }) => !name.includes(' ')).map(({ name, summary }) => [name, summary] as const),

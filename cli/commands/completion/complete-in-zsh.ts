@@ -3,7 +3,7 @@ import { secondWords } from './complete-in-bash.ts'
 import { takesAFile } from './takes-a-file.ts'
 import { wordChoices } from './word-choices.ts'
 
-/** A function for zsh's `$fpath`. */
+/** Returns a completion function for zsh's `$fpath`. */
 export function completeInZsh(verbs: readonly Verb[]): string {
   const described = (name: string, summary: string): string =>
     quote(`${name}:${summary.replaceAll(':', '\\:')}`)
@@ -29,7 +29,7 @@ export function completeInZsh(verbs: readonly Verb[]): string {
   const seconds = secondWords(verbs).map(
     ([first, all]) => `    ${quote(first)}*) compadd ${all.join(' ')} ;;`,
   )
-  // Two words first: of patterns that match, the first one counts.
+  // Verbs with two words come first, because zsh uses the first matching pattern.
   const ordered = [
     ...cases.filter((_, at) => verbs[at]?.name.includes(' ')),
     ...cases.filter((_, at) => !verbs[at]?.name.includes(' ')),

@@ -8,7 +8,7 @@ import { completeInZsh } from './complete-in-zsh.ts'
 
 const SHELLS = { bash: completeInBash, zsh: completeInZsh, fish: completeInFish } as const
 
-/** Prints a completion script, made of the same data as `--help`. */
+/** Prints a completion script, created from the same data as `--help`. */
 export async function completion(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const [shell = ''] = given.positionals
   const write = Object.entries(SHELLS).find(([name]) => name === shell)?.[1]

@@ -1,6 +1,6 @@
 import type { VerbOption } from '../../verb.ts'
 
-/** Whether the value of an option is a file, by what it is called. */
+/** Returns true when the placeholder of the option's value names a file. */
 export function takesAFile({ value }: VerbOption): boolean {
   return value === 'FILE' || value === 'POLICY'
 }

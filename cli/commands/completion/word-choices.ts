@@ -1,6 +1,6 @@
 import type { Verb } from '../../verb.ts'
 
-/** What may stand after a verb that takes one of a few words: `bash|zsh|fish`. Undefined where anything may. */
+/** Returns the choices of a verb with a fixed set of arguments: `bash|zsh|fish`. Undefined for other verbs. */
 export function wordChoices({ words }: Verb): readonly string[] | undefined {
   return words?.usage.includes('|') === true ? words.usage.split('|') : undefined
 }

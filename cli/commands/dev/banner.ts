@@ -4,7 +4,7 @@ import { exampleTarget } from './example-target.ts'
 import { formatRouteTable } from './format-route-table.ts'
 import type { Started } from './start-all.ts'
 
-/** Formats the text that the terminal shows after the start: routes, addresses, accounts, a request to try. */
+/** Formats the text that the terminal shows after the start: routes, addresses, accounts, and an example request. */
 export function formatBanner(
   options: {
     readonly baseUrl: string

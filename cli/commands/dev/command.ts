@@ -1,7 +1,6 @@
 import { CONFIG_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate dev`. */
 export const DEV: Verb = {
   name: 'dev',
   group: 'Run',

@@ -1,2 +1,2 @@
-/** Where `scopegate dev` keeps its data unless told otherwise: below the folder in which it was typed. */
+/** Default data folder of `scopegate dev`, relative to the working folder. */
 export const DEVELOPMENT_DATA_FOLDER = '.scopegate'

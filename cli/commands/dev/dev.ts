@@ -19,10 +19,10 @@ import { whenToldToEnd } from './when-told-to-end.ts'
 const DEFAULT_PORT = 8080
 
 /**
- * Runs the gateway, the authorization server and the demo API on this machine until Ctrl-C, or until
- * nobody reads its output any more, each in a process of its own.
- * Clients, grants and the demo's data are kept in `<data>` between starts.
- * @returns the exit code: 0 when it was told to end, 1 when one of the programs ended by itself.
+ * Runs the gateway, the authorization server and the demo API on this machine, each in its own process. Runs until
+ * Ctrl-C, or until the reader of its output is gone. Keeps clients, grants and the demo's data in `<data>` between
+ * starts.
+ * @returns the exit code: 0 after a request to stop, 1 when one of the programs exits by itself.
  */
 export async function dev(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const startedAtMs = performance.now()
@@ -36,7 +36,7 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
   const children: Child[] = []
   let stopping = false
   const start = (name: string, module: string, env: Record<string, string>): Child => {
-    // What the three say of each other's leaving is no news.
+    // During shutdown, the programs report lost connections to each other, which are expected.
     const onLine = (line: string): void => {
       if (!stopping) show(name, line)
     }
@@ -98,7 +98,7 @@ function readPort(text: string | undefined): number {
   )
 }
 
-/** Makes the data folder, private to this user, and the secret that the gateway introspects with. */
+/** Creates the data folder for this user only, and the secret for introspection by the gateway. */
 function prepareDataFolder(dataDir: string): string {
   const secretFile = join(dataDir, 'gateway-client-secret')
   try {

@@ -1,9 +1,9 @@
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 
 /**
- * Chooses the path of the request that the banner suggests. Routes that anonymous callers reach come first, then paths
- * without parameters, then collections: paths that another route continues.
- * @returns a path with sample values for parameters, or undefined when no route takes GET.
+ * Chooses the path of the example request in the banner. Prefers routes for anonymous callers, then paths without
+ * parameters, then collections, which are paths that another route extends.
+ * @returns a path with sample values for parameters, or undefined when no route accepts GET.
  */
 export function exampleTarget(routes: readonly PolicyRoute[]): string | undefined {
   const readable = routes.filter(

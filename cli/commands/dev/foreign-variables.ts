@@ -4,15 +4,15 @@ import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
 import { readConfig } from '../../../platform/config/read-config.ts'
 import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
 
-/** How a diagnostic names a variable as its place. */
+/** Prefix of a variable's name in the location of a diagnostic. */
 const PLACE = /^environment variable /
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Finds, for each service, the variables of the environment that only the other one knows. Both run in one environment
- * here, and to a service whose configuration lacks the key such a variable looks like a slip.
- * A configuration that cannot be read gives none: the service says what is wrong with it.
+ * Finds, for each service, the variables of the environment that only the other service uses. Both services share one
+ * environment here, and each service would report the other's variables as mistakes. An unreadable configuration yields
+ * no variables, because the service reports its problems.
  */
 export function findForeignVariables(options: {
   readonly configDir: string

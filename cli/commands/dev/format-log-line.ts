@@ -1,9 +1,9 @@
 import { styleText } from 'node:util'
 
 /**
- * Turns a line of a service's log into what a person at a terminal wants to see: one line for each decision of the gateway,
- * policies that came into force, warnings and errors of every service, nothing else.
- * @returns the line, or undefined when there is nothing to show.
+ * Formats a line of a service's log for a terminal: one line per decision of the gateway, policy reloads, and warnings
+ * and errors of every service. Skips other lines.
+ * @returns the line, or undefined for a skipped line.
  */
 export function formatLogLine(service: string, line: string): string | undefined {
   const entry = parse(line)
@@ -15,7 +15,7 @@ export function formatLogLine(service: string, line: string): string | undefined
   const error = entry['err']
   const detail = isRecord(error) && typeof error['message'] === 'string' ? `: ${error['message']}` : ''
   const label = entry['level'] === 'warn' ? styleText('yellow', 'warning') : styleText('red', 'error')
-  // What is wrong with policies that somebody is writing, with its caret.
+  // Problems in edited policies, with carets.
   const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''
   return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
 }

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 
-/** Writes the route table for a terminal: a line for each path, and which scope each method asks for. */
+/** Formats the route table for a terminal: one line per path, with the required scopes of each method. */
 export function formatRouteTable(routes: readonly PolicyRoute[]): string {
   const byPath = new Map<string, PolicyRoute[]>()
   for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** Returns `preferred` when it is a port that nothing listens on at 127.0.0.1, else a port that the system chooses. */
+/** Returns `preferred` when the port is free at 127.0.0.1, else a free port that the system selects. */
 export async function freePort(preferred: number): Promise<number> {
   const usable = preferred < 65_536 ? await tryPort(preferred) : undefined
   return usable ?? (await tryPort(0)) ?? preferred

@@ -4,8 +4,8 @@ import { freePort } from './free-port.ts'
 const OFFSET = 1010
 
 /**
- * Chooses the gateway's management port for `scopegate dev`: the configured one, else the gateway's port plus 1010, else a
- * free one.
+ * Chooses the gateway's management port for `scopegate dev`: the configured one, else the gateway's port plus 1010,
+ * else a free one.
  * @returns the port, and in `taken` the predictable port when another program listens on it.
  */
 export async function chooseManagementPort(

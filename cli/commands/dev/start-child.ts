@@ -3,13 +3,12 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 
-/** Where a program listens; the demo API has no management port. */
+/** Listen addresses of a program. The demo API has no management port. */
 export type ChildAddresses = { readonly url: string; readonly managementUrl: string | undefined }
 
-/** One of the programs that `scopegate dev` runs. */
 export type Child = {
   readonly name: string
-  /** Resolves with the addresses it listens on, rejects when it ends before it listens. */
+  /** Resolves with the listen addresses. Rejects when the program exits before it listens. */
   readonly ready: Promise<ChildAddresses>
   /** Resolves with the exit code, or undefined when a signal ended it. */
   readonly ended: Promise<number | undefined>
@@ -17,18 +16,18 @@ export type Child = {
 }
 
 /**
- * Starts a program of this package (its path from the package's source root, without the ending) in a process of its own.
- * Its standard output goes to `onLine`, line by line; what it says on standard error is shown as it is.
+ * Starts a program of this package in its own process. `module` is its path in the source folder, without the file
+ * extension. Its standard output goes to `onLine`, line by line. Its standard error is inherited.
  */
 export function startChild(options: {
   readonly name: string
   readonly module: string
   readonly env: Readonly<Record<string, string>>
-  /** Variables of this process's environment that it does not get. */
+  /** Variables of this process's environment that the program does not inherit. */
   readonly without: ReadonlySet<string>
   readonly onLine: (line: string) => void
 }): Child {
-  // In a checkout the sources run as they are; in the installed package they were compiled.
+  // A checkout runs the TypeScript sources, and the installed package contains compiled files.
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = fileURLToPath(new URL(`../../../${options.module}.${ending}`, import.meta.url))
   const inherited = Object.entries(process.env).filter(([variable]) => !options.without.has(variable))

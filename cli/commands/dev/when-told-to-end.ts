@@ -1,8 +1,8 @@
 const PARENT_CHECK_MS = 250
 
 /**
- * Resolves once this process should end: Ctrl-C, SIGTERM, or, below an npm script, the script's shell going away.
- * npm hands SIGTERM to that shell only, and a shell that dies of it leaves its program running.
+ * Resolves when this process should exit: after Ctrl-C or SIGTERM, or, in an npm script, when the script's shell exits.
+ * npm sends SIGTERM only to that shell, and the shell does not stop its program.
  */
 export function whenToldToEnd(env: Readonly<Record<string, string | undefined>>): Promise<'told to end'> {
   return new Promise((resolve) => {

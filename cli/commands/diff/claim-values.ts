@@ -1,12 +1,12 @@
 import type { Condition, Literal } from '../../../policy-engine/load/condition.ts'
 
-/** A text that no policy is expected to spell out: it stands for whatever none of the conditions names. */
+/** A text that policies are not expected to contain. It represents all values that the conditions do not name. */
 export const ELSEWHERE = '\u2603'
 
 /**
- * Values of a claim that tell conditions apart: each one that is spelt out, texts that globs match, alone and together, and
- * one that is none of these.
- * @param texts what values of the request the claim is compared with.
+ * Returns values of a claim that distinguish conditions: all literals, texts that globs match alone and together, and
+ * one other value.
+ * @param texts values of the request that conditions compare with the claim.
  */
 export function tellingValues(
   conditions: readonly Condition[],
@@ -21,7 +21,7 @@ export function tellingValues(
   }
   for (const glob of globs) {
     values.add(glob.replaceAll('*', ''))
-    // What only a `*` matches: a glob that matches it matches everything that this one does.
+    // A text that only a `*` matches. A glob that matches it also matches everything that this glob matches.
     values.add(glob.replaceAll('*', ELSEWHERE))
     for (const other of globs) values.add(glob.replaceAll('*', other.replaceAll('*', '')))
   }

@@ -4,19 +4,19 @@ import { compareConditions, type Met, type Overlap } from './compare-conditions.
 import { compareScopes, SAME, type Shift } from './compare-scopes.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
-/** Who passes now that did not, and the other way round: over all, and by each rule taken alone. */
+/** The callers that gain or lose access: in total, and by each rule alone. */
 export type AccessShift = Shift & {
   readonly scopes: Shift
   readonly when: Shift
   readonly anonymous: Shift
   readonly audience: Shift
-  /** There were too many combinations to try. */
+  /** True when there were too many combinations to try. */
   readonly areConditionsAsWritten: boolean
 }
 
 /**
- * Compares the sets of callers that two routes let pass. What a route only reports, it lets pass; a token that is no good is
- * refused all the same.
+ * Compares the sets of callers that two routes allow. An audit-only route allows a denied caller, but still rejects an
+ * invalid token.
  */
 export function compareAccess(
   old: Met,
@@ -51,8 +51,8 @@ function isOpen({ policy }: CompiledRoute): boolean {
 }
 
 /**
- * Tokens have to be for the resource, and of one of its issuers. Two environments call their resources by their own addresses:
- * what counts then is which part of the API it is.
+ * Compares audiences. A token must be for the resource and from one of its issuers. Two environments have different
+ * resource identifiers, so resources with the same path count as the same part of the API.
  */
 function compareResources(old: Resource, now: Resource): Shift {
   if (old.path !== now.path) return { gains: true, loses: true }

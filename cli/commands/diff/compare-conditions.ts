@@ -6,34 +6,35 @@ import type { RequestValues } from '../../../policy-engine/match/request-values.
 import { ELSEWHERE, tellingValues } from './claim-values.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
-/** A route that a request meets. */
 export type Met = { readonly route: CompiledRoute; readonly params: Readonly<Record<string, string>> }
 
-/** Which tokens and requests meet the conditions of one side and not of the other, and whether any meets both. */
+/** Which sides a token and a request can satisfy: only the old one, only the new one, or both. */
 export type Overlap = {
   readonly oldOnly: boolean
   readonly nowOnly: boolean
   readonly both: boolean
-  /** Compared as they are written, and not by trying: what is named may be neither a gain nor a loss. */
+  /**
+   * Set when the conditions were compared as text, without trying values. A reported gain or loss can then be wrong.
+   */
   readonly asWritten?: true
 }
 
 type Side = { readonly when: readonly CompiledCondition[]; readonly params: Met['params'] }
 
-/** The most combinations of values that are tried. More than a person would write conditions for. */
+/** Maximum number of combinations to try. Handwritten conditions need fewer. */
 const MAX_TRIED = 50_000
 const EQUAL: Overlap = { oldOnly: false, nowOnly: false, both: true }
-/** A claim that is there and equals nothing: an object, or a number that no condition spells out. */
+/** Represents a claim that equals no operand: an object, or a number that no condition contains. */
 const INCOMPARABLE: readonly never[] = []
-/** What no segment of a canonical path stands for, however it is written. */
+/** Texts that a segment of a canonical path never contains, in any encoding. */
 const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
 
 /**
- * Compares the conditions of two routes on the requests that one request stands for, by trying values which tell them apart:
- * those that are spelt out, what globs match, something else, and nothing; for claims, and for what of the request claims are
- * compared with. Where there are too many combinations, conditions are compared as they are written: then no gain is missed,
- * and one may be named that is none.
- * @param meet finds the two routes for another path; undefined when that path meets other ones.
+ * Compares the conditions of two routes for all requests that one request represents. It tries values for claims and
+ * for the parts of the request that claims are compared with. The values are literals, texts that globs match, another
+ * value, and no value. Above `MAX_TRIED` combinations, it compares the conditions as text. Then it misses no gain, but
+ * it can report a gain that does not exist.
+ * @param meet finds the two routes for another path; undefined when that path matches other routes.
  */
 export function compareConditions(
   old: Met,
@@ -76,12 +77,12 @@ export function compareConditions(
   return found
 }
 
-/** What is let pass in any case asks for nothing. */
+/** Returns the conditions of a route. An audit-only route has none, because it never enforces them. */
 function sideOf({ route, params }: Met): Side {
   return { when: route.policy.enforce === 'report' ? [] : route.access.when, params }
 }
 
-/** Conditions as text; a parameter of the path by what it met, whatever it is called. */
+/** Returns conditions as text. Replaces the name of a path parameter by its value, so that names do not matter. */
 function writtenConditions({ when, params }: Side): ReadonlySet<string> {
   return new Set(
     when.map(({ condition: { claim, test } }) =>
@@ -96,7 +97,7 @@ function isPathValue(value: unknown): value is RequestValue {
   return typeof value === 'object' && value !== null && 'from' in value && value.from === 'path'
 }
 
-/** Something of the request that claims are compared with and that may be this or that: `path` by what stands there now. */
+/** A part of the request that a claim is compared with and that can vary. For `path`, `name` is its current value. */
 type Variable = { readonly from: RequestValue['from']; readonly name: string }
 
 function findVariables(sides: readonly [Side, Side], request: RepresentativeRequest): readonly Variable[] {
@@ -120,7 +121,7 @@ function operandsOf(test: CompiledCondition['condition']['test']): readonly Requ
   return operands.filter((one) => typeof one === 'object')
 }
 
-/** Texts that conditions tell from others, and one of its own for each variable. */
+/** Returns the texts that conditions distinguish, and a unique text for each variable. */
 function textsOf(all: readonly CompiledCondition[], variables: readonly Variable[]): readonly string[] {
   const values = tellingValues(
     all.map(({ condition }) => condition),
@@ -129,7 +130,7 @@ function textsOf(all: readonly CompiledCondition[], variables: readonly Variable
   return values.filter((one) => typeof one === 'string')
 }
 
-/** A path's parameter is never absent. */
+/** A path parameter always has a value. */
 function domainOf({ from }: Variable, texts: readonly string[]): readonly (string | undefined)[] {
   return from === 'path' ? texts.filter((text) => !NO_SEGMENT.test(text)) : [undefined, ...texts]
 }
@@ -147,8 +148,8 @@ function claimDomain(
     own.flat().map(({ condition }) => condition),
     compared.filter((one) => typeof one === 'string'),
   )
-  // A list holds what one of its members does: what meets these conditions and not that one is among the members of the
-  // longest list that does not meet that one.
+  // A list satisfies a condition when one of its members does. If a list satisfies some conditions and fails another
+  // one, the longest list that fails the latter also satisfies the former. So one failing list per condition is enough.
   const lists = own.flatMap((when, index) =>
     when.map(({ holds }) =>
       values.filter((value) => !holds(new Map([[claim, value]]), tried[index] as RequestValues)),
@@ -189,7 +190,6 @@ function requestWith(
   ]
 }
 
-/** Every way to take one of each list. */
 function* combinations<T>(lists: readonly (readonly T[])[]): Generator<readonly T[]> {
   const [first, ...rest] = lists
   if (first === undefined) {

@@ -4,8 +4,8 @@ import type { Detail } from './compare-routes.ts'
 import type { Shift } from './compare-scopes.ts'
 
 /**
- * Compares which pages may call a route with a method: a detail for each key of `cors` that differs. A page that gains a method,
- * an origin or a header widens the route.
+ * Compares the pages that are allowed to call a route with a method. Returns a detail for each key of `cors` that
+ * differs. An additional method, origin or header widens the route.
  */
 export function compareCors(
   old: CorsRule | undefined,
@@ -27,7 +27,7 @@ export function compareCors(
   })
 }
 
-/** undefined is the list of everything. */
+/** An undefined list allows everything. */
 function compareLists(old: readonly string[] | undefined, now: readonly string[] | undefined): Shift {
   return { gains: !isWithin(now, old), loses: !isWithin(old, now) }
 }

@@ -2,30 +2,31 @@ import type { CompiledRoute } from '../../../policy-engine/decide/compile-polici
 import type { Detail } from './compare-routes.ts'
 import { SAME } from './compare-scopes.ts'
 
-/** A route that requests met, and the one that they meet now. */
+/** The old and the new route of the same request. */
 export type Successor = readonly [old: CompiledRoute, now: CompiledRoute]
 
 /**
- * Finds where requests are counted together that were not, or no longer are: each route counts for itself, so a limit that is
- * split along with its route lets each part have all of it, whatever the rule says.
- * @param successors every pair of routes that some request meets, in any order and number.
- * @returns what to tell of such a pair; of a route that keeps its name, what left it and what joined it is told.
+ * Finds requests that newly share a rate limit or no longer share one. Each route has its own counter, so after a route
+ * is split, each part has the full limit.
+ * @param successors every pair of routes that a request matches, in any order and number.
+ * @returns a detail for such a pair. A route that keeps its name has none, because the pairs of the other routes
+ * describe the change.
  */
 export function compareCounting(
   successors: Iterable<Successor>,
 ): (old: CompiledRoute, now: CompiledRoute) => Detail | undefined {
-  const heirs = new Map<string, Set<string>>()
-  const forebears = new Map<string, Set<string>>()
+  const newNames = new Map<string, Set<string>>()
+  const oldNames = new Map<string, Set<string>>()
   for (const [old, now] of successors) {
     if (!isCounted(old, now)) continue
-    add(heirs, old.policy.name, now.policy.name)
-    add(forebears, now.policy.name, old.policy.name)
+    add(newNames, old.policy.name, now.policy.name)
+    add(oldNames, now.policy.name, old.policy.name)
   }
   return (old, now) => {
     const [one, other] = [old.policy.name, now.policy.name]
     if (!isCounted(old, now) || one === other) return undefined
-    const left = (heirs.get(one)?.size ?? 0) > 1
-    const joined = (forebears.get(other)?.size ?? 0) > 1
+    const left = (newNames.get(one)?.size ?? 0) > 1
+    const joined = (oldNames.get(other)?.size ?? 0) > 1
     if (!left && !joined) return undefined
     return {
       what: 'counted',
@@ -36,7 +37,7 @@ export function compareCounting(
   }
 }
 
-/** What has a limit on one side alone is told of as that. */
+/** A limit on one side only is reported as a change of the limit. */
 function isCounted(old: CompiledRoute, now: CompiledRoute): boolean {
   return old.policy.rateLimit !== undefined && now.policy.rateLimit !== undefined
 }

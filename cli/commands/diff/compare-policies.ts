@@ -6,36 +6,32 @@ import { compareRoutes, type Detail } from './compare-routes.ts'
 import { intersectTemplates, writeTemplate } from './intersect-templates.ts'
 import { type RepresentativeRequest, representativeRequests } from './representative-requests.ts'
 
-/** One side of a comparison. */
 export type DiffSide = {
   readonly policies: Pick<CompiledPolicies, 'match' | 'routes'>
-  /** Paths of resources, without that of the whole API. */
+  /** Paths of resources, without the resource for the whole API. */
   readonly resourcePaths: readonly string[]
 }
 
-/** What changes for callers of one route, or of the part of it that another route takes over. */
+/** A change for callers of one route, or of the part of it that another route replaces. */
 export type Change = {
   readonly kind: 'changed' | 'new' | 'gone'
-  /** Names of the routes that are met. */
   readonly old: string | undefined
   readonly now: string | undefined
   readonly methods: readonly string[]
-  /** The template of the paths that it is about. */
+  /** Path template of the affected requests. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** What callers get who meet no route: 404 or 405, before or now. */
+  /** Status of requests without a route, before or now: 404 or 405. */
   readonly statuses: readonly (404 | 405)[]
-  /** Somebody passes who was refused by a route; somebody is refused by a route who passed. */
+  /** `widened`: a denied request is now allowed. `narrowed`: an allowed request is now denied. */
   readonly widened: boolean
   readonly narrowed: boolean
   readonly details: readonly Detail[]
-  /** A request that it happens to. */
   readonly example: { readonly method: string; readonly path: string }
-  /** Other requests of the same route and method fare otherwise. */
+  /** True when the change does not affect all requests of the same route and method. */
   readonly partly: boolean
 }
 
-/** What changes for callers, and which routes are only called something else. */
 export type PolicyDiff = {
   readonly changes: readonly Change[]
   readonly renamed: readonly { readonly old: string; readonly now: string }[]
@@ -51,8 +47,8 @@ type Group = {
 }
 
 /**
- * Compares what two sets of policies mean for callers: who passes with what, by requests that stand for all others. Names of
- * routes and parameters, the order of files and the way in which routes are cut mean nothing.
+ * Compares the effect of two sets of policies on callers: it decides representative requests with both sides. Ignores
+ * names of routes and parameters, the order of files, and how rules are split over routes.
  */
 export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
   const requests = representativeRequests(
@@ -71,7 +67,7 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
   )
   const groups = new Map<string, Group>()
   const renamed = new Map<string, { old: string; now: string }>()
-  /** What becomes of the requests of a route with a method: more than one fate is a change of a part. */
+  /** Outcomes per route and method. More than one outcome means that the change affects only a part of the requests. */
   const fates = new Map<string, Set<string>>()
 
   for (const { request, before, after } of met) {
@@ -110,7 +106,7 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
     renamed: [...renamed.values()],
   }
 
-  /** HEAD is told of only where it fares otherwise than GET. */
+  /** Returns true when HEAD matches the same routes as GET, so that a separate report is unnecessary. */
   function followsGet(request: RepresentativeRequest, before: Found, after: Found): boolean {
     const get = { ...request, method: 'GET' }
     return (
@@ -178,7 +174,7 @@ function newGroup(before: Found, after: Found, request: RepresentativeRequest): 
   }
 }
 
-/** The same thing about several requests of a pair of routes is told once. */
+/** Merges details of several requests of the same pair of routes. */
 function addDetail(details: Map<string, Detail>, detail: Detail): void {
   const known = details.get(detail.what)
   details.set(

@@ -6,19 +6,21 @@ import { SAME, type Shift } from './compare-scopes.ts'
 import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
-/** One thing about a route that is not as it was, in words, and what it alone does to who passes. */
+/** One difference of a route as text, and its own effect on access. */
 export type Detail = Shift & {
   readonly what: string
   readonly old: string
   readonly now: string
-  /** Only there where it is so: compared by its words, since there is too much to try. It may be no gain, or no loss. */
+  /**
+   * Set when the conditions were compared as text, because there were too many combinations. The effect can be wrong.
+   */
   readonly asWritten?: true
 }
 
-/** What a request meets now against what it met. Without details nothing changed for anybody. */
+/** Differences between the old and the new route of a request. Without details, callers see no change. */
 export type RouteDifference = Shift & { readonly details: readonly Detail[] }
 
-/** Compares two routes as far as the requests are concerned that one request stands for. */
+/** Compares two routes for the requests that one request represents. */
 export function compareRoutes(
   old: Met,
   now: Met,
@@ -32,9 +34,9 @@ export function compareRoutes(
     ...upstreamPath(old, now, request),
   ]
   const cors = compareCors(old.route.policy.cors, now.route.policy.cors, request.method)
-  const isTold = (side: keyof Shift) => !access[side] || details.some((one) => one[side])
+  const isReported = (side: keyof Shift) => !access[side] || details.some((one) => one[side])
   const together =
-    isTold('gains') && isTold('loses')
+    isReported('gains') && isReported('loses')
       ? []
       : [{ what: 'callers', old: 'those above', now: 'others', ...pick(access) }]
   return {
@@ -93,7 +95,7 @@ function conditionsOf({ access }: Met['route']): string {
   return access.when.length === 0 ? 'none' : access.when.map(({ text }) => text).join(' and ')
 }
 
-/** What a challenge tells to ask for. */
+/** Returns the scopes that a challenge requests. */
 function neededText({ access }: Met['route']): string {
   const needed = access.scopes?.needed ?? []
   return needed.length === 0 ? 'none' : needed.toSorted().join(', ')
@@ -111,7 +113,7 @@ function serviceDetails({ route: old }: Met, { route: now }: Met): readonly Deta
   )
 }
 
-/** Compared by what comes out: a parameter may be called something else. */
+/** Compares the resulting paths, because parameter names can differ. */
 function upstreamPath(old: Met, now: Met, { path }: RepresentativeRequest): readonly Detail[] {
   const [before, after] = [old, now].map(({ route, params }) => route.rewrite?.(params) ?? path)
   if (before === after || before === undefined || after === undefined) return []

@@ -1,16 +1,16 @@
 import type { ScopeCheck } from '../../../policy-engine/decide/scope-check.ts'
 
-/** Which way a set of callers changed. Both: some gained, others lost. */
+/** Direction of a change in a set of callers. Both are true when some callers gain access and others lose it. */
 export type Shift = { readonly gains: boolean; readonly loses: boolean }
 
 export const SAME: Shift = { gains: false, loses: false }
 
-/** A rule as lists of scopes, one of each of which is needed. */
+/** A scope rule as lists of scopes. A token needs at least one scope of each list. */
 type Clauses = readonly ReadonlySet<string>[]
 
 /**
- * Compares the sets of scopes that two rules accept. Exact: one such rule lets fewer through than another one when each list
- * of the other holds a whole list of its own.
+ * Compares the sets of scopes that two rules accept. The result is exact: a rule is stricter than another one if each
+ * list of the other rule contains a complete list of the stricter rule.
  */
 export function compareScopes(old: ScopeCheck | undefined, now: ScopeCheck | undefined): Shift {
   const [before, after] = [toClauses(old), toClauses(now)]
@@ -24,7 +24,10 @@ function toClauses(check: ScopeCheck | undefined): Clauses {
   return check.any.length === 0 ? all : [...all, any]
 }
 
-/** Whether whoever meets `inner` meets `outer`. Without all of an outer list, an inner list none of which is left fails. */
+/**
+ * Returns true when every token that satisfies `inner` also satisfies `outer`. Otherwise a token without the scopes of
+ * one outer list would still satisfy every inner list.
+ */
 function isWithin(inner: Clauses, outer: Clauses): boolean {
   return outer.every((wanted) => inner.some((list) => list.isSubsetOf(wanted)))
 }

@@ -5,7 +5,7 @@ import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-
 import type { Condition, Operand } from '../../../policy-engine/load/condition.ts'
 import type { HeaderChanges, HeaderRules } from '../../../policy-engine/load/header-rules.ts'
 
-/** Scopes as people say them: `all: a, b; any: c, d`. `withImplied` names what comes with other scopes as well. */
+/** Formats scopes: `all: a, b; any: c, d`. `withImplied` adds the scopes that imply each scope. */
 export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {
   if (check === undefined) return 'none'
   const one = ({ scope, grantedBy }: ScopeNeed) =>
@@ -17,7 +17,6 @@ export function describeScopes(check: ScopeCheck | undefined, withImplied = fals
   return parts.length === 0 ? 'none' : parts.join('; ')
 }
 
-/** Conditions as people say them. */
 export function describeConditions(conditions: readonly Condition[]): string {
   return conditions.length === 0 ? 'none' : conditions.map(describeCondition).join(' and ')
 }
@@ -33,7 +32,7 @@ function describeOperand(operand: Operand): string {
   return typeof operand === 'object' ? `{${operand.from}.${operand.name}}` : JSON.stringify(operand)
 }
 
-/** What a route does beyond deciding who may: each under its own name, in words. */
+/** Describes the settings of a route other than its access rules, by name. */
 export function describeService({ policy }: CompiledRoute): Readonly<Record<string, string>> {
   const { rateLimit, retries } = policy
   return {

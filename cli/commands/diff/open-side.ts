@@ -9,7 +9,7 @@ import type { Terminal } from '../../terminal.ts'
 import type { DiffSide } from './compare-policies.ts'
 import { findCommit, findRepository, type Git, readRevisionFolder } from './read-revision.ts'
 
-/** A side that can be compared; what is wrong with its files; or a word that stands for nothing. */
+/** A side for the comparison, the problems in its files, or a message about an unknown argument. */
 export type OpenedSide =
   | { readonly side: DiffSide; readonly hash: string }
   | { readonly problems: readonly Diagnostic[] }
@@ -18,8 +18,13 @@ export type OpenedSide =
 type Where = Pick<Terminal, 'folder' | 'env'> & { readonly folders: Folders }
 
 /**
- * Opens what a word stands for: a folder of policies; a folder that holds `config` and `policies`; `REVISION:FOLDER`, policies
- * of a git revision; or `REVISION`, its policies with its configuration. Where configuration is not said, it is that of now.
+ * Opens one side of the comparison. `word` is one of the following:
+ * - a folder of policies
+ * - a folder that contains `config` and `policies`
+ * - `REVISION:FOLDER`: the policies of a git revision
+ * - `REVISION`: its policies with its configuration
+ *
+ * Without a configuration of its own, a side uses the current configuration.
  */
 export async function openSide(word: string, where: Where): Promise<OpenedSide> {
   const dir = resolve(where.folder, word)
@@ -74,7 +79,7 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
   if (policies === undefined)
     return { unknown: `the policies of "${word}" would lie outside of the repository` }
   const config = colon === -1 ? inRepository(folders.configDir) : undefined
-  // The same path as in the repository, so that what files say about each other holds.
+  // The copy keeps the paths of the repository, so that relative paths in the files stay valid.
   const copy = mkdtempSync(join(tmpdir(), 'scopegate-diff-'))
   try {
     const wanted = [policies, ...(config === undefined ? [] : [config])]
@@ -108,7 +113,7 @@ function realOr(dir: string): string {
   }
 }
 
-/** Shows files of a revision as git calls them. */
+/** Replaces the path of the temporary copy by the git revision. */
 function renamed(one: Diagnostic, copy: string, revision: string): Diagnostic {
   const shown = displayPath(copy)
   const show = (file: string) => file.replace(`${shown}/`, `${revision}:`)

@@ -1,25 +1,24 @@
 import { type GitAnswer, runGit } from './run-git.ts'
 
-/** A file of a revision: its path and its bytes. */
 export type RevisionFile = { readonly path: string; readonly content: Buffer }
 
-/** Asks one repository. `folder` is where it was typed. */
+/** Access to one repository. `folder` is the working folder. */
 export type Git = { readonly folder: string; readonly env: NodeJS.ProcessEnv }
 
 const HASH = /^[0-9a-f]{40,64}$/
-/** Plain files alone: no links, whose targets lie elsewhere, and no repositories within. */
+/** Regular files only. Symbolic links can point outside the revision, and submodules are other repositories. */
 const ENTRY = /^100(?:644|755) blob ([0-9a-f]{40,64})\t(.*)$/s
 
-/** A policy or its tests in a folder directly in the policy folder; hidden folders are not read. */
+/** A policy or its tests in a direct subfolder of the policy folder. Hidden folders are ignored. */
 const NESTED_POLICY = /^(?![^/]*(?:\.policy|_test)\.yaml\/)[^./][^/]*\/[^./][^/]*(?:\.policy|_test)\.yaml$/
 
-/** The folder that the repository lies in. Absolute; undefined outside of one. */
+/** Returns the root folder of the repository as an absolute path. Undefined outside a repository. */
 export async function findRepository(git: Git): Promise<string | undefined> {
   const answer = await runGit(['rev-parse', '--show-toplevel'], git)
   return 'output' in answer ? answer.output.toString('utf8').replace(/\n$/, '') : undefined
 }
 
-/** Finds the commit that a name stands for; undefined for none. Nothing in a name is taken for an option. */
+/** Resolves a name to a commit; undefined for an unknown name. Git never interprets a name as an option. */
 export async function findCommit(revision: string, git: Git): Promise<string | undefined> {
   if (revision === '' || revision.startsWith('-')) return undefined
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
@@ -30,7 +29,7 @@ export async function findCommit(revision: string, git: Git): Promise<string | u
 
 /**
  * Reads the files directly in a folder of a commit, and the policies and tests in its nested folders.
- * @param folder relative to the repository, without a slash at its end; empty for the repository itself.
+ * @param folder relative to the repository, without a trailing slash; empty for the repository itself.
  * @returns files with their paths relative to `folder`.
  */
 export async function readRevisionFolder(
@@ -59,7 +58,7 @@ export async function readRevisionFolder(
   return { files: entries.map(({ path }, index) => ({ path, content: contents[index] ?? Buffer.alloc(0) })) }
 }
 
-/** `<hash> blob <size>`, a line break, the bytes, a line break; and so on. */
+/** Splits output that repeats this format: `<hash> blob <size>`, a line break, the bytes, a line break. */
 function splitBatch(output: Buffer): readonly Buffer[] {
   const contents: Buffer[] = []
   for (let at = 0; at < output.length; ) {

@@ -3,10 +3,10 @@ import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { Change, PolicyDiff } from './compare-policies.ts'
 import type { Detail } from './compare-routes.ts'
 
-/** How many changes there are of a kind; one that widens and narrows counts as both. */
+/** Number of changes of each kind. A change that widens and narrows counts as both. */
 export type DiffCounts = Readonly<Record<ChangeKind, number>>
 
-/** What can be asked for with `--fail-on`. */
+/** Values of `--fail-on`. */
 export const CHANGE_KINDS = ['widened', 'narrowed', 'changed', 'new', 'gone'] as const
 export type ChangeKind = (typeof CHANGE_KINDS)[number]
 
@@ -15,7 +15,6 @@ const MARK_COLOURS = { changed: 'yellow', new: 'green', gone: 'red' } as const
 const LABEL_COLUMN = 78
 const AS_WRITTEN = `${' '.repeat(15)}these conditions have too many combinations to try, and are compared as they are written`
 
-/** Counts the changes of each kind. */
 export function countChanges(changes: readonly Change[]): DiffCounts {
   const count = (test: (change: Change) => boolean) => changes.filter(test).length
   return {
@@ -27,7 +26,7 @@ export function countChanges(changes: readonly Change[]): DiffCounts {
   }
 }
 
-/** Says what changes for callers, in words: a line for each route, one for each thing about it, and how many of which kind. */
+/** Formats the changes for callers: one line per route, one per detail, and the number of changes of each kind. */
 export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly colour: boolean }): string {
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     options.colour ? styleText(style, text, { validateStream: false }) : text

@@ -1,9 +1,11 @@
 import type { PathTemplate } from '../../../policy-engine/match/path-template.ts'
 
-/** Text for a segment that no literal of any template is. */
+/** Returns text for a segment that differs from all literals of all templates. */
 export type Fresh = (segment: number) => string
 
-/** Makes up segments that none of these templates spells out. They are plain letters, so that a path stays canonical. */
+/**
+ * Creates segments that these templates do not contain. They consist of plain letters, so that a path stays canonical.
+ */
 export function freshSegments(templates: readonly PathTemplate[]): Fresh {
   const literals = new Set<string>()
   for (const { segments } of templates)
@@ -14,8 +16,9 @@ export function freshSegments(templates: readonly PathTemplate[]): Fresh {
 }
 
 /**
- * Paths that stand for all that a template matches, as far as templates of at most `depth` segments can tell them apart:
- * parameters are something that no template spells out, and `**` is nothing, something, or something and a slash.
+ * Returns paths that represent all paths of a template, for comparison with templates of at most `depth` segments. A
+ * parameter becomes a text that no template contains. `**` becomes no segments, some segments, or some segments with a
+ * trailing slash.
  */
 export function representativePaths(template: PathTemplate, fresh: Fresh, depth: number): readonly string[] {
   const segments = template.segments.map((one, index) => ('parameter' in one ? fresh(index) : one.literal))

@@ -4,14 +4,14 @@ import { intersectTemplates } from './intersect-templates.ts'
 import { freshSegments, representativePaths } from './representative-paths.ts'
 import { buildTemplateTree } from './template-tree.ts'
 
-/** What of a route decides which requests it meets. */
+/** The properties of a route that determine its matching requests. */
 export type Matching = {
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders: readonly HeaderValue[]
 }
 
-/** A request that stands for all those which two tables cannot tell from it. */
+/** A request that represents all requests that match the same routes on both sides. */
 export type RepresentativeRequest = {
   readonly method: string
   readonly path: string
@@ -20,16 +20,17 @@ export type RepresentativeRequest = {
 
 type Prepared = { readonly template: PathTemplate; readonly headers: readonly HeaderValue[] }
 
-/** Headers of MCP count only beside a version of it, which has the shape of a date. */
+/** MCP headers require this version header, whose value has the form of a date. */
 const MCP_VERSION = 'mcp-protocol-version'
 
 /**
- * Finds requests such that every pair of routes, one of each table, which some request meets is met by one of these.
+ * Finds requests that cover every pair of routes, one of each side, that some request matches.
  *
- * A request that meets a route of each side lies where their templates meet. The most general path there is matched by the
- * fewest templates, each of which matches every other path there as well: so whichever two routes win somewhere also win on
- * that path, at the same length. The same holds of headers: those which the two ask for, and no more.
- * @param resources paths of resources, below which tokens have to be for something else.
+ * A request that matches a route of each side matches the intersection of their templates. The most general path of
+ * that intersection matches the fewest templates. Each of these templates also matches every other path of the
+ * intersection. So two routes with the highest precedence on some path also have it on the most general path of the
+ * same length. The same applies to headers: a request has only the headers that the two routes require.
+ * @param resources paths of resources. Below each one, tokens need a different audience.
  */
 export function representativeRequests(
   old: readonly Matching[],
@@ -54,7 +55,7 @@ export function representativeRequests(
         .filter((one) => serves(one, method))
         .map((one): Prepared => ({ template: read(one.path), headers: one.matchHeaders })),
     ) as [Prepared[], Prepared[]]
-    for (const { template, headers } of meetings(sides, parts))
+    for (const { template, headers } of intersections(sides, parts))
       for (const path of representativePaths(template, fresh, depth))
         for (const asked of headers) {
           const set = withVersion(asked, version)
@@ -73,7 +74,7 @@ function serves({ methods }: Matching, method: string): boolean {
   return methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
 }
 
-/** HEAD is looked at on its own where a route names it: otherwise it fares as GET does. */
+/** Returns the methods to compare. HEAD is included only if a route names it, because otherwise it follows GET. */
 function methodsOf(routes: readonly Matching[]): ReadonlySet<string> {
   return new Set(routes.flatMap((one) => one.methods))
 }
@@ -84,8 +85,10 @@ function readTemplate(path: string): PathTemplate {
   return template
 }
 
-/** Where routes of both sides meet, and each alone; by the headers of either, of both, and of none. */
-function* meetings(
+/**
+ * Yields the intersections of routes of both sides, and each route alone, with the headers of either, both and neither.
+ */
+function* intersections(
   [old, now]: readonly [readonly Prepared[], readonly Prepared[]],
   parts: readonly PathTemplate[],
 ): Generator<{ readonly template: PathTemplate; readonly headers: readonly (readonly HeaderValue[])[] }> {
@@ -118,7 +121,7 @@ function headerSets(
   return [[], a, b, ...(agree ? [union] : [])]
 }
 
-/** A version that no route asks for: one that does would meet what it asks for beside it. */
+/** Returns a version that no route requires. A required version could match additional routes. */
 function freshVersion(routes: readonly Matching[]): HeaderValue {
   const asked = new Set(routes.flatMap((one) => one.matchHeaders.map(({ value }) => value)))
   let year = 1000

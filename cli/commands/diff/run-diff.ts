@@ -13,7 +13,6 @@ const EXIT_DIFFERS = 1
 const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
-/** Runs `diff` for the command line. */
 export async function runDiff(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, colour } = terminal
   const live = given.text('live')

@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 
-/** What git said, or why it said nothing. */
 export type GitAnswer = { readonly output: Buffer } | { readonly failed: string }
 
 const LIMIT_BYTES = 64 * 1024 * 1024
 const TIMEOUT_MS = 30_000
 
 /**
- * Runs a git command that only reads, without a shell. It fetches nothing and asks nobody for a password.
- * @param input what it reads on its standard input.
+ * Runs a read-only git command without a shell. Git neither fetches objects nor prompts for a password.
+ * @param input standard input of the command.
  */
 export function runGit(
   args: readonly string[],
@@ -19,7 +18,7 @@ export function runGit(
     const parts: Buffer[] = []
     let bytes = 0
     let errors = ''
-    // A name with a NUL in it would make spawn() throw.
+    // spawn() throws for an argument that contains NUL.
     if (args.some((one) => one.includes('\0'))) {
       resolve({ failed: 'a name holds a NUL' })
       return
@@ -45,7 +44,7 @@ export function runGit(
       if (code === 0) resolve({ output: Buffer.concat(parts) })
       else resolve({ failed: errors.trim().split('\n')[0] ?? '' })
     })
-    // Git may end before it has read everything.
+    // Git can exit before it has read all input.
     child.stdin.on('error', () => undefined)
     child.stdin.end(input)
   })

@@ -1,8 +1,8 @@
 import type { PathTemplate } from '../../../policy-engine/match/path-template.ts'
 
-/** Templates by their segments, so that those which meet another one are found without asking all. */
+/** An index of templates by segments, for finding overlapping templates without comparing all of them. */
 export type TemplateTree<T> = {
-  /** What was put under each template that has a path in common with this one. */
+  /** Yields the entries whose templates have a path in common with this one. */
   meeting(template: PathTemplate): Generator<T>
 }
 
@@ -10,11 +10,10 @@ type Node<T> = {
   readonly literals: Map<string, Node<T>>
   parameter: Node<T> | undefined
   readonly ends: T[]
-  /** Templates that go on with `**` from here. */
+  /** Entries whose templates end with `**` at this node. */
   readonly below: T[]
 }
 
-/** Builds the tree, once. */
 export function buildTemplateTree<T extends { readonly template: PathTemplate }>(
   all: readonly T[],
 ): TemplateTree<T> {
@@ -49,7 +48,7 @@ function* meet<T>(node: Node<T>, template: PathTemplate, at: number): Generator<
     yield* node.ends
     return
   }
-  // A parameter is never empty; an empty literal is a slash at the end.
+  // A parameter is never empty. An empty literal is a trailing slash.
   if ('parameter' in segment) {
     for (const [literal, next] of node.literals) if (literal !== '') yield* meet(next, template, at + 1)
     if (node.parameter !== undefined) yield* meet(node.parameter, template, at + 1)

@@ -2,14 +2,14 @@ import type { Examination } from './examine.ts'
 import { readChallenges } from './read-challenges.ts'
 import type { Visit } from './visit.ts'
 
-/** What no issuer ever issued. */
+/** A token that no issuer has issued. */
 const BAD_TOKEN = 'scopegate-doctor-made-this-up'
-/** Asks as a page of another origin would. */
+/** The origin of a cross-origin page. */
 const ORIGIN = { origin: 'https://scopegate-doctor.example' }
 
 type Context = Examination & { readonly metadataUrl: string }
 
-/** Sends a bad token to a path that wants a good one, and looks at what a client could do with the answer. */
+/** Sends an invalid token to a protected path, and checks the response from a client's perspective. */
 export async function checkChallenge(path: string, context: Context): Promise<void> {
   const { baseUrl, visitor, report } = context
   const url = baseUrl + path
@@ -72,7 +72,7 @@ function checkRefusal(answer: Visit, { metadataUrl, report }: Context) {
     report.ok('challenge', url, '401 invalid_token, and the way to the metadata')
 }
 
-/** Without the exposed name, a page sees a 401 and not what to do about it. */
+/** Without the exposed header name, a page can read the status 401 but not the challenge. */
 function checkExposed(answer: Visit, { report }: Context): void {
   const exposed = (answer.header('access-control-expose-headers') ?? '')
     .toLowerCase()
@@ -117,7 +117,7 @@ async function checkPreflight(url: string, { visitor, report }: Context): Promis
   )
 }
 
-/** RFC 6750 section 2.3 is not for this API: addresses end in logs. */
+/** This API rejects tokens in the query (RFC 6750 section 2.3), because URLs appear in logs. */
 async function checkQuery(url: string, { visitor, report }: Context): Promise<void> {
   const answer = await visitor.visit(`${url}?access_token=${BAD_TOKEN}`)
   if (!('failed' in answer) && (answer.status === 400 || answer.status === 401))

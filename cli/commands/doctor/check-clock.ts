@@ -1,10 +1,10 @@
 import type { Report } from './checks.ts'
 import type { Visit } from './visit.ts'
 
-/** Half of what the gateway forgives issuers. Milliseconds. */
+/** Half of the clock difference that the gateway allows for issuers. Milliseconds. */
 const APART_MS = 30_000
 
-/** Compares the gateway's clock with this one, by the `Date` of an answer. RFC 9110 section 6.6.1. */
+/** Compares the gateway's clock with the local one, using the `Date` of a response. RFC 9110 section 6.6.1. */
 export function checkClock(
   visit: Visit,
   { report, nowMs }: { readonly report: Report; readonly nowMs: () => number },
@@ -12,7 +12,7 @@ export function checkClock(
   const date = Date.parse(visit.header('date') ?? '')
   if (Number.isNaN(date))
     return report.warn('clock', visit.url, 'its answers have no Date', 'let the proxy in front keep it')
-  // A Date has whole seconds.
+  // `Date` has a resolution of one second.
   const apartMs = Math.abs(nowMs() - date)
   if (apartMs > APART_MS)
     return report.fault(

@@ -1,12 +1,12 @@
 import type { CheckName, Report } from './checks.ts'
 import type { NoVisit, Visit } from './visit.ts'
 
-/** A metadata document that can be read. */
+/** A metadata document that is valid JSON. */
 export type ReadDocument = Visit & { readonly json: Readonly<Record<string, unknown>> }
 
 /**
- * Looks at what every metadata document has in common: 200, JSON, no cookies, readable by pages of any origin.
- * @returns the document; undefined when there is none to go on with.
+ * Checks the common requirements of metadata documents: 200, JSON, no cookies, readable by pages of any origin.
+ * @returns the document; undefined when the other checks cannot continue.
  */
 export function checkDocument(
   answer: Visit | NoVisit,

@@ -3,11 +3,11 @@ import type { Examination } from './examine.ts'
 import { textMember } from './read-members.ts'
 import type { Question, Visit } from './visit.ts'
 
-/** How an endpoint is asked without doing anything there, and how one of its kind answers. */
+/** A request to an endpoint that changes nothing, and a check of the response. */
 type Probe = {
   readonly member: string
   readonly ask: (url: string) => { readonly url: string; readonly question: Question }
-  /** What is wrong with the answer; undefined: nothing. */
+  /** Returns the problem with the response, or undefined. */
   wrong(answer: Visit): string | undefined
   readonly isOptional?: true
 }
@@ -21,7 +21,7 @@ const emptyForm = (url: string) => ({
   },
 })
 
-/** RFC 6749 section 5.2: refused with a reason, as JSON. */
+/** RFC 6749 section 5.2: an error response is JSON with a reason. */
 function isOauthError(answer: Visit): string | undefined {
   if (![400, 401].includes(answer.status))
     return `an empty request is answered with ${answer.status}, not 400 or 401`
@@ -86,7 +86,7 @@ const PROBES: readonly Probe[] = [
   },
 ]
 
-/** Asks every endpoint that the metadata names, in a way that changes nothing. */
+/** Sends a request that changes nothing to every endpoint in the metadata. */
 export async function checkEndpoints(
   { url: from, json }: ServerFound,
   { visitor, report }: Examination,

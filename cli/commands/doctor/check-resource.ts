@@ -3,14 +3,13 @@ import { checkDocument, type ReadDocument } from './check-document.ts'
 import type { Examination } from './examine.ts'
 import { textMember, textsMember } from './read-members.ts'
 
-/** What the metadata of the resource says. */
 export type ResourceFound = {
   readonly visit: ReadDocument
   readonly issuers: readonly string[]
   readonly scopes: readonly string[]
 }
 
-/** A path that no resource has; clients try the path of what they call first. */
+/** A path that no resource has. Clients first try the path of their request URL. */
 const NO_RESOURCE = '/scopegate-doctor-asks-for-a-resource-that-is-not-there'
 
 /** Reads the protected resource metadata as a client does. RFC 9728 sections 3 and 3.3. */

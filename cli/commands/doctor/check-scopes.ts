@@ -2,8 +2,8 @@ import type { ServerFound } from './check-server.ts'
 import type { Examination } from './examine.ts'
 
 /**
- * Checks that the authorization server lists the scopes of the resource. `scopes_supported` is optional in both documents: RFC
- * 8414 section 2, RFC 9728 section 2.
+ * Checks that the authorization server lists the scopes of the resource. `scopes_supported` is optional in both
+ * documents: RFC 8414 section 2, RFC 9728 section 2.
  */
 export function checkScopes(
   ofResource: readonly string[],

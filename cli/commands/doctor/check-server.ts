@@ -4,15 +4,14 @@ import type { Examination } from './examine.ts'
 import { textMember, textsMember } from './read-members.ts'
 import type { NoVisit, Visit } from './visit.ts'
 
-/** An authorization server that describes itself. */
 export type ServerFound = {
   readonly url: string
   readonly json: Readonly<Record<string, unknown>>
-  /** undefined: the metadata lists no scopes. The member is optional. RFC 8414 section 2. */
+  /** Undefined when the metadata lists no scopes. The member is optional. RFC 8414 section 2. */
   readonly scopes: readonly string[] | undefined
 }
 
-/** What both documents have to agree on: a client reads either. */
+/** Members that must be equal in both documents, because a client can read either one. */
 const SHARED = [
   'issuer',
   'authorization_endpoint',

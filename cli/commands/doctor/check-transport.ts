@@ -7,8 +7,8 @@ const TIMEOUT_MS = 10_000
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
 
 /**
- * Looks at how the gateway is reached, before at what it says. RFC 6750 section 5.2: tokens over TLS only.
- * @returns whether it answers at all.
+ * Checks the connection to the gateway before its content. RFC 6750 section 5.2: tokens over TLS only.
+ * @returns true when the gateway responds.
  */
 export async function checkTransport(examination: Examination): Promise<boolean> {
   const { baseUrl, visitor, report } = examination
@@ -82,7 +82,7 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
     socket.once('error', () => done(undefined))
     socket.once('timeout', () => done(undefined))
   })
-  // The request before went through: what cannot be read a second time is a matter of chance.
+  // The previous request succeeded, so a failure here is temporary and not reported.
   if (until === undefined || Number.isNaN(until)) return
   const days = Math.floor((until - nowMs()) / DAY_MS)
   if (days < SOON_DAYS)

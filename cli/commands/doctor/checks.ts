@@ -1,4 +1,4 @@
-/** What a gateway is examined for, by the names that stand in front of every finding. docs/doctor.md is written from it. */
+/** The checks by name. Every finding starts with the name of its check. docs/doctor.md explains every check. */
 export const CHECKS = {
   reachable: 'The base URL answers, in time, with an answer of bounded size, without a redirect.',
   transport: 'The base URL is https (or a loopback address), and plain http leads there or nowhere.',
@@ -19,22 +19,18 @@ export const CHECKS = {
   credentials: 'A token in the address is refused, never taken.',
 } as const satisfies Readonly<Record<string, string>>
 
-/** The name of a check. */
 export type CheckName = keyof typeof CHECKS
 
-/** One thing that was looked at. */
+/** The result of one check at one address. */
 export type Finding = {
   readonly check: CheckName
   readonly level: 'ok' | 'warning' | 'fault'
-  /** The address that it is about. */
   readonly where: string
-  /** What was seen. */
   readonly says: string
-  /** What to change; undefined when all is well. */
+  /** The recommended change. Undefined when the level is `ok`. */
   readonly cure: string | undefined
 }
 
-/** Collects findings in the order in which they were made. */
 export type Report = {
   readonly findings: readonly Finding[]
   ok(check: CheckName, where: string, says: string): void
@@ -42,7 +38,7 @@ export type Report = {
   fault(check: CheckName, where: string, says: string, cure: string): void
 }
 
-/** Starts a report. `onFinding` hears of each as it is made. */
+/** Creates a report. `onFinding` receives each finding immediately. */
 export function createReport(onFinding: (finding: Finding) => void = () => undefined): Report {
   const findings: Finding[] = []
   const add = (
@@ -64,7 +60,7 @@ export function createReport(onFinding: (finding: Finding) => void = () => undef
 
 const SHOWN = 300
 
-/** What a stranger's server says may hold what a terminal obeys. */
+/** Removes terminal control characters from text of an untrusted server. */
 function printable(text: string): string {
   const plain = text.replace(/[^\x20-\x7e\u00a0-\u200d\u2010-\u2027\u2030-\ufffd]/g, '?')
   return plain.length > SHOWN ? `${plain.slice(0, SHOWN)} ...` : plain

@@ -13,7 +13,7 @@ const EXIT_USAGE = 2
 
 /**
  * Examines a gateway from the outside.
- * @returns the exit code: 0 when no fault was found, 1 when there was one, 2 for an address that is none.
+ * @returns the exit code: 0 without faults, 1 with faults, 2 for an invalid address.
  * @throws {BootError} when the file of --ca cannot be read.
  */
 export async function doctor(given: ParsedArguments, terminal: Terminal): Promise<number> {
@@ -57,7 +57,7 @@ export async function doctor(given: ParsedArguments, terminal: Terminal): Promis
   return isHealthy ? 0 : EXIT_FAULTS
 }
 
-/** Origin and path; clients compare it byte for byte, so nothing else is taken off than a trailing slash. */
+/** Returns origin and path. Removes only a trailing slash, because clients compare the text byte for byte. */
 function readBaseUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')

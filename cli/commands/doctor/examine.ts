@@ -9,25 +9,24 @@ import type { Report } from './checks.ts'
 import { findProtectedPath } from './find-protected-path.ts'
 import type { Visitor } from './visit.ts'
 
-/** What is examined, and from where. */
 export type Examination = {
   /** The base URL, without a trailing slash. */
   readonly baseUrl: string
   /** The path of the resource below it; empty for the whole API. */
   readonly resourcePath: string
-  /** A path that needs a token; undefined: one is looked for in /openapi.json. */
+  /** A path that requires a token. Undefined: the doctor searches /openapi.json for one. */
   readonly protectedPath: string | undefined
   readonly visitor: Visitor
   readonly report: Report
   readonly nowMs: () => number
-  /** Authorities in place of the public ones, PEM. */
+  /** CA certificates in place of the public ones, PEM. */
   readonly authority: string | undefined
 }
 
-/** A server that names thousands of others does not make anybody visit them all. */
+/** Limits the number of requests that a malicious server can cause. */
 const MAX_ISSUERS = 20
 
-/** Walks a gateway's discovery the way a client does that was given an address and nothing else. */
+/** Follows a gateway's discovery documents like a client that has only the address. */
 export async function examine(examination: Examination): Promise<void> {
   const { baseUrl, visitor, report } = examination
   const transport = await checkTransport(examination)

@@ -1,11 +1,11 @@
 import type { Examination } from './examine.ts'
 
-/** The gateway rejects a bad token before it forwards a request, so any value does. */
+/** The gateway rejects a bad token before it forwards a request, so any value works. */
 const PARAMETER_VALUE = 'scopegate-doctor'
 
 /**
- * Returns a path whose GET asks for a token, as the gateway's own description says: one without parameters, else one with a
- * value for each parameter. `**` at the end of a route is a parameter there.
+ * Returns a path whose GET requires a token according to the gateway's own API description. Prefers a path without
+ * parameters, else fills in each parameter. `**` at the end of a route is a parameter there.
  * @returns undefined without such a path, or without a description.
  */
 export async function findProtectedPath({

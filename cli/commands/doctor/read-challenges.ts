@@ -1,6 +1,6 @@
 /** One challenge of a `WWW-Authenticate` header. */
 export type ReadChallenge = {
-  /** Small letters. */
+  /** Lower case. */
   readonly scheme: string
   readonly parameters: ReadonlyMap<string, string>
 }
@@ -8,8 +8,9 @@ export type ReadChallenge = {
 const PART = /\s*(?:,\s*)*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/gy
 
 /**
- * Reads challenges as a client has to: several in one header, quoted and plain values. RFC 9110 section 11.6.1.
- * A word without a value begins a challenge. @returns undefined when the header cannot be read.
+ * Parses challenges as a client must: several in one header, quoted and plain values. A word without a value begins a
+ * challenge. RFC 9110 section 11.6.1.
+ * @returns undefined when the header cannot be parsed.
  */
 export function readChallenges(header: string): readonly ReadChallenge[] | undefined {
   const challenges: { scheme: string; parameters: Map<string, string> }[] = []

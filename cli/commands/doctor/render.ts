@@ -4,10 +4,10 @@ import type { Finding } from './checks.ts'
 
 const MARKS = { ok: ['✓', 'green'], warning: ['!', 'yellow'], fault: ['✗', 'red'] } as const
 
-/** A finding for people: what was looked at, what was seen, and what to change. */
+/** Formats a finding for a terminal: the check, the observation, and the recommended change. */
 export function renderFinding(finding: Finding, colour: boolean): string {
   const { level, check } = finding
-  // A server that is looked at may have written parts of it.
+  // The examined server can control parts of this text.
   const [where, says] = [visibleText(finding.where), visibleText(finding.says)]
   const cure = finding.cure === undefined ? undefined : visibleText(finding.cure)
   const [mark, tint] = MARKS[level]
@@ -18,7 +18,6 @@ export function renderFinding(finding: Finding, colour: boolean): string {
   return `${line}  ${paint('dim', where)}\n  ${cure}\n`
 }
 
-/** The last line. */
 export function renderSum(findings: readonly Finding[]): string {
   const number = (level: Finding['level']): number => findings.filter((one) => one.level === level).length
   const [faults, warnings] = [number('fault'), number('warning')]

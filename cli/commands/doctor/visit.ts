@@ -1,37 +1,34 @@
 import { Agent, request } from 'undici'
 
-/** What an address answered. */
 export type Visit = {
   readonly url: string
   readonly status: number
-  /** Small names; a repeated header is one value with commas. */
+  /** Takes a lower-case name. Joins the values of a repeated header with commas. */
   header(name: string): string | undefined
   readonly text: string
   /** The body when it is a JSON object. */
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Why there is no answer, in words. */
+/** A request without a response. `failed` is the reason as text. */
 export type NoVisit = { readonly url: string; readonly failed: string }
 
-/** What to ask. */
 export type Question = {
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-/** Asks an address, once. Never throws, follows no redirect, and stops reading where nobody needs more. */
+/** Sends one request per visit. Never throws, follows no redirect, and limits the size of a response. */
 export type Visitor = {
   visit(url: string, question?: Question): Promise<Visit | NoVisit>
   close(): Promise<void>
 }
 
-/** An answer may take so long. Milliseconds. */
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 1024 * 1024
 
-/** `authority`: PEM of the authorities that vouch for the servers, in place of the public ones. */
+/** Creates a visitor. `authority` is PEM with the CA certificates that replace the public ones. */
 export function createVisitor(authority: string | undefined): Visitor {
   const agent = new Agent({
     connect: { timeout: TIMEOUT_MS, ...(authority === undefined ? {} : { ca: authority }) },

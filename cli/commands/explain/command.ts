@@ -1,7 +1,6 @@
 import { CONFIG_OPTION, JSON_OPTION, LIVE_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate explain`. */
 export const EXPLAIN: Verb = {
   name: 'explain',
   group: 'Policies',

@@ -36,7 +36,7 @@ export async function explain(given: ParsedArguments, terminal: Terminal): Promi
 
 async function readRequest(given: ParsedArguments, terminal: Terminal): Promise<SimulatedRequest> {
   const [typed = '', target = ''] = given.positionals
-  // Methods are case-sensitive (RFC 9110 section 9.1); the command line is not.
+  // Methods are case-sensitive (RFC 9110 section 9.1), but the command line accepts any case.
   const method = typed.toUpperCase()
   if (!METHOD.test(method))
     throw usageError('explain', `"${typed}" is not an HTTP method; example: GET /api/courses`)

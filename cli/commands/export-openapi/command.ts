@@ -1,7 +1,6 @@
 import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate export openapi`. */
 export const EXPORT_OPENAPI: Verb = {
   name: 'export openapi',
   group: 'Policies',

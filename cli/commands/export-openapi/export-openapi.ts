@@ -4,12 +4,13 @@ import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySet } from '../../open-policy-set.ts'
 import { routeKeys } from '../../openapi/route-keys.ts'
 
-/** The document, and the routes that it has no room for. */
+/** The document, and the routes that OpenAPI cannot represent. */
 export type Exported = { readonly document: JsonObject; readonly leftOut: readonly PolicyRoute[] }
 
 /**
- * Describes an API from its policies alone, in the words of the gateway's own `/openapi.json`.
- * @param options.withKeys adds what OpenAPI has no words for, under `x-scopegate`, so that an import gives the same routes.
+ * Describes an API from its policies alone, in the format of the gateway's own `/openapi.json`.
+ * @param options.withKeys adds the keys that OpenAPI cannot express, under `x-scopegate`, so that an import creates the
+ * same routes.
  */
 export function exportOpenapi(
   set: Pick<PolicySet, 'gateway' | 'catalogue' | 'policies' | 'compiled'>,

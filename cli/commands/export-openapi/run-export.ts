@@ -14,7 +14,6 @@ const EXIT_OK = 0
 const EXIT_FAILED = 1
 const EXIT_INVALID = 3
 
-/** Runs `export openapi` for the command line. */
 export async function runExport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const output = given.text('output')

@@ -4,9 +4,9 @@ import type { Collection, Item, OwnLine } from './layout-tree.ts'
 type Placed = { readonly item: Item; readonly within: Collection }
 
 /**
- * Gives each comment to the entry that it is about: one behind an entry to that one, one on a line of its own to the entry
- * below it, or, indented deeper than that, to the end of what is above.
- * @returns those at the head of the file.
+ * Attaches each comment to an entry. A trailing comment belongs to the entry on its line. A comment on its own line
+ * belongs to the entry below it, or, if it is indented deeper than that entry, to the end of the collection above.
+ * @returns the comments at the head of the file.
  */
 export function attachComments(
   root: Collection,
@@ -15,7 +15,7 @@ export function attachComments(
 ): { readonly head: readonly OwnLine[] } {
   const placed = inOrder(root)
   const lineOf = lineFinder(text)
-  // What stands above the first key is about the file, whichever key comes first in the end.
+  // Comments above the first key belong to the file, even if sorting moves that key.
   const first = root.items[0]?.start ?? 0
   const isHead = (comment: Comment): boolean => comment.start < first
   for (const comment of comments.filter((one) => !isHead(one)))
@@ -66,7 +66,7 @@ function attachTrailing(
   else item.before.push({ text: comment.text, blankBefore: false })
 }
 
-/** The innermost brackets around a place, and the entry that they are the value of. */
+/** Returns the innermost flow collection around an offset, and the entry that has it as its value. */
 function innermostBracket(
   placed: readonly Placed[],
   offset: number,

@@ -1,7 +1,6 @@
 import { CONFIG_OPTION, JSON_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate fmt`. */
 export const FMT: Verb = {
   name: 'fmt',
   group: 'Policies',

@@ -1,22 +1,21 @@
 import { Lexer } from 'yaml'
 
-/** A comment of a YAML text. */
 export type Comment = {
-  /** With its `#`, without white space behind it. */
+  /** With its `#`, without trailing spaces. */
   readonly text: string
   /** UTF-16 units. */
   readonly start: number
   readonly column: number
-  /** Whether nothing else stands on its line. */
+  /** True when the line contains only the comment. */
   readonly isOwnLine: boolean
   readonly blankBefore: boolean
 }
 
-/** Marks of the lexer that stand for no character. */
+/** Tokens of the lexer that represent no character of the text. */
 const MARKS = new Set(['\u0002', '\u0018', '\u001f'])
 const SCALAR_MARK = '\u001f'
 
-/** Finds every comment, as YAML reads them: not what looks like one within a text. */
+/** Finds all comments with the YAML lexer, which ignores `#` within texts. */
 export function findComments(text: string): readonly Comment[] {
   const comments: Comment[] = []
   let start = 0

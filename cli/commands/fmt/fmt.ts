@@ -19,16 +19,15 @@ const EXIT_INVALID = 3
 const INPUT_LIMIT_BYTES = 262_144
 const IS_POLICY = /(\.policy|_test)\.yaml$/
 
-/** What became of a file. */
 type Outcome = {
   readonly file: string
   readonly state: 'same' | 'changed' | 'would-change' | 'broken' | 'unwritable'
   readonly problems: readonly Diagnostic[]
-  /** Why it was left alone, where that is no problem of the file. */
+  /** The reason for leaving the file unchanged, if its content is valid. */
   readonly reason?: string
 }
 
-/** Lays policy files out in their one form. @returns the exit code, as its help says. */
+/** Formats policy files. @returns the exit code that the help documents. */
 export async function fmt(given: ParsedArguments, terminal: Terminal): Promise<number> {
   if (given.positionals.includes('-')) return fmtInput(terminal)
   const isCheck = given.has('check')
@@ -40,7 +39,7 @@ export async function fmt(given: ParsedArguments, terminal: Terminal): Promise<n
   return outcomes.some(({ state }) => state === 'would-change' || state === 'unwritable') ? EXIT_DIFFERS : 0
 }
 
-/** What was typed in stands on standard output; of a broken text nothing does. */
+/** Writes the formatted standard input to standard output. Invalid input produces no output there. */
 async function fmtInput(terminal: Terminal): Promise<number> {
   const text = await readInput(terminal, INPUT_LIMIT_BYTES)
   if (text === undefined) {
@@ -56,7 +55,7 @@ async function fmtInput(terminal: Terminal): Promise<number> {
   return EXIT_INVALID
 }
 
-/** Without a path: the folder of the policies. Files that are named are laid out whatever they are called. */
+/** Returns the files to format. Default: the policy folder. A file path is formatted whatever its name. */
 function findFiles(given: ParsedArguments, terminal: Terminal): readonly string[] {
   const paths = given.positionals.length > 0 ? given.positionals : [policiesDir(given, terminal)]
   return paths.flatMap((path) => {
@@ -95,7 +94,10 @@ function fmtFile(file: string, isCheck: boolean): Outcome {
   }
 }
 
-/** In one step, so that a gateway that watches the folder never reads half a file. A link stays a link. */
+/**
+ * Replaces the file atomically, so that a gateway that watches the folder never reads a partial file. Keeps symbolic
+ * links.
+ */
 function replaceFile(file: string, text: string): void {
   const real = realpathSync(file)
   const beside = join(dirname(real), `.${basename(real)}.${process.pid}`)

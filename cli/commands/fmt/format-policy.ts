@@ -10,18 +10,17 @@ import { orderKeys } from './order-keys.ts'
 import { readLayout } from './read-layout.ts'
 import { writeLayout } from './write-layout.ts'
 
-/** What became of a text: its canonical form, or why it has none. */
 export type Formatted =
   | { readonly text: string }
   | { readonly problems: readonly Diagnostic[] }
-  /** Something would be lost, so nothing is changed. */
+  /** Formatting would lose `lost`, so the file stays unchanged. */
   | { readonly lost: string }
 
 const SCHEMAS = { Policy: policySchema('Policy'), PolicyTest: policySchema('PolicyTest') } as const
 
 /**
- * Lays a policy, or a file of tests, out in the one form that they have: keys in the order of the schema, quotes where they
- * are needed, an empty line between routes. Comments stay; the result says the same as the text did, which is checked.
+ * Formats a policy or a test file: keys in the order of the schema, quotes where necessary, an empty line between
+ * routes. Keeps comments. Verifies that the result has the same content and comments as the input.
  */
 export function formatPolicy(text: string, shownAs: string): Formatted {
   const source = text.replaceAll('\r\n', '\n')
@@ -53,7 +52,7 @@ export function formatPolicy(text: string, shownAs: string): Formatted {
   return { text: written }
 }
 
-/** SHA-256 of what a file says, whatever its layout and the order of its keys. */
+/** Returns the SHA-256 of the content, independent of layout and key order. */
 export function contentHash(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(sorted(value)))

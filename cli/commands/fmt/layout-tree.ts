@@ -3,38 +3,36 @@ export type OwnLine = { readonly text: string; readonly blankBefore: boolean }
 
 /** An entry of a map or of a list, with the comments that move along with it. */
 export type Item = {
-  /** The text of its key as it is written in the end; undefined in a list. */
+  /** The key without quotes; undefined in a list. */
   readonly key: string | undefined
   readonly value: Value
-  /** Where it starts and ends in the source. UTF-16 units. */
+  /** Start and end in the source. UTF-16 units. */
   readonly start: number
   readonly end: number
-  /** Of the first character, from 0. */
+  /** Column of the first character, from 0. */
   readonly column: number
-  /** On lines of their own above it. */
+  /** Comments on their own lines above the entry. */
   readonly before: OwnLine[]
-  /** On its line, or on that of its key. */
+  /** Comment on the line of the entry or of its key. */
   trailing: string | undefined
-  /** Whether an empty line stands right above it. */
+  /** True when an empty line precedes the entry. */
   readonly blankBefore: boolean
 }
 
-/** A value in the tree that is laid out. */
 export type Value =
   | {
       readonly kind: 'scalar'
-      /** What is written; texts are quoted where they have to be. */
+      /** The value to write. The writer adds quotes where necessary. */
       readonly data: unknown
-      /** How it was written, for numbers, whose form may say more than their value. */
+      /** The source text, for numbers, because their notation can contain more than their value. */
       readonly source: string
     }
   | Collection
 
-/** A map or a list. */
 export type Collection = {
   readonly kind: 'map' | 'list'
   items: readonly Item[]
-  /** Whether it stood in brackets. */
+  /** True when the source used brackets. */
   readonly flow: boolean
   readonly start: number
   readonly end: number

@@ -2,7 +2,7 @@ import type { Collection, Item } from './layout-tree.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
-/** Puts the entries of every map into the order in which the schema lists its keys; keys that it does not list come last. */
+/** Sorts the entries of every map into the key order of the schema. Unlisted keys come last. */
 export function orderKeys(collection: Collection, schema: Schema | undefined): void {
   const properties = collection.kind === 'map' ? propertiesOf(schema) : {}
   const order = Object.keys(properties)
@@ -20,7 +20,7 @@ export function orderKeys(collection: Collection, schema: Schema | undefined): v
   }
 }
 
-/** Of a choice of shapes, the keys of all of them. */
+/** Returns the properties of a schema and of all its alternatives. */
 function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   const choices = (schema?.['anyOf'] ?? schema?.['oneOf'] ?? []) as readonly Schema[]
   return {

@@ -1,7 +1,7 @@
 import { type CST, isMap, isScalar, isSeq, type Pair, parseDocument } from 'yaml'
 import type { Collection, Item, Value } from './layout-tree.ts'
 
-/** Reads a YAML text, which has been checked, into the tree that is laid out; comments are not in it yet. */
+/** Reads a valid YAML text into a layout tree, without comments. */
 export function readLayout(text: string): Collection {
   const document = parseDocument(text, {
     version: '1.2',
@@ -60,7 +60,7 @@ function anItem(item: Pick<Item, 'key' | 'value' | 'start' | 'end'>, text: strin
   }
 }
 
-/** The tree of nodes does not say where the dashes of a list are; the tokens do. */
+/** Returns the offsets of the dashes of a list, which only the source tokens contain. */
 function dashesOf(token: CST.Token | undefined): readonly number[] {
   if (token?.type !== 'block-seq') return []
   return token.items.flatMap(({ start }) => {

@@ -1,17 +1,17 @@
 import type { Collection, Item, OwnLine, Value } from './layout-tree.ts'
 import { writeLiteral, writeScalar } from './write-scalar.ts'
 
-/** What fits on a line stands on one, when it is nested no deeper than this. */
+/** A collection up to this width and nesting depth is written on one line. */
 const WIDTH = 110
 const DEPTH = 2
 
 /** Top-level keys with an empty line above them. */
 const SECTIONS: ReadonlySet<string> = new Set(['defaults', 'routes', 'tests'])
-/** Lists whose entries always take lines of their own, and those with empty lines between entries. */
+/** Lists whose entries always start on their own lines, and lists with empty lines between entries. */
 const SPREAD: ReadonlySet<string> = new Set(['routes', 'tests', 'when'])
 const SPACED: ReadonlySet<string> = new Set(['routes'])
 
-/** Writes the tree in the one layout that policy files have. Ends with a line break. */
+/** Formats the tree in the canonical layout of policy files. Ends with a line break. */
 export function writeLayout(root: Collection, head: readonly OwnLine[], isHeadDetached: boolean): string {
   hoistFirstComments(root)
   const lines = [
@@ -45,7 +45,7 @@ function writeList(list: Collection, indent: string, key: string, isTop: boolean
   })
 }
 
-/** An entry of a list on one line; undefined when it takes several. */
+/** Returns an entry of a list on one line, or undefined when it needs several lines. */
 function writeShortItem(item: Item, indent: string, isSpread: boolean): string | undefined {
   const { value } = item
   if (value.kind === 'scalar') {
@@ -58,7 +58,10 @@ function writeShortItem(item: Item, indent: string, isSpread: boolean): string |
   return line.length <= WIDTH || value.items.length === 0 ? `${line}${writeTrailing(item)}` : undefined
 }
 
-/** What was behind a dash goes above it when the entry takes several lines; above the outer one where two stand on a line. */
+/**
+ * Moves the trailing comment of a multi-line entry above its dash. If two dashes share a line, moves it above the outer
+ * one.
+ */
 function hoistTrailing(item: Item, indent: string): void {
   const { value, trailing } = item
   if (value.kind === 'scalar') return
@@ -72,7 +75,7 @@ function hoistTrailing(item: Item, indent: string): void {
   item.before.push(...first.before.splice(0))
 }
 
-/** The first line of an entry stands behind its dash, so that comments above that line go above the dash. */
+/** Moves comments above an entry's first line to above its dash, because that line follows the dash. */
 function hoistFirstComments(collection: Collection): void {
   for (const { value, before } of collection.items) {
     if (value.kind === 'scalar') continue
@@ -130,7 +133,7 @@ function writeFlow(value: Value): string {
   return `{ ${pairs.join(', ')} }`
 }
 
-/** Of several empty lines one stays, at the top and above comments; elsewhere none does. */
+/** Writes at most one empty line, at the top level and above comments only. */
 function writeAbove(
   { before, blankBefore }: Item,
   indent: string,

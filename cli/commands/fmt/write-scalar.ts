@@ -1,16 +1,16 @@
 import { parse } from 'yaml'
 
-/** What a plain text may hold; everything else is quoted, so that nobody has to know the rules of YAML. */
+/** Characters of a plain text. All other texts are quoted, so that readers need not know the rules of YAML. */
 const PLAIN = /^[\w/.$()+~^;][^\n\t"'{}[\]#&*!|>%@`\\]*\*{0,2}$/u
 
-/** Writes a scalar on one line: plain where it is safe everywhere, else in double quotes. */
+/** Formats a scalar on one line: plain where it is safe everywhere, else in double quotes. */
 export function writeScalar(data: unknown, source: string, place: 'block' | 'flow' | 'key'): string {
   if (typeof data === 'string') return isPlain(data, place) ? data : quote(data)
   if (typeof data === 'number') return source
   return data === null || data === undefined ? 'null' : String(data)
 }
 
-/** A text of several lines as a literal block; undefined when it would not come back as it is. */
+/** Formats a multi-line text as a literal block. Undefined when parsing the block would change the text. */
 export function writeLiteral(data: string, indent: string): readonly string[] | undefined {
   if (!/^[^\s][^\r\t]*\n/u.test(data) || /[^\P{C}\n]|[ ](\n|$)|\n\n+$/u.test(data)) return undefined
   const body = data.replace(/\n$/, '').split('\n')

@@ -1,7 +1,6 @@
 import { CONFIG_OPTION, JSON_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate import`. */
 export const IMPORT: Verb = {
   name: 'import',
   group: 'Policies',

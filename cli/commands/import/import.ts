@@ -30,23 +30,22 @@ import {
 import { writePolicy } from '../../openapi/write-policy.ts'
 import type { PolicyReferences } from '../../read-references.ts'
 
-/** A policy made from a contract. */
 export type Imported = {
-  /** The file's text; undefined when something is wrong. */
+  /** The text of the policy file. Undefined when there are errors. */
   readonly text: string | undefined
   readonly routes: number
   /** The names of routes that are open to anonymous callers. */
   readonly open: readonly string[]
   readonly skipped: readonly SkippedOperation[]
-  /** Entries for the scopes that the catalogue lacks, when they are wanted. */
+  /** Entries for the scopes that the catalogue does not have, if requested. */
   readonly entries: readonly ScopeDescription[]
   readonly problems: readonly Diagnostic[]
 }
 
-/** The name and the upstream of a policy; undefined: they are read from the contract. */
+/** The name and the upstream of a policy. Undefined: the import reads them from the contract. */
 export type ImportNames = { readonly name: string | undefined; readonly upstream: string | undefined }
 
-/** Makes a policy from a contract that has been read. One run reports all problems, each with its line in the contract. */
+/** Creates a policy from a parsed contract. Reports all problems, each with its line in the contract. */
 export function importContract(
   document: YamlDocument,
   names: ImportNames,
@@ -112,7 +111,7 @@ export function importContract(
   return { ...nothing, problems: [...problems, tooLarge] }
 }
 
-/** P201, without a limit: each scope is one cause, wherever it is used. */
+/** Returns P201 problems for unknown scopes, without a limit, because each scope is a separate cause. */
 function unknownScopes(
   policy: YamlDocument,
   catalogue: ScopeCatalogue | undefined,
@@ -129,7 +128,7 @@ function unknownScopes(
     }))
 }
 
-/** The names of routes that serve requests without a token. */
+/** Returns the names of routes that forward requests without a token. */
 function openRoutes(policy: unknown, presets: Presets = NO_PRESETS): readonly string[] {
   const { routes, defaults } = policy as PolicyFile
   return routes
@@ -162,7 +161,7 @@ function nameFromTitle(title: unknown): string {
   return plain === '' ? 'imported' : plain
 }
 
-/** The name that a policy in this file should have: `courses` of `courses.policy.yaml`. */
+/** Returns the policy name for a file name: `courses` for `courses.policy.yaml`. */
 export function nameFromFile(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
   const name = basename(file)

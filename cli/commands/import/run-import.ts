@@ -22,7 +22,9 @@ const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
-/** Runs `import` for the command line: the policy on standard output or in a file, problems on standard error. */
+/**
+ * Runs `import` for the command line. Writes the policy to standard output or a file, and problems to standard error.
+ */
 export async function runImport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const document = readContract(resolve(folder, given.positionals[0] ?? ''))
@@ -121,7 +123,10 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
   return EXIT_OK
 }
 
-/** Writes all files, or none of them when one of them must not be written. @returns why not. */
+/**
+ * Writes all files. Writes no file when one of them exists and `force` is false.
+ * @returns the reason for a failure.
+ */
 function writeAll(
   files: readonly (readonly [file: string, text: string])[],
   { folder, force }: { readonly folder: string; readonly force: boolean },
@@ -135,7 +140,7 @@ function writeAll(
   return undefined
 }
 
-/** @returns why the file could not be written. */
+/** @returns the reason for a failure. */
 function writeNew(file: string, text: string, force: boolean): string | undefined {
   try {
     writeFileSync(file, text, { flag: force ? 'w' : 'wx' })

@@ -1,7 +1,6 @@
 import { JSON_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate init`. */
 export const INIT: Verb = {
   name: 'init',
   group: 'Policies',

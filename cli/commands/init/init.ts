@@ -39,7 +39,7 @@ export async function init(given: ParsedArguments, terminal: Terminal): Promise<
   return 0
 }
 
-/** `wx` fails rather than overwrite a file that appeared meanwhile. */
+/** `wx` fails for an existing file, in case another process has created it. */
 function write(file: string, text: string): void {
   try {
     makeFolder(dirname(file), FOR_EVERYBODY)

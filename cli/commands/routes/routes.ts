@@ -8,7 +8,7 @@ import type { Terminal } from '../../terminal.ts'
 const EXIT_INVALID = 3
 const HEADINGS = ['METHODS', 'PATH', 'SCOPES', 'ANONYMOUS', 'ENFORCE', 'UPSTREAM', 'OWNER', 'ROUTE', 'PLACE']
 
-/** Lists the effective table of routes. @returns the exit code, as its help says. */
+/** Lists the effective routes. @returns the exit code that the help documents. */
 export async function routes(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const policies = await openSimulationPolicies('routes', given, terminal)
   if (policies === undefined) return EXIT_INVALID
@@ -24,7 +24,7 @@ export async function routes(given: ParsedArguments, terminal: Terminal): Promis
   return 0
 }
 
-/** Writes the table; columns are as wide as what stands in them. */
+/** Formats the table. Each column is as wide as its longest cell. */
 export function renderRoutes(listed: readonly PolicyRoute[]): string {
   const rows = [HEADINGS, ...listed.map((route) => toCells(route).map(visibleText))]
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

@@ -1,6 +1,5 @@
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate schema`. */
 export const SCHEMA: Verb = {
   name: 'schema',
   group: 'Policies',

@@ -12,7 +12,6 @@ const EXITS = {
   3: 'configuration or policies are not valid',
 } as const
 
-/** `scopegate gateway`. */
 export const GATEWAY: Verb = {
   name: 'gateway',
   group: 'Run',
@@ -25,7 +24,6 @@ export const GATEWAY: Verb = {
   run: async (given) => (await import('./run-service.ts')).runService('gateway', given.text('config')),
 }
 
-/** `scopegate authorization-server`. */
 export const AUTHORIZATION_SERVER: Verb = {
   name: 'authorization-server',
   group: 'Run',

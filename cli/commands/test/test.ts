@@ -15,7 +15,7 @@ import { usageError } from '../../usage-error.ts'
 const EXIT_INVALID = 3
 const EXIT_FAILED = 4
 
-/** Runs the tests beside policies. @returns the exit code, as its help says. */
+/** Runs policy tests. @returns the exit code that the help documents. */
 export async function test(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const paths = readPaths(given, terminal.folder)
   const found = findFolders(given, terminal)
@@ -42,7 +42,10 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   return results.some(({ failures }) => failures.length > 0) ? EXIT_FAILED : 0
 }
 
-/** A folder of policies, or files whose tests are run: their whole folder is read, for routes that are next to them. */
+/**
+ * Returns the policy folder, and the files whose tests run. The whole folder is read, because other routes affect a
+ * decision.
+ */
 function readPaths(
   given: ParsedArguments,
   folder: string,

@@ -1,7 +1,6 @@
 import { JSON_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-/** `scopegate token`. */
 export const TOKEN: Verb = {
   name: 'token',
   group: 'Accounts and tokens',

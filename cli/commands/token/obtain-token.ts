@@ -3,7 +3,7 @@ import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { openPages } from './open-pages.ts'
 
-/** What a token endpoint gives, as far as it is shown. RFC 6749 section 5.1. */
+/** The displayed members of a token response. RFC 6749 section 5.1. */
 export type IssuedToken = {
   readonly access_token: string
   readonly token_type: string
@@ -14,12 +14,13 @@ export type IssuedToken = {
 type Json = Readonly<Record<string, unknown>>
 
 const TIMEOUT_MS = 10_000
-/** Nothing listens there: the code is read off the redirect. */
+/** No server listens at this address. The code is read from the redirect. */
 const REDIRECT_URI = 'http://127.0.0.1:9/callback'
 
 /**
- * Takes an authorization through the pages of a development server: registration, sign-in, consent, code, token.
- * @throws {BootError} when it is no development server, or refuses; nothing of a token is in the message.
+ * Gets a token from a development server through its pages: registration, sign-in, consent, code, token.
+ * @throws {BootError} when the server is not a development server, or rejects a request. The message contains no part
+ * of a token.
  */
 export async function obtainToken(options: {
   readonly baseUrl: string
@@ -61,7 +62,7 @@ export async function obtainToken(options: {
     state,
   }).toString()
   const answer = await openPages(authorize, account)
-  // RFC 9207: the answer has to come from the server that was asked.
+  // RFC 9207: the response must come from the requested server.
   if (answer.get('state') !== state || answer.get('iss') !== baseUrl)
     throw failed('the answer belongs to another request')
   const code = answer.get('code')

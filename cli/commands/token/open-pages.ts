@@ -4,9 +4,9 @@ const MAX_STEPS = 12
 const TIMEOUT_MS = 10_000
 
 /**
- * Signs in at the pages of a development server and allows what is asked for, as a browser without JavaScript.
- * @returns what the client would get: the parameters of the redirect that leaves the server.
- * @throws {BootError} when the account is not there, or the pages are others.
+ * Signs in at the pages of a development server and allows the requested scopes, like a browser without JavaScript.
+ * @returns the parameters of the redirect to the client.
+ * @throws {BootError} when the account does not exist, or the pages are unknown.
  */
 export async function openPages(
   start: URL,
@@ -54,7 +54,7 @@ export async function openPages(
   throw failed('its pages do not come to an end')
 }
 
-/** Finds the form that posts to a path with this ending, and its fields: hidden ones, and every checkbox as ticked. */
+/** Finds the form that posts to a path with this ending. Returns its hidden fields, and every checkbox as checked. */
 function readForm(
   html: string,
   ending: string,

@@ -7,7 +7,7 @@ import { obtainToken } from './obtain-token.ts'
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
-/** Gets a token from a development server and prints it. @returns the exit code, as its help says. */
+/** Gets a token from a development server and prints it. @returns the exit code that the help documents. */
 export async function token(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const baseUrl = readBaseUrl(given.text('url') ?? `http://127.0.0.1:${terminal.env['PORT'] ?? '8080'}`)
   const scope = given.texts('scope').join(' ')
@@ -22,7 +22,7 @@ export async function token(given: ParsedArguments, terminal: Terminal): Promise
   return 0
 }
 
-/** Passwords that everybody knows are sent nowhere but to this machine. */
+/** The passwords are public, so they are sent only to this machine. */
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !LOOPBACK.test(url.hostname))

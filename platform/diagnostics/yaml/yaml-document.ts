@@ -55,13 +55,13 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
   }
   yield
   const diagnostics = [...(yield* findSyntaxErrors(document, text, letter, at))]
-  const told = new Set(diagnostics.map((one) => one.place.line))
+  const reportedLines = new Set(diagnostics.map((one) => one.place.line))
   yield
   for (const one of findUnsupportedYaml(document, text, { foreign })) {
-    if (told.size >= MAX_PER_CODE) break
+    if (reportedLines.size >= MAX_PER_CODE) break
     const { line } = at(one.range)
-    if (told.has(line)) continue
-    told.add(line)
+    if (reportedLines.has(line)) continue
+    reportedLines.add(line)
     const related = one.first === undefined ? [] : [{ message: 'it was here first', place: at(one.first) }]
     diagnostics.push(
       diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
