@@ -179,5 +179,5 @@ t.test('what the page names exists', async (t) => {
   const stages = [...page.matchAll(/^## (\d [a-z ]+)$/gm)].map(([, title = '']) => title)
   t.equal(stages.length, 9)
   for (const stage of stages)
-    t.ok(existsSync(join(root, `gateway/pipeline/${stage.replaceAll(' ', '-')}.ts`)), stage)
+    t.ok(existsSync(join(root, `gateway/pipeline/stages/${stage.slice(2).replaceAll(' ', '-')}.ts`)), stage)
 })
