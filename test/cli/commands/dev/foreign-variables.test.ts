@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findForeignVariables } from '../../../../cli/commands/dev/foreign-variables.ts'
 
-const configDir = join(import.meta.dirname, '..', '..', '..', 'config')
+const configDir = join(import.meta.dirname, '..', '..', '..', '..', 'config')
 
 t.test(
   'findForeignVariables() names what only the other service knows, and leaves slips to be told',
