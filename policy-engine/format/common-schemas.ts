@@ -1,16 +1,14 @@
 import Type from 'typebox'
 import { TimeoutText, WindowText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
-/** Keys that start with `x-` are kept and ignored, everywhere. */
+/** Accepts keys that start with `x-` in every object. The gateway ignores them. */
 export const open = { additionalProperties: false, patternProperties: { '^x-': {} } } as const
 
-/** What becomes of a request without a token. */
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
   description:
     'Requests without a token: allow (the default, but write it) serves them without identity and without the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
 })
 
-/** Whose word counts where a policy says nothing. */
 export const Extends = Type.String({
   description:
     'A preset of config/presets.yaml: what it says holds where the route and the defaults of its policy say nothing.',
@@ -18,26 +16,22 @@ export const Extends = Type.String({
   maxLength: 63,
 })
 
-/** The prefix of a team's API. */
 export const Mount = Type.String({
   description:
     'The prefix below which clients reach the path, for example /trains: literal segments, or / for none. It is removed for the upstream; a rewrite replaces the whole path instead.',
   minLength: 1,
 })
 
-/** Whether a policy refuses or only tells what it would refuse. */
 export const Enforce = Type.Enum(['on', 'report'], {
   description:
     'on (the default): what the policy refuses is refused; report: a missing token, a missing scope and a condition that fails are logged and counted, and the request is served. A token that is no good is refused in any case.',
 })
 
-/** How the upstream learns who calls. */
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
   description:
     'What the upstream gets besides the x-auth headers: none (the default) nothing; assertion a short-lived JWT in x-auth-assertion, signed by the gateway; forward the Authorization header as it came.',
 })
 
-/** A list of scopes. */
 export const Scopes = Type.Array(
   Type.String({ description: 'A scope of config/scopes.yaml.', minLength: 1, maxLength: 256 }),
   {
@@ -47,7 +41,6 @@ export const Scopes = Type.Array(
   },
 )
 
-/** What a policy or a route is called. */
 export const Name = (description: string) =>
   Type.String({
     description,
@@ -55,12 +48,10 @@ export const Name = (description: string) =>
     'x-is': 'a name: small letters, digits and -, starting with a letter',
   })
 
-/** The longest silence. */
 export const IdleTimeout = TimeoutText(
   'The longest silence inside an answer, of the upstream or of a client that reads none of it.',
 )
 
-/** When a request is sent again. */
 export const Retries = Type.Object(
   {
     attempts: Type.Integer({
@@ -83,7 +74,6 @@ export const Retries = Type.Object(
   },
 )
 
-/** How often a caller may ask. */
 export const RateLimit = Type.Object(
   {
     requests: Type.Integer({ description: 'So many requests …', minimum: 1, maximum: 1_000_000 }),

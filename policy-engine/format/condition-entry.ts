@@ -4,14 +4,14 @@ import { open } from './common-schemas.ts'
 const Value = Type.Unsafe<string | number | boolean>({
   type: ['string', 'number', 'boolean'],
   maxLength: 1024,
-  // Beyond these a number is rounded where it is read: two identifiers would be one. As text it is exact.
+  // The parser rounds numbers beyond this range, so two different identifiers could become equal. Text is exact.
   minimum: Number.MIN_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,
   description:
     'A text, a number, true or false, or what the request brings: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
 })
 
-/** One condition of a route's `when`, as it is written. */
+/** Schema of one condition of `when`. */
 export const ConditionEntry = Type.Object(
   {
     claim: Type.String({
@@ -49,5 +49,4 @@ export const ConditionEntry = Type.Object(
   },
 )
 
-/** One condition, as it is written. */
 export type ConditionEntry = Type.Static<typeof ConditionEntry>

@@ -2,11 +2,14 @@ import Type from 'typebox'
 import { open } from './common-schemas.ts'
 import { HEADER_NAME } from './header-schemas.ts'
 
-/** As browsers write it: lower case, without the default port, and nothing after the port. Source: HTML, origin. */
+/**
+ * `*`, or an origin as browsers serialize it: lower case, without a default port, and with nothing after the port.
+ * Source: HTML, origin.
+ */
 const ORIGIN =
   '^(?!http://[^/]*:80$|https://[^/]*:443$)(?:\\*|[a-z][a-z0-9+.-]*://(?:[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*|\\[[0-9a-f:.]+\\])(?::[1-9][0-9]{0,4})?)$'
 
-/** The `cors` of a route, of defaults or of a preset. */
+/** Schema of the `cors` of a route, of defaults or of a preset. */
 export const CorsEntry = Type.Object(
   {
     origins: Type.Optional(
@@ -61,5 +64,4 @@ export const CorsEntry = Type.Object(
   },
 )
 
-/** The `cors` of a route as it is written. */
 export type CorsEntry = Type.Static<typeof CorsEntry>

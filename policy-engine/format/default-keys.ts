@@ -4,7 +4,7 @@ import { Anonymous, Enforce, IdleTimeout, RateLimit, Retries, UpstreamAuth } fro
 import { CorsEntry } from './cors-entry.ts'
 import { HeaderRulesEntry } from './header-schemas.ts'
 
-/** What a route may say for itself, a policy's `defaults` for all of its routes, and a preset for many policies. */
+/** Keys that are valid in a route, in the `defaults` of a policy and in a preset. */
 export const DEFAULT_KEYS = {
   anonymous: Type.Optional(Anonymous),
   timeout: Type.Optional(

@@ -1,4 +1,4 @@
-/** Explains why a text is not an origin, and what to write. Source: HTML, serialization of an origin. */
+/** Explains why a text is not an origin, with a hint for its correction. Source: HTML, serialization of an origin. */
 export function explainOrigin(value: string): { readonly message: string; readonly hint?: string } {
   if (value === 'null')
     return {

@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { open } from './common-schemas.ts'
 
-/** Letters, digits and `-` alone: other signs are folded to `-` by some servers. */
+/** Allows only letters, digits and `-`, because some servers fold other characters to `-`. */
 export const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
 
 const isHeaderName = { 'x-keys': 'the name of a header: letters, digits and -' } as const
 
-/** A map of header names to values; a value is visible ASCII, spaces inside. */
+/** Returns the schema of a map of header names to values. A value is visible ASCII and may contain inner spaces. */
 export const HeaderValues = (description: string, valueDescription: string) =>
   Type.Record(
     Type.String({ pattern: HEADER_NAME }),
@@ -42,7 +42,7 @@ const HeaderChangesEntry = (description: string) =>
     { ...open, minProperties: 1, description },
   )
 
-/** What becomes of headers, as it is written. */
+/** Schema of the `headers` of a route, of defaults or of a preset. */
 export const HeaderRulesEntry = Type.Object(
   {
     request: Type.Optional(HeaderChangesEntry('On the way to the upstream.')),
@@ -56,5 +56,4 @@ export const HeaderRulesEntry = Type.Object(
   },
 )
 
-/** What becomes of headers, as it is written. */
 export type HeaderRulesEntry = Type.Static<typeof HeaderRulesEntry>

@@ -7,7 +7,9 @@ import { explainOrigin } from './explain-origin.ts'
 import { PolicyTestEntry } from './policy-test-entry.ts'
 import { RouteEntry } from './route-entry.ts'
 
-/** The format of `policies/<team>.policy.yaml`; one source for the loader, the types and the JSON Schema. */
+/**
+ * Schema of `policies/<team>.policy.yaml`. The source of the loader, of the types and of the JSON Schema for editors.
+ */
 export const PolicyFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
@@ -36,13 +38,13 @@ export const PolicyFileSchema = Type.Object(
   },
 )
 
-/** A policy file whose shape has been checked. */
+/** Policy file that is valid against the schema. */
 export type PolicyFile = Type.Static<typeof PolicyFileSchema>
 
-/** Checks plain data against the format; codes P101 to P109 and P112. */
+/** Validates plain data against the schema. Codes: P101 to P109 and P112. */
 export const checkPolicyFile = compileValidator(PolicyFileSchema, { letter: 'P', explain })
 
-/** Two slips that the format invites and the schema alone would explain badly. */
+/** Explains common mistakes whose schema errors are hard to understand. */
 function explain({
   error,
   path,

@@ -5,7 +5,7 @@ type Schema = Readonly<Record<string, unknown>>
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
-/** What an editor offers for an empty place, by the key that it stands under. */
+/** Editor snippets for new list items, by the key of the list. */
 const SNIPPETS: Readonly<Record<string, { readonly label: string; readonly body: unknown }>> = {
   routes: {
     label: 'a route',
@@ -28,8 +28,8 @@ const SNIPPETS: Readonly<Record<string, { readonly label: string; readonly body:
 }
 
 /**
- * The format of policies, or of tests in files of their own, as a JSON Schema for editors: from the source that the loader
- * checks with. Dialect: JSON Schema 2020-12; `markdownDescription` and `defaultSnippets` are what VS Code shows.
+ * Returns the JSON Schema of policies or of test files for editors, from the schema that the loader validates with.
+ * Dialect: JSON Schema 2020-12. VS Code also displays `markdownDescription` and `defaultSnippets`.
  */
 export function policySchema(kind: 'Policy' | 'PolicyTest'): Schema {
   const source = kind === 'Policy' ? PolicyFileSchema : PolicyTestFileSchema
@@ -37,7 +37,7 @@ export function policySchema(kind: 'Policy' | 'PolicyTest'): Schema {
   return { $schema: DIALECT, $id, title: `Scopegate ${kind}`, ...rest }
 }
 
-/** Leaves the keywords of our own out, and says the choices in words. */
+/** Removes the `x-` keywords, and adds Markdown descriptions that list enum values. */
 function forEditors(schema: Schema): Schema {
   const kept = Object.entries(schema).filter(([keyword]) => !keyword.startsWith('x-'))
   return {

@@ -50,7 +50,7 @@ const Expectation = Type.Object(
   { ...open, description: 'What the gateway is to decide. What is not listed is not looked at.' },
 )
 
-/** A test beside a policy, as it is written. */
+/** Schema of one policy test. */
 export const PolicyTestEntry = Type.Object(
   {
     it: Type.String({
@@ -74,5 +74,4 @@ export const PolicyTestEntry = Type.Object(
   { ...open, description: 'One test.' },
 )
 
-/** One test, as it is written. */
 export type PolicyTestEntry = Type.Static<typeof PolicyTestEntry>

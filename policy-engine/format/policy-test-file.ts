@@ -3,7 +3,7 @@ import { compileValidator } from '../../platform/diagnostics/schema/compile-vali
 import { Name, open } from './common-schemas.ts'
 import { PolicyTestEntry } from './policy-test-entry.ts'
 
-/** The format of `<name>_test.yaml`; one source for the loader, the types and the JSON Schema. */
+/** Schema of `<name>_test.yaml`. The source of the loader, of the types and of the JSON Schema for editors. */
 export const PolicyTestFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
@@ -18,8 +18,8 @@ export const PolicyTestFileSchema = Type.Object(
   },
 )
 
-/** A file of tests whose shape has been checked. */
+/** Test file that is valid against the schema. */
 export type PolicyTestFile = Type.Static<typeof PolicyTestFileSchema>
 
-/** Checks plain data against the format of `*_test.yaml`; codes P101 to P106. */
+/** Validates plain data against the schema. Codes: P101 to P106. */
 export const checkPolicyTestFile = compileValidator(PolicyTestFileSchema, { letter: 'P' })

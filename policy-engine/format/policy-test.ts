@@ -1,41 +1,40 @@
 import type { SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
-/** A test beside a policy: a request, who sends it, and what the gateway is to decide. Frozen. */
+/** Test of a policy: a request, its token, and the expected decision. Frozen. */
 export type PolicyTest = {
-  /** What it says, e.g. `refuses a write with only the read scope`. */
+  /** Description, e.g. `refuses a write with only the read scope`. */
   readonly it: string
-  /** The name of the policy that it is about. */
+  /** Name of the tested policy. */
   readonly policy: string
   readonly request: {
     readonly method: string
-    /** The target as a client sends it, with a query if there is one. */
+    /** Request target as the client sends it, including the query. */
     readonly path: string
-    /** Names in small letters. */
+    /** Names are in lower case. */
     readonly headers: Readonly<Record<string, string>>
   }
-  /** The claims of the token; undefined: no token was sent. */
+  /** Claims of the token. undefined: the request has no token. */
   readonly token: Readonly<Record<string, unknown>> | undefined
-  /** What is not here is not looked at. */
+  /** The test compares only the fields that are present. */
   readonly expect: PolicyTestExpectation
-  /** Where it stands: the line of its first key. */
+  /** Location of the first key of the test. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
-  /** Where what it expects stands, or its token. */
+  /** Returns the location of an expectation or of the token. */
   placeOf(what: keyof PolicyTestExpectation | 'token'): SourceLocation
 }
 
-/** What a test expects of the decision. */
 export type PolicyTestExpectation = {
-  /** `challenge` is a 401 that says how to get a token; every other refusal is a `deny`. */
+  /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
   readonly decision: 'allow' | 'deny' | 'challenge'
-  /** As whom the request goes on, when it does. */
+  /** Identity of an allowed request. */
   readonly as?: 'token' | 'anonymous' | undefined
   readonly status?: number | undefined
-  /** The member `error` of the answer's body. */
+  /** Member `error` of the response body. */
   readonly error?: string | undefined
-  /** The scopes that the token lacks, in policy order. */
+  /** Scopes that the token lacks, in policy order. */
   readonly missing?: readonly string[] | undefined
   /** `<route>` of the same policy or `<policy>/<route>`. */
   readonly route?: string | undefined
-  /** The path that the upstream is asked for, without its base path. */
+  /** Path of the upstream request, without the base path of the upstream. */
   readonly upstreamPath?: string | undefined
 }

@@ -28,19 +28,19 @@ const PresetsFile = Type.Object(
 
 const checkPresetsFile = compileValidator(PresetsFile, { letter: 'C' })
 
-/** What many policies say alike, as it is written. */
+/** Settings that policies and routes can extend. */
 export type Preset = Type.Static<typeof PresetEntry>
 
-/** Presets by their names. */
+/** Presets by name. */
 export type Presets = ReadonlyMap<string, Preset>
 
-/** There are none. */
 export const NO_PRESETS: Presets = new Map()
 
 /**
- * Reads `config/presets.yaml`.
- * @param source what came of reading it already; without it, it is read now.
- * @throws {ConfigError} ERR_CONFIG_INVALID; codes of its shape, and P312 and P313 of headers that no policy can change, P320 of `cors`.
+ * Reads and validates `config/presets.yaml`.
+ * @param source content of the file, if the caller has read it already. Default: the function reads the file.
+ * @throws {ConfigError} ERR_CONFIG_INVALID, with the codes of the schema, P312 and P313 for header changes, or P320
+ * for `cors`.
  */
 export function readPresets(file: string, source?: TextSource): Presets {
   const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)

@@ -1,37 +1,37 @@
-/** What is counted together: requests of one client, one subject, one address, or all of a route. */
+/** Counter of a limit: one for each client, for each subject or for each IP address, or one for the whole route. */
 export type RateLimitBy = 'client' | 'subject' | 'ip' | 'route'
 
-/** What a policy says: so many requests in so long a time. */
+/** Rate limit of a policy: `requests` per `perMs` milliseconds. */
 export type RateLimitRule = {
   readonly requests: number
   readonly perMs: number
   readonly by: RateLimitBy
 }
 
-/** A rule of one route, with everything worked out that requests share. */
+/** Compiled rate limit of one route. */
 export type RateLimit = {
   readonly by: RateLimitBy
   readonly perMs: number
-  /** One request is earned back in this time. Milliseconds, not whole. */
+  /** Time after which one more request is allowed. Milliseconds, possibly a fraction. */
   readonly intervalMs: number
-  /** Begins every key. It names route and rule: after a change of the rule everybody starts anew. */
+  /** Prefix of all counter keys. It contains the route and the rule, so that a changed rule resets its counters. */
   readonly keyPrefix: string
   /** Value of the `RateLimit-Policy` field. */
   readonly policyField: string
 }
 
-/** What became of one request, and where its caller stands now. */
+/** Result of the limit for one request, and the remaining quota of its caller. */
 export type RateLimitState = {
   readonly allowed: boolean
-  /** Requests that could follow at once. */
+  /** Requests that the caller may send immediately. */
   readonly remaining: number
-  /** Until everything is earned back. Milliseconds. */
+  /** Time until the full quota is available. Milliseconds. */
   readonly resetMs: number
-  /** Until the next request is allowed; 0 when it is. Milliseconds. */
+  /** Time until the next request is allowed; 0 if it is allowed now. Milliseconds. */
   readonly retryAfterMs: number
 }
 
-/** Compiles the rule of a route. Source of the field: draft-ietf-httpapi-ratelimit-headers-10 section 3. */
+/** Compiles the rule of a route. Source of `policyField`: draft-ietf-httpapi-ratelimit-headers-10 section 3. */
 export function compileRateLimit(route: string, rule: RateLimitRule): RateLimit {
   const { requests, perMs, by } = rule
   return Object.freeze({
@@ -43,7 +43,10 @@ export function compileRateLimit(route: string, rule: RateLimitRule): RateLimit 
   })
 }
 
-/** The value of the `RateLimit` field: what remains, and the seconds until all of it is back. Section 4 of the draft. */
-export function formatRateLimit(verdict: RateLimitState): string {
-  return `"default";r=${verdict.remaining};t=${Math.ceil(verdict.resetMs / 1_000)}`
+/**
+ * Returns the value of the `RateLimit` field: remaining requests, and seconds until the full quota is available.
+ * Source: draft-ietf-httpapi-ratelimit-headers-10 section 4.
+ */
+export function formatRateLimit(state: RateLimitState): string {
+  return `"default";r=${state.remaining};t=${Math.ceil(state.resetMs / 1_000)}`
 }

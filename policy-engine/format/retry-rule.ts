@@ -1,29 +1,30 @@
-/** What a policy sends a request again for: no connection, one that broke before the answer, an answer of 503. */
+/** Causes of a retry: no connection, a connection that broke before the response, or a response with status 503. */
 export type RetryCause = 'connect' | 'reset' | 503
 
-/** When a request may be sent to its upstream again. */
 export type RetryRule = {
-  /** How often it is sent at most, the first time included. */
+  /** Maximum number of attempts, including the first one. */
   readonly attempts: number
   readonly on: readonly RetryCause[]
 }
 
-/** RFC 9110 section 9.2.2. */
+/** Idempotent methods: RFC 9110 section 9.2.2. */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
-/** What has to be known about a failed attempt to tell whether the request may be sent again. */
+/** Properties of a failed attempt that determine whether a retry is allowed. */
 export type FailedAttempt = {
   readonly cause: RetryCause | undefined
   readonly method: string
-  /** How often it was sent so far. */
+  /** Number of attempts so far. */
   readonly attempts: number
-  /** Bytes of its body that were read, and so are gone. */
+  /** Bytes of the request body that the gateway has read and cannot send again. */
   readonly bodyBytes: number
-  /** Whether the client got something of the answer. */
+  /** Whether the client has received a part of the response. */
   readonly answerBegan: boolean
 }
 
-/** Whether a request may be sent again without anybody being able to tell the difference. */
+/**
+ * Returns whether the gateway may retry a request. A retry must have the same result for the client and the upstream.
+ */
 export function mayRetry(rule: RetryRule | undefined, attempt: FailedAttempt): boolean {
   if (rule === undefined || attempt.cause === undefined) return false
   if (attempt.answerBegan || attempt.bodyBytes > 0) return false

@@ -4,10 +4,10 @@ import { ConditionEntry } from './condition-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
 import { HeaderValues } from './header-schemas.ts'
 
-// The order of keys is the one that `scopegate fmt` writes them in.
+// `scopegate fmt` writes the keys in this order.
 const { anonymous, ...others } = DEFAULT_KEYS
 
-/** One route of a policy file, as it is written. */
+/** Schema of one route of a policy file. */
 export const RouteEntry = Type.Object(
   {
     name: Name('What the route is called, e.g. list-courses; once in a file.'),
