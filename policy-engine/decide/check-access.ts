@@ -8,22 +8,22 @@ import { NO_POSSESSION_PROOF, type PossessionProof } from './possession-proof.ts
 import type { Refusal, TokenFault } from './refusal.ts'
 import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 
-/** What the access to a route depends on besides caller and route. */
+/** Properties of a request that determine its access to a route. */
 export type AccessRequest = {
   readonly nowSeconds: number
-  /** What the token must be meant for, and who may have issued it: that of the path that was asked for. */
+  /** Resource of the request path: the required audience and the accepted issuers of the token. */
   readonly resource: Pick<Resource, 'identifier' | 'issuers'>
-  /** What else the request shows; undefined: a Bearer token, and no certificate. */
+  /** undefined: a Bearer token without a client certificate. */
   readonly possessionProof?: PossessionProof | undefined
-  /** What conditions compare claims with; undefined: no condition on such a value holds. */
+  /** Request values for conditions. undefined: all conditions on request values fail. */
   readonly values?: RequestValues | undefined
 }
 
-/** What a route asks of its callers. */
+/** Requirements of a route for its callers. */
 export type AccessRule = {
   readonly anonymous: AnonymousRule
   readonly scopes: ScopeCheck | undefined
-  /** Every one of them has to hold. */
+  /** All conditions must hold. */
   readonly when: readonly CompiledCondition[]
 }
 
@@ -31,9 +31,9 @@ const NONE: readonly string[] = []
 const NO_VALUES: RequestValues = Object.freeze({ params: {}, query: '', header: () => undefined })
 
 /**
- * May this caller do this? The second half of a decision, the same in the server, in `explain` and in policy tests.
- * Claims come from a cache, so issuer, audience, expiry and scopes are looked at on every request.
- * @returns undefined to allow; else `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
+ * Checks whether a caller may access a route. The server, `explain` and policy tests use the same function.
+ * Claims come from a cache, so every request checks issuer, audience, expiry and scopes.
+ * @returns undefined if access is allowed, or `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
  */
 export function checkAccess(
   request: AccessRequest,
@@ -53,7 +53,7 @@ export function checkAccess(
   return failed && { refused: 'condition_failed', condition: failed.text }
 }
 
-/** Whether a token is good at a path, whatever the route asks for: issuer, time, binding and audience. */
+/** Checks issuer, validity period, binding and audience of a token, independent of the requirements of a route. */
 export function checkToken(request: AccessRequest, caller: Caller): TokenFault | undefined {
   if (!request.resource.issuers.includes(caller.issuer)) return { reason: 'wrong_issuer' }
   if (caller.expiresAtSeconds <= request.nowSeconds) {
@@ -70,7 +70,10 @@ export function checkToken(request: AccessRequest, caller: Caller): TokenFault |
   return undefined
 }
 
-/** The scopes that a token lacks: exact members, in policy order; for `any`, the advertised one stands for all of them. */
+/**
+ * Returns the scopes that a token lacks, in policy order. Scopes must match exactly.
+ * If all scopes of `any` are missing, the result contains the advertised one.
+ */
 export function missingScopes(
   held: ReadonlySet<string>,
   { all, any, advertised }: ScopeCheck,

@@ -3,19 +3,20 @@ import type { PossessionProof } from './possession-proof.ts'
 import type { TokenFault } from './refusal.ts'
 
 /**
- * Whether a token came from whom it is bound to. A bound one is never taken for a Bearer token, nor the other way round.
+ * Checks that the sender of a token has the key or certificate that the token is bound to.
+ * Rejects a DPoP-bound token with the scheme `Bearer`, and any other token with the scheme `DPoP`.
  * Source: RFC 9449 sections 7.1 and 7.2, RFC 8705 section 3.
  */
 export function checkConfirmation(
   confirmation: Confirmation | undefined,
-  proven: PossessionProof,
+  proof: PossessionProof,
 ): TokenFault | undefined {
-  if (proven.scheme === 'dpop') {
+  if (proof.scheme === 'dpop') {
     if (confirmation?.kind !== 'dpop') return { reason: 'not_bound' }
-    return proven.thumbprint === confirmation.thumbprint ? undefined : { reason: 'wrong_key' }
+    return proof.thumbprint === confirmation.thumbprint ? undefined : { reason: 'wrong_key' }
   }
   if (confirmation === undefined) return undefined
   if (confirmation.kind === 'dpop') return { reason: 'proof_missing' }
-  if (proven.thumbprint === undefined) return { reason: 'certificate_missing' }
-  return proven.thumbprint === confirmation.thumbprint ? undefined : { reason: 'wrong_certificate' }
+  if (proof.thumbprint === undefined) return { reason: 'certificate_missing' }
+  return proof.thumbprint === confirmation.thumbprint ? undefined : { reason: 'wrong_certificate' }
 }

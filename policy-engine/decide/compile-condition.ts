@@ -3,20 +3,23 @@ import { compileGlob } from '../match/glob.ts'
 import { type RequestValues, readRequestValue } from '../match/request-values.ts'
 import type { ClaimValue, NamedClaims } from './named-claims.ts'
 
-/** A condition that is ready to be asked, and how it is called in logs. */
+/** Compiled condition, with its text for logs. */
 export type CompiledCondition = {
   readonly condition: Condition
   /** E.g. `school_id equals {header.x-school-id}`. */
   readonly text: string
-  /** What it compares the claim with, in the request at hand; undefined for what the request does not say clearly. */
+  /** Returns the operands for a request. undefined: the request value is missing or ambiguous. */
   readonly operands: (request: RequestValues) => readonly (Literal | undefined)[]
-  /** Whether it holds. What is not there, or not clear, meets nothing but `exists: false`. */
+  /**
+   * Returns whether the condition holds. A missing claim satisfies only `exists: false`.
+   * A missing or ambiguous request value equals nothing.
+   */
   readonly holds: (claims: NamedClaims, request: RequestValues) => boolean
 }
 
 const NO_OPERANDS = () => []
 
-/** Compiles a condition. Pure. Text is compared with text and numbers with numbers: `1` is not `"1"`. */
+/** Compiles a condition. Pure. Comparisons do not convert types: `1` is not `"1"`. */
 export function compileCondition(condition: Condition): CompiledCondition {
   const { claim, test } = condition
   const text = describeCondition(condition)
@@ -47,7 +50,6 @@ export function compileCondition(condition: Condition): CompiledCondition {
   })
 }
 
-/** A condition in words. */
 export function describeCondition({ claim, test }: Condition): string {
   if ('exists' in test) return `${claim} ${test.exists ? 'exists' : 'does not exist'}`
   if ('matches' in test) return `${claim} matches ${test.matches}`
@@ -63,7 +65,7 @@ function resolve(operand: Operand, request: RequestValues): Literal | undefined 
   return typeof operand === 'object' ? readRequestValue(operand, request) : operand
 }
 
-/** A list holds what one of its members does. */
+/** Returns whether a claim passes a test. A list passes if one of its members passes. */
 function hasMember(claimed: ClaimValue | undefined, test: (member: Literal) => boolean): boolean {
   if (claimed === undefined) return false
   return typeof claimed === 'object' ? claimed.some(test) : test(claimed)

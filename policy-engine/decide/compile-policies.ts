@@ -13,47 +13,44 @@ import { compileHeaderEdit, type HeaderEdit } from './header-edit.ts'
 import { type ClaimNames, type ClaimSelection, EMPTY_CLAIM_SELECTION, NO_NAMES } from './named-claims.ts'
 import { compileScopeCheck } from './scope-check.ts'
 
-/** What decisions need of a policy's route, worked out once. Frozen. */
+/** Compiled route of a policy. Frozen. */
 export type CompiledRoute = {
   readonly policy: PolicyRoute
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders: readonly HeaderValue[]
-  /** What it asks of callers. */
   readonly access: AccessRule
-  /** What a token must be for at a canonical path of the route: another one only where the template is wide. */
+  /** Returns the resource of a canonical path. The result varies only if the template spans several resources. */
   readonly resourceOf: (path: string) => Resource
-  /** Which claims of a token count. */
   readonly claims: ClaimSelection
-  /** What becomes of headers on the way to the upstream and back; undefined: nothing. */
+  /** Header changes of requests and responses. undefined: no changes. */
   readonly requestHeaders: HeaderEdit | undefined
   readonly responseHeaders: HeaderEdit | undefined
-  /** undefined: the upstream is asked for the path that was matched. */
+  /** undefined: the upstream path is the matched path. */
   readonly rewrite: Rewrite | undefined
-  /** Whether its template is so wide that it meets paths of Scopegate's own; those it does not serve. */
+  /** Whether the template also matches paths that are reserved by Scopegate. The route does not serve these paths. */
   readonly isWide: boolean
 }
 
-/** What a set of policies means, without anybody who would serve it: what `explain`, `test` and `diff` ask. */
+/** Compiled policies without a server. `explain`, `test` and `diff` use them. */
 export type CompiledPolicies = {
   /** In the order of the policies. */
   readonly routes: readonly CompiledRoute[]
-  /** `path` is canonical. What is Scopegate's own is not found. */
+  /** Matches a request to a route. `path` must be canonical. Reserved paths of Scopegate result in `not_found`. */
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute>
-  /** Returns the routes of a canonical path by their methods, whatever headers they require. */
+  /** Returns the routes of a canonical path by method, independent of their required headers. */
   routesAt(path: string): ReadonlyMap<string, readonly CompiledRoute[]>
-  /** The claims that policies name: those that a caller's are read by. */
+  /** Names of the claims that policies refer to. Only these are read for the conditions of a caller. */
   readonly claimNames: ClaimNames
-  /** That of the policies. */
+  /** Hash of `LoadedPolicies`. */
   readonly hash: string
 }
 
-/** What routes are compiled with, beside themselves. */
 export type CompileOptions = { readonly implication: ScopeImplication; readonly resources: Resources }
 
 /**
- * Compiles policies into the table that requests meet. Pure.
- * @throws {Error} on routes that `loadPolicies` would have refused.
+ * Compiles policies to a route table. Pure.
+ * @throws {Error} on routes that `loadPolicies()` rejects.
  */
 export function compilePolicies(
   policies: { readonly routes: readonly PolicyRoute[]; readonly hash: string },
@@ -74,7 +71,7 @@ export function compilePolicies(
   })
 }
 
-/** Compiles one route; `names` are the claims that all routes of the same policies name. */
+/** Compiles one route. `names` are the claims that all routes of the same policies refer to. */
 export function compileRoute(
   policy: PolicyRoute,
   { implication, resources, names }: CompileOptions & { readonly names: ClaimNames },
@@ -100,7 +97,7 @@ export function compileRoute(
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 
-/** The claims that conditions name, sorted; the same array where there are none. */
+/** Returns the sorted claim names of all conditions. Without conditions, returns the shared array `NO_NAMES`. */
 export function claimNamesOf(routes: readonly PolicyRoute[]): ClaimNames {
   const names = new Set(routes.flatMap(({ when }) => when.map(({ claim }) => claim)))
   return names.size === 0 ? NO_NAMES : Object.freeze([...names].toSorted())
@@ -111,7 +108,7 @@ function wantedClaims({ when }: PolicyRoute, names: ClaimNames): ClaimSelection 
   return Object.freeze({ needed: Object.freeze(when.map(({ claim }) => claim)), names })
 }
 
-/** Most routes lie in one resource as a whole; only for the others is a path looked at. */
+/** Returns a lookup that ignores the path if the whole template lies in one resource, as most templates do. */
 function resourceOf(template: string, resources: Resources): (path: string) => Resource {
   const [first, ...others] = resources.ofTemplate(template)
   return first === undefined || others.length > 0 ? resources.of : () => first

@@ -1,12 +1,12 @@
 import { parsePathTemplate } from '../match/path-template.ts'
 
-/** Builds the path that an upstream is asked for from what a request's path held. */
+/** Builds the path of the upstream request from the path parameters of the request. */
 export type Rewrite = (params: Readonly<Record<string, string>>) => string
 
 /**
- * Compiles the path of a policy's `rewrite`. Parameters are put in as they stand in the canonical path, never decoded;
- * `**` is what the route's own `**` met, down to a trailing slash.
- * @throws {Error} on a malformed template: `loadPolicies` finds that before, with its place.
+ * Compiles the path of a `rewrite`. Inserts parameters as in the canonical path, without decoding.
+ * `**` inserts the text that `**` of the route matched, including a trailing slash.
+ * @throws {Error} on a malformed template, which `loadPolicies()` reports earlier, with its location.
  */
 export function compileRewrite(path: string): Rewrite {
   const template = parsePathTemplate(path)

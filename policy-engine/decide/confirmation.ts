@@ -1,7 +1,8 @@
 /**
- * What a token is bound to: only who holds that key may send it.
- * `dpop`: the SHA-256 thumbprint of a public key, RFC 9449 section 6.1. `mtls`: that of a client certificate, RFC 8705
- * section 3.1. Both base64url.
+ * Key that a token is bound to. Only the holder of the key may send the token.
+ * `dpop`: SHA-256 thumbprint of a public key, RFC 9449 section 6.1.
+ * `mtls`: SHA-256 thumbprint of a client certificate, RFC 8705 section 3.1.
+ * Both thumbprints are base64url.
  */
 export type Confirmation = { readonly kind: 'dpop' | 'mtls'; readonly thumbprint: string }
 
@@ -13,9 +14,9 @@ const KINDS: ReadonlyMap<string, Confirmation['kind']> = new Map([
 ])
 
 /**
- * Reads the claim `cnf`. A binding that is not understood cannot be checked, so the token is of no use here.
- * Source: RFC 7800 section 3.1: one key.
- * @returns undefined without the claim, `unknown` when it names another binding, or more than one.
+ * Parses the claim `cnf`. A token with an unknown binding is unusable, because the gateway cannot verify the binding.
+ * Source: RFC 7800 section 3.1, which allows one key.
+ * @returns undefined without the claim; `unknown` for another binding or more than one binding.
  */
 export function readConfirmation(cnf: unknown): Confirmation | 'unknown' | undefined {
   if (cnf === undefined) return undefined

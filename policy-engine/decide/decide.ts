@@ -10,15 +10,15 @@ import { readPreflight } from './preflight.ts'
 import type { Refusal } from './refusal.ts'
 import { rewritePath } from './rewrite-path.ts'
 
-/** A request as far as policies look at it. */
+/** Properties of a request that policies depend on. */
 export type DecisionRequest = HeaderSource & {
   readonly method: string
-  /** Canonical: `canonicalTarget` makes it so. */
+  /** Canonical path, from `canonicalTarget()`. */
   readonly path: string
-  /** With its question mark; empty when there is none. */
+  /** With the question mark; empty without a query. */
   readonly query: string
   readonly nowSeconds: number
-  /** The longest path that a rewrite may produce: `limits.target`. Bytes. */
+  /** Maximum length of a rewritten path: `limits.target`. Bytes. */
   readonly targetLimitBytes: number
   /** The proof of possession; undefined: a Bearer token without a certificate. */
   readonly proven?: PossessionProof | undefined
@@ -26,26 +26,25 @@ export type DecisionRequest = HeaderSource & {
 
 /** The decision of the policies on a request. Limits and upstreams may still reject it. */
 export type Decision = {
-  /** `challenge` is a 401 that says how to get a token; every other refusal is a `deny`. */
+  /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
-  /** The identity of an allowed request; `gateway`: the gateway answers OPTIONS itself. */
+  /** Identity of an allowed request. `gateway`: the gateway sends a local reply to OPTIONS. */
   readonly as: 'token' | 'anonymous' | 'gateway' | undefined
   /** The matched route, whether or not access is allowed. */
   readonly route: CompiledRoute | undefined
-  /** The values of the path parameters. */
   readonly params: Readonly<Record<string, string>>
   readonly refusal: Refusal | undefined
-  /** The refusal of an allowed request, if the policy were enforced. */
+  /** Audit-only routes: the refusal that the gateway logs but does not apply. */
   readonly reported?: Refusal | undefined
-  /** The path that the upstream is asked for, without its base path; undefined when it is not asked. */
+  /** Path of the upstream request, without the base path of the upstream. undefined if the gateway does not forward. */
   readonly upstreamPath: string | undefined
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
- * Decides on a request by policies alone, with the functions that the server decides with: first the route, then the access
- * to it, then the path that is asked for. Pure.
+ * Decides on a request by policies alone: selects the route, checks access, and builds the upstream path. Pure.
+ * The server decides with the same functions.
  */
 export function decide(
   request: DecisionRequest,
@@ -93,7 +92,7 @@ function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): D
   return { outcome, as: undefined, route, params, refusal, reported: undefined, upstreamPath: undefined }
 }
 
-/** Returns the values that conditions compare claims with. */
+/** Returns the request values for conditions. */
 export function requestValuesOf(
   request: DecisionRequest,
   params: Readonly<Record<string, string>>,

@@ -7,30 +7,30 @@ import { type Decision, type DecisionRequest, decide, requestValuesOf } from './
 import type { ClaimValue } from './named-claims.ts'
 import type { TokenFault } from './refusal.ts'
 
-/** A decision with everything it was made of, each rule looked at whether or not another one had refused already. */
+/** Decision with the result of each rule. Rules after the first refusal are evaluated too. */
 export type Explanation = {
   readonly decision: Decision
-  /** Other routes on the same path, that the method (or a header) kept the request from. */
+  /** Other routes whose path template matches the request. */
   readonly alsoSaw: readonly CompiledRoute[]
-  /** Whether the token is good for this path; undefined when none was sent, or no route was met. */
+  /** Result of the token checks for this path. undefined without a token or without a matching route. */
   readonly token: { readonly held: boolean; readonly fault: TokenFault | undefined } | undefined
-  /** Whether the token has what the route asks for; undefined without a token, or where nothing is asked for. */
+  /** Result of the scope check. undefined without a token, or if the route does not require scopes. */
   readonly scopes: { readonly held: boolean; readonly missing: readonly string[] } | undefined
-  /** Every condition of the route, with what was compared; none without a token. */
+  /** Results of all conditions of the route. Empty without a token. */
   readonly conditions: readonly ExplainedCondition[]
 }
 
-/** A condition, and what it came to. */
+/** Condition, its result and the compared values. */
 export type ExplainedCondition = {
   readonly condition: Condition
   readonly held: boolean
-  /** What the token says; undefined for a claim that is not there. */
+  /** Value of the claim. undefined: the token does not have the claim. */
   readonly claim: ClaimValue | undefined
-  /** What it was compared with; undefined for what the request does not say clearly. */
+  /** Values that the claim was compared with. undefined: the request value is missing or ambiguous. */
   readonly operands: readonly (Literal | undefined)[]
 }
 
-/** Decides as `decide` does, and says why. Pure. Cost: looks at every route once. */
+/** Decides like `decide()`, and explains the decision. Pure. Cost: compares the path with all routes once. */
 export function explainDecision(
   request: DecisionRequest,
   caller: Caller | undefined,

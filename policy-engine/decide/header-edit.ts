@@ -1,15 +1,15 @@
 import type { HeaderChanges, HeaderRules, HeaderValue } from '../load/header-rules.ts'
 import { foldHeaderName } from '../match/fold-header-name.ts'
 
-/** Changes to the headers of one direction, ready to be made. */
+/** Compiled header changes of one direction. */
 export type HeaderEdit = {
-  /** Whether headers of this name, in small letters, are taken out. */
+  /** Returns whether headers with this name are removed. */
   readonly drops: (lowerName: string) => boolean
   /** Headers to append: name, value, name, value. */
   readonly appended: readonly string[]
 }
 
-/** Compiles the changes of a policy for one direction; undefined: the policy has no changes for it. */
+/** Compiles the changes of a policy for one direction. Returns undefined without changes. */
 export function compileHeaderEdit(
   rules: HeaderRules | undefined,
   direction: 'request' | 'response',
@@ -20,13 +20,13 @@ export function compileHeaderEdit(
   const appended = Object.freeze([...changes.set, ...changes.add].flatMap(toPair))
   if (dropped.size === 0 && appended.length === 0) return undefined
   return Object.freeze({
-    // Servers that fold names read `x_plan` as `X-Plan`: no spelling of it gets past.
+    // Some servers fold names and read `x_plan` as `X-Plan`, so all spellings are removed.
     drops: (name: string) => dropped.has(name) || dropped.has(foldHeaderName(name)),
     appended,
   })
 }
 
-/** Makes the changes in a copy. @param headers name, value, name, value. */
+/** Returns a copy of the headers with the changes. @param headers name, value, name, value. */
 export function editHeaders(headers: readonly string[], edit: HeaderEdit): string[] {
   const edited: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {

@@ -2,8 +2,8 @@ import type { EnforceRule } from '../load/policy-route.ts'
 import type { Refusal } from './refusal.ts'
 
 /**
- * Whether a refusal is only told of and the request served all the same: what the policy alone decides (nobody, a missing
- * scope, a condition), where it says `enforce: report`. A token that is no good is refused in any case.
+ * Returns whether a refusal is logged but not applied, because the policy has `enforce: report`.
+ * This is possible for a missing token, a missing scope and a failed condition. An invalid token is always rejected.
  */
 export function isAuditOnly({ refused }: Refusal, enforce: EnforceRule): boolean {
   return (

@@ -1,60 +1,58 @@
 type Single = string | number | boolean
 
-/** What a claim says, as far as policies can compare it: one value, or the members of a list that are such values. */
+/** Comparable value of a claim: one value, or the comparable members of a list. */
 export type ClaimValue = Single | readonly Single[]
 
 /**
- * The claims that policies name, and no other: by the name that a policy uses. A claim that was looked for and is not there is
- * under its name as undefined; a name that is not there was not looked for.
+ * Values of the claims that policies refer to, by the name in the policy. Other claims are absent.
+ * If a name has the value undefined, the token does not have the claim. If a name is absent, the claim was not read.
  */
 export type NamedClaims = ReadonlyMap<string, ClaimValue | undefined>
 
-/** Which claims are read of a token: the names in all policies, sorted. The same array for the same policies. */
+/** Sorted names of the claims in all policies. The same policies have the same array object. */
 export type ClaimNames = readonly string[]
 
-/** What a request has to know of the claims of its token. */
+/** Claims of its token that a request depends on. */
 export type ClaimSelection = {
-  /** Those that its route looks at. */
+  /** Claims in the conditions of the route. */
   readonly needed: ClaimNames
-  /** Those that are read of the token when it is asked about: the needed ones among them. */
+  /** Claims that are read when the token is validated. Includes `needed`. */
   readonly names: ClaimNames
 }
 
-/** No policy looks at claims. */
 export const NO_NAMES: ClaimNames = Object.freeze([])
-/** What is known when none was looked for. */
 export const NO_CLAIMS: NamedClaims = new Map()
 
-/** A route that looks at no claims, where no other one does. */
+/** Selection for policies without conditions on claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
-/** A longer text is there, and equals nothing. Characters. */
+/** Maximum length of a comparable text in characters. A longer text exists, but equals nothing. */
 const MAX_TEXT = 1_024
-/** Of a longer list the first ones count. */
+/** Maximum number of list members. Further members are ignored. */
 const MAX_MEMBERS = 256
-/** The same for the characters of all of them. */
+/** Maximum length of all texts in a list, in characters. Further members are ignored. */
 const MAX_LIST_TEXT = 8_192
-/** A larger number may be its neighbour, rounded where it was read: it is there, and equals nothing. */
+/** The parser may have rounded a larger number. Such a number exists, but equals nothing. */
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER
-/** Something is there that cannot be compared: it exists, and equals nothing. */
+/** Value of a claim that exists but is not comparable. It equals nothing. */
 const INCOMPARABLE: readonly Single[] = Object.freeze([])
 
 /**
- * Reads the claims that policies name. Whatever an issuer says in them, the result is small: what is too large, or an object,
- * is there and equals nothing. A claim that is null counts as one that is not there.
- * @param names claims by name or, with a `/` in front, by JSON pointer (RFC 6901).
+ * Reads the claims that policies refer to. The size of the result is limited, because issuers control the claims.
+ * Values that are too large, and objects, exist but equal nothing. A claim that is null counts as missing.
+ * @param names claim names or, if they start with `/`, JSON pointers (RFC 6901).
  */
 export function readNamedClaims(claims: ReadonlyMap<string, unknown>, names: ClaimNames): NamedClaims {
   if (names.length === 0) return NO_CLAIMS
   return new Map(names.map((name) => [name, toClaimValue(findClaim(claims, name))]))
 }
 
-/** Whether each of the names was looked for. */
+/** Returns whether all claims were read. */
 export function knowsClaims(claims: NamedClaims, names: ClaimNames): boolean {
   return names.every((name) => claims.has(name))
 }
 
-/** What a value of a claim comes to; undefined for one that is not there. */
+/** Converts a claim to a comparable value. Returns undefined for a missing claim or null. */
 export function toClaimValue(value: unknown): ClaimValue | undefined {
   if (value === undefined || value === null) return undefined
   if (!Array.isArray(value)) return isComparable(value) ? value : INCOMPARABLE
@@ -62,7 +60,7 @@ export function toClaimValue(value: unknown): ClaimValue | undefined {
   return members.length === 0 ? INCOMPARABLE : Object.freeze(members)
 }
 
-/** As many of them as there is room for. */
+/** Returns the first members, up to `MAX_LIST_TEXT` characters. */
 function firstOf(members: readonly Single[]): readonly Single[] {
   let room = MAX_LIST_TEXT
   return members.filter((member) => {
@@ -87,7 +85,7 @@ function findClaim(claims: ReadonlyMap<string, unknown>, name: string): unknown 
   return value
 }
 
-/** Own members only: nothing that every object has is a claim. */
+/** Reads own members only, because inherited members such as `toString` are not claims. */
 function memberOf(value: unknown, step: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return /^(?:0|[1-9]\d*)$/.test(step) ? value[Number(step)] : undefined

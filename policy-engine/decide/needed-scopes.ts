@@ -4,8 +4,9 @@ import type { ScopeRule } from '../load/policy-route.ts'
 const NONE: readonly string[] = []
 
 /**
- * The scopes that a challenge advertises for a rule: all of `all`, and of `any` the one that is named for that, or the first.
- * What comes with another one of them is left out. In policy order, each once.
+ * Returns the scopes that a challenge advertises, in policy order and without duplicates.
+ * These are all scopes of `all`, and `advertise` or else the first scope of `any`.
+ * Omits scopes that another advertised scope implies.
  */
 export function neededScopes(
   rule: ScopeRule | undefined,
@@ -16,6 +17,6 @@ export function neededScopes(
     others.some((other) => other !== scope && implication.get(scope)?.includes(other) === true)
   const all = rule.all.filter((scope) => !isGivenBy(scope, rule.all))
   const advertised = rule.advertise ?? rule.any[0]
-  const isMet = rule.any.some((scope) => all.includes(scope) || isGivenBy(scope, all))
-  return advertised === undefined || isMet ? all : [...all, advertised]
+  const isSatisfied = rule.any.some((scope) => all.includes(scope) || isGivenBy(scope, all))
+  return advertised === undefined || isSatisfied ? all : [...all, advertised]
 }

@@ -1,13 +1,13 @@
-/** What a request has shown besides its token. */
+/** Proof of possession that a request contains. */
 export type PossessionProof = {
-  /** The scheme of `Authorization`. */
+  /** Scheme of the `Authorization` header. */
   readonly scheme: 'bearer' | 'dpop'
   /**
-   * Of the key that it holds: with `dpop` that of the proof, RFC 9449 section 6.1; with `bearer` the client certificate,
-   * RFC 8705 section 3.1. SHA-256, base64url; undefined: of none.
+   * SHA-256 thumbprint of the proven key, base64url. undefined: the request does not prove possession of a key.
+   * `dpop`: key of the DPoP proof, RFC 9449 section 6.1. `bearer`: client certificate, RFC 8705 section 3.1.
    */
   readonly thumbprint: string | undefined
 }
 
-/** A token that came as a Bearer token, from somebody without a certificate. */
+/** A Bearer token without a client certificate. */
 export const NO_POSSESSION_PROOF: PossessionProof = { scheme: 'bearer', thumbprint: undefined }

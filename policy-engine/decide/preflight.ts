@@ -1,38 +1,39 @@
 import { allowsHeader, allowsOrigin, type CorsRule } from '../load/cors-rule.ts'
 import type { HeaderSource } from '../match/find-header.ts'
 
-/** The request that a browser asks about. */
+/** Request that a browser announces in a CORS preflight. */
 export type Preflight = {
   readonly origin: string | undefined
-  /** The value of `Access-Control-Request-Method`. */
+  /** Value of `Access-Control-Request-Method`. */
   readonly method: string
-  /** The valid names of `Access-Control-Request-Headers`, in lower case. */
+  /** Valid names in `Access-Control-Request-Headers`, in lower case. */
   readonly headers: readonly string[]
 }
 
-/** What a page may send. */
+/** Permissions of a page. */
 export type PreflightDecision = {
-  /** The value of `Access-Control-Allow-Origin`; undefined: the page may not use the method. */
+  /** Value of `Access-Control-Allow-Origin`. undefined: the page may not use the method. */
   readonly origin: string | undefined
   readonly methods: readonly string[]
   readonly headers: readonly string[]
 }
 
-/** RFC 9110 sections 5.1 and 5.6.1. `*` alone would be a wildcard. */
+/** RFC 9110 sections 5.1 and 5.6.1. Excludes `*` alone, which would be a wildcard. */
 const HEADER_NAME = /^[ \t]*(?!\*[ \t]*$)([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64})[ \t]*$/
 const MAX_HEADER_NAMES = 64
 
-/** Returns the value of a header that a browser sends once; undefined when it is absent or unclear. */
+/** Returns the value of a header that browsers send once. Returns undefined if the header is absent or ambiguous. */
 export function readBrowserHeader(request: HeaderSource, name: string): string | undefined {
   const value = request.header(name)
   return typeof value === 'string' ? value : undefined
 }
 
 /**
- * Reads a CORS preflight, which needs no token. A header that is nominated in `Connection`, repeated or spelled in another
- * way does not count. At most 64 header names are read. Source: Fetch, CORS-preflight request.
- * @param request its end-to-end headers.
- * @returns undefined for any other request.
+ * Parses a CORS preflight, which does not need a token. Reads at most 64 header names.
+ * Ignores headers that are nominated in `Connection`, repeated, or spelled in another way.
+ * Source: Fetch, CORS-preflight request.
+ * @param request end-to-end headers of the request.
+ * @returns undefined for all other requests.
  */
 export function readPreflight(method: string, request: HeaderSource): Preflight | undefined {
   if (method !== 'OPTIONS') return undefined
@@ -52,10 +53,10 @@ const NOT_ALLOWED: PreflightDecision = Object.freeze({ origin: undefined, method
 const NO_LIMIT: readonly undefined[] = [undefined]
 
 /**
- * Decides on a preflight. A preflight does not tell the values of headers, so of several routes with one method and path each
- * may allow it. A method without a route has no limit: the list of methods then tells the page what is wrong.
- * @param routes the routes of the path by their methods.
- * @param options.methods every method of the path.
+ * Decides on a preflight. A preflight does not contain header values, so any route of the method and path may allow it.
+ * A method without a route has no limit. The list of methods in the response then shows the mistake.
+ * @param routes routes of the path by method.
+ * @param options.methods all methods of the path.
  */
 export function decidePreflight<T>(
   { origin, method, headers }: Preflight,

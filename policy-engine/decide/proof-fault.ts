@@ -1,20 +1,20 @@
-/** Why a DPoP proof proves nothing. RFC 9449 section 4.3. */
+/** Reason why a DPoP proof is invalid. RFC 9449 section 4.3. */
 export type ProofFault =
   | 'missing'
-  /** More than one header, or several values in one. */
+  /** More than one `DPoP` header, or several values in one header. */
   | 'repeated'
   | 'malformed'
   | 'wrong_type'
   | 'wrong_algorithm'
-  /** No public key, one with private members, one of another kind, one that is too weak. */
+  /** Missing public key, private members, wrong type of key, or weak key. */
   | 'bad_key'
   | 'bad_signature'
   | 'wrong_method'
   | 'wrong_address'
-  /** Made for another access token. */
+  /** The proof belongs to another access token. */
   | 'wrong_token'
-  /** Too old, or from the future. */
+  /** The proof is too old, or its time is in the future. */
   | 'not_recent'
   | 'bad_id'
-  /** Seen before. */
+  /** The proof was used before. */
   | 'replayed'

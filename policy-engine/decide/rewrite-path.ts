@@ -3,8 +3,8 @@ import type { Rewrite } from './compile-rewrite.ts'
 import type { Refusal } from './refusal.ts'
 
 /**
- * The path that the upstream is asked for instead of the one that was matched. What comes out has to be canonical again:
- * it stands below the upstream's base path, whatever the request's path held.
+ * Builds the rewritten path of the upstream request. The result must be canonical.
+ * Parameters of the request therefore cannot lead out of the base path of the upstream.
  * @returns the path, or `request_malformed` or `target_too_long`.
  */
 export function rewritePath(

@@ -2,20 +2,20 @@ import type { ScopeImplication } from '../../oauth/scope-implication.ts'
 import type { ScopeRule } from '../load/policy-route.ts'
 import { neededScopes } from './needed-scopes.ts'
 
-/** A scope, and all that are as good as it: itself first. */
+/** Required scope, and all scopes that grant it. The first one is the scope itself. */
 export type ScopeNeed = { readonly scope: string; readonly grantedBy: readonly string[] }
 
-/** A scope rule with what the catalogue says about scopes worked in, so that a request looks into a set and nowhere else. */
+/** Compiled scope rule. It contains the implications of the catalogue, so a request needs only set lookups. */
 export type ScopeCheck = {
   readonly all: readonly ScopeNeed[]
   readonly any: readonly ScopeNeed[]
-  /** What stands for `any` when none of them is there; undefined without any. */
+  /** Scope that represents `any` in the missing scopes. undefined if `any` is empty. */
   readonly advertised: string | undefined
-  /** What callers are told to ask for. */
+  /** Scopes that challenges advertise. */
   readonly needed: readonly string[]
 }
 
-/** Compiles a rule; undefined stays undefined: a token is optional. */
+/** Compiles a rule. Returns undefined without a rule: the route does not require scopes. */
 export function compileScopeCheck(
   rule: ScopeRule | undefined,
   implication: ScopeImplication,

@@ -1,15 +1,16 @@
 import { LRUCache } from 'lru-cache'
 import { formatScope, parseScope } from '../../oauth/scope.ts'
 
-/** The scopes of a token in the two forms a request needs. */
+/** Scopes of a token as a set and as a scope string. */
 export type GrantedScopes = { readonly set: ReadonlySet<string>; readonly text: string }
 
-/** Distinct scope strings that are worth sharing between tokens; more are still parsed, just not shared. */
+/** Maximum number of cached scope strings. */
 const SHARED_STRINGS = 1_000
 
 /**
- * Parses scope strings so that tokens with the same scopes share one set: most tokens of a client do.
- * @returns undefined when the string does not follow RFC 6749 section 3.3.
+ * Creates a parser that caches its results, so that tokens with the same scopes share one set.
+ * Most tokens of one client have the same scopes.
+ * @returns a function that returns undefined if a string violates RFC 6749 section 3.3.
  */
 export function createScopeSets(): (scope: string) => GrantedScopes | undefined {
   const shared = new LRUCache<string, GrantedScopes>({ max: SHARED_STRINGS })
