@@ -6,18 +6,19 @@ export type AuthorizationServerPath = {
   readonly name: string
   readonly methods: readonly string[]
   readonly path: string
-  /** What the authorization server is asked for instead of `path`. */
+  /** Path of the upstream request, if it differs from `path`. */
   readonly asks?: string
 }
 
-// A browser application asks first (CORS). The authorization server answers that: not where a person signs in.
+// OPTIONS: browser applications send CORS preflights. The authorization server responds to them, and does not allow
+// CORS on sign-in pages.
 const BROWSER = ['GET', 'POST', 'OPTIONS']
 const FORM = ['POST', 'OPTIONS']
 const DOCUMENT = ['GET', 'OPTIONS']
 
 /**
- * What the gateway hands to the bundled authorization server, so that clients see one address.
- * Its internal paths are not among them.
+ * Paths that the gateway forwards to the bundled authorization server, so that clients use one base URL.
+ * The internal paths of the authorization server are excluded.
  */
 export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
   { name: 'token', methods: FORM, path: ENDPOINTS.token },
@@ -30,15 +31,15 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
   { name: 'metadata', methods: DOCUMENT, path: ENDPOINTS.authorizationServerMetadata },
   { name: 'openid-configuration', methods: DOCUMENT, path: ENDPOINTS.openidConfiguration },
   { name: 'authorize', methods: BROWSER, path: ENDPOINTS.authorization },
-  // Its pages, and the addresses a browser is sent through between them.
+  // Pages, and the paths that a browser is redirected through between them.
   { name: 'authorize-resume', methods: BROWSER, path: `${ENDPOINTS.authorization}/{request}` },
   { name: 'interaction', methods: BROWSER, path: `${ENDPOINTS.interaction}/**` },
   { name: 'logout', methods: BROWSER, path: `${ENDPOINTS.endSession}/**` },
 ]
 
 /**
- * Where clients look for the authorization server's metadata that take the address of a resource for that of its issuer: the
- * same document below the path of each resource that takes its tokens, and nowhere else.
+ * Returns metadata paths for clients that use the URL of a resource as the issuer URL.
+ * The document is the same for each resource that accepts tokens of the issuer. Other resources have no such path.
  * @param issuer the bundled authorization server.
  */
 export function metadataAliases(

@@ -1,36 +1,35 @@
 import type { Refusal } from '../decide/refusal.ts'
 
-/** What a request asks for, in the one form that is matched, logged and forwarded. */
+/** Request target in its canonical form, which the gateway matches, logs and forwards. */
 export type CanonicalTarget = {
-  /** Begins with a slash; `*` for `OPTIONS *`. */
+  /** Starts with a slash; `*` for `OPTIONS *`. */
   readonly path: string
-  /** As it came, with its question mark; empty when there is none. */
+  /** Unchanged, with the question mark; empty without a query. */
   readonly query: string
 }
 
-/** What a request target is held against. */
+/** Rules that a request target must follow. */
 export type TargetRules = {
   readonly method: string
-  /** Scheme and authority of the base URL in lower case: the only absolute form that is ours. */
+  /** Scheme and authority of the base URL in lower case. A target in absolute form must start with it. */
   readonly origin: string
   readonly limitBytes: number
 }
 
-// One slash before each segment, and no segment that an upstream may read as "here" or "one up":
-// `.`, `..`, or either with path parameters (`..;x`). Linear: every repetition consumes its own slash.
+// One slash before each segment. Excludes dot segments (`.`, `..`), also with path parameters (`..;x`): an upstream may
+// resolve them. Linear time: every repetition consumes its own slash.
 const PLAIN_PATH = /^(?:\/(?!\/|\.\.?(?:[/;]|$))[\w\-.~!$&'()*+,;=:@]*)+$/
 const ENCODED_PATH = /^(?:\/(?!\/|\.\.?(?:[/;]|%3B|$))(?:[\w\-.~!$&'()*+,;=:@]|%[0-9A-F]{2})*)+$/
-// Everything that RFC 3986 section 3.4 can mean, and what browsers leave raw; no control byte, space, fragment.
+// Characters of RFC 3986 section 3.4, and characters that browsers leave raw. Excludes control bytes, spaces and `#`.
 const QUERY = /^[\x21\x22\x24-\x7e]*$/
 const ENCODED_BYTE = /%(..?)?/g
 const HEX_PAIR = /^[0-9A-Fa-f]{2}$/
 const UNRESERVED = /[\w\-.~]/
 
 /**
- * Brings a request target into its one canonical form, or refuses it.
- * Unreserved characters are decoded, other percent-hex is written in upper case, nothing is decoded twice.
- * Source: RFC 9112 section 3.2, RFC 3986 section 6.2.2. Pure and total.
- * @returns the target, or `request_malformed` or `target_too_long`.
+ * Converts a request target to its canonical form, or rejects it.
+ * Decodes unreserved characters and writes other percent-encoding in upper case. Decodes only once.
+ * Source: RFC 9112 section 3.2, RFC 3986 section 6.2.2. Pure. Never throws.
  */
 export function canonicalTarget(target: string, rules: TargetRules): CanonicalTarget | Refusal {
   if (target.length > rules.limitBytes) return { refused: 'target_too_long', limitBytes: rules.limitBytes }
@@ -50,7 +49,7 @@ export function canonicalTarget(target: string, rules: TargetRules): CanonicalTa
   )
 }
 
-/** RFC 9112 sections 3.2.2 to 3.2.4: absolute, authority and asterisk form. */
+/** Handles absolute, authority and asterisk form. RFC 9112 sections 3.2.2 to 3.2.4. */
 function otherForm(target: string, rules: TargetRules): CanonicalTarget | Refusal {
   if (target === '*' && rules.method === 'OPTIONS') return { path: '*', query: '' }
   const origin = target.slice(0, rules.origin.length)
@@ -60,7 +59,7 @@ function otherForm(target: string, rules: TargetRules): CanonicalTarget | Refusa
   return canonicalTarget(rest, rules)
 }
 
-/** @returns undefined when a byte is broken, hides a delimiter or a control byte, or the bytes are not UTF-8. */
+/** @returns undefined for broken encoding, for an encoded slash, backslash or control byte, and for invalid UTF-8. */
 function normaliseEncoding(path: string): string | undefined {
   let broken = false
   const normal = path.replace(ENCODED_BYTE, (encoded, hex: string | undefined) => {
@@ -76,7 +75,7 @@ function normaliseEncoding(path: string): string | undefined {
   return broken || !isUtf8(normal) ? undefined : normal
 }
 
-/** The platform's decoder refuses overlong forms, surrogates and truncated sequences. */
+/** `decodeURIComponent()` rejects overlong forms, surrogates and truncated sequences. */
 function isUtf8(path: string): boolean {
   try {
     decodeURIComponent(path)

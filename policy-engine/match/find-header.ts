@@ -1,19 +1,20 @@
 import { foldHeaderName } from './fold-header-name.ts'
 
-/** What stands for a header that is there more than once, or could be read so: no value of it can be relied on. */
+/** Result for a header that occurs more than once or in another spelling. Its value is ambiguous. */
 export const UNCLEAR = Symbol('unclear')
 
-/** Tells the headers of a request by their names in small letters. */
+/** Access to the headers of a request by name in lower case. */
 export type HeaderSource = {
-  /** @returns undefined when the header is not there. */
+  /** @returns undefined if the header is missing. */
   header(name: string): string | undefined | typeof UNCLEAR
 }
 
 /**
- * Finds a header among those that go on to an upstream. Servers that fold names (CGI, WSGI) read `school_id` as `School-Id`:
- * another spelling of the name is another value of it there, so it makes the header unclear.
+ * Finds a header among the headers for an upstream.
+ * Servers that fold names (CGI, WSGI) read `school_id` as `School-Id`. For them, another spelling is another value of
+ * the same header, so it makes the header ambiguous.
  * @param headers name, value, name, value.
- * @param name in small letters, made of letters, digits and `-`.
+ * @param name in lower case, with letters, digits and `-` only.
  */
 export function findHeader(headers: readonly string[], name: string): string | undefined | typeof UNCLEAR {
   let value: string | undefined

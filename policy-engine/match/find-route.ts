@@ -2,7 +2,7 @@ import type { Refusal } from '../decide/refusal.ts'
 import type { HeaderSource } from './find-header.ts'
 import type { Match } from './route-table.ts'
 
-/** What the table says: a route, or the methods of a path that was asked about with OPTIONS. */
+/** Result of a match: a route, or the methods of a path for an OPTIONS request. */
 export type Found<T> =
   | { readonly kind: 'route'; readonly route: T; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'options'; readonly allow: readonly string[] }
@@ -10,8 +10,8 @@ export type Found<T> =
 const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * Finds the one route of a canonical path: the first half of a decision. Nothing is forwarded without one.
- * @returns the route; what OPTIONS answers with; `route_unknown` or `method_not_allowed`.
+ * Finds the route of a canonical path. The gateway forwards only requests that match a route.
+ * @returns the route, the methods for a local reply to OPTIONS, `route_unknown` or `method_not_allowed`.
  */
 export function findRoute<T>(
   method: string,
@@ -19,7 +19,7 @@ export function findRoute<T>(
   table: { match(method: string, path: string, request: HeaderSource): Match<T> },
   request: HeaderSource,
 ): Found<T> | Refusal {
-  // RFC 9110 section 9.3.7: an asterisk asks about the server as a whole.
+  // RFC 9110 section 9.3.7: `*` refers to the server as a whole.
   if (path === '*') return { kind: 'options', allow: EVERY_METHOD }
   const match = table.match(method, path, request)
   if (match.kind === 'route') return match

@@ -1,6 +1,7 @@
 /**
- * Prepares a glob: `*` stands for any run of characters, none included, everything else for itself. There is no escape.
- * Cost of a match: each piece between two `*` is looked for once, from left to right.
+ * Compiles a glob. `*` matches any number of characters, including zero. All other characters match literally.
+ * Globs do not have an escape character.
+ * Cost of a match: one search for each piece between two `*`, from left to right.
  */
 export function compileGlob(pattern: string): (text: string) => boolean {
   const [first = '', ...rest] = pattern.split('*')

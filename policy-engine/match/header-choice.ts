@@ -1,20 +1,26 @@
 import type { HeaderValue } from '../load/header-rules.ts'
 import { type HeaderSource, UNCLEAR } from './find-header.ts'
 
-/** Routes of one method and path that headers tell apart, so that finding one of them does not depend on how many there are. */
+/**
+ * Routes of one method and path that differ in their required headers.
+ * The cost of a lookup depends on the number of layers, not on the number of routes.
+ */
 export type HeaderChoice<T> = {
-  /** Every header that one of them asks for. */
+  /** Names of all required headers. */
   readonly names: readonly string[]
-  /** Those that ask for the same headers, the ones that ask for most first. */
+  /** Routes grouped by the names of their required headers. Layers with more headers come first. */
   readonly layers: readonly { readonly names: readonly string[]; readonly byValues: ReadonlyMap<string, T> }[]
-  /** The one that asks for none. */
+  /** Route without required headers. */
   readonly base: T | undefined
 }
 
-/** One of the routes, and the headers it asks for, sorted by name. */
+/** Route, and its required headers sorted by name. */
 export type Candidate<T> = { readonly headers: readonly HeaderValue[]; readonly route: T }
 
-/** Prepares the choice. Order changes nothing. @throws {Error} when two ask for the same: `loadPolicies` finds that before. */
+/**
+ * Compiles the choice. The order of the candidates does not affect it.
+ * @throws {Error} if two candidates require the same headers, which `loadPolicies()` reports earlier.
+ */
 export function compileHeaderChoice<T>(candidates: readonly Candidate<T>[]): HeaderChoice<T> {
   const layers = new Map<string, { names: readonly string[]; byValues: Map<string, T> }>()
   for (const { headers, route } of candidates) {
@@ -43,9 +49,9 @@ export function entriesOf<T>({ layers, base }: HeaderChoice<T>): readonly T[] {
 }
 
 /**
- * Chooses the route whose headers a request brings; of several the one that asks for most. A header that one of them asks for
- * and that is unclear leads nowhere: an upstream could read it another way than the gateway.
- * @returns undefined when there is none.
+ * Chooses the route whose required headers the request contains. If several match, the one with the most headers wins.
+ * If an ambiguous header is required by any of the routes, no route matches: an upstream could read another value.
+ * @returns undefined if no route matches.
  */
 export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSource): T | undefined {
   const values = new Map<string, string>()
@@ -62,22 +68,23 @@ export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSourc
   return choice.base
 }
 
-/** No header value holds a line break. RFC 9110 section 5.5. */
+/** The separator is safe, because header values cannot contain line breaks. RFC 9110 section 5.5. */
 function joinValues(values: readonly string[]): string {
   return values.join('\n')
 }
 
 const MCP_PREFIX = 'mcp-'
 const MCP_VERSION = 'mcp-protocol-version'
-/** MCP names its revisions by date. */
+/** MCP revisions are dates. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
-/** What some servers leave out: spaces around a value, a byte order mark, control characters. */
+/** Characters that some servers strip: surrounding spaces, a byte order mark, control characters. */
 const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
 /**
- * What MCP says in headers it says beside the revision that it follows, and a value that is not plain ASCII as Base64: the
- * same tool has one name, however it is written. Source: MCP 2026-07-28, Streamable HTTP.
+ * Reads a header. Other `mcp-` headers count only in requests with a revision of MCP in `mcp-protocol-version`.
+ * MCP encodes values that are not plain ASCII as Base64. Decoding them gives each tool one name in both notations.
+ * Source: MCP 2026-07-28, Streamable HTTP.
  */
 function readHeader(request: HeaderSource, name: string): string | undefined | typeof UNCLEAR {
   const value = request.header(name)

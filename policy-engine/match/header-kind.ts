@@ -29,14 +29,14 @@ const HOP_BY_HOP = [
   'trailer',
   'upgrade',
   'http2-settings',
-  'expect', // answered here: RFC 9110 section 10.1.1
+  'expect', // handled by the gateway: RFC 9110 section 10.1.1
 ]
 
 const READ = [
   'connection',
   'host',
   'authorization',
-  'dpop', // a proof is for this server alone: RFC 9449 section 4.1
+  'dpop', // a proof is valid for one server only: RFC 9449 section 4.1
   'cookie',
   'content-length',
   'transfer-encoding',
@@ -55,16 +55,16 @@ const MANAGED_PREFIXES: ReadonlyMap<number, readonly string[]> = Map.groupBy(
   prefixGroup,
 )
 
-/** Groups prefixes by their first character, and those with `x-` by their third, so that a name is compared with few. */
+/** Groups prefixes by first character, or by third character after `x-`, so that a lookup compares few prefixes. */
 function prefixGroup(name: string): number {
   const first = name.charCodeAt(0)
   return first === LETTER_X ? 256 + name.charCodeAt(2) : first
 }
 
 /**
- * Classifies a header by its name in lower case; undefined: it is forwarded unchanged.
- * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, some of them `x!auth!subject` too: every
- * spelling that folds to a managed or framing name is `managed`, so it is dropped.
+ * Classifies a header by its name in lower case. undefined: the gateway forwards the header unchanged.
+ * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, and some also fold `x!auth!subject`.
+ * Therefore every spelling that folds to a managed or framing name is `managed`, and the gateway drops it.
  */
 export function headerKind(lowerName: string): HeaderKind | undefined {
   const kind = KINDS.get(lowerName)

@@ -2,18 +2,22 @@ import type { HeaderValue } from '../load/header-rules.ts'
 
 type Claimant = { readonly headers: readonly HeaderValue[] }
 
-/** Who stands in the way: one that asks for the `same` headers, or one whose headers could be `crossing` with them. */
+/**
+ * Conflicting route. `same`: it requires the same headers.
+ * `crossing`: one request can satisfy the headers of both routes.
+ */
 export type HeaderConflict<T> = { readonly kind: 'same' | 'crossing'; readonly other: T }
 
 /**
- * The headers that routes of one method and path ask for. Between two of them there is no luck when they ask for different
- * values of one header, or when one asks for all that the other one asks for, and for more.
+ * Required headers of the routes of one method and path.
+ * Two routes do not conflict if they require different values of one header.
+ * They also do not conflict if one route requires all headers of the other route and more.
  */
 export class HeaderSets<T extends Claimant> {
   readonly #layers = new Map<string, { readonly names: ReadonlySet<string>; readonly claims: T[] }>()
   readonly #taken = new Map<string, T>()
 
-  /** Adds one. @returns the first one that it collides with. */
+  /** Adds a route. @returns its first conflict. */
   add(claim: T): HeaderConflict<T> | undefined {
     const { headers } = claim
     const values = headers.map(({ name, value }) => `${name}: ${value}`).join('\n')

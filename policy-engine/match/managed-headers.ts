@@ -2,17 +2,17 @@
 type ManagedHeaders = {
   readonly usedBy: string
   readonly names?: readonly string[]
-  /** A name with one of these prefixes is one of the headers. */
+  /** Every name with one of these prefixes is included. */
   readonly prefixes?: readonly string[]
 }
 
 /**
- * Request headers by which proxies and gateways tell a server who sent a request, from where, and for which target. The
- * gateway drops them: a client could forge them, and an upstream may trust them. A name is listed once, a prefix covers no
- * other entry.
+ * Request headers in which proxies and gateways describe the sender, the origin or the target of a request.
+ * The gateway drops them: a client could forge them, and an upstream may trust them.
+ * Each name occurs once, and a prefix covers no other entry.
  */
 export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
-  // The way of the request and the address of the client.
+  // Forwarding path and client address.
   { usedBy: 'RFC 7239', names: ['forwarded'] },
   { usedBy: 'RFC 9110 section 7.6.3', names: ['via'] },
   {
@@ -50,7 +50,7 @@ export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
   { usedBy: 'WebLogic, also for certificates', names: ['proxy-client-ip'], prefixes: ['wl-proxy-'] },
   { usedBy: 'WebSphere, as `$WS...`', prefixes: ['-ws'] },
 
-  // People and clients that another gateway authenticated.
+  // Users and clients that another gateway authenticated.
   { usedBy: 'CGI, Apache, Authelia, Pangolin', names: ['remote-user', 'remote-groups', 'remote-role'] },
   { usedBy: 'Authelia', names: ['remote-name', 'remote-email'] },
   { usedBy: 'authentik', prefixes: ['x-authentik-'] },
@@ -104,7 +104,7 @@ export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
   { usedBy: 'Vouch Proxy', prefixes: ['x-vouch-'] },
   { usedBy: 'WSO2 API Manager', names: ['x-jwt-assertion', 'x-wso2-client-certificate'] },
 
-  // Certificates of clients.
+  // Client certificates.
   { usedBy: 'RFC 9440', names: ['client-cert', 'client-cert-chain'] },
   {
     usedBy: 'nginx, Apache and HAProxy configurations',
@@ -139,7 +139,7 @@ export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
   { usedBy: 'CloudFront', prefixes: ['cloudfront-viewer-cert-'] },
   { usedBy: 'Google Cloud Load Balancing', prefixes: ['x-client-cert'] },
 
-  // Another target or method than the one that the policy was applied to.
+  // Overrides of the target or method that the policy was applied to.
   { usedBy: 'nginx configurations, Spring, Symfony', names: ['x-host'], prefixes: ['x-original-'] },
   { usedBy: 'Microsoft IIS, Symfony', names: ['x-rewrite-url', 'x-http-host-override'] },
   {

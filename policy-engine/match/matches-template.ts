@@ -1,8 +1,8 @@
 import { parsePathTemplate } from './path-template.ts'
 
 /**
- * Whether a canonical path is one of a template, other routes left aside. Offline only: requests meet routes through the
- * table.
+ * Returns whether a canonical path matches a template, independent of other routes.
+ * For offline use only: the server matches requests with the route table.
  */
 export function matchesTemplate(path: string, template: string): boolean {
   const parsed = parsePathTemplate(template)

@@ -1,7 +1,7 @@
 const NOTHING: ReadonlySet<string> = new Set()
 
 /**
- * The header names that a `Connection` value nominates as belonging to this connection alone.
+ * Returns the header names that a `Connection` value nominates as specific to this connection.
  * Source: RFC 9110 section 7.6.1.
  */
 export function nominatedHeaders(connection: string | undefined): ReadonlySet<string> {

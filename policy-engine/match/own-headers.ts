@@ -1,11 +1,14 @@
 import { foldHeaderName } from './fold-header-name.ts'
 
-/** Only the gateway sends headers with these prefixes, to upstreams and to clients. */
+/** Prefixes of headers that only the gateway may send, to upstreams and to clients. */
 export const OWN_PREFIXES = ['x-auth-', 'x-scopegate-'] as const
 const REQUEST_ID = 'x-request-id'
 const LETTER_X = 120
 
-/** Whether only the gateway may send a response header of this name, in any spelling. @param lowerName in lower case. */
+/**
+ * Returns whether only the gateway may send a response header with this name, in any spelling.
+ * @param lowerName in lower case.
+ */
 export function isOwnHeader(lowerName: string): boolean {
   if (lowerName.charCodeAt(0) !== LETTER_X) return false
   const folded = foldHeaderName(lowerName)

@@ -1,23 +1,22 @@
-/** A path template, taken apart: `/api/{family}/**`. */
+/** Parsed path template, e.g. `/api/{family}/**`. */
 export type PathTemplate = {
   readonly segments: readonly PathSegment[]
-  /** True when it ends in `**`: this path and everything below it. */
+  /** Whether the template ends in `**`, which matches this path and all paths below it. */
   readonly below: boolean
 }
 
-/** One segment: literal text, or the name of a parameter. */
 export type PathSegment = { readonly literal: string } | { readonly parameter: string }
 
-/** Why a template is refused, in words, and what to write. */
+/** Reason why a template is invalid, and a hint for its correction. */
 export type TemplateProblem = { readonly problem: string; readonly hint?: string | undefined }
 
-// RFC 3986 section 3.3: pchar without `*`, `{` and `}`, which are ours.
+// RFC 3986 section 3.3: pchar without `*`, `{` and `}`, which have a meaning in templates.
 const LITERAL = /^(?:[A-Za-z0-9\-._~!$&'()+,;=:@]|%[0-9A-F]{2})*$/
 const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]{0,63})\}$/
 
 /**
- * Reads a path template: literal segments, `{parameter}` segments and at most one `**` at the end. Literals have to be in
- * the canonical form that requests are brought into before they are matched, else no request could ever reach the route.
+ * Parses a path template: literal segments, `{parameter}` segments and at most one `**` at the end.
+ * Literals must be in canonical form. Other literals would never match, because requests are canonicalized first.
  */
 export function parsePathTemplate(path: string): PathTemplate | TemplateProblem {
   if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "${withSlash(path)}"` }
@@ -41,7 +40,7 @@ export function parsePathTemplate(path: string): PathTemplate | TemplateProblem 
   return { segments, below }
 }
 
-/** Of an address, the path is what stands here. */
+/** Returns the path of a URL, or the text with a leading slash. */
 function withSlash(path: string): string {
   return /^[a-z]+:\/\/[^/]*(\/.*)?$/i.exec(path)?.[1] ?? `/${path}`
 }
@@ -76,7 +75,7 @@ function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProb
   }
   const angled = /^<([A-Za-z_][A-Za-z0-9_]{0,63})>$/.exec(part)?.[1]
   if (angled !== undefined) return { problem: `"${part}" is not a segment`, hint: `write {${angled}}` }
-  // `..;x` is one to servers that know path parameters.
+  // Servers that support path parameters read `..;x` as a dot segment.
   if (/^\.\.?(?:;|%3[Bb]|$)/.test(part))
     return { problem: 'dot segments are resolved before a route is looked for' }
   if (/[?#]/.test(part))
@@ -90,7 +89,10 @@ function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProb
   return { literal: part }
 }
 
-/** Unreserved characters decoded, the rest of the escapes in upper case (RFC 3986 section 6.2.2); undefined when requests with it are refused. */
+/**
+ * Returns the canonical form of a literal: unreserved characters decoded, escapes in upper case.
+ * Returns undefined for a literal that the gateway rejects in requests. Source: RFC 3986 section 6.2.2.
+ */
 function canonicalLiteral(part: string): string | undefined {
   if (!part.isWellFormed()) return undefined
   const encoded = part.replace(/[^\x21-\x7e]|["<>\\^`|]/gu, (character) => encodeURIComponent(character))
@@ -99,12 +101,12 @@ function canonicalLiteral(part: string): string | undefined {
     const character = String.fromCharCode(Number.parseInt(triplet.slice(1), 16))
     return /[A-Za-z0-9\-._~]/.test(character) ? character : triplet.toUpperCase()
   })
-  // Encoded slashes, backslashes and control characters are refused before matching.
+  // The gateway rejects encoded slashes, backslashes and control characters before it matches a request.
   if (/%(?:2F|5C|[01][0-9A-F]|7F)/.test(canonical) || !LITERAL.test(canonical)) return undefined
   return canonical === '.' || canonical === '..' ? undefined : canonical
 }
 
-/** The template without its parameters' names: two routes of one shape match the same paths. */
+/** Returns the template without the names of its parameters. Templates with the same shape match the same paths. */
 export function shapeOf(template: PathTemplate): string {
   const segments = template.segments.map((one) => ('parameter' in one ? '/{}' : `/${one.literal}`))
   return `${segments.join('')}${template.below ? '/**' : ''}`

@@ -1,17 +1,15 @@
 import type { RequestValue } from '../load/condition.ts'
 import { type HeaderSource, UNCLEAR } from './find-header.ts'
 
-/** What a request brings that a condition can compare a claim with. */
+/** Values of a request that conditions can compare with claims. */
 export type RequestValues = HeaderSource & {
-  /** What the parameters of the route's path met, as it stands in the canonical path. */
+  /** Values of the path parameters of the route, as in the canonical path. */
   readonly params: Readonly<Record<string, string>>
-  /** With its question mark; empty when there is none. */
+  /** With the question mark; empty without a query. */
   readonly query: string
 }
 
-/**
- * Reads a value of the request, decoded once. What is not there, is there twice, or can be read in two ways has no value.
- */
+/** Reads a request value and decodes it once. Returns undefined for a missing, repeated or ambiguous value. */
 export function readRequestValue(value: RequestValue, request: RequestValues): string | undefined {
   switch (value.from) {
     case 'path':
@@ -26,9 +24,10 @@ export function readRequestValue(value: RequestValue, request: RequestValues): s
 }
 
 /**
- * The one value of a name in a query, by the rules of forms: `+` is a space. Servers differ in what else they take for the
- * same name: `;` between pairs, capitals, `name[]`, spaces around it, `.` for `_`. A query with another pair that any of them
- * would take for it has no value. Source: WHATWG URL, application/x-www-form-urlencoded.
+ * Returns the only value of a name in a query, with form decoding: `+` is a space.
+ * Servers also accept other spellings: `;` between pairs, upper case, `name[]`, surrounding spaces, `.` for `_`.
+ * Returns undefined if the query contains another pair that one of these servers reads as the same name.
+ * Source: WHATWG URL, application/x-www-form-urlencoded.
  */
 function readQuery(query: string, name: string): string | undefined {
   const pairs = query.slice(1).split('&')
@@ -41,7 +40,7 @@ function readQuery(query: string, name: string): string | undefined {
   return equals === -1 ? '' : decodeForm(only.slice(equals + 1))
 }
 
-/** What cannot be decoded is a name of its own. */
+/** Returns the decoded name, or the raw name if decoding fails. */
 function readName(pair: string): string {
   const equals = pair.indexOf('=')
   const written = equals === -1 ? pair : pair.slice(0, equals)

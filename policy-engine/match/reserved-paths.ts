@@ -1,18 +1,18 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 
-/** Trees that belong to the gateway and its authorization server, `/internal` so that it is never reached from outside. */
+/** Trees of the gateway and its authorization server. `/internal` is reserved so that clients cannot reach it. */
 const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS), '/.well-known/scopegate']
 
-/** The deepest of these trees has this many segments (`/api/oauth`, `/.well-known/…`). */
+/** Number of segments of the deepest tree (`/api/oauth`, `/.well-known/…`). */
 const DEPTH = 2
 
-/** Single documents of the gateway. */
+/** Documents of the gateway. */
 const DOCUMENTS = ['/', '/openapi.json', '/auth.md', '/.well-known/api-catalog']
 
 /**
- * Finds the path of Scopegate's own that a policy's template would take: the same path, or one below a tree of its own.
- * A wider template such as `/**` takes nothing: of two routes that match, the more specific one wins.
+ * Finds the reserved path that a template of a policy would take over: the same path, or a path below a reserved tree.
+ * A wider template such as `/**` takes over nothing, because the more specific route wins.
  * @returns the reserved path, e.g. `/oauth/**`, or undefined.
  */
 export function findReservedPath(template: PathTemplate): string | undefined {
@@ -24,12 +24,12 @@ export function findReservedPath(template: PathTemplate): string | undefined {
   const prefix = `/${literals.join('/')}`
   const tree = TREES.find((one) => prefix === one || prefix.startsWith(`${one}/`))
   if (tree !== undefined) return `${tree}/**`
-  // `/**` is wide, `/auth.md/**` begins with the document itself.
+  // `/**` is a wide template. `/auth.md/**` starts with the document itself.
   const isLiteral = literals.length === template.segments.length && literals.length > 0
   return isLiteral ? DOCUMENTS.find((one) => prefix === one) : undefined
 }
 
-/** Whether a canonical path is Scopegate's own. A route for everything below `/` is not one for that. */
+/** Returns whether a canonical path is reserved by Scopegate. A route for all paths does not serve it. */
 export function isReservedPath(path: string): boolean {
   const segments = path
     .slice(1)
@@ -38,7 +38,7 @@ export function isReservedPath(path: string): boolean {
   return findReservedPath({ segments, below: false }) !== undefined
 }
 
-/** Whether a template with a parameter or `**` among its first segments can meet a path of Scopegate's own. */
+/** Returns whether a template can match a reserved path, because of a parameter or `**` in its first segments. */
 export function mayCoverReserved(path: string): boolean {
   const template = parsePathTemplate(path)
   if ('problem' in template) return true

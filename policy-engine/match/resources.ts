@@ -3,9 +3,9 @@ import { protectedResourceMetadataPath } from '../../oauth/metadata.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 import type { Resource } from './resource.ts'
 
-/** What configuration says about a resource; what it leaves out is that of the whole API. */
+/** Configuration of a resource. For missing fields, the values of the whole API apply. */
 export type ResourceSettings = {
-  /** `/` is the base URL itself. */
+  /** `/` is the base URL. */
   readonly path: string
   readonly name?: string | undefined
   readonly issuers?: readonly string[] | undefined
@@ -16,31 +16,31 @@ export type ResourceSettings = {
   readonly terms?: string | undefined
 }
 
-/** Every resource behind one gateway. Each path lies in exactly one. */
+/** All resources of one gateway. Each path lies in exactly one resource. */
 export type Resources = {
-  /** The base URL itself, whatever lies in no other. */
+  /** The base URL. Contains all paths that lie in no other resource. */
   readonly root: Resource
   /** The root first, then in the order of the configuration. */
   readonly all: readonly Resource[]
-  /** The resource whose path is the longest one that a canonical path equals or lies below, by whole segments. */
+  /** Returns the resource with the longest path that equals or contains a canonical path, by whole segments. */
   of(path: string): Resource
-  /** Every resource that a path of the template could lie in, the longest path first. Never empty. */
+  /** Returns all resources that paths of the template can lie in, the longest path first. Never empty. */
   ofTemplate(template: string): readonly Resource[]
 }
 
-/** What resources are made of. Plain data. */
+/** Options for `compileResources()`. Plain data. */
 export type ResourcesOptions = {
   /** Without a trailing slash. */
   readonly baseUrl: string
   readonly name: string
-  /** Every issuer there is, in order. */
+  /** All issuers, in order. */
   readonly issuers: readonly string[]
-  /** Whether the gateway leads to an authorization server, which issues tokens under the base URL. */
+  /** Whether the gateway forwards to the bundled authorization server, which issues tokens under the base URL. */
   readonly bundledAuthorizationServer: boolean
   readonly resources: readonly ResourceSettings[]
 }
 
-/** Makes the resources of a gateway, once. Pure. */
+/** Compiles the resources of a gateway. Pure. */
 export function compileResources(options: ResourcesOptions): Resources {
   const { baseUrl } = options
   const compile = (path: string, settings: Partial<ResourceSettings> = {}): Resource => {
@@ -78,24 +78,24 @@ export function compileResources(options: ResourcesOptions): Resources {
     ofTemplate(template: string) {
       const parsed = parsePathTemplate(template)
       if ('problem' in parsed) throw new Error(`route path "${template}": ${parsed.problem}`)
-      const met: Resource[] = []
+      const found: Resource[] = []
       for (const resource of longestFirst) {
-        const meets = meet(parsed, resource.path.slice(1).split('/'))
-        if (meets !== 'never') met.push(resource)
-        // Every path of the template lies in this one: shorter ones get nothing.
-        if (meets === 'always') return met
+        const relation = fits(parsed, resource.path.slice(1).split('/'))
+        if (relation !== 'never') found.push(resource)
+        // All paths of the template lie in this resource, so resources with shorter paths do not apply.
+        if (relation === 'always') return found
       }
-      return [...met, root]
+      return [...found, root]
     },
   })
 }
 
-/** Whether paths of a template lie at or below the path of these segments. */
-function meet({ segments, below }: PathTemplate, path: readonly string[]): 'always' | 'sometimes' | 'never' {
+/** Returns whether paths of a template lie at or below the path with these segments. */
+function fits({ segments, below }: PathTemplate, path: readonly string[]): 'always' | 'sometimes' | 'never' {
   let sure = true
   for (const [at, literal] of path.entries()) {
     const own = segments[at]
-    // Shorter than the path: what `**` stands for could be the rest of it.
+    // The template is shorter than the path, and `**` can match the remaining segments.
     if (own === undefined) return below ? 'sometimes' : 'never'
     if ('parameter' in own) sure = false
     else if (own.literal !== literal) return 'never'

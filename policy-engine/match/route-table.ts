@@ -11,7 +11,7 @@ import {
 } from './header-choice.ts'
 import { type PathTemplate, parsePathTemplate, shapeOf } from './path-template.ts'
 
-/** What a request meets. `params` has no prototype; what `**` stands for is under the name `**`. */
+/** Result of matching a request. `params` has no prototype. Its key `**` holds the text that `**` matched. */
 export type Match<T> =
   | { readonly kind: 'route'; readonly route: T; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'method_not_allowed'; readonly allow: readonly string[] }
@@ -20,50 +20,54 @@ export type Match<T> =
 /** An immutable table of routes. */
 export type RouteTable<T> = {
   /**
-   * `path` is canonical; it is never decoded again. Case and a trailing slash are significant.
-   * @param request its headers; unless given, it has none.
+   * Matches a request. `path` must be canonical, and is not decoded again. Case and a trailing slash are significant.
+   * @param request headers of the request. Default: no headers.
    */
   match(method: string, path: string, request?: HeaderSource): Match<T>
-  /** Returns the routes of a canonical path by their methods, whatever headers they require. */
+  /** Returns the routes of a canonical path by method, independent of their required headers. */
   routesAt(path: string): ReadonlyMap<string, readonly T[]>
 }
 
-/** What a table is built from. `matchHeaders` are those that a request has to bring; without them it may bring any. */
+/** Route for the table. `matchHeaders` are required headers. Without them, a request may have any headers. */
 export type Routable = {
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders?: readonly HeaderValue[]
 }
 
-/** A route, and the names of its parameters in order. */
+/** Route, and the names of its parameters in order. */
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 
-/** What lies behind one method and path: one route, or those that headers tell apart. */
+/** Routes of one method and path: one route, or several routes with different required headers. */
 type Place<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderChoice<Entry<T>> | undefined }
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
-/** Some hundred microseconds' worth. */
+/** Routes per step, which takes some hundred microseconds. */
 const STEP_ROUTES = 32
-const MAX_PARAMETER_LENGTH = 1_048_576 // request targets are limited long before
+const MAX_PARAMETER_LENGTH = 1_048_576 // request targets have a much lower limit
 
 /**
- * Builds the table that decides which route a request meets.
+ * Builds the table that matches requests to routes. The order of `routes` does not affect the result.
  *
- * A route matches when its path and its methods do; of the routes that match, the most specific path wins, segment by
- * segment from the left: literal before `{parameter}` before `**`. So `GET /a/{x}` does not hide `POST /a/**`. Among routes of
- * one such path the one wins whose headers the request brings, and of several the one that asks for most; when it brings none
- * of them, nothing is found, however wide another path may be. A path that only routes with other methods match is
- * `method_not_allowed`. HEAD meets the GET routes unless a route of the same shape lists HEAD. The order of `routes` changes
- * nothing.
- * @throws {Error} on a malformed template, an unknown method, or two routes with one shape, one method and the same headers:
- * `loadPolicies` finds all of these before, with their places.
+ * A route matches if its path and its methods match. Among these routes, the most specific path wins.
+ * Paths are compared segment by segment from the left: literal before `{parameter}` before `**`.
+ * So `GET /a/{x}` does not hide `POST /a/**`.
+ *
+ * Among routes with one such path, the route wins whose required headers the request contains.
+ * If the headers match several routes, the route with the most headers wins.
+ * If the headers do not match any route, the result is `not_found`, even if a wider path would match.
+ *
+ * If only routes with other methods match a path, the result is `method_not_allowed`.
+ * HEAD matches GET routes unless a route of the same shape lists HEAD.
+ * @throws {Error} on a malformed template, an unknown method, or two routes with the same shape, method and headers.
+ * `loadPolicies()` reports these problems earlier, with their locations.
  */
 export function buildRouteTable<T extends Routable>(routes: readonly T[]): RouteTable<T> {
   return runSync(buildRouteTableSliced(routes))
 }
 
-/** The same in steps of some routes each. */
+/** Sliced version of `buildRouteTable()`. A step handles `STEP_ROUTES` entries. */
 export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[]): Steps<RouteTable<T>> {
   const groups = yield* groupRoutes(routes)
   const router = FindMyWay({
@@ -78,13 +82,13 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
     const place = toPlace(candidates)
     methods.add(method)
     router.on(method as HTTPMethod, routerPath(template), () => undefined, place)
-    // `**` is also this path itself, unless another route says that path exactly.
+    // `**` also matches the path itself, unless another route has exactly this path.
     const base = { ...template, below: false }
     if (template.below && base.segments.length > 0 && !groups.has(groupKey(method, base))) {
       router.on(method as HTTPMethod, routerPath(base), () => undefined, place)
     }
   }
-  // Where nobody lists it, it is GET everywhere, and needs no places of its own.
+  // If no route lists HEAD, HEAD uses the entries of GET and does not need its own entries.
   const isHeadGet = methods.has('GET') && !methods.has('HEAD')
   if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
@@ -128,7 +132,7 @@ type Group<T> = {
   readonly candidates: Candidate<Entry<T>>[]
 }
 
-/** The routes of each method and shape; of HEAD only where a route lists it. */
+/** Groups routes by method and shape. HEAD has groups only if a route lists HEAD. */
 function* groupRoutes<T extends Routable>(routes: readonly T[]): Steps<ReadonlyMap<string, Group<T>>> {
   yield
   const parsed = routes.map((route) => ({ route, template: readTemplate(route.path) }))
@@ -175,8 +179,8 @@ function readTemplate(path: string): PathTemplate {
 }
 
 /**
- * The template in the router's own notation. A parameter is one segment that is not empty; saying so as a pattern lets the
- * router go on looking (for a `**`) when it is. Literal `:` is doubled.
+ * Converts a template to the notation of the router. A parameter matches one segment that is not empty.
+ * Its explicit pattern lets the router continue with a `**` route if the segment is empty. Doubles a literal `:`.
  */
 function routerPath(template: PathTemplate): string {
   let parameters = 0
@@ -186,7 +190,7 @@ function routerPath(template: PathTemplate): string {
   return `${segments.join('')}${template.below ? '/*' : ''}`
 }
 
-/** The router decodes what it is given; encoding its three special characters once more makes that a no-op. */
+/** Encodes the three special characters of the router, because the router decodes its input. Both steps cancel out. */
 function protect(path: string): string {
   return /[%?#]/.test(path) ? path.replace(/[%?#]/g, encodeURIComponent) : path
 }
