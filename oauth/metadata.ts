@@ -18,8 +18,7 @@ export type ProtectedResourceMetadata = {
 
 /**
  * Builds the metadata of a resource. Source: RFC 9728 section 2.
- * Clients compare `resource` with the identifier from which they built the metadata URL (section 3.3). Both must be
- * equal.
+ * `resource` must equal the identifier from which clients built the metadata URL. Clients compare them (section 3.3).
  */
 export function protectedResourceMetadata(resource: {
   /** Without a trailing slash. */

@@ -5,9 +5,9 @@ import { HeaderSets } from '../match/header-sets.ts'
 import { shapeOf } from '../match/path-template.ts'
 
 /**
- * Finds routes that match the same requests. Such routes have a common method, paths of the same shape, and headers
- * that
- * do not separate them. They can be in one file or in two files. The order of `claims` does not affect the result.
+ * Finds routes that match the same requests.
+ * They have a common method, paths of the same shape, and headers that do not separate them, in one file or in two.
+ * The order of `claims` does not affect the result.
  * Codes: P301 two routes with the same method, path and headers, P305 (warning) paths that differ only in case,
  * P310 a request can satisfy the headers of two routes.
  */

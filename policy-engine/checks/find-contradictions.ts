@@ -11,8 +11,7 @@ type Raw = Readonly<Record<string, unknown>>
 /**
  * Finds contradictory conditions.
  * Codes: P308 conditions on a route that allows requests without a token, P309 conditions on one claim that exclude
- * each
- * other. P309 is a warning if both can hold for a claim that is a list.
+ * each other. P309 is a warning if both can hold for a claim that is a list.
  */
 export function findContradictions(
   document: YamlDocument,
