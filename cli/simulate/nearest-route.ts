@@ -2,8 +2,8 @@ import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 
 /**
- * Finds the most similar route for a path without a match: a path with a small edit distance, else the route that
- * shares the most leading segments, at least half of them.
+ * Finds the most similar route for a path without a match. Prefers a path with a small edit distance. Otherwise selects
+ * the route that shares the most leading segments, at least half of them.
  * @param path canonical path of the request.
  */
 export function nearestRoute<R extends Pick<PolicyRoute, 'path'>>(

@@ -4,7 +4,7 @@
 export type BootExitCode = 1 | 2 | 3
 
 /**
- * A start failure that an operator can fix. The message says what happened, where, and what to do.
+ * A start failure that an operator can fix. The message contains the problem, its location and a solution.
  * The entry point of the process prints it without a stack.
  */
 export class BootError extends Error {

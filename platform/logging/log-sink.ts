@@ -119,7 +119,7 @@ export class LogSink {
       for (const done of [...this.#onIdle]) done()
       return
     }
-    // Writes a notice separately, so that the sink can tell whether it arrived.
+    // Writes a notice separately, so that the sink can determine whether it was written.
     let count = 1
     let text = first.text
     for (; first.missing === 0 && text.length < WRITE_CHARACTERS; count++) {

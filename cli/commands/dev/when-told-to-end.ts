@@ -1,8 +1,8 @@
 const PARENT_CHECK_MS = 250
 
 /**
- * Resolves when this process should exit: after Ctrl-C or SIGTERM, or, in an npm script, when the script's shell exits.
- * npm sends SIGTERM only to that shell, and the shell does not stop its program.
+ * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, it also resolves when the script's
+ * shell exits. npm sends SIGTERM only to that shell, and the shell does not stop its program.
  */
 export function whenToldToEnd(env: Readonly<Record<string, string | undefined>>): Promise<'told to end'> {
   return new Promise((resolve) => {

@@ -5,7 +5,8 @@ type Placed = { readonly item: Item; readonly within: Collection }
 
 /**
  * Attaches each comment to an entry. A trailing comment belongs to the entry on its line. A comment on its own line
- * belongs to the entry below it, or, if it is indented deeper than that entry, to the end of the collection above.
+ * belongs to the entry below it. If it is indented deeper than that entry, it belongs to the end of the collection
+ * above.
  * @returns the comments at the head of the file.
  */
 export function attachComments(

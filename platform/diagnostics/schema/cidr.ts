@@ -11,8 +11,8 @@ const CIDR = /^([0-9A-Fa-f:.]{2,45})(?:\/(0|[1-9]\d{0,2}))?$/
 
 /**
  * Parses a block of addresses. Source: RFC 4632 section 3.1, RFC 4291 section 2.3.
- * @returns undefined for invalid text, for a block of all addresses (`/0`), and for an IPv4 address written as IPv6
- * (`::ffff:…`), because the gateway compares such addresses as IPv4.
+ * @returns undefined for invalid text and for a block of all addresses (`/0`). Also undefined for an IPv4 address
+ * written as IPv6 (`::ffff:…`), because the gateway compares such addresses as IPv4.
  */
 export function parseCidr(text: string): Cidr | undefined {
   const [, address = '', prefix] = CIDR.exec(text) ?? []
