@@ -8,7 +8,6 @@ export type ScopeDescription = {
   readonly group: string
   /** `identity`: data about the user. `read`: read access. `write`: changes. */
   readonly sensitivity: 'identity' | 'read' | 'write'
-  /** Scopes that this scope includes. */
   readonly implies?: readonly string[]
 }
 

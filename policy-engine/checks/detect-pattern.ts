@@ -1,4 +1,3 @@
-/** Kind of pattern that a literal text looks like. */
 export type DetectedPattern = 'template' | 'regular expression' | 'wildcard'
 
 /** `${x}`, `{{x}}`, `{x}`, or a whole text such as `$http_x_school`. */

@@ -1,6 +1,5 @@
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
-/** Object whose name must be unique, e.g. a policy. */
 export type Named = { readonly name: string; readonly place: SourceLocation }
 
 /** Finds duplicate names. Codes: P303 policies, P304 routes of one file. */

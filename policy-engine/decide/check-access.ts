@@ -8,7 +8,6 @@ import { NO_POSSESSION_PROOF, type PossessionProof } from './possession-proof.ts
 import type { Refusal, TokenFault } from './refusal.ts'
 import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 
-/** Properties of a request that determine its access to a route. */
 export type AccessRequest = {
   readonly nowSeconds: number
   /** Resource of the request path: the required audience and the accepted issuers of the token. */
@@ -19,7 +18,6 @@ export type AccessRequest = {
   readonly values?: RequestValues | undefined
 }
 
-/** Requirements of a route for its callers. */
 export type AccessRule = {
   readonly anonymous: AnonymousRule
   readonly scopes: ScopeCheck | undefined

@@ -3,7 +3,6 @@ import { compileGlob } from '../match/glob.ts'
 import { type RequestValues, readRequestValue } from '../match/request-values.ts'
 import type { ClaimValue, NamedClaims } from './named-claims.ts'
 
-/** Compiled condition, with its text for logs. */
 export type CompiledCondition = {
   readonly condition: Condition
   /** E.g. `school_id equals {header.x-school-id}`. */

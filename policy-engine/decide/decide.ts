@@ -10,7 +10,6 @@ import { readPreflight } from './preflight.ts'
 import type { Refusal } from './refusal.ts'
 import { rewritePath } from './rewrite-path.ts'
 
-/** Properties of a request that policies depend on. */
 export type DecisionRequest = HeaderSource & {
   readonly method: string
   /** Canonical path, from `canonicalTarget()`. */
@@ -92,7 +91,6 @@ function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): D
   return { outcome, as: undefined, route, params, refusal, reported: undefined, upstreamPath: undefined }
 }
 
-/** Returns the request values for conditions. */
 export function requestValuesOf(
   request: DecisionRequest,
   params: Readonly<Record<string, string>>,

@@ -20,7 +20,6 @@ export type Explanation = {
   readonly conditions: readonly ExplainedCondition[]
 }
 
-/** Condition, its result and the compared values. */
 export type ExplainedCondition = {
   readonly condition: Condition
   readonly held: boolean

@@ -1,9 +1,7 @@
 import type { HeaderChanges, HeaderRules, HeaderValue } from '../load/header-rules.ts'
 import { foldHeaderName } from '../match/fold-header-name.ts'
 
-/** Compiled header changes of one direction. */
 export type HeaderEdit = {
-  /** Returns whether headers with this name are removed. */
   readonly drops: (lowerName: string) => boolean
   /** Headers to append: name, value, name, value. */
   readonly appended: readonly string[]

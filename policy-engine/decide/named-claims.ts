@@ -12,7 +12,6 @@ export type NamedClaims = ReadonlyMap<string, ClaimValue | undefined>
 /** Sorted names of the claims in all policies. The same policies have the same array object. */
 export type ClaimNames = readonly string[]
 
-/** Claims of its token that a request depends on. */
 export type ClaimSelection = {
   /** Claims in the conditions of the route. */
   readonly needed: ClaimNames

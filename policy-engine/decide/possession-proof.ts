@@ -1,6 +1,4 @@
-/** Proof of possession that a request contains. */
 export type PossessionProof = {
-  /** Scheme of the `Authorization` header. */
   readonly scheme: 'bearer' | 'dpop'
   /**
    * SHA-256 thumbprint of the proven key, base64url. undefined: the request does not prove possession of a key.

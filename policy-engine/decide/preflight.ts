@@ -10,7 +10,6 @@ export type Preflight = {
   readonly headers: readonly string[]
 }
 
-/** Permissions of a page. */
 export type PreflightDecision = {
   /** Value of `Access-Control-Allow-Origin`. undefined: the page may not use the method. */
   readonly origin: string | undefined

@@ -16,5 +16,4 @@ export type ProofFault =
   /** The proof is too old, or its time is in the future. */
   | 'not_recent'
   | 'bad_id'
-  /** The proof was used before. */
   | 'replayed'

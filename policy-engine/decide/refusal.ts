@@ -1,6 +1,5 @@
 import type { ProofFault } from './proof-fault.ts'
 
-/** Reason why a token is rejected. */
 export type TokenFault =
   | { readonly reason: 'malformed' }
   | { readonly reason: 'unsupported_scheme' }
@@ -24,14 +23,12 @@ export type TokenFault =
   | { readonly reason: 'proof_missing' }
   /** Sent with a DPoP proof, but not bound to a DPoP key. RFC 9449 section 7.1. */
   | { readonly reason: 'not_bound' }
-  /** The proof belongs to another key. */
   | { readonly reason: 'wrong_key' }
   /** Bound to a client certificate, but sent without one. RFC 8705 section 3. */
   | { readonly reason: 'certificate_missing' }
   | { readonly reason: 'wrong_certificate' }
   /** Active, but without a claim that the resource requires, such as `exp`. */
   | { readonly reason: 'claims_missing' }
-  /** A claim has an invalid value. */
   | { readonly reason: 'claims_invalid' }
 
 /**
@@ -71,7 +68,6 @@ export type Refusal =
     }
   /** A condition on the claims of the token does not hold. `condition` is its text, for the log only. */
   | { readonly refused: 'condition_failed'; readonly condition: string }
-  /** The caller exceeded the rate limit of the route. */
   | { readonly refused: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }
   /** The caller has reached the maximum number of WebSocket sessions. */
@@ -81,9 +77,7 @@ export type Refusal =
       readonly retryAfterSeconds: number
     }
   | { readonly refused: 'body_too_large'; readonly limitBytes: number }
-  /** The client stopped sending its body. */
   | { readonly refused: 'body_timed_out' }
-  /** The gateway could not connect to the upstream. */
   | { readonly refused: 'upstream_unreachable' }
   /** The upstream broke the connection or sent a response that is not HTTP. */
   | { readonly refused: 'upstream_broken' }

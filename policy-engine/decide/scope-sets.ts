@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { formatScope, parseScope } from '../../oauth/scope.ts'
 
-/** Scopes of a token as a set and as a scope string. */
 export type GrantedScopes = { readonly set: ReadonlySet<string>; readonly text: string }
 
 /** Maximum number of cached scope strings. */

@@ -11,7 +11,6 @@ const Value = Type.Unsafe<string | number | boolean>({
     'A text, a number, true or false, or what the request brings: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
 })
 
-/** Schema of one condition of `when`. */
 export const ConditionEntry = Type.Object(
   {
     claim: Type.String({

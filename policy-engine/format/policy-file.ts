@@ -38,7 +38,6 @@ export const PolicyFileSchema = Type.Object(
   },
 )
 
-/** Policy file that is valid against the schema. */
 export type PolicyFile = Type.Static<typeof PolicyFileSchema>
 
 /** Validates plain data against the schema. Codes: P101 to P109 and P112. */

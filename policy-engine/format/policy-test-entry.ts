@@ -50,7 +50,6 @@ const Expectation = Type.Object(
   { ...open, description: 'What the gateway is to decide. What is not listed is not looked at.' },
 )
 
-/** Schema of one policy test. */
 export const PolicyTestEntry = Type.Object(
   {
     it: Type.String({

@@ -18,7 +18,6 @@ export const PolicyTestFileSchema = Type.Object(
   },
 )
 
-/** Test file that is valid against the schema. */
 export type PolicyTestFile = Type.Static<typeof PolicyTestFileSchema>
 
 /** Validates plain data against the schema. Codes: P101 to P106. */

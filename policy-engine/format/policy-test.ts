@@ -4,7 +4,6 @@ import type { SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 export type PolicyTest = {
   /** Description, e.g. `refuses a write with only the read scope`. */
   readonly it: string
-  /** Name of the tested policy. */
   readonly policy: string
   readonly request: {
     readonly method: string
@@ -26,7 +25,6 @@ export type PolicyTest = {
 export type PolicyTestExpectation = {
   /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
   readonly decision: 'allow' | 'deny' | 'challenge'
-  /** Identity of an allowed request. */
   readonly as?: 'token' | 'anonymous' | undefined
   readonly status?: number | undefined
   /** Member `error` of the response body. */

@@ -31,7 +31,6 @@ const checkPresetsFile = compileValidator(PresetsFile, { letter: 'C' })
 /** Settings that policies and routes can extend. */
 export type Preset = Type.Static<typeof PresetEntry>
 
-/** Presets by name. */
 export type Presets = ReadonlyMap<string, Preset>
 
 export const NO_PRESETS: Presets = new Map()

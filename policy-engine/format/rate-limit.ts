@@ -8,7 +8,6 @@ export type RateLimitRule = {
   readonly by: RateLimitBy
 }
 
-/** Compiled rate limit of one route. */
 export type RateLimit = {
   readonly by: RateLimitBy
   readonly perMs: number

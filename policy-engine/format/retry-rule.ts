@@ -14,7 +14,6 @@ const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT'
 export type FailedAttempt = {
   readonly cause: RetryCause | undefined
   readonly method: string
-  /** Number of attempts so far. */
   readonly attempts: number
   /** Bytes of the request body that the gateway has read and cannot send again. */
   readonly bodyBytes: number

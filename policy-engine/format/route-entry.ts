@@ -7,7 +7,6 @@ import { HeaderValues } from './header-schemas.ts'
 // `scopegate fmt` writes the keys in this order.
 const { anonymous, ...others } = DEFAULT_KEYS
 
-/** Schema of one route of a policy file. */
 export const RouteEntry = Type.Object(
   {
     name: Name('What the route is called, e.g. list-courses; once in a file.'),

@@ -15,7 +15,6 @@ export type ConditionTest =
   | { readonly matches: string }
   | { readonly exists: boolean }
 
-/** One condition of a policy's `when`. */
 export type Condition = {
   /** Claim name or, if it starts with `/`, the JSON pointer (RFC 6901) to a nested claim. */
   readonly claim: string

@@ -52,7 +52,6 @@ export type LoadedPolicies = {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Options for `loadPolicies()`. */
 export type LoadPoliciesOptions = {
   readonly dir: string
   /** Content of the folder, if the caller has read it already. Default: `loadPolicies()` reads the folder. */

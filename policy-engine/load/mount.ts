@@ -43,7 +43,6 @@ export function prefixOf(route: unknown, document: YamlDocument): string | undef
   return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : undefined
 }
 
-/** Returns the unchecked mount of a route or of `defaults`. */
 export function rawMount(holder: unknown): unknown {
   return (holder as { mount?: unknown } | null | undefined)?.mount
 }

@@ -57,14 +57,12 @@ export type PolicyRoute = {
   /** undefined: the gateway does not retry requests. */
   readonly retries: RetryRule | undefined
   readonly bodyLimitBytes: number | undefined
-  /** Whether a client may upgrade a GET to a WebSocket. */
   readonly websocket: boolean
   readonly upstreamAuth: UpstreamAuth
   /** Changes to request and response headers. undefined: no changes. */
   readonly headers: HeaderRules | undefined
   /** undefined: pages of all origins may call the route. */
   readonly cors: CorsRule | undefined
-  /** Name of the extended preset in config/presets.yaml. */
   readonly preset: string | undefined
   /** Location of the first key of the route. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }

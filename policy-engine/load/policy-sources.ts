@@ -13,7 +13,6 @@ export type FolderSource =
 /** All files that determine authorization, read from disk once. Plain data that processes can send to each other. */
 export type PolicySources = {
   readonly folder: FolderSource
-  /** The policy files of the folder. */
   readonly files: readonly { readonly name: string; readonly source: TextSource }[]
   /** The scope catalogue. undefined: a reload does not read it again. */
   readonly scopes: TextSource | undefined

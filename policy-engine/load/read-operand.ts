@@ -1,6 +1,5 @@
 import type { Operand, RequestValue } from './condition.ts'
 
-/** Reason why a text is not a valid operand, and a hint for its correction. */
 export type OperandProblem = { readonly problem: string; readonly hint: string }
 
 const TEMPLATE = /^\{(path|header|query)\.([^{}]+)\}$/

@@ -8,7 +8,6 @@ export type CanonicalTarget = {
   readonly query: string
 }
 
-/** Rules that a request target must follow. */
 export type TargetRules = {
   readonly method: string
   /** Scheme and authority of the base URL in lower case. A target in absolute form must start with it. */

@@ -6,7 +6,6 @@ import { type HeaderSource, UNCLEAR } from './find-header.ts'
  * The cost of a lookup depends on the number of layers, not on the number of routes.
  */
 export type HeaderChoice<T> = {
-  /** Names of all required headers. */
   readonly names: readonly string[]
   /** Routes grouped by the names of their required headers. Layers with more headers come first. */
   readonly layers: readonly { readonly names: readonly string[]; readonly byValues: ReadonlyMap<string, T> }[]
@@ -42,7 +41,6 @@ export function compileHeaderChoice<T>(candidates: readonly Candidate<T>[]): Hea
   }
 }
 
-/** Returns every route of a choice. */
 export function entriesOf<T>({ layers, base }: HeaderChoice<T>): readonly T[] {
   const entries = layers.flatMap(({ byValues }) => [...byValues.values()])
   return base === undefined ? entries : [...entries, base]

@@ -7,7 +7,6 @@ export type PathTemplate = {
 
 export type PathSegment = { readonly literal: string } | { readonly parameter: string }
 
-/** Reason why a template is invalid, and a hint for its correction. */
 export type TemplateProblem = { readonly problem: string; readonly hint?: string | undefined }
 
 // RFC 3986 section 3.3: pchar without `*`, `{` and `}`, which have a meaning in templates.

@@ -1,7 +1,6 @@
 import type { RequestValue } from '../load/condition.ts'
 import { type HeaderSource, UNCLEAR } from './find-header.ts'
 
-/** Values of a request that conditions can compare with claims. */
 export type RequestValues = HeaderSource & {
   /** Values of the path parameters of the route, as in the canonical path. */
   readonly params: Readonly<Record<string, string>>

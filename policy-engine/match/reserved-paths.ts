@@ -7,7 +7,6 @@ const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS),
 /** Number of segments of the deepest tree (`/api/oauth`, `/.well-known/…`). */
 const DEPTH = 2
 
-/** Documents of the gateway. */
 const DOCUMENTS = ['/', '/openapi.json', '/auth.md', '/.well-known/api-catalog']
 
 /**

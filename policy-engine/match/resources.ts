@@ -28,7 +28,6 @@ export type Resources = {
   ofTemplate(template: string): readonly Resource[]
 }
 
-/** Options for `compileResources()`. Plain data. */
 export type ResourcesOptions = {
   /** Without a trailing slash. */
   readonly baseUrl: string
@@ -40,7 +39,6 @@ export type ResourcesOptions = {
   readonly resources: readonly ResourceSettings[]
 }
 
-/** Compiles the resources of a gateway. Pure. */
 export function compileResources(options: ResourcesOptions): Resources {
   const { baseUrl } = options
   const compile = (path: string, settings: Partial<ResourceSettings> = {}): Resource => {

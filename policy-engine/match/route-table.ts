@@ -35,7 +35,6 @@ export type Routable = {
   readonly matchHeaders?: readonly HeaderValue[]
 }
 
-/** Route, and the names of its parameters in order. */
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 
 /** Routes of one method and path: one route, or several routes with different required headers. */
