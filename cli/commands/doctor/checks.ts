@@ -1,22 +1,25 @@
 /** The checks by name. Every finding starts with the name of its check. docs/doctor.md explains every check. */
 export const CHECKS = {
-  reachable: 'The base URL answers, in time, with an answer of bounded size, without a redirect.',
-  transport: 'The base URL is https (or a loopback address), and plain http leads there or nowhere.',
-  certificate: 'The certificate is valid for a while yet.',
-  clock: 'The clock of the gateway agrees with this one to 30 seconds: tokens and proofs are judged by it.',
+  reachable: 'The base URL responds in time, with a response of bounded size and without a redirect.',
+  transport:
+    'The base URL uses https or a loopback address, and plain http redirects to https or does not respond.',
+  certificate: 'The certificate is valid for at least 14 more days.',
+  clock:
+    'The clocks of the gateway and of this machine differ by at most 30 s: times of tokens and proofs depend on it.',
   'resource-metadata': 'The protected resource metadata is a JSON document of the right kind (RFC 9728).',
   resource:
-    'Its `resource` is the address that clients were given, byte for byte: they throw it away otherwise.',
-  'path-metadata': 'No other path has the metadata of this resource: its `resource` would be a lie there.',
+    'Its `resource` equals the URL that clients use, byte for byte: otherwise clients discard the document.',
+  'path-metadata':
+    'No other path returns the metadata of this resource: its `resource` would be wrong for that path.',
   'server-metadata':
-    'The authorization server describes itself twice, and says the same (RFC 8414, OpenID Connect).',
-  issuer: 'The issuer in its metadata is the one that led there, byte for byte.',
-  pkce: 'Both documents say S256: clients must not go on without it.',
-  endpoints: 'Every advertised endpoint answers, as its kind of endpoint does.',
-  scopes: 'What the resource asks for is among what the authorization server can give.',
-  cors: 'Pages of other origins may read documents and answers, the challenge included.',
-  challenge: 'A bad token is answered with 401 and a challenge that leads back to the metadata.',
-  credentials: 'A token in the address is refused, never taken.',
+    'Both metadata documents of the authorization server are valid and agree (RFC 8414, OpenID Connect).',
+  issuer: 'The issuer in its metadata equals the issuer in the resource metadata, byte for byte.',
+  pkce: 'Both documents list S256: clients must not continue without it.',
+  endpoints: 'Every advertised endpoint responds as an endpoint of its kind does.',
+  scopes: 'The authorization server offers every scope that the resource requires.',
+  cors: 'Pages of other origins may read documents and responses, including the challenge.',
+  challenge: 'The response to an invalid token is 401, with a challenge that names the metadata.',
+  credentials: 'A token in the URL is rejected.',
 } as const satisfies Readonly<Record<string, string>>
 
 export type CheckName = keyof typeof CHECKS
