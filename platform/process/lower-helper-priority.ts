@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 
 /** Nice value of V8's helper threads. With 10, the kernel gives a thread about a tenth of the share of a normal one. */
 const HELPER_NICE = 10
@@ -9,13 +9,16 @@ const HELPER_NICE = 10
  * process. Four of them start a job together. On one processor the event loop then gets a fifth of the time, and
  * requests wait 50 to 200 ms (docs/decisions/0033-lower-the-priority-of-v8-helper-threads.md).
  *
+ * A process with a nice value above 10 keeps it for the helpers too.
+ *
  * Linux only. Elsewhere, and where the kernel does not permit it, the priorities do not change.
  */
 export function lowerHelperPriority(): void {
   try {
+    const nice = Math.max(HELPER_NICE, getPriority())
     for (const thread of readdirSync('/proc/self/task')) {
       const name = readFileSync(`/proc/self/task/${thread}/comm`, 'latin1')
-      if (name === 'V8Worker\n') setPriority(Number(thread), HELPER_NICE)
+      if (name === 'V8Worker\n') setPriority(Number(thread), nice)
     }
   } catch {
     // The gateway works without it, with longer stalls.

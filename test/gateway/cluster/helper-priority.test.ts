@@ -1,9 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { createCleanup } from '../../../bench/cleanup.ts'
 import { childrenOf } from '../../../bench/soak/roll-workers.ts'
 import { startSoakGateway } from '../../../bench/soak/start-soak-gateway.ts'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
 
 for (const workers of [1, 2]) {
   t.test(
@@ -31,6 +36,27 @@ for (const workers of [1, 2]) {
     },
   )
 }
+
+t.test(
+  'does not raise the priority of the helper threads of a process with a nice value of 15',
+  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
+  async (t) => {
+    const source = join(findPackageRoot(), 'platform', 'process', 'lower-helper-priority.ts')
+    const script = `import { lowerHelperPriority } from ${JSON.stringify(pathToFileURL(source).href)}
+      lowerHelperPriority()
+      console.log('done')
+      process.stdin.resume()`
+    const niceNode = ['-n', '15', process.execPath, '--input-type=module', '--eval', script]
+    const child = spawn('nice', niceNode, { stdio: ['pipe', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    const nice = getPriority(child.pid)
+    t.ok(nice >= 15)
+    const helpers = threadsOf(Number(child.pid)).filter(({ name }) => name === 'V8Worker')
+    t.ok(helpers.length > 0)
+    for (const helper of helpers) t.equal(helper.nice, nice)
+  },
+)
 
 /** @returns name and nice value of each thread (proc(5), field 19 of `stat`) */
 function threadsOf(pid: number): { readonly name: string; readonly nice: number }[] {
