@@ -14,7 +14,7 @@ export type ThrottledAttempt = { readonly retryAfterSeconds: number; readonly is
 
 /** Limits password guessing, in this process. */
 export type SignInThrottle = {
-  /** Checks an attempt without counting it. */
+  /** Checks an attempt. Counts and stores nothing. */
   check(username: string, address: string): ThrottledAttempt | undefined
   /**
    * Counts an attempt. Call it before the password check.
@@ -27,36 +27,37 @@ export type SignInThrottle = {
 
 type Window = { count: number; hasRejected: boolean; readonly endsAtMs: number }
 
-const MAX_ENTRIES = 50_000 // about 10 MB; the per-address limit prevents one address from filling it
+const MAX_ENTRIES = 50_000 // about 10 MB
 
 /**
  * Counts attempts for each account and address together, and for each address. Other addresses can still sign in to the
  * account, so one person cannot lock out another.
- * Memory: at most 100,000 windows; the caches evict the least recently used.
+ * Memory: at most 100,000 windows. The caches evict the least recently used. Only a counted attempt opens a window, so
+ * an address opens at most `failuresPerAddress` windows of accounts in `windowMs`. An attacker needs many addresses to
+ * evict the windows of others.
  */
 export function createSignInThrottle(limits: SignInLimits, nowMs: () => number): SignInThrottle {
   const pairs = new LRUCache<string, Window>({ max: MAX_ENTRIES })
   const addresses = new LRUCache<string, Window>({ max: MAX_ENTRIES })
 
-  const open = (windows: LRUCache<string, Window>, key: string): Window => {
+  const find = (windows: LRUCache<string, Window>, key: string): Window | undefined => {
     const found = windows.get(key)
-    if (found !== undefined && found.endsAtMs > nowMs()) return found
-    const fresh = { count: 0, hasRejected: false, endsAtMs: nowMs() + limits.windowMs }
-    windows.set(key, fresh)
-    return fresh
+    return found !== undefined && found.endsAtMs > nowMs() ? found : undefined
   }
-  const openBoth = (username: string, address: string) => ({
-    pair: open(pairs, pairKey(username, address)),
-    all: open(addresses, ipPrefix(address)),
-  })
+  const count = (windows: LRUCache<string, Window>, key: string): void => {
+    const found = find(windows, key)
+    if (found === undefined)
+      windows.set(key, { count: 1, hasRejected: false, endsAtMs: nowMs() + limits.windowMs })
+    else found.count += 1
+  }
+  const findFull = (windows: LRUCache<string, Window>, key: string, limit: number): Window | undefined => {
+    const found = find(windows, key)
+    return found !== undefined && found.count >= limit ? found : undefined
+  }
   const check: SignInThrottle['check'] = (username, address) => {
-    const { pair, all } = openBoth(username, address)
     const full =
-      pair.count >= limits.failuresPerAccount
-        ? pair
-        : all.count >= limits.failuresPerAddress
-          ? all
-          : undefined
+      findFull(pairs, pairKey(username, address), limits.failuresPerAccount) ??
+      findFull(addresses, ipPrefix(address), limits.failuresPerAddress)
     if (full === undefined) return undefined
     const isFirst = !full.hasRejected
     full.hasRejected = true
@@ -67,9 +68,8 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
     attempt: (username, address) => {
       const throttled = check(username, address)
       if (throttled !== undefined) return throttled
-      const { pair, all } = openBoth(username, address)
-      pair.count += 1
-      all.count += 1
+      count(pairs, pairKey(username, address))
+      count(addresses, ipPrefix(address))
       return undefined
     },
     succeeded: (username, address) => {

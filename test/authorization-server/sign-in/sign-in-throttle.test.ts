@@ -44,6 +44,15 @@ t.test('check() does not count an attempt', async (t) => {
   t.equal(attempt('alice', '10.0.0.1'), undefined)
 })
 
+t.test('check() of any number of names and addresses evicts no window', async (t) => {
+  const { attempt, check } = createSignInThrottle(LIMITS, () => 0)
+  for (let i = 0; i < 3; i++) attempt('alice', '10.0.0.1')
+  for (let i = 0; i < 2; i++) attempt('bob', '10.0.0.1')
+  for (let i = 0; i < 50_000; i++) check(`user-${i}`, `10.1.${i >> 8}.${i & 255}`)
+  t.match(check('alice', '10.0.0.1'), { isFirst: true }, 'the window of the account')
+  t.match(check('carol', '10.0.0.1'), { isFirst: true }, 'the window of the address')
+})
+
 t.test('attempt() takes an IPv6 /64 for one address', async (t) => {
   const { attempt } = createSignInThrottle(LIMITS, () => 0)
   for (const address of ['2001:db8:1:2::1', '2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::ffff'])
