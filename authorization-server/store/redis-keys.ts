@@ -27,6 +27,8 @@ export const REDIS_KEYS = {
   addressOf: (model: string) => `${PREFIX}:address-of:${model}`,
   /** Prefix of the key of a list of artifact keys of an address, oldest first; the hash of the address follows. */
   ofAddress: (model: string) => `${PREFIX}:of-address:${model}:`,
+  /** Prefix of the key of a sorted set of addresses of a network, by number of artifacts; the hash of the network follows. */
+  addressesOf: (model: string) => `${PREFIX}:addresses:${model}:`,
   account: (id: string) => `${PREFIX}:account:${id}`,
   username: (username: string) => `${PREFIX}:username:${username}`,
   origin: (origin: string) => `${PREFIX}:accounts:${origin}`,

@@ -59,28 +59,35 @@ return 1
 /**
  * Removes the artifact key `key` from the records of its network and address.
  * KEYS: artifact, all artifacts of the model, their networks, number of artifacts of each network, their addresses.
- * ARGV: prefix of the lists of networks, prefix of the lists of addresses.
+ * ARGV: prefix of the lists of networks, prefix of the lists of addresses, prefix of the sets of the addresses of a
+ * network.
  */
 const LEAVE_SOURCE = `
+local function recount(sizes, name, list)
+  local size = redis.call('LLEN', list)
+  if size > 0 then redis.call('ZADD', sizes, size, name) else redis.call('ZREM', sizes, name) end
+end
 local function leave(key)
   redis.call('ZREM', KEYS[2], key)
+  local network = redis.call('HGET', KEYS[3], key)
   local address = redis.call('HGET', KEYS[5], key)
   if address then
     redis.call('HDEL', KEYS[5], key)
     redis.call('LREM', ARGV[2] .. address, 1, key)
+    if network then recount(ARGV[3] .. network, address, ARGV[2] .. address) end
   end
-  local network = redis.call('HGET', KEYS[3], key)
-  if not network then return end
-  redis.call('HDEL', KEYS[3], key)
-  redis.call('LREM', ARGV[1] .. network, 1, key)
-  if tonumber(redis.call('ZINCRBY', KEYS[4], -1, network)) <= 0 then redis.call('ZREM', KEYS[4], network) end
+  if network then
+    redis.call('HDEL', KEYS[3], key)
+    redis.call('LREM', ARGV[1] .. network, 1, key)
+    recount(KEYS[4], network, ARGV[1] .. network)
+  end
 end
 `
 
 /**
  * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies.
- * When each network has only one artifact, the script evicts the oldest of all. Each pass of a loop removes an entry,
- * so the loops always end. The expiry of the records only grows: it follows the artifact that lives longest.
+ * Each pass of a loop removes an entry, so the loops always end. The expiry of the records only grows: it follows the
+ * artifact that lives longest.
  * KEYS: as in LEAVE_SOURCE. ARGV: as in LEAVE_SOURCE, hash of the network, hash of the address, seconds to live,
  * maximum per address, maximum in total.
  */
@@ -96,29 +103,39 @@ local function evictOldest(list)
   if redis.call('LINDEX', list, 0) == key then redis.call('LPOP', list) end
   return true
 end
-local ofNetwork = ARGV[1] .. ARGV[3]
-local ofAddress = ARGV[2] .. ARGV[4]
-local ttl = math.max(1, tonumber(ARGV[5]))
+local function largest(sizes)
+  local found = redis.call('ZREVRANGE', sizes, 0, 0, 'WITHSCORES')
+  return found[1] and tonumber(found[2]) > 1 and found[1]
+end
+local function evictFromLargest()
+  local network = largest(KEYS[4])
+  if not network then return evict(redis.call('ZRANGE', KEYS[2], 0, 0)[1]) end
+  local addresses = ARGV[3] .. network
+  local address = largest(addresses)
+  if address then
+    if not evictOldest(ARGV[2] .. address) then redis.call('ZREM', addresses, address) end
+  elseif not evictOldest(ARGV[1] .. network) then
+    redis.call('ZREM', KEYS[4], network)
+  end
+end
+local ofNetwork = ARGV[1] .. ARGV[4]
+local ofAddress = ARGV[2] .. ARGV[5]
+local addresses = ARGV[3] .. ARGV[4]
+local ttl = math.max(1, tonumber(ARGV[6]))
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 100)) do leave(key) end
 if redis.call('HEXISTS', KEYS[3], KEYS[1]) == 1 then return 0 end
 redis.call('ZADD', KEYS[2], now + ttl, KEYS[1])
-redis.call('HSET', KEYS[3], KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[5], KEYS[1], ARGV[4])
-redis.call('ZINCRBY', KEYS[4], 1, ARGV[3])
+redis.call('HSET', KEYS[3], KEYS[1], ARGV[4])
+redis.call('HSET', KEYS[5], KEYS[1], ARGV[5])
 redis.call('RPUSH', ofNetwork, KEYS[1])
 redis.call('RPUSH', ofAddress, KEYS[1])
-while redis.call('LLEN', ofAddress) > tonumber(ARGV[6]) do evictOldest(ofAddress) end
-while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[7]) do
-  local largest = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
-  if largest[1] and tonumber(largest[2]) > 1 then
-    if not evictOldest(ARGV[1] .. largest[1]) then redis.call('ZREM', KEYS[4], largest[1]) end
-  else
-    evict(redis.call('ZRANGE', KEYS[2], 0, 0)[1])
-  end
-end
-for _, key in ipairs({ KEYS[2], KEYS[3], KEYS[4], KEYS[5], ofNetwork, ofAddress }) do
+recount(KEYS[4], ARGV[4], ofNetwork)
+recount(addresses, ARGV[5], ofAddress)
+while redis.call('LLEN', ofAddress) > tonumber(ARGV[7]) do evictOldest(ofAddress) end
+while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[8]) do evictFromLargest() end
+for _, key in ipairs({ KEYS[2], KEYS[3], KEYS[4], KEYS[5], ofNetwork, ofAddress, addresses }) do
   redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), ttl * 1000))
 end
 return 1

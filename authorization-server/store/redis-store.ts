@@ -93,7 +93,11 @@ function artifacts(
     REDIS_KEYS.sources(model),
     REDIS_KEYS.addressOf(model),
   ]
-  const listPrefixes = [REDIS_KEYS.ofSource(model), REDIS_KEYS.ofAddress(model)]
+  const sourcePrefixes = [
+    REDIS_KEYS.ofSource(model),
+    REDIS_KEYS.ofAddress(model),
+    REDIS_KEYS.addressesOf(model),
+  ]
   const upsert: ArtifactStore['upsert'] = async (id, payload, expiresInSeconds) => {
     const { keys, args } = writeArguments({ model, id, payload, expiresInSeconds })
     await runScript(redis, UPSERT, keys, args)
@@ -104,7 +108,7 @@ function artifacts(
       // Writes first: an eviction by another request between the two scripts must find the artifact.
       await upsert(id, payload, expiresInSeconds)
       await runScript(redis, ADMIT, boundedKeys(id), [
-        ...listPrefixes,
+        ...sourcePrefixes,
         hashId(source.network),
         hashId(source.address),
         expiresInSeconds,
@@ -120,7 +124,7 @@ function artifacts(
     claim: async (id, expiresInSeconds) =>
       (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], [expiresInSeconds])) === 1,
     // Pointers and set members of the artifact become dangling and disappear when they expire.
-    destroy: async (id) => void (await runScript(redis, DESTROY, boundedKeys(id), listPrefixes)),
+    destroy: async (id) => void (await runScript(redis, DESTROY, boundedKeys(id), sourcePrefixes)),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
       if ((await endGrant(grant, redis, options)) > 0) options.ended.add(grant)

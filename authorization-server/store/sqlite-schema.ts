@@ -68,6 +68,30 @@ const MIGRATIONS: readonly string[] = [
   alter table artifacts add column address text;
   create index artifacts_by_address on artifacts (model, address) where address is not null;
   `,
+  `
+  -- Number of bounded artifacts of each address of a network.
+  create table address_counts (
+    model text not null,
+    network text not null,
+    address text not null,
+    held integer not null,
+    primary key (model, network, address)
+  ) strict, without rowid;
+  create index address_counts_by_held on address_counts (model, network, held);
+  insert into address_counts select model, source, address, count(*) from artifacts
+    where source is not null and address is not null group by model, source, address;
+  create trigger count_artifact_of_address after insert on artifacts
+    when new.source is not null and new.address is not null begin
+    insert into address_counts values (new.model, new.source, new.address, 1) on conflict do update set held = held + 1;
+  end;
+  create trigger uncount_artifact_of_address after delete on artifacts
+    when old.source is not null and old.address is not null begin
+    update address_counts set held = held - 1
+      where model = old.model and network = old.source and address = old.address;
+    delete from address_counts
+      where model = old.model and network = old.source and address = old.address and held <= 0;
+  end;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

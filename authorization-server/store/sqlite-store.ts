@@ -75,10 +75,12 @@ type ArtifactParts = SqliteParts & { readonly statements: Statements }
 
 function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   const { database, statements, revocations, nowSeconds } = parts
-  const evictFromLargestNetwork = (): void => {
-    const { source, held } = statements.largestSource.get(model) ?? {}
-    if (typeof source === 'string' && Number(held) > 1) statements.evictOldestOfSource.run(model, source)
-    else statements.evictOldest.run(model)
+  const evictFromLargest = (): void => {
+    const network = statements.largestNetwork.get(model)?.['network']
+    if (typeof network !== 'string') return void statements.evictOldest.run(model)
+    const address = statements.largestAddress.get(model, network)?.['address']
+    if (typeof address !== 'string') statements.evictOldestOfNetwork.run(model, network)
+    else statements.evictOldestOfAddress.run(model, address)
   }
   return {
     upsert: async (id, payload, expiresInSeconds) =>
@@ -89,7 +91,7 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
         upsert({ model, id, payload, expiresInSeconds }, hashes, parts)
         statements.evictOfAddress.run(model, hashes.address, bound.perAddress)
         let surplus = Number(statements.countBounded.get(model)?.['held']) - bound.total
-        for (; surplus > 0; surplus--) evictFromLargestNetwork()
+        for (; surplus > 0; surplus--) evictFromLargest()
       })
     },
     find: async (id, { expired } = { expired: false }) =>
@@ -172,10 +174,14 @@ const SQL = {
   evictOfAddress: `delete from artifacts where rowid in
     (select rowid from artifacts where model = ? and address = ? order by rowid desc limit -1 offset ?)`,
   countBounded: "select held from artifact_counts where model = ? and source = ''",
-  largestSource: `select source, held from artifact_counts where model = ? and source <> ''
-    order by held desc limit 1`,
-  evictOldestOfSource: `delete from artifacts where rowid =
+  largestNetwork: `select source as network from artifact_counts where model = ? and source <> '' and held > 1
+    order by held desc, source desc limit 1`,
+  largestAddress: `select address from address_counts where model = ? and network = ? and held > 1
+    order by held desc, address desc limit 1`,
+  evictOldestOfNetwork: `delete from artifacts where rowid =
     (select min(rowid) from artifacts where model = ? and source = ?)`,
+  evictOldestOfAddress: `delete from artifacts where rowid =
+    (select min(rowid) from artifacts where model = ? and address = ?)`,
   evictOldest: `delete from artifacts where rowid =
     (select rowid from artifacts where model = ? and source is not null order by expires_at, rowid limit 1)`,
   find: `${SELECT} and id = ? and ${LIVE}`,

@@ -18,8 +18,10 @@ export type ArtifactStore = {
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
   /**
    * Adds or replaces an artifact, then evicts until the bound is respected.
-   * It first evicts the oldest artifacts of the address, down to `perAddress`. It then evicts from the network with the
-   * most artifacts, oldest first, down to `total` over all networks. A replaced artifact keeps its source and its age.
+   * It first evicts the oldest artifacts of the address, down to `perAddress`. It then evicts down to `total` over all
+   * networks. Each time, it takes the network with the most artifacts, in it the address with the most, and evicts the
+   * oldest artifact of that address. When each address of this network has one, it evicts the oldest of the network.
+   * When each network has one, it evicts the oldest of all. A replaced artifact keeps its source and its age.
    */
   upsertBounded(
     id: string,

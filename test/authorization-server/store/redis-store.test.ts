@@ -86,8 +86,31 @@ t.test('A2: an artifact with a short life does not shorten the records of the bo
       .artifacts('Interaction')
       .upsertBounded(`for ${seconds}`, {}, seconds, { source, bound: { perAddress: 5, total: 5 } })
   const records = (await redis.keys('*')).filter((key) => !/:(?:artifact:|schema$|publishes:)/.test(key))
-  t.equal(records.length, 6)
+  t.equal(records.length, 7)
   for (const key of records) t.ok((await redis.pttl(key)) > 3_000_000, key)
+})
+
+t.test('upsertBounded() evicts when an earlier server left a count without artifacts', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const store = await openRedisStore(server.url, clock)
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    redis.disconnect()
+    await server.stop()
+  })
+  const pending = store.artifacts('Interaction')
+  const admit = (id: string) =>
+    pending.upsertBounded(id, { jti: id }, 60, {
+      source: { address: 'address', network: 'network' },
+      bound: { perAddress: 9, total: 2 },
+    })
+  await admit('1')
+  await redis.zadd(`${REDIS_KEYS.addressesOf('Interaction')}${hashId('network')}`, 9, 'no address')
+  await redis.zadd(REDIS_KEYS.sources('Interaction'), 9, 'no network')
+  for (const id of ['2', '3']) await admit(id)
+  t.equal(await pending.find('1'), undefined)
+  for (const id of ['2', '3']) t.match(await pending.find(id), { jti: id })
 })
 
 t.test('what Redis forgot to have revoked is revoked again, and told again', async (t) => {

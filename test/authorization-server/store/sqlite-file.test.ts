@@ -13,6 +13,7 @@ import t, { type Test } from 'tap'
 import { openSqliteFile } from '../../../authorization-server/store/sqlite-file.ts'
 import { SCHEMA_VERSION } from '../../../authorization-server/store/sqlite-schema.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
+import type { Store } from '../../../authorization-server/store/store.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
@@ -63,6 +64,7 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
   const older = new DatabaseSync(file)
   older.exec(`drop table revocations; drop table revocation_epoch;
     drop trigger count_bounded_artifact; drop trigger uncount_bounded_artifact; drop table artifact_counts;
+    drop trigger count_artifact_of_address; drop trigger uncount_artifact_of_address; drop table address_counts;
     drop index artifacts_by_source; drop index artifacts_by_address; drop index bounded_artifacts_by_expiry;
     alter table artifacts drop column source; alter table artifacts drop column address;
     pragma user_version = 1`)
@@ -79,6 +81,29 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
     await pending.upsertBounded(id, { jti: id }, 60, { source, bound: { perAddress: 1, total: 1 } })
   t.equal(await pending.find('one'), undefined)
   t.ok(await pending.find('two'))
+})
+
+t.test('openSqliteFile() counts the artifacts of each address in a file of version 4', async (t) => {
+  const file = join(t.testdir(), 'version-4.sqlite')
+  const open = () => openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const admit = (store: Store, id: string, address: string) =>
+    store.artifacts('Interaction').upsertBounded(id, { jti: id }, 60, {
+      source: { address, network: 'one network' },
+      bound: { perAddress: 4, total: 4 },
+    })
+  const first = open()
+  await admit(first, 'neighbour', 'small address')
+  for (const id of ['1', '2', '3']) await admit(first, id, 'large address')
+  await first.close()
+  const older = new DatabaseSync(file)
+  older.exec(`drop trigger count_artifact_of_address; drop trigger uncount_artifact_of_address;
+    drop table address_counts; pragma user_version = 4`)
+  older.close()
+  const store = open()
+  t.teardown(() => store.close())
+  await admit(store, '4', 'large address')
+  t.equal(await store.artifacts('Interaction').find('1'), undefined)
+  t.ok(await store.artifacts('Interaction').find('neighbour'))
 })
 
 t.test('openSqliteFile() refuses a folder that is a file, and a file that is a folder', async (t) => {

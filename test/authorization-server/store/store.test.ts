@@ -182,6 +182,23 @@ async function contract(
     for (const id of ['alice', 'bob', '10', '11']) t.match(await pending.find(id), { jti: id })
   })
 
+  t.test('upsertBounded() evicts from the largest address of the largest network', async (t) => {
+    const pending = (await open(t)).artifacts('BoundedOfNeighbours')
+    const admit = (id: string, address: string, network = 'one network') =>
+      pending.upsertBounded(id, { jti: id }, 60, {
+        source: { address, network },
+        bound: { perAddress: 4, total: 4 },
+      })
+    await admit('neighbour', 'small address')
+    for (const id of ['1', '2', '3', '4']) await admit(id, 'large address')
+    t.equal(await pending.find('1'), undefined)
+    for (const id of ['neighbour', '2', '3', '4']) t.match(await pending.find(id), { jti: id })
+    for (const id of ['2', '3']) await pending.destroy(id)
+    for (const id of ['5', '6', '7']) await admit(id, `address ${id}`, `network ${id}`)
+    t.equal(await pending.find('neighbour'), undefined, 'each address has one, so the oldest leaves')
+    for (const id of ['4', '5', '6', '7']) t.match(await pending.find(id), { jti: id })
+  })
+
   t.test('upsertBounded() counts neither destroyed nor expired artifacts', async (t) => {
     const clock = { now: 1_000 }
     const store = await open(t, clock)
