@@ -118,7 +118,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     circuit.began()
     try {
       const response = await send(token, signal)
-      probe.accepted(token)
+      if (isActive(response)) probe.active(token)
       circuit.answered()
       return response
     } catch (error) {
@@ -207,6 +207,10 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 function isRejection(error: unknown): error is IntrospectionError {
   const status = error instanceof IntrospectionError ? error.status : undefined
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429
+}
+
+function isActive(response: unknown): boolean {
+  return typeof response === 'object' && response !== null && 'active' in response && response.active === true
 }
 
 function tooLate(timeoutMs: number, cause: unknown): IntrospectionError {

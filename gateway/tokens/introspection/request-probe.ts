@@ -1,7 +1,10 @@
 /** Distinguishes a rejected token from an issuer that rejects every request of the gateway. */
 export type RequestProbe = {
-  /** Records a token that the issuer accepted in a request. Probes have the same form. */
-  accepted(token: string): void
+  /**
+   * Records a token that the issuer reported as active. Probes have the same form. A client chooses the form of any
+   * other token.
+   */
+  active(token: string): void
   /**
    * Sends a probe, unless one failed within the last second. Returns whether the issuer accepts requests after this
    * call.
@@ -9,19 +12,19 @@ export type RequestProbe = {
   isAccepted(signal: AbortSignal): Promise<boolean>
 }
 
-/** A token that no issuer issues, for issuers that accept tokens of any form. */
+/** The token of a probe until the issuer has reported a first token as active. */
 export const PROBE_TOKEN = 'scopegate-introspection-probe'
 
 /** The pause after a probe that failed. Milliseconds. */
 const RETRY_AFTER_MS = 1_000
-/** Shorter than the signature of any JWT. */
-const REPLACED_LENGTH = 32
+/** With the last character, the length of the last group of a UUID. Shorter than the signature of any JWT. */
+const REPLACED_LENGTH = 11
 
 /**
  * Creates the probe of one issuer. Concurrent callers share one probe, but only a probe that begins after their call.
  * The issuer may have accepted an earlier probe and then begun to reject every request.
  * @param options.send sends an introspection request, and rejects when the issuer does not accept it.
- * @param options.onFailed receives the reason when the issuer rejects every token of a probe.
+ * @param options.onFailed receives the reason when the issuer does not accept a probe.
  */
 export function createRequestProbe(options: {
   readonly send: (token: string, signal: AbortSignal) => Promise<unknown>
@@ -29,30 +32,27 @@ export function createRequestProbe(options: {
   readonly onFailed: (error: unknown) => void
 }): RequestProbe {
   const { send, tickMs, onFailed } = options
-  let lookalike = PROBE_TOKEN
+  let probeToken = PROBE_TOKEN
   let pausedUntilMs = Number.NEGATIVE_INFINITY
   let current: Promise<unknown> = Promise.resolve()
   let next: Promise<boolean> | undefined
 
   async function probe(signal: AbortSignal): Promise<boolean> {
     if (tickMs() < pausedUntilMs) return false
-    let failure: unknown
-    for (const token of new Set([lookalike, PROBE_TOKEN]))
-      try {
-        await send(token, signal)
-        return true
-      } catch (error) {
-        failure = error
-      }
-    pausedUntilMs = tickMs() + RETRY_AFTER_MS
-    onFailed(failure)
-    return false
+    try {
+      await send(probeToken, signal)
+      return true
+    } catch (error) {
+      pausedUntilMs = tickMs() + RETRY_AFTER_MS
+      onFailed(error)
+      return false
+    }
   }
 
   return {
-    accepted(token) {
+    active(token) {
       const replaced = replaceEnd(token)
-      if (replaced !== token) lookalike = replaced
+      if (replaced !== token) probeToken = replaced
     },
     isAccepted(signal) {
       next ??= current.then(() => {
@@ -67,8 +67,8 @@ export function createRequestProbe(options: {
 }
 
 /**
- * Creates a token of the same form that no client has: a JWT with a wrong signature, or an opaque token with another
- * end. The last character stays the same: in base64url, only some of the 64 characters are valid there.
+ * Creates a token of the same form: a JWT with a wrong signature, or an opaque token with another end. The last
+ * character stays the same: in base64url, only some of the 64 characters are valid there.
  */
 function replaceEnd(token: string): string {
   const start = Math.max(token.length - 1 - REPLACED_LENGTH, token.length >> 1)
@@ -77,7 +77,8 @@ function replaceEnd(token: string): string {
   )
 }
 
+/** The new characters are valid wherever the old one is: in hexadecimal, base32, base58 and base64url. */
 function replaceCharacter(character: string): string {
-  const [first = '', second = ''] = character <= '9' ? '01' : character <= 'Z' ? 'AB' : 'ab'
+  const [first = '', second = ''] = character <= '9' ? '23' : character <= 'Z' ? 'AB' : 'ab'
   return character === first ? second : first
 }

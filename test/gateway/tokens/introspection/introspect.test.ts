@@ -8,6 +8,7 @@ import {
   type IntrospectionOptions,
 } from '../../../../gateway/tokens/introspection/introspect.ts'
 import type { IntrospectionOutcome } from '../../../../gateway/tokens/introspection/introspection-client.ts'
+import { PROBE_TOKEN } from '../../../../gateway/tokens/introspection/request-probe.ts'
 import { startIssuer } from '../../../fixtures/an-issuer.ts'
 import { introspectionOptions } from '../../../fixtures/introspection-options.ts'
 import { signJws } from '../../../fixtures/jws.ts'
@@ -276,12 +277,14 @@ const FORMS: Readonly<Record<string, readonly [token: string, isForm: (token: st
   hexadecimal: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b', (token) => /^[\da-f]{40}$/.test(token)],
   'a UUID': [
     '1b4e28ba-2fa1-41d2-883f-0016d3cca427',
-    (token) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(token),
+    (token) => /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/.test(token),
   ],
   'a prefix and letters': [
     'at_Zk3nQx8vTb7LmWc2Rd5YpHs9Gf4JaEuK',
     (token) => /^at_[A-Za-z\d]{32}$/.test(token),
   ],
+  base58: ['5Kb8kLf9zgWQnogidDA76MzPL6TsZZY3', (token) => /^[1-9A-HJ-NP-Za-km-z]{32}$/.test(token)],
+  base32: ['MZXW6YTBOJRGK43FNZ2G64TZ', (token) => /^[A-Z2-7]{24}$/.test(token)],
   'digits alone': ['90817263544536271809', (token) => /^\d{20}$/.test(token)],
   'a JWT': [
     signJws(
@@ -316,6 +319,7 @@ t.test(
       t.match(await introspector.introspect('crafted'), { verdict: { active: false } }, form)
       const asked = issuer.asked.map((body) => body.get('token'))
       t.equal(asked.filter((one) => one === token).length, 1, `${form}: no probe is the token of a client`)
+      t.ok(isForm(asked[2] ?? ''), `${form}: the probe has the form`)
       t.equal(asked.length, 3, `${form}: one probe`)
       t.same(logged, [], form)
       t.equal(introspector.trouble, undefined, form)
@@ -339,6 +343,37 @@ t.test('G1: introspect() calls no token invalid when an outage follows an accept
   await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
   issuer.answerWith(json(GOOD_ANSWER))
   t.match(await introspector.introspect('good'), { verdict: { active: true } })
+})
+
+t.test('G1: introspect() calls no token invalid when a probe of a known form fails', async (t) => {
+  const failures: readonly Answer[] = [400, 413, 429, 500, 503].map((status) => json('{}', status))
+  for (const failure of [...failures, hangUp, halfway]) {
+    const { issuer, introspector } = await setUp(t)
+    const known = issuer.store('00112233445566778899aabbccddeeff')
+    await introspector.introspect(known)
+    issuer.answerWith((response, body) => {
+      const token = body.get('token')
+      if (token === 'good') return json('{"error":"invalid_request"}', 400)(response)
+      return (token === PROBE_TOKEN ? json('{"active":false}') : failure)(response)
+    })
+    await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
+    t.notOk(issuer.asked.some((body) => body.get('token') === PROBE_TOKEN))
+  }
+})
+
+t.test('G1: introspect() takes the form of probes from active tokens only', async (t) => {
+  const { issuer, introspector } = await setUp(t)
+  const known = issuer.store('00112233445566778899aabbccddeeff')
+  await introspector.introspect(known)
+  await introspector.introspect('unknown but long enough')
+  issuer.answerWith(json('{"error":"invalid_token"}', 400))
+  await introspector.introspect('invalid but long enough')
+  issuer.answerWith(rejecting((token) => token === 'crafted', json('{}', 400)))
+  t.match(await introspector.introspect('crafted'), { verdict: { active: false } })
+  t.same(
+    issuer.asked.slice(3).map((body) => body.get('token')),
+    ['crafted', '00112233445566778899bbaaaaaaaaaf'],
+  )
 })
 
 t.test('G1: introspect() calls no token invalid while the issuer rejects every request', async (t) => {
