@@ -101,7 +101,7 @@ t.test('a client cannot cause an outage with a token that another issuer rejects
   t.equal((await call(under, 'another')).status, 401, 'the circuit is closed')
   const asked = under.issuer.asked.map((body) => body.get('token'))
   for (let count = 0; count < 10; count++)
-    t.equal(asked.filter((token) => token === `crafted.${count}`).length, 1, 'cached as a negative result')
+    t.equal(asked.filter((token) => token === `crafted.${count}`).length, 2, 'cached as a negative result')
   t.notOk(under.log().some(({ level }) => level !== 'info'))
   const readiness = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
   t.notMatch(await readiness.text(), /degraded/)
@@ -136,6 +136,35 @@ t.test('a token of a wrong form is 401, and an outage makes no good token 401', 
   t.match(await readiness.text(), /introspection at .*: the issuer rejects the probes of the gateway/)
   under.issuer.answerWith(undefined)
   t.equal((await call(under, alsoGood)).status, 200, 'the outage is not cached')
+})
+
+t.test('a good token that the issuer rejects at the end of an outage is 200', async (t) => {
+  const under = await startGatewayUnderTest(t, { change: askOnce })
+  const good = under.issuer.store('00112233445566778899aabbccddeeff', { scope: 'courses:read' })
+  under.issuer.answerWith((response) => {
+    under.issuer.answerWith(undefined)
+    response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_request"}')
+  })
+  for (let count = 0; count < 2; count++) {
+    const response = await call(under, good)
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('www-authenticate'), null)
+  }
+})
+
+t.test('a good token whose size the issuer rejects is 503', async (t) => {
+  const under = await startGatewayUnderTest(t, { change: askOnce })
+  const good = under.issuer.store('g'.repeat(4_000), { scope: 'courses:read' })
+  for (const status of [413, 414, 431]) {
+    under.issuer.answerWith((response, body) => {
+      response.writeHead(body.get('token') === good ? status : 200, { 'content-type': 'application/json' })
+      response.end('{"active":false}')
+    })
+    const response = await call(under, good)
+    t.equal(response.status, 503)
+    t.match(response.headers.get('retry-after'), /^\d+$/)
+    t.equal(parseObject(await response.text())['error'], 'upstream_unavailable')
+  }
 })
 
 function introspect(

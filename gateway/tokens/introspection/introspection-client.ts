@@ -46,8 +46,11 @@ const OVERLOAD_RETRY_MS = 1_000
 const INACTIVE_RESPONSE = { active: false }
 /** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
 const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'invalid_token'])
-/** Statuses that may concern the token. Others, such as 404 and 405, concern the URL of the endpoint. */
-const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 413, 414, 422, 431])
+/**
+ * Statuses that may concern the token. Others concern the URL of the endpoint (404, 405) or sizes (413, 414, 431): a good
+ * token can be too large.
+ */
+const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 422])
 
 const PROBE_REJECTED = 'the issuer rejects the probes of the gateway'
 const REQUESTS_REJECTED = {
@@ -113,7 +116,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     },
   })
 
-  async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
+  async function sendToken(token: string, signal: AbortSignal): Promise<unknown> {
     const startedMs = tickMs()
     circuit.began()
     try {
@@ -130,17 +133,36 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
           )
         trouble = CREDENTIALS_REFUSED
       }
-      if (!isRejection(error)) {
+      if (isRejection(error)) {
+        circuit.answered()
+        lastFailure = undefined
+      } else {
         lastFailure = signal.aborted ? tooLate(timeoutMs, error) : error
         circuit.failed(startedMs)
-        throw error
       }
-      circuit.answered()
-      lastFailure = undefined
-      if (TOKEN_STATUSES.has(error.status) && (await probe.isAccepted(signal))) return INACTIVE_RESPONSE
       throw error
     } finally {
       circuit.ended()
+    }
+  }
+
+  /**
+   * Introspects a token. After an unclear rejection and an accepted probe, sends the token again: an outage of the issuer
+   * can end between the rejection and the probe.
+   */
+  async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
+    let rejection: unknown
+    try {
+      return await sendToken(token, signal)
+    } catch (error) {
+      rejection = error
+    }
+    if (!mayConcernToken(rejection) || !(await probe.isAccepted(signal))) throw rejection
+    try {
+      return await sendToken(token, signal)
+    } catch (error) {
+      if (!isSameRejection(error, rejection)) throw error
+      return INACTIVE_RESPONSE
     }
   }
 
@@ -207,6 +229,18 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 function isRejection(error: unknown): error is IntrospectionError {
   const status = error instanceof IntrospectionError ? error.status : undefined
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429
+}
+
+function mayConcernToken(error: unknown): error is IntrospectionError {
+  return error instanceof IntrospectionError && TOKEN_STATUSES.has(error.status)
+}
+
+function isSameRejection(error: unknown, rejection: IntrospectionError): boolean {
+  return (
+    error instanceof IntrospectionError &&
+    error.status === rejection.status &&
+    error.oauthError === rejection.oauthError
+  )
 }
 
 function isActive(response: unknown): boolean {

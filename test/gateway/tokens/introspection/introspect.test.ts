@@ -254,7 +254,6 @@ t.test('G1: introspect() reports a token as inactive when the issuer rejects tha
     invalid_request: json('{"error":"invalid_request"}', 400),
     '400 with HTML': (response) => response.writeHead(400, { 'content-type': 'text/html' }).end('<p>'),
     '400 without a body': (response) => response.writeHead(400).end(),
-    '413': json('{}', 413),
     '422 that is not an object': json('[]', 422),
   }
   for (const [what, rejection] of Object.entries(rejections)) {
@@ -265,7 +264,7 @@ t.test('G1: introspect() reports a token as inactive when the issuer rejects tha
       const { verdict } = await introspector.introspect(`crafted ${count}`)
       t.match(verdict, { active: false, fault: { reason: 'inactive' } }, what)
     }
-    t.equal(issuer.asked.length, 40, `${what}: a probe follows each rejection`)
+    t.equal(issuer.asked.length, 60, `${what}: a probe and the token again follow each rejection`)
     t.same(new Set(results), new Set(['answered']))
     t.equal(introspector.trouble, undefined, what)
     t.same(logged, [], what)
@@ -320,7 +319,7 @@ t.test(
       const asked = issuer.asked.map((body) => body.get('token'))
       t.equal(asked.filter((one) => one === token).length, 1, `${form}: no probe is the token of a client`)
       t.ok(isForm(asked[2] ?? ''), `${form}: the probe has the form`)
-      t.equal(asked.length, 3, `${form}: one probe`)
+      t.equal(asked.length, 4, `${form}: one probe`)
       t.same(logged, [], form)
       t.equal(introspector.trouble, undefined, form)
     }
@@ -343,6 +342,42 @@ t.test('G1: introspect() calls no token invalid when an outage follows an accept
   await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
   issuer.answerWith(json(GOOD_ANSWER))
   t.match(await introspector.introspect('good'), { verdict: { active: true } })
+})
+
+t.test('G1: introspect() accepts a token that the issuer rejects only at the end of an outage', async (t) => {
+  const { issuer, introspector, logged } = await setUp(t)
+  issuer.store('good')
+  issuer.answerWith((response) => {
+    issuer.answerWith(undefined)
+    json('{"error":"invalid_request"}', 400)(response)
+  })
+  t.match(await introspector.introspect('good'), { verdict: { active: true } })
+  t.same(
+    issuer.asked.map((body) => body.get('token')),
+    ['good', PROBE_TOKEN, 'good'],
+  )
+  t.same(logged, [])
+})
+
+t.test('G1: introspect() calls no token invalid that is rejected in two ways', async (t) => {
+  const seconds: readonly (readonly [answer: Answer, status: number])[] = [
+    [json('{"error":"invalid_request"}', 422), 422],
+    [json('{"error":"server_error"}', 400), 400],
+    [json('', 400), 400],
+    [json('', 413), 413],
+    [json('', 503), 503],
+  ]
+  for (const [second, status] of seconds) {
+    const { issuer, introspector } = await setUp(t)
+    let count = 0
+    issuer.answerWith((response, body) => {
+      if (body.get('token') !== 'good') return json('{"active":false}')(response)
+      count += 1
+      return (count === 1 ? json('{"error":"invalid_request"}', 400) : second)(response)
+    })
+    await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status })
+    t.equal(issuer.asked.length, 3)
+  }
 })
 
 t.test('G1: introspect() calls no token invalid when a probe of a known form fails', async (t) => {
@@ -372,7 +407,7 @@ t.test('G1: introspect() takes the form of probes from active tokens only', asyn
   t.match(await introspector.introspect('crafted'), { verdict: { active: false } })
   t.same(
     issuer.asked.slice(3).map((body) => body.get('token')),
-    ['crafted', '00112233445566778899bbaaaaaaaaaf'],
+    ['crafted', '00112233445566778899bbaaaaaaaaaf', 'crafted'],
   )
 })
 
@@ -400,7 +435,7 @@ t.test('G1: introspect() calls no token invalid while the issuer rejects every r
 })
 
 t.test('G1: introspect() sends no probe after a failure that cannot concern the token', async (t) => {
-  for (const status of [404, 405, 408, 415, 429, 500, 503]) {
+  for (const status of [404, 405, 408, 413, 414, 415, 429, 431, 500, 503]) {
     const { issuer, introspector } = await setUp(t)
     issuer.answerWith(rejecting((token) => token === 'a', json('{"error":"invalid_request"}', status)))
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_STATUS', status })
