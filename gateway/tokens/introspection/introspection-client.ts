@@ -56,7 +56,7 @@ const PROBE_REJECTED = 'the issuer rejects the probes of the gateway'
 const REQUESTS_REJECTED = {
   event: 'introspection_requests_rejected',
   message:
-    'the issuer rejects a token and the probe after it, so clients get 503: check the client and the endpoint of the gateway',
+    'the issuer rejects a token and the probe after it, so clients get 503: look for the reason in the log of the issuer',
   level: 'error',
 } as const
 const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
