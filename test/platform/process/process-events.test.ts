@@ -1,21 +1,21 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { logConfigWarnings } from '../../platform/config/log-config-warnings.ts'
-import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
-import { createLogger } from '../../platform/logging/logger.ts'
-import { findPackageRoot } from '../../platform/process/package-root.ts'
-import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
+import { logConfigWarnings } from '../../../platform/config/log-config-warnings.ts'
+import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 
 const ROOT = findPackageRoot()
 
 /** Runs a program that ends by SIGTERM. Returns its exit code and its log without times and stacks. */
 async function run(stop: string, graceMs: number) {
-  const source = (name: string): string => JSON.stringify(join(ROOT, 'runtime', name))
+  const source = (name: string): string => JSON.stringify(join(ROOT, 'platform', name))
   const program = `
-import { onTermination } from ${source('drain.ts')}
-import { createLogger } from ${source('logger.ts')}
-import { surviveExceptions } from ${source('survive-exceptions.ts')}
+import { onTermination } from ${source('process/drain.ts')}
+import { createLogger } from ${source('logging/logger.ts')}
+import { surviveExceptions } from ${source('process/survive-exceptions.ts')}
 const logger = createLogger({ level: 'info', service: 'test' })
 surviveExceptions(logger, () => process.kill(process.pid, 'SIGTERM'))
 onTermination(${stop}, { logger, graceMs: ${graceMs} })
