@@ -14,10 +14,11 @@ const FOUND_AT_START = ['C301', 'C302', 'C306', 'C320', 'C322', 'C350']
 
 /** Every code that the source can give. */
 function codesOfTheSource(): ReadonlySet<string> {
-  const texts = ['gateway', 'authorization-server', 'policy-engine', 'platform', 'cli', 'oauth'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => readFileSync(join(ROOT, folder, name), 'utf8')),
+  const texts = ['gateway', 'authorization-server', 'policy-engine', 'platform', 'cli', 'oauth'].flatMap(
+    (folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => readFileSync(join(ROOT, folder, name), 'utf8')),
   )
   const found = texts.flatMap((text) => [
     ...[...text.matchAll(/'([PCNTO]\d{3})'/g)].map(([, code = '']) => code),
