@@ -98,6 +98,13 @@ t.test(
   },
 )
 
+t.test('form tokens: each browser gets a cookie of its own', async (t) => {
+  const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })
+  const values = Array.from({ length: 10 }, () => tokens.readCookie(undefined).value)
+  t.equal(new Set(values).size, values.length)
+  for (const value of values) t.match(value, /^[\w-]{43}$/)
+})
+
 t.test('renderErrorPage() escapes everything and knows every word it is given', async (t) => {
   const options = { serviceName: '<S>', requestId: '<id>' }
   const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
