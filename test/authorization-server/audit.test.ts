@@ -239,6 +239,29 @@ t.test('A4: a refused request has the same request id and address in the log', a
   t.equal(refused?.['request_id'], answer.headers.get('x-request-id'))
 })
 
+t.test('A4: the log names the endpoint and the error of each refused request', async (t) => {
+  const client_id = 'unknown'
+  const { challenge } = makePkce()
+  const pushed = {
+    client_id,
+    response_type: 'code',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  }
+  for (const [endpoint, path, form] of [
+    ['token', ENDPOINTS.token, { client_id, grant_type: 'refresh_token', refresh_token: 'x' }],
+    ['revocation', ENDPOINTS.revocation, { client_id, token: 'x' }],
+    ['introspection', ENDPOINTS.introspection, { client_id, client_secret: 'wrong', token: 'x' }],
+    ['pushed_authorization_request', ENDPOINTS.pushedAuthorizationRequest, pushed],
+  ] as const) {
+    const answer = await send(`${server.baseUrl}${path}`, { form })
+    t.match(answer, { status: 401, json: { error: 'invalid_client' } }, endpoint)
+    const requestId = answer.headers.get('x-request-id')
+    const refused = server.log().find((one) => one['event'] === 'refused' && one['request_id'] === requestId)
+    t.match(refused, { endpoint, error: 'invalid_client', 'client.address': '127.0.0.1' }, endpoint)
+  }
+})
+
 t.test('A4: no log line holds a password, a typed name, a code, a verifier or a token', async (t) => {
   const log = server.output()
   for (const typed of ['my-secret-password', '"wrong"']) t.notOk(log.includes(typed), typed)

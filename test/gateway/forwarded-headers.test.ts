@@ -58,6 +58,22 @@ t.test('a client cannot nominate the identity away', async (t) => {
   t.same(upstream.seen('x-mine'), [])
 })
 
+for (const [forwardedHeader, address] of [
+  ['x-forwarded-for', '192.0.2.1'],
+  ['forwarded', '192.0.2.2'],
+] as const)
+  t.test(
+    `the gateway reads the client address from ${forwardedHeader} when the configuration names it`,
+    async (t) => {
+      const { raw, upstream } = await startGatewayUnderTest(t, {
+        change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'], forwardedHeader }),
+      })
+      const given = 'X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.2\r\n'
+      t.match(await raw(`GET /pub/x HTTP/1.1\r\n${HEAD}${given}\r\n`), /^HTTP\/1\.1 200 /)
+      t.same(upstream.seen('x-forwarded-for'), [address])
+    },
+  )
+
 t.test('credentials stay here, unless the route hands them on', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   issuer.store('good', { scope: 'courses:read' })

@@ -95,6 +95,24 @@ t.test('what a caller sends never becomes a series', async (t) => {
   t.match(after.text, /^nodejs_eventloop_lag_seconds /m)
 })
 
+t.test('the metrics count the first use of a token as a cache miss and the second as a hit', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  under.issuer.store('one-token', { scope: 'courses:read' })
+  for (let i = 0; i < 2; i++) {
+    const headers = { authorization: 'Bearer one-token' }
+    t.equal((await fetch(`${under.gateway.url}/api/courses/7`, { headers })).status, 200)
+  }
+  const text = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  for (const result of ['miss', 'hit'])
+    t.match(
+      text,
+      `scopegate_token_validation_duration_seconds_count{kind="opaque",cache="${result}"} 1\n`,
+      result,
+    )
+  t.match(text, 'scopegate_token_cache_misses_total{kind="opaque"} 1\n')
+  t.match(text, 'scopegate_token_cache_hits_total{kind="opaque"} 1\n')
+})
+
 t.test('T15: methods that are not in the closed list share the label _OTHER', async (t) => {
   const under = await startGatewayUnderTest(t)
   const methods = ['PROPFIND', 'MKCOL', 'PURGE', 'TRACE', 'REPORT']

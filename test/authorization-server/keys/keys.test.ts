@@ -129,3 +129,12 @@ t.test('a folder that this user may not write is named', (t) =>
     })
   }),
 )
+
+t.test('secrets that two servers generate are different', async (t) => {
+  const [one, other] = [join(t.testdir(), 'one'), join(t.testdirName, 'other')]
+  for (const folder of [one, other]) mkdirSync(folder)
+  const cookieKeysOf = (dataDir: string) => loadCookieKeys({ cookieKeysFile: undefined, dataDir })
+  t.notSame(await cookieKeysOf(one), await cookieKeysOf(other))
+  const secretOf = (folder: string) => loadGatewaySecret({ file: join(folder, 'secret'), development: true })
+  t.not(await secretOf(one), await secretOf(other))
+})

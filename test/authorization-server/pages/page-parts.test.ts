@@ -98,6 +98,25 @@ t.test(
   },
 )
 
+t.test('form tokens: each browser gets a cookie of its own', async (t) => {
+  const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })
+  const values = Array.from({ length: 10 }, () => tokens.readCookie(undefined).value)
+  t.equal(new Set(values).size, values.length)
+  for (const value of values) t.match(value, /^[\w-]{43}$/)
+})
+
+t.test('an error page closes every element, and has its footer behind main', async (t) => {
+  const page = { serviceName: 'S', requestId: 'id', error: 'server_error', description: 'details' }
+  const markup = renderErrorPage(page).replace(/<style>[^<]*/, '<style>')
+  const open: string[] = []
+  for (const [, slash, name = ''] of markup.matchAll(/<(\/?)([a-z][a-z0-9]*)/g))
+    if (name === 'meta') continue
+    else if (slash === '') open.push(name)
+    else t.equal(open.pop(), name)
+  t.strictSame(open, [])
+  t.match(markup, /<\/main>\s*<footer>Request id<\/footer>\s*<\/body>/)
+})
+
 t.test('renderErrorPage() escapes everything and knows every word it is given', async (t) => {
   const options = { serviceName: '<S>', requestId: '<id>' }
   const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { retireRoutes } from '../../../gateway/observability/retire-routes.ts'
@@ -34,4 +35,17 @@ t.test('the series of a route end some time after the route, those of one that i
   t.match(await registry.metrics(), /requests_total\{route="a\/returns",method="GET",code="200"\} 2/)
   count('a/goes')
   t.match(await registry.metrics(), /requests_total\{route="a\/goes",method="GET",code="200"\} 1/, 'anew')
+})
+
+t.test('the series of a route end ten minutes after the route', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const forgotten: string[] = []
+  const tell = retireRoutes((route) => forgotten.push(route))
+  tell(named('a/goes'))
+  tell([])
+  mock.timers.tick(599_999)
+  t.strictSame(forgotten, [])
+  mock.timers.tick(1)
+  t.strictSame(forgotten, ['a/goes'])
 })

@@ -181,3 +181,16 @@ t.test('what the page names exists', async (t) => {
   for (const stage of stages)
     t.ok(existsSync(join(root, `gateway/pipeline/stages/${stage.slice(2).replaceAll(' ', '-')}.ts`)), stage)
 })
+
+t.test('each refusal has a description of its own, with its numbers', async (t) => {
+  const described = Object.values(REFUSALS)
+    .filter(({ refused }) => refused !== 'request_malformed' && refused !== 'credentials_ambiguous')
+    .map((refusal) => [refusal, String(answerTo(refusal).body.error_description)] as const)
+  for (const [refusal, description] of described) {
+    t.match(description, /^[A-Z]\S*(?: \S+){3,}\.$/, `${refusal.refused} is described in a sentence`)
+    if ('limitBytes' in refusal) t.match(description, `${refusal.limitBytes} `, refusal.refused)
+  }
+  t.equal(new Set(described.map(([, description]) => description)).size, described.length)
+  t.match(answerTo({ refused: 'rate_limited', retryAfterSeconds: 1 }).body.error_description, /\b1 second\b/)
+  t.match(answerTo({ refused: 'rate_limited', retryAfterSeconds: 7 }).body.error_description, /\b7 seconds\b/)
+})

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import fc from 'fast-check'
 import t from 'tap'
 import { LogSink, type WriteBytes } from '../../../platform/logging/log-sink.ts'
@@ -53,6 +54,25 @@ t.test('LogSink asks a reader that is behind again, and loses nothing', async (t
   take()
   t.equal(state.written, 'a line\n')
   t.equal(sink.droppedLines, 0)
+})
+
+t.test('LogSink waits longer after each refused write, and 1 ms again after a write', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { sink, writes, take, fail } = aSink()
+  const waits = (ms: number): void => {
+    fail('EAGAIN')
+    mock.timers.tick(ms - 1)
+    t.equal(writes.length, 0, `no write before ${ms} ms`)
+    mock.timers.tick(1)
+    t.equal(writes.length, 1, `a write after ${ms} ms`)
+  }
+  sink.write('first\n')
+  for (const ms of [1, 2, 4, 8, 16, 32, 64, 128, 128]) waits(ms)
+  take()
+  sink.write('second\n')
+  waits(1)
+  take()
 })
 
 t.test('LogSink counts every line from a failure on, tries again with a line after a second', async (t) => {

@@ -95,6 +95,12 @@ t.test(
   },
 )
 
+t.test('parseYaml() says how to indent a line where no key above can be named', async (t) => {
+  const { diagnostics } = parse('/x:\n    /y: 1\n  /z: 2\n')
+  t.equal(diagnostics.length, 1)
+  t.match(diagnostics, [{ code: 'P012', place: { line: 3, column: 3 }, hint: /indentation of the keys/ }])
+})
+
 t.test('parseYaml() gives maps without a prototype', async (t) => {
   const { value } = parse('__proto__: { polluted: 1 }\nconstructor: x\n')
   t.equal(Object.getPrototypeOf(value), null)

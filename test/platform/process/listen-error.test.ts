@@ -1,0 +1,29 @@
+import t from 'tap'
+import { explainListenError } from '../../../platform/process/listen-error.ts'
+
+const ADDRESS = { service: 'gateway', host: '192.0.2.7', port: 8080, setting: 'PORT or listen.port' }
+
+const CASES = [
+  ['EADDRINUSE', 'ERR_PORT_TAKEN', '192.0.2.7:8080'],
+  ['EACCES', 'ERR_PORT_FORBIDDEN', '192.0.2.7:8080'],
+  ['EADDRNOTAVAIL', 'ERR_ADDRESS_UNKNOWN', '192.0.2.7'],
+  ['ENOTFOUND', 'ERR_ADDRESS_UNKNOWN', '192.0.2.7'],
+  ['EAFNOSUPPORT', 'ERR_LISTEN', '192.0.2.7:8080'],
+] as const
+
+for (const [systemCode, code, where] of CASES)
+  t.test(`explainListenError() names service, address and setting for ${systemCode}`, async (t) => {
+    const cause = Object.assign(new Error('listen'), { code: systemCode })
+    const error = explainListenError(cause, ADDRESS)
+    t.match(error, { name: 'BootError', code, exitCode: 1 })
+    t.equal(error.cause, cause)
+    t.ok(error.message.startsWith('gateway: '), error.message)
+    t.ok(error.message.includes(where), error.message)
+    t.ok(error.message.includes(ADDRESS.setting), error.message)
+  })
+
+t.test('explainListenError() names the code of the system when it is not a known one', async (t) => {
+  const error = explainListenError(Object.assign(new Error('listen'), { code: 'EAFNOSUPPORT' }), ADDRESS)
+  t.match(error.message, 'EAFNOSUPPORT')
+  t.match(explainListenError('no error', ADDRESS), { code: 'ERR_LISTEN', message: /unknown/ })
+})
