@@ -2,7 +2,7 @@ import t from 'tap'
 import { readRevocation, writeRevocation } from '../../oauth/revocation.ts'
 import { aRevocation } from '../fixtures/a-revocation.ts'
 
-t.test('readRevocation() reads what writeRevocation() writes', async (t) => {
+t.test('readRevocation() reads the output of writeRevocation()', async (t) => {
   for (const revocation of [
     aRevocation({ grant: 'g' }),
     aRevocation({ issuer: 'https://a.test', token: 't', atSeconds: 1, expiresAtSeconds: 2 }),
@@ -11,7 +11,7 @@ t.test('readRevocation() reads what writeRevocation() writes', async (t) => {
     t.same(readRevocation(writeRevocation(revocation)), revocation)
 })
 
-t.test('readRevocation() gives nothing for what does not say whom it is about', async (t) => {
+t.test('readRevocation() returns undefined for an entry without a valid subject or grant', async (t) => {
   const junk = [
     '',
     'null',

@@ -12,7 +12,7 @@ function catalogueOf(implies: Readonly<Record<string, readonly string[]>>): Scop
   )
 }
 
-t.test('readImplication() follows any number of steps, and turns them around', async (t) => {
+t.test('readImplication() follows chains of any length and inverts them', async (t) => {
   const implication = readImplication(catalogueOf({ a: ['b'], b: ['c'], c: [], d: [] }))
   t.strictSame(
     [...implication],
@@ -23,15 +23,15 @@ t.test('readImplication() follows any number of steps, and turns them around', a
   )
 })
 
-t.test('impliedBy() ends on a circle, and never names the scope itself', async (t) => {
+t.test('impliedBy() terminates on a cycle and never lists the scope itself', async (t) => {
   const catalogue = catalogueOf({ a: ['b'], b: ['a', 'b'] })
   t.strictSame([...impliedBy('a', catalogue)], ['b'])
   t.strictSame([...impliedBy('unknown', catalogue)], [])
 })
 
-t.test('a scope is granted by exactly those that reach it, whatever the order of the file', async () => {
+t.test('a scope is granted by exactly the scopes that imply it, in any file order', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
-  // Each implies later ones only: no circles.
+  // Each scope implies later scopes only, which excludes cycles.
   const implies = fc.tuple(...names.map((_, at) => fc.subarray(names.slice(at + 1))))
   fc.assert(
     fc.property(implies, fc.shuffledSubarray(names, { minLength: 6 }), (lists, order) => {

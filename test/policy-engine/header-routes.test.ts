@@ -42,7 +42,7 @@ const tools = tableOf(
   'POST /**',
 )
 
-t.test('a header that is there twice, or in a spelling that servers fold, leads nowhere', async (t) => {
+t.test('a repeated header, or a spelling that servers fold, matches no route', async (t) => {
   const call = ['Mcp-Method', 'tools/call', 'Mcp-Name', 'delete_course']
   t.equal(tools('POST', '/mcp', ...VERSION, ...call, 'mcp-name', 'list_courses'), 'not_found')
   t.equal(tools('POST', '/mcp', ...VERSION, ...call, 'MCP_NAME', 'list_courses'), 'not_found')
@@ -51,14 +51,14 @@ t.test('a header that is there twice, or in a spelling that servers fold, leads 
   t.equal(tools('POST', '/mcp', ...VERSION, ...VERSION, ...call), 'not_found')
 })
 
-t.test('headers of MCP lead nowhere without a revision of MCP', async (t) => {
+t.test('MCP headers match no route without an MCP revision', async (t) => {
   const call = ['Mcp-Method', 'tools/call', 'Mcp-Name', 'delete_course']
   t.equal(tools('POST', '/mcp', ...call), 'not_found')
   for (const version of ['', 'latest', '2026-7-28', '2026-07-28, 2026-07-28', '2026-07-28 ', '2026-07-281'])
     t.equal(tools('POST', '/mcp', 'MCP-Protocol-Version', version, ...call), 'not_found', version)
 })
 
-t.test('a tool has one name, in plain text and in Base64', async (t) => {
+t.test('a tool name in plain text and in Base64 is the same name', async (t) => {
   const call = (name: string) =>
     tools('POST', '/mcp', ...VERSION, 'Mcp-Method', 'tools/call', 'Mcp-Name', name)
   const strict = 'POST /mcp mcp-method=tools/call mcp-name=delete_course'
@@ -78,23 +78,27 @@ t.test('a tool has one name, in plain text and in Base64', async (t) => {
     'delete_course\u00a0',
   ])
     t.equal(call(broken), 'not_found', broken)
-  t.equal(call('Delete_Course'), 'POST /mcp mcp-method=tools/call', 'values are compared letter by letter')
+  t.equal(call('Delete_Course'), 'POST /mcp mcp-method=tools/call', 'values are case-sensitive')
 })
 
 t.test(
-  'the route that asks for most headers wins, and the one that asks for none takes the rest',
+  'the route with the most required headers wins, and the route without headers takes the rest',
   async (t) => {
     t.equal(tools('POST', '/mcp'), 'POST /mcp')
     t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp-Method', 'tools/list'), 'POST /mcp')
     t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp-Method', 'tools/call'), 'POST /mcp mcp-method=tools/call')
     t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp-Name', 'delete_course'), 'POST /mcp')
-    t.equal(tools('GET', '/mcp', 'Mcp-Name', 'x', 'Mcp-Name', 'y'), 'GET /mcp', 'no GET route looks at it')
+    t.equal(
+      tools('GET', '/mcp', 'Mcp-Name', 'x', 'Mcp-Name', 'y'),
+      'GET /mcp',
+      'no GET route reads the header',
+    )
     t.equal(tools('HEAD', '/mcp'), 'GET /mcp')
     t.equal(tools('PUT', '/mcp'), 'method_not_allowed')
   },
 )
 
-t.test('without the headers of any route of a path, no wider path is taken', async (t) => {
+t.test('without a route for its headers a request does not match a wider path', async (t) => {
   const only = tableOf('POST /a x-plan=gold', 'POST /a x-plan=silver', 'POST /**', 'GET /a x-plan=gold')
   t.equal(only('POST', '/a', 'X-Plan', 'gold'), 'POST /a x-plan=gold')
   t.equal(only('POST', '/a', 'X-Plan', 'bronze'), 'not_found')
@@ -103,14 +107,14 @@ t.test('without the headers of any route of a path, no wider path is taken', asy
   t.equal(only('HEAD', '/a', 'x-plan', 'gold'), 'GET /a x-plan=gold')
 })
 
-t.test('each route of a path has parameters by its own names', async (t) => {
+t.test('each route of a path uses its own parameter names', async (t) => {
   const routes = ['GET /{a}', 'GET /{b} x-v=2'].map(readLine)
   const match = buildRouteTable(routes).match('GET', '/1', { header: () => '2' })
   t.match(match, { kind: 'route', params: { b: '1' } })
   t.throws(() => tableOf('GET /{a} x-v=2', 'GET /{b} x-v=2'), /already declared/)
 })
 
-t.test('findHeader() tells a header that is not there from one that is unclear', async (t) => {
+t.test('findHeader() distinguishes a missing header from an ambiguous one', async (t) => {
   t.equal(findHeader([], 'x-a'), undefined)
   t.equal(findHeader(['X-A', ''], 'x-a'), '')
   t.equal(findHeader(['X-A', '1', 'x-a', '1'], 'x-a'), UNCLEAR)
@@ -129,7 +133,7 @@ function problems(...matches: readonly string[]) {
   )
 }
 
-t.test('loadPolicies() refuses headers that no policy can look at', async (t) => {
+t.test('loadPolicies() rejects headers that a policy cannot match', async (t) => {
   const found = (headers: string) => problems(`{ methods: [POST], path: /a, headers: ${headers} }`)
   t.match(found('{ X-Auth-Subject: alice }'), [/^P312 6:64 x-auth-subject is a header of the gateway's own/])
   t.match(found('{ authorization: x }'), [/^P312 6:64 authorization holds credentials/])
@@ -142,7 +146,7 @@ t.test('loadPolicies() refuses headers that no policy can look at', async (t) =>
   t.match(found('[x-a]'), [/^P104 /])
 })
 
-t.test('loadPolicies() finds routes that no request can meet', async (t) => {
+t.test('loadPolicies() finds routes that no request can match', async (t) => {
   const found = (headers: string) => problems(`{ methods: [POST], path: /a, headers: ${headers} }`)
   t.match(found('{ mcp-protocol-version: latest, mcp-name: x }'), [/^P311 6:104 no request meets this route/])
   t.match(found('{ mcp-name: "=?base64?eA==?=" }'), [/^P311 6:74 .*Base64/])
@@ -150,7 +154,7 @@ t.test('loadPolicies() finds routes that no request can meet', async (t) => {
   t.match(problems('{ methods: [GET], path: "/a/..;x" }'), [/^P108 /])
 })
 
-t.test('loadPolicies() names both routes where headers leave it to luck', async (t) => {
+t.test('loadPolicies() names both routes where header rules are ambiguous', async (t) => {
   const route = (headers: string) => `{ methods: [POST], path: /a${headers} }`
   t.match(problems(route(', headers: { x-a: "1", x-b: "2" }'), route(', headers: { X-B: "2", x-a: "1" }')), [
     /^P301 7:\d+ routes tools\/r0 and tools\/r1 both claim POST \/a with x-a: 1, x-b: 2/,
@@ -166,7 +170,7 @@ t.test('loadPolicies() names both routes where headers leave it to luck', async 
 })
 
 t.test(
-  '1,000 shuffles of routes find the same conflicts and the same routes, as the rule spelled out',
+  '1,000 shuffles of routes find the same conflicts and the same routes as the reference implementation',
   async (t) => {
     const headers = fc
       .dictionary(fc.constantFrom('x-a', 'x-b', 'x-c'), fc.constantFrom('1', '2'), {
@@ -230,7 +234,9 @@ function toClaim(route: Line & { readonly at: number }): RouteKey {
   return { ...route, template, headers: route.matchHeaders, place }
 }
 
-/** All routes on the most specific shape that takes the method; among them the one that asks for most. */
+/**
+ * All routes on the most specific shape that accepts the method. Among them the route with the most required headers.
+ */
 function slowly(
   routes: readonly Line[],
   method: string,
@@ -252,7 +258,7 @@ function slowly(
     line.methods.includes(method) ||
     (method === 'HEAD' && line.methods.includes('GET') && !ownHead.has(shapeOf(line)))
   const onPath = routes.filter((line) => meets(line.path) && takes(line))
-  // `/a/**` is as specific as `/a` for the path `/a` itself, and less than it where both are there.
+  // `/a/**` is as specific as `/a` for the path `/a` itself, and less specific where both exist.
   const order = (line: Line) => (shapeOf(line) === '/a/**' && path === '/a' ? 0.5 : rank(line.path))
   const best = Math.min(...onPath.map(order))
   const [first] = onPath
@@ -262,7 +268,7 @@ function slowly(
   return first?.name ?? 'not_found'
 }
 
-t.test('the same files in any order are the same policies, with the same problems', async (t) => {
+t.test('the same files in any order give the same policies and the same problems', async (t) => {
   const policy = (name: string, headers: string) =>
     `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: api\nroutes:\n  - { name: r, match: { methods: [GET], path: /a, headers: ${headers} } }\n`
   const files = (sets: readonly string[]) =>

@@ -39,7 +39,7 @@ function problems(files: Record<string, string>) {
   }
 }
 
-t.test('loadPolicies() names what is wrong with a test, and where', async (t) => {
+t.test('loadPolicies() reports each problem of a test with its location', async (t) => {
   const broken = POLICY.replace('decision: allow', 'decision: alow')
     .replace('method: GET, path: /api/courses/42 }', 'method: FETCH, path: courses }')
     .replace('token: {}', 'token: courses:read')
@@ -53,7 +53,7 @@ t.test('loadPolicies() names what is wrong with a test, and where', async (t) =>
   t.strictSame([tests, routes], [[], []])
 })
 
-t.test('a file of tests has to name a policy of the folder', async (t) => {
+t.test('a test file must name a policy of the folder', async (t) => {
   const { tests, codes } = problems({
     'courses.policy.yaml': POLICY,
     'courses_test.yaml': TABLE.replace('policy: courses', 'policy: course'),
@@ -68,7 +68,7 @@ t.test('a file of tests has to name a policy of the folder', async (t) => {
   t.strictSame(tests, [])
 })
 
-t.test('what serves requests reads no files of tests', async (t) => {
+t.test('the gateway reads no test files', async (t) => {
   const dir = t.testdir({ 'courses.policy.yaml': POLICY, 'courses_test.yaml': 'broken: [' })
   const { tests, routes, diagnostics } = loadPolicies({ dir })
   t.strictSame(diagnostics, [])
@@ -77,7 +77,7 @@ t.test('what serves requests reads no files of tests', async (t) => {
 })
 
 t.test(
-  'loadPolicies() gives the tests of policies and of files beside them, with their places',
+  'loadPolicies() returns the tests of policies and of separate files, with their locations',
   async (t) => {
     const { tests, codes } = problems({ 'courses.policy.yaml': POLICY, 'courses_test.yaml': TABLE })
     t.strictSame(codes, [])

@@ -54,7 +54,7 @@ function read(t: Test, text: string, env: Record<string, string | undefined> = {
 
 function refused(t: Test, text: string, env: Record<string, string> = {}): readonly Diagnostic[] {
   const found = diagnosticsOf(() => read(t, text, env))
-  t.ok(found.length > 0, 'it is refused')
+  t.ok(found.length > 0, 'the configuration is rejected')
   return found
 }
 
@@ -91,7 +91,7 @@ t.test(
   },
 )
 
-t.test('readConfig() explains a file that is missing, a folder, or empty', async (t) => {
+t.test('readConfig() explains a missing file, a folder and an empty file', async (t) => {
   const dir = t.testdir({ folder: {}, 'empty.yaml': '' })
   for (const [name, code] of [
     ['nowhere.yaml', 'C001'],
@@ -106,7 +106,7 @@ t.test('readConfig() explains a file that is missing, a folder, or empty', async
 })
 
 t.test(
-  'readConfig() names the environment variable when its value is wrong, and shows no secret',
+  'readConfig() names the environment variable that has an invalid value, and shows no secret',
   async (t) => {
     const env = {
       SCOPEGATE_LISTEN__PORT: '70000',
@@ -130,12 +130,12 @@ t.test(
   },
 )
 
-t.test('readConfig() refuses holes in lists and keys below texts', async (t) => {
+t.test('readConfig() rejects gaps in lists and keys below scalar values', async (t) => {
   const found = refused(t, GOOD, { SCOPEGATE_ISSUERS__2__ISSUER: 'http://a' })
   t.match(found, [{ code: 'C111', hint: /without gaps/ }])
 })
 
-t.test('readConfig() does not let the environment reach prototypes', async (t) => {
+t.test('readConfig() keeps environment variables from changing prototypes', async (t) => {
   const { value, warnings } = read(t, GOOD, {
     SCOPEGATE___PROTO____POLLUTED: '1',
     SCOPEGATE_CONSTRUCTOR__PROTOTYPE__X: '1',
@@ -149,7 +149,7 @@ t.test('readConfig() does not let the environment reach prototypes', async (t) =
   )
 })
 
-t.test('readConfig() warns of a variable that sets nothing, with the one that was meant', async (t) => {
+t.test('readConfig() warns about a variable that sets nothing and suggests the closest name', async (t) => {
   const { warnings } = read(t, GOOD, {
     SCOPEGATE_TOKEN_CACH__MAX_TTL: '5s',
     SCOPEGATE_CONFIG_DIR: '/etc',
@@ -165,7 +165,7 @@ t.test('readConfig() warns of a variable that sets nothing, with the one that wa
   )
 })
 
-t.test('readConfig() overrides every kind of value, whatever the case of its key', async (t) => {
+t.test('readConfig() overrides every kind of value, in any case of the key', async (t) => {
   const { value, warnings } = read(t, GOOD, {
     SCOPEGATE_BASE_URL: 'https://api.example.com',
     SCOPEGATE_LISTEN__PORT: '0',
@@ -197,7 +197,7 @@ t.test('readConfig() overrides every kind of value, whatever the case of its key
   t.equal(value.log, undefined, 'an empty variable counts as absent')
 })
 
-t.test('readConfig() lets the long form win over PORT and REDIS_URL', async (t) => {
+t.test('readConfig() prefers the long form over PORT and REDIS_URL', async (t) => {
   const short = read(t, GOOD, { PORT: '1', REDIS_URL: 'redis://a' }).value
   t.match(short, { listen: { port: 1 }, redis: { url: 'redis://a' } })
   const long = read(t, GOOD, {
@@ -210,7 +210,7 @@ t.test('readConfig() lets the long form win over PORT and REDIS_URL', async (t) 
 })
 
 t.test(
-  'readConfig() reads a value from the file that a variable with _FILE names, or says why not',
+  'readConfig() reads a value from the file that a _FILE variable names, or reports the reason',
   async (t) => {
     const dir = t.testdir({ redis: 'redis://:s3cret@db:6379\n', 'gateway.yaml': GOOD })
     const readWith = (env: Record<string, string>) =>
@@ -227,15 +227,15 @@ t.test(
 )
 
 t.test(
-  'readConfig() takes a key that ends in File as a path, from a variable that ends in _FILE too',
+  'readConfig() treats a key that ends in File as a path, also for a variable that ends in _FILE',
   async (t) => {
     const { value, dir } = read(t, GOOD, { SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE: 'relative/secret' })
-    t.equal(value.issuers[0]?.clientSecretFile, resolve('relative/secret'), 'from the working folder')
-    t.equal(value.policies, join(dir, 'policies'), 'from the folder of the file')
+    t.equal(value.issuers[0]?.clientSecretFile, resolve('relative/secret'), 'relative to the working folder')
+    t.equal(value.policies, join(dir, 'policies'), 'relative to the folder of the file')
   },
 )
 
-t.test('readConfig() reads one section of the environment for a file of its own', async (t) => {
+t.test('readConfig() reads one section of the environment for a separate file', async (t) => {
   const Upstream = Type.Object({ url: HttpAddress('where it is') })
   const Upstreams = Type.Object(
     {},
@@ -259,7 +259,7 @@ t.test('readConfig() reads one section of the environment for a file of its own'
   t.strictSame(gateway.warnings, [])
 })
 
-t.test('readConfig() freezes all of what it returns', async (t) => {
+t.test('readConfig() freezes the whole result', async (t) => {
   const { value } = read(t, GOOD)
   t.ok(
     Object.isFrozen(value) &&
@@ -269,7 +269,7 @@ t.test('readConfig() freezes all of what it returns', async (t) => {
   )
 })
 
-t.test('readConfig() takes digits for a number where a key has a number or a word', async (t) => {
+t.test('readConfig() reads digits as a number where a key accepts a number or a word', async (t) => {
   const file = join(t.testdir({ 'gateway.yaml': 'workers: auto\n' }), 'gateway.yaml')
   const schema = Type.Object({ workers: Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1 })]) })
   const workers = (given: string) =>

@@ -5,7 +5,7 @@ import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import { diagnosticsOf } from '../../fixtures/diagnostics-of.ts'
 
 t.test(
-  'readScopeCatalogue() refuses broken names, doubled scopes and unknown kinds, all at once',
+  'readScopeCatalogue() reports invalid names, duplicate scopes and unknown kinds together',
   async (t) => {
     const scope = (name: string, sensitivity = 'read') =>
       `  - { name: ${name}, description: d, group: g, sensitivity: ${sensitivity} }\n`
@@ -33,7 +33,7 @@ t.test(
 )
 
 t.test(
-  'readScopeCatalogue() refuses to imply what is not there, and circles, each at its place',
+  'readScopeCatalogue() reports unknown implied scopes and cycles, each with its location',
   async (t) => {
     const scope = (name: string, implies: string) =>
       `  - { name: ${name}, description: d, group: g, sensitivity: read, implies: [${implies}] }\n`
@@ -66,41 +66,44 @@ t.test(
   },
 )
 
-t.test('the shipped catalogue holds the 38 scopes of the public contract, each described', async (t) => {
-  const catalogue = readScopeCatalogue({ file: join(findPackageRoot(), 'config', 'scopes.yaml') })
-  const both = (family: string) => [`${family}:read`, `${family}:write`]
-  t.strictSame(
-    [...catalogue.keys()],
-    [
-      ...['openid', 'profile', 'email'],
-      ...['courses', 'students', 'members'].flatMap(both),
-      'analytics:read',
-      ...both('curriculum'),
-      'orders:read',
-      ...[
-        'school',
-        'appearance',
-        'events',
-        'membership_plans',
-        'coupons',
-        'posts',
-        'subscriptions',
-        'digital_products',
-      ].flatMap(both),
-      'comments:read',
-      ...both('lecturers'),
-      ...['storage:write', 'forms:read'],
-      ...both('pages'),
-      ...both('account'),
-    ],
-  )
-  t.equal(catalogue.size, 38)
-  for (const { name, description, sensitivity } of catalogue.values()) {
-    t.match(description, /^[A-Z].{8,}[^.]$/, name)
-    t.equal(
-      sensitivity,
-      name.endsWith(':write') ? 'write' : name.endsWith(':read') ? 'read' : 'identity',
-      name,
+t.test(
+  'the shipped catalogue holds the 38 scopes of the public contract, each with a description',
+  async (t) => {
+    const catalogue = readScopeCatalogue({ file: join(findPackageRoot(), 'config', 'scopes.yaml') })
+    const both = (family: string) => [`${family}:read`, `${family}:write`]
+    t.strictSame(
+      [...catalogue.keys()],
+      [
+        ...['openid', 'profile', 'email'],
+        ...['courses', 'students', 'members'].flatMap(both),
+        'analytics:read',
+        ...both('curriculum'),
+        'orders:read',
+        ...[
+          'school',
+          'appearance',
+          'events',
+          'membership_plans',
+          'coupons',
+          'posts',
+          'subscriptions',
+          'digital_products',
+        ].flatMap(both),
+        'comments:read',
+        ...both('lecturers'),
+        ...['storage:write', 'forms:read'],
+        ...both('pages'),
+        ...both('account'),
+      ],
     )
-  }
-})
+    t.equal(catalogue.size, 38)
+    for (const { name, description, sensitivity } of catalogue.values()) {
+      t.match(description, /^[A-Z].{8,}[^.]$/, name)
+      t.equal(
+        sensitivity,
+        name.endsWith(':write') ? 'write' : name.endsWith(':read') ? 'read' : 'identity',
+        name,
+      )
+    }
+  },
+)

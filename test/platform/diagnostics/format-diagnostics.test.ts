@@ -12,7 +12,7 @@ const at = (text: string, column: number, length: number, line = 10): SourceLoca
 })
 
 t.test(
-  'formatDiagnostics() shows control characters of a file, and never sends them to the terminal',
+  'formatDiagnostics() escapes control characters of a file before they reach the terminal',
   async (t) => {
     const text = 'owner: \u001b]0;pwned\u0007 \u202eevil\u009b31m'
     const shown = formatDiagnostics([diagnostic('P004', `bad ${text}`, at(text, 8, 1), { hint: text })])
@@ -21,7 +21,7 @@ t.test(
   },
 )
 
-t.test('formatDiagnostics() hides user names and passwords of addresses', async (t) => {
+t.test('formatDiagnostics() hides user names and passwords in URLs', async (t) => {
   const text = 'redis: { url: redis://user:hunter2@db:x }'
   const shown = formatDiagnostics([
     diagnostic('C105', `"redis://user:hunter2@db:x" is wrong`, at(text, 40, 1)),
@@ -30,7 +30,7 @@ t.test('formatDiagnostics() hides user names and passwords of addresses', async 
   t.match(shown, /redis:\/\/\*{12}@db:x/)
 })
 
-t.test('formatDiagnostics() writes what rustc would', async (t) => {
+t.test('formatDiagnostics() uses the layout of rustc', async (t) => {
   const one = diagnostic('P101', 'unknown key "timout"', at('  timout: 5s', 3, 6), {
     hint: 'did you mean "timeout"?',
   })
@@ -60,7 +60,7 @@ error[C002]: the file is empty
   )
 })
 
-t.test('formatDiagnostics() puts the caret under wide characters and tabs', async (t) => {
+t.test('formatDiagnostics() aligns the caret under wide characters and tabs', async (t) => {
   for (const [text, column] of [
     ['名: x', 4],
     ['😀: x', 4],
@@ -78,7 +78,7 @@ t.test('formatDiagnostics() puts the caret under wide characters and tabs', asyn
   }
 })
 
-t.test('formatDiagnostics() cuts a long line around the caret', async (t) => {
+t.test('formatDiagnostics() truncates a long line around the caret', async (t) => {
   const shown = formatDiagnostics([
     diagnostic('P1', 'm', at(`${'a'.repeat(5_000)}!${'b'.repeat(5_000)}`, 5_001, 1)),
   ])
@@ -87,7 +87,7 @@ t.test('formatDiagnostics() cuts a long line around the caret', async (t) => {
   t.equal(line.charAt(caret.indexOf('^')), '!')
 })
 
-t.test('formatDiagnostics() colours nothing but looks', async (t) => {
+t.test('formatDiagnostics() changes only the appearance when it adds color', async (t) => {
   const all = (['error', 'warning', 'note'] as const).map((severity) =>
     diagnostic('P1', 'm', at('abc', 2, 1), { severity }),
   )

@@ -11,7 +11,7 @@ function aFailure(code: string): Error {
   return Object.assign(new Error('no connection', { cause }), { code })
 }
 
-/** A failure log with a clock that the test moves, and the lines that it wrote since the last look. */
+/** A failure log with a clock that the test controls, and the lines written since the last read. */
 function aFailureLog() {
   const lines: Readonly<Record<string, unknown>>[] = []
   const logger = createLogger(
@@ -22,7 +22,7 @@ function aFailureLog() {
   return { failures: createFailureLog(logger, clock.after), clock, takeLines: () => lines.splice(0) }
 }
 
-t.test('failed() logs the first failure at once, with its code and without a stack', async (t) => {
+t.test('failed() logs the first failure immediately, with its code and without a stack', async (t) => {
   const { failures, takeLines } = aFailureLog()
   failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_ONE'), 'request-1')
   const [line, ...others] = takeLines()
@@ -42,7 +42,7 @@ t.test('failed() logs the first failure at once, with its code and without a sta
   })
 })
 
-t.test('failed() counts further failures of one kind, and logs the count every minute', async (t) => {
+t.test('failed() counts further failures of one kind and logs the count every minute', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   const fail = () =>
     failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_ONE'), 'some-id')
@@ -68,7 +68,7 @@ t.test('failed() counts further failures of one kind, and logs the count every m
   t.match(takeLines(), [{ count: 1 }], 'each interval has its own count')
 })
 
-t.test('failed() logs a kind anew after an interval without a failure', async (t) => {
+t.test('failed() logs a kind in full again after an interval without a failure', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   failures.failed(FAILED, aFailure('ERR_ONE'))
   await clock.advance(60_000)
@@ -77,7 +77,7 @@ t.test('failed() logs a kind anew after an interval without a failure', async (t
   t.match(takeLines(), [{ request_id: 'request-2' }])
 })
 
-t.test('failed() tells kinds apart by event, place and code', async (t) => {
+t.test('failed() separates kinds by event, place and code', async (t) => {
   const { failures, takeLines } = aFailureLog()
   for (let round = 0; round < 2; round += 1) {
     failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_ONE'))
@@ -88,7 +88,7 @@ t.test('failed() tells kinds apart by event, place and code', async (t) => {
   t.equal(takeLines().length, 4)
 })
 
-t.test('failed() keeps the stack of a defect, in the first line only', async (t) => {
+t.test('failed() logs the stack of a defect in the first line only', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   for (let count = 0; count < 3; count += 1) failures.failed(FAILED, new TypeError('x is not a function'))
   t.match(takeLines(), [{ err: { type: 'TypeError', stack: /failure-log\.test/ } }])
@@ -104,7 +104,7 @@ t.test('failed() logs a value that is not an Error', async (t) => {
   t.match(takeLines(), [{ level: 'error', err: { message: 'some text' } }])
 })
 
-t.test('close() logs the counts of the current interval, once', async (t) => {
+t.test('close() logs the counts of the current interval once', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   for (let count = 0; count < 5; count += 1) failures.failed(FAILED, aFailure('ERR_ONE'))
   failures.failed(FAILED, aFailure('ERR_TWO'))
@@ -115,7 +115,7 @@ t.test('close() logs the counts of the current interval, once', async (t) => {
   t.strictSame(takeLines(), [])
 })
 
-t.test('createFailureLog() logs the count every minute of its own timers', async (t) => {
+t.test('createFailureLog() logs the count every minute with its own timers', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const lines: Readonly<Record<string, unknown>>[] = []
@@ -129,5 +129,5 @@ t.test('createFailureLog() logs the count every minute of its own timers', async
   failures.close()
   t.match(lines.splice(0), [{ count: 1 }])
   mock.timers.tick(600_000)
-  t.strictSame(lines, [], 'close() ends the timers')
+  t.strictSame(lines, [], 'close() clears the timers')
 })

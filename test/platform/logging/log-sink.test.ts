@@ -6,7 +6,7 @@ import { until } from '../../fixtures/until.ts'
 
 type Write = { readonly text: string; readonly done: Parameters<WriteBytes>[1] }
 
-/** A sink whose writes the test answers itself. */
+/** A sink whose writes the test completes. */
 function aSink(heldCharacters = 100) {
   const writes: Write[] = []
   const state = { written: '', nowMs: 0 }
@@ -27,7 +27,7 @@ function aSink(heldCharacters = 100) {
   return { sink, writes, state, take, fail }
 }
 
-t.test('LogSink drops what does not fit, and says so at its place', async (t) => {
+t.test('LogSink drops lines that exceed its buffer and writes a notice at their position', async (t) => {
   const { sink, writes, state, take } = aSink(20)
   sink.write('first\n')
   sink.write('12345678\n12345678\n')
@@ -43,7 +43,7 @@ t.test('LogSink drops what does not fit, and says so at its place', async (t) =>
   t.equal(sink.droppedLines, 3)
 })
 
-t.test('LogSink asks a reader that is behind again, and loses nothing', async (t) => {
+t.test('LogSink retries a slow reader and loses no line', async (t) => {
   const { sink, writes, state, take, fail } = aSink()
   sink.write('a line\n')
   for (let time = 0; time < 3; time++) {
@@ -56,30 +56,33 @@ t.test('LogSink asks a reader that is behind again, and loses nothing', async (t
   t.equal(sink.droppedLines, 0)
 })
 
-t.test('LogSink waits longer after each refused write, and 1 ms again after a write', async (t) => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
-  const { sink, writes, take, fail } = aSink()
-  const waits = (ms: number): void => {
-    fail('EAGAIN')
-    mock.timers.tick(ms - 1)
-    t.equal(writes.length, 0, `no write before ${ms} ms`)
-    mock.timers.tick(1)
-    t.equal(writes.length, 1, `a write after ${ms} ms`)
-  }
-  sink.write('first\n')
-  for (const ms of [1, 2, 4, 8, 16, 32, 64, 128, 128]) waits(ms)
-  take()
-  sink.write('second\n')
-  waits(1)
-  take()
-})
+t.test(
+  'LogSink doubles the delay after each failed write and resets it to 1 ms after a success',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const { sink, writes, take, fail } = aSink()
+    const waits = (ms: number): void => {
+      fail('EAGAIN')
+      mock.timers.tick(ms - 1)
+      t.equal(writes.length, 0, `no write before ${ms} ms`)
+      mock.timers.tick(1)
+      t.equal(writes.length, 1, `a write after ${ms} ms`)
+    }
+    sink.write('first\n')
+    for (const ms of [1, 2, 4, 8, 16, 32, 64, 128, 128]) waits(ms)
+    take()
+    sink.write('second\n')
+    waits(1)
+    take()
+  },
+)
 
-t.test('LogSink counts every line from a failure on, tries again with a line after a second', async (t) => {
+t.test('LogSink counts every line after a failure and retries with a line after one second', async (t) => {
   const { sink, writes, state, take, fail } = aSink()
   sink.write('first\nsecond\n')
   sink.write('third\n')
-  take(7) // half of the second line
+  take(7) // The second half of the line.
   fail('ENOSPC')
   t.equal(sink.droppedLines, 2)
   sink.write('fourth\n')
@@ -87,7 +90,7 @@ t.test('LogSink counts every line from a failure on, tries again with a line aft
   t.equal(sink.droppedLines, 3)
   state.nowMs = 1_001
   sink.write('fifth\n')
-  fail('ENOSPC') // what fails is the notice
+  fail('ENOSPC') // The write of the notice fails.
   t.equal(sink.droppedLines, 4)
   state.nowMs = 2_002
   sink.write('sixth\n')
@@ -97,7 +100,7 @@ t.test('LogSink counts every line from a failure on, tries again with a line aft
 })
 
 t.test(
-  'LogSink resolves whenIdle() when there is nothing left, when nothing can be written, and in time',
+  'LogSink resolves whenIdle() when it is empty, when it cannot write, and at the deadline',
   async (t) => {
     const { sink, take, fail } = aSink()
     await sink.whenIdle(60_000)
@@ -116,7 +119,7 @@ t.test(
   },
 )
 
-t.test('LogSink gives the rest away when the process ends', async (t) => {
+t.test('LogSink writes the rest when the process exits', async (t) => {
   const { sink, fail } = aSink()
   sink.write('in flight\n')
   sink.write('held\n')
@@ -130,7 +133,7 @@ t.test('LogSink gives the rest away when the process ends', async (t) => {
 })
 
 t.test(
-  'LogSink: whatever happens, lines read and lines dropped are all lines, and notices say how many',
+  'LogSink accounts for every line: lines read plus lines reported as dropped equal lines logged',
   async (t) => {
     const action = fc.oneof(
       { weight: 4, arbitrary: fc.constant('line' as const) },

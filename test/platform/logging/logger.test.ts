@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 
-/** Every name that secrets travel under. */
+/** Every name under which a request carries a secret. */
 const SECRET_NAMES = [
   'authorization',
   'cookie',
@@ -13,7 +13,7 @@ const SECRET_NAMES = [
   'clientSecret',
   'password',
 ]
-/** Authorization codes and tokens, as issuers make them; the last two begin as error codes do. */
+/** Authorization codes and tokens in the formats of issuers. The last two start like error codes. */
 const SECRETS = [
   'splxlOBeZQQYbYS6WxSbIA',
   'Zx3kC0Fm-4fN2rQ8sVtY_7uIoPaLdKjHgFzXcVbNmQ1',
@@ -29,27 +29,24 @@ function logged(fields: object): { readonly text: string; readonly line: Readonl
   return { text, line: JSON.parse(text) }
 }
 
-t.test(
-  'T6: createLogger() redacts every name that a secret travels under, wherever requests have it',
-  async (t) => {
-    for (const name of SECRET_NAMES)
-      for (const secret of SECRETS) {
-        const fields = { [name]: secret }
-        for (const place of [fields, { headers: fields }, { req: { headers: fields } }]) {
-          const { text } = logged(place)
-          t.notOk(text.includes(secret), `${name} in ${JSON.stringify(place)}`)
-          t.ok(text.includes(`"${name}":"[cut]"`), `${name} is shown as cut`)
-        }
+t.test('createLogger() redacts every name of a secret at each position in a request', async (t) => {
+  for (const name of SECRET_NAMES)
+    for (const secret of SECRETS) {
+      const fields = { [name]: secret }
+      for (const place of [fields, { headers: fields }, { req: { headers: fields } }]) {
+        const { text } = logged(place)
+        t.notOk(text.includes(secret), `${name} in ${JSON.stringify(place)}`)
+        t.ok(text.includes(`"${name}":"[cut]"`), `${name} is redacted`)
       }
-  },
-)
+    }
+})
 
-t.test('T6: createLogger() redacts a secret that is not text', async (t) => {
+t.test('createLogger() redacts a secret that is not a string', async (t) => {
   t.equal(logged({ code: 123_456 }).line['code'], '[cut]')
   t.equal(logged({ password: ['a-password'] }).line['password'], '[cut]')
 })
 
-t.test('G15: createLogger() shows the codes of errors', async (t) => {
+t.test('createLogger() logs the codes of errors', async (t) => {
   for (const code of [
     'ERR_REDIS_UNREACHABLE',
     'UND_ERR_CONNECT_TIMEOUT',
@@ -62,7 +59,7 @@ t.test('G15: createLogger() shows the codes of errors', async (t) => {
   t.match(logged({ err: cause }).line['err'], { code: 'CERT_HAS_EXPIRED', stack: /logger\.test/ })
 })
 
-t.test('createLogger() shows no member of an error but the known ones', async (t) => {
+t.test('createLogger() logs only the known members of an error', async (t) => {
   const error = Object.assign(new Error('malformed'), { code: 'ERR_X', data: 'bytes of a peer', headers: {} })
   t.strictSame(Object.keys(logged({ err: error }).line['err'] as object), [
     'type',

@@ -22,10 +22,13 @@ async function start(t: Test, answer: RequestListener) {
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const ok: RequestListener = (_request, response) => response.end('ok')
 
-/** Timers of one length fire in the order in which they were set: when this one has, a server that is ending has looked. */
+/**
+ * Timers of one length fire in the order of their creation. When this one fires, a closing server has checked its
+ * connections.
+ */
 const nextLook = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
 
-t.test('connections that never carried a request, and idle ones, hold nothing up', async (t) => {
+t.test('idle connections and connections without a request do not delay the close', async (t) => {
   const { server, gentle, open } = await start(t, ok)
   const connected = once(server, 'connection')
   const unused = await open()
@@ -34,11 +37,11 @@ t.test('connections that never carried a request, and idle ones, hold nothing up
   idle.write(REQUEST)
   await once(idle, 'data')
   const ends = Promise.all([once(unused.resume(), 'end'), once(idle.resume(), 'end')])
-  t.equal(await gentle.finish({ graceMs: 60_000 }), 0, 'nothing was cut')
+  t.equal(await gentle.finish({ graceMs: 60_000 }), 0, 'no connection was reset')
   await ends
 })
 
-t.test('a request on a kept-alive connection is answered though the listener is closed', async (t) => {
+t.test('a request on a kept-alive connection gets a response after the listener closed', async (t) => {
   const { gentle, open, port } = await start(t, ok)
   const kept = await open()
   kept.write(REQUEST)
@@ -53,15 +56,15 @@ t.test('a request on a kept-alive connection is answered though the listener is 
   t.equal(await finished, 0)
 })
 
-t.test('time in which the machine stood still does not make a connection idle', async (t) => {
+t.test('a pause of the whole machine does not make a connection idle', async (t) => {
   const { gentle, open } = await start(t, ok)
   const kept = await open()
   kept.write(REQUEST)
   await once(kept, 'data')
   const finished = gentle.finish({ graceMs: 60_000 })
   await nextLook()
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // longer than a connection may be quiet
-  // A client that stood still too sends only when the server has looked again.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // Longer than quietMs.
+  // A client that was paused too sends only after the server has checked again.
   await nextLook()
   kept.write(REQUEST)
   const [answer] = await once(kept, 'data')
@@ -69,48 +72,54 @@ t.test('time in which the machine stood still does not make a connection idle', 
   t.equal(await finished, 0)
 })
 
-t.test('after the announcement it accepts, and every answer ends its connection', async (t) => {
-  const { gentle, open } = await start(t, ok)
-  gentle.announce()
-  const fresh = await open()
-  fresh.write(REQUEST)
-  const [answer] = await once(fresh, 'data')
-  t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
-  t.equal(await gentle.finish({ graceMs: 60_000 }), 0)
-})
+t.test(
+  'after the announcement the server accepts requests and closes each connection after the response',
+  async (t) => {
+    const { gentle, open } = await start(t, ok)
+    gentle.announce()
+    const fresh = await open()
+    fresh.write(REQUEST)
+    const [answer] = await once(fresh, 'data')
+    t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
+    t.equal(await gentle.finish({ graceMs: 60_000 }), 0)
+  },
+)
 
-t.test('an answer that is under way ends whole; one that never ends is cut after the grace', async (t) => {
-  let release: () => void = () => undefined
-  const { server, gentle, open } = await start(t, (request, response) => {
-    response.write('begun')
-    if (request.url === '/') release = () => response.end('whole')
-  })
-  const first = await open()
-  const asked = once(server, 'request')
-  first.write(REQUEST)
-  await asked
-  const stream = await open()
-  const askedAgain = once(server, 'request')
-  stream.write('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
-  await askedAgain
-  let received = ''
-  first.on('data', (chunk) => (received += chunk))
-  const broken = Promise.race([once(stream.resume(), 'close'), once(stream, 'error')])
-  const firstEnds = once(first, 'end')
-  const finished = gentle.finish({ graceMs: 1_000 })
-  release()
-  await firstEnds
-  t.match(received, /begun[\s\S]*whole[\s\S]*0\r\n\r\n$/)
-  t.equal(await finished, 1, 'the stream was cut')
-  await broken
-})
+t.test(
+  'a response in progress completes; a response without end is cut after the grace period',
+  async (t) => {
+    let release: () => void = () => undefined
+    const { server, gentle, open } = await start(t, (request, response) => {
+      response.write('begun')
+      if (request.url === '/') release = () => response.end('whole')
+    })
+    const first = await open()
+    const asked = once(server, 'request')
+    first.write(REQUEST)
+    await asked
+    const stream = await open()
+    const askedAgain = once(server, 'request')
+    stream.write('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n')
+    await askedAgain
+    let received = ''
+    first.on('data', (chunk) => (received += chunk))
+    const broken = Promise.race([once(stream.resume(), 'close'), once(stream, 'error')])
+    const firstEnds = once(first, 'end')
+    const finished = gentle.finish({ graceMs: 1_000 })
+    release()
+    await firstEnds
+    t.match(received, /begun[\s\S]*whole[\s\S]*0\r\n\r\n$/)
+    t.equal(await finished, 1, 'the stream was cut')
+    await broken
+  },
+)
 
-t.test('finish() does not close a connection that was quiet for less than quietMs', async (t) => {
+t.test('finish() keeps a connection that was quiet for less than quietMs', async (t) => {
   const { gentle, open } = await start(t, ok)
   const kept = await open()
   kept.write(REQUEST)
   await once(kept, 'data')
   const closed = once(kept.resume(), 'close')
-  t.equal(await gentle.finish({ graceMs: 1_000, quietMs: 3_600_000 }), 1, 'it was cut after the grace')
+  t.equal(await gentle.finish({ graceMs: 1_000, quietMs: 3_600_000 }), 1, 'cut after the grace period')
   await closed
 })

@@ -3,7 +3,7 @@ import { createOwnHost } from '../../../platform/ops/own-host.ts'
 
 const isOwn = createOwnHost({ host: 'ops.internal', names: ['gw-scopegate', 'gw-scopegate.gateways.svc'] })
 
-t.test('createOwnHost() takes addresses, this machine, and the names that it was given', async (t) => {
+t.test('createOwnHost() accepts addresses, this machine and the configured names', async (t) => {
   for (const host of [
     '127.0.0.1',
     '127.0.0.1:9090',
@@ -22,7 +22,7 @@ t.test('createOwnHost() takes addresses, this machine, and the names that it was
     t.ok(isOwn(host), host)
 })
 
-t.test('createOwnHost() takes no other name, however it looks', async (t) => {
+t.test('createOwnHost() rejects every other name, also lookalikes', async (t) => {
   for (const host of [
     'evil.example',
     'evil.example:9090',
@@ -52,7 +52,7 @@ t.test('createOwnHost() takes no other name, however it looks', async (t) => {
     t.notOk(isOwn(host), host)
 })
 
-t.test('createOwnHost() takes no name of every address: it is none', async (t) => {
+t.test('createOwnHost() rejects every name when the host is 0.0.0.0 and no name is configured', async (t) => {
   const isOwn = createOwnHost({ host: '0.0.0.0', names: undefined })
   t.ok(isOwn('10.0.0.7:9090'))
   t.notOk(isOwn('gw-scopegate:9090'))

@@ -24,7 +24,7 @@ setInterval(() => {}, 60_000)
 say('ready')
 `
 
-t.test('T13: a second signal does not stop a process twice', async (t) => {
+t.test('a second signal does not stop a process twice', async (t) => {
   const child = spawnPlainly(process.execPath, ['--input-type=module', '--eval', PROGRAM])
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')

@@ -22,7 +22,7 @@ for (const [systemCode, code, where] of CASES)
     t.ok(error.message.includes(ADDRESS.setting), error.message)
   })
 
-t.test('explainListenError() names the code of the system when it is not a known one', async (t) => {
+t.test('explainListenError() names the system error code when the code is unknown', async (t) => {
   const error = explainListenError(Object.assign(new Error('listen'), { code: 'EAFNOSUPPORT' }), ADDRESS)
   t.match(error.message, 'EAFNOSUPPORT')
   t.match(explainListenError('no error', ADDRESS), { code: 'ERR_LISTEN', message: /unknown/ })

@@ -4,20 +4,20 @@ import t from 'tap'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 
 t.test(
-  'makeFolder() gives up where a parent takes no children',
+  'makeFolder() fails where a parent accepts no children',
   { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
   async (t) => {
     t.throws(() => makeFolder('/proc/nothing/below'), { code: 'ENOENT' })
   },
 )
 
-t.test('makeFolder() refuses to make a folder below a file', async (t) => {
+t.test('makeFolder() rejects a folder below a file', async (t) => {
   const file = join(t.testdir(), 'file')
   writeFileSync(file, '')
   t.throws(() => makeFolder(join(file, 'folder')), { code: 'ENOTDIR' })
 })
 
-t.test('makeFolder() makes each level for its owner only, and nothing twice', async (t) => {
+t.test('makeFolder() creates each level for the owner only, and keeps existing levels', async (t) => {
   const folder = join(t.testdir(), 'one', 'two')
   makeFolder(folder)
   makeFolder(folder)

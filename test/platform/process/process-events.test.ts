@@ -48,14 +48,14 @@ const EXCEPTION = {
 }
 const STOPPING = { level: 'info', service, event: 'stopping', reason: 'SIGTERM', msg: 'stopping' }
 
-t.test('T12: a process that ends in order logs exactly these fields', async (t) => {
+t.test('a clean shutdown logs exactly these fields', async (t) => {
   t.strictSame(await run('async () => {}', 600_000), {
     code: 0,
     lines: [EXCEPTION, STOPPING, { level: 'info', service, event: 'stopped', msg: 'stopped' }],
   })
 })
 
-t.test('T12: a process whose end fails logs exactly these fields', async (t) => {
+t.test('a failed shutdown logs exactly these fields', async (t) => {
   const failed = { level: 'error', service, event: 'stop_failed', err: ERROR_FIELDS, msg: 'stopping failed' }
   t.strictSame(await run("async () => { throw new Error('made up') }", 600_000), {
     code: 1,
@@ -63,7 +63,7 @@ t.test('T12: a process whose end fails logs exactly these fields', async (t) => 
   })
 })
 
-t.test('T12: a process whose end takes too long logs exactly these fields', async (t) => {
+t.test('a shutdown that exceeds its deadline logs exactly these fields', async (t) => {
   const late = {
     level: 'error',
     service,
@@ -74,7 +74,7 @@ t.test('T12: a process whose end takes too long logs exactly these fields', asyn
   t.strictSame(await run('() => new Promise(() => {})', 1), { code: 1, lines: [EXCEPTION, STOPPING, late] })
 })
 
-t.test('T12: a warning of the configuration is logged with exactly these fields', async (t) => {
+t.test('a configuration warning is logged with exactly these fields', async (t) => {
   const lines: unknown[] = []
   const logger = createLogger({ level: 'info', service }, { write: (line) => lines.push(JSON.parse(line)) })
   const place = wholeFile('config/gateway.yaml')

@@ -9,7 +9,7 @@ import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
-/** A Redis, somebody who writes into it, and a follower that reaches it over a network in the test's hand. */
+/** A Redis, a writer, and a follower that reaches Redis over a network that the test controls. */
 async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly user?: string } = {}) {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
@@ -43,7 +43,7 @@ async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly 
   return { server, redis, way, told, seen, follow, write, revoke, alive }
 }
 
-t.test('what stood in the stream is told first, then what comes, over a broken connection', async (t) => {
+t.test('a follower reports existing entries first, then new ones, across a broken connection', async (t) => {
   const { way, told, seen, follow, revoke, alive } = await setUp(t)
   await revoke('a')
   await revoke('b')
@@ -60,11 +60,11 @@ t.test('what stood in the stream is told first, then what comes, over a broken c
   await way.up()
   await until('told', async () => told.length === 5)
   t.same(told, ['a', 'b', 'c', 'd', 'e'])
-  t.equal(seen.missed, 1, 'that of the start')
+  t.equal(seen.missed, 1, 'the gap at the start')
   t.ok(way.connections > before)
 })
 
-t.test('who follows from now on is told nothing old', async (t) => {
+t.test('a follower without a position reports no old entries', async (t) => {
   const { told, seen, follow, revoke, alive } = await setUp(t, { fromStart: false })
   await revoke('a')
   await follow()
@@ -75,14 +75,14 @@ t.test('who follows from now on is told nothing old', async (t) => {
   t.equal(seen.missed, 1)
 })
 
-t.test('a stream that was taken away and begins anew, even with smaller ids, is noticed', async (t) => {
+t.test('a stream that was deleted and recreated, even with smaller IDs, is reported as a gap', async (t) => {
   const { redis, told, seen, follow, revoke, alive } = await setUp(t)
   await revoke('a')
   await follow()
   await alive()
   await redis.flushall()
   const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'b' }))
-  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // its clock went back
+  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // The clock of Redis went back.
   await until('told', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.missed, 2)
@@ -91,23 +91,26 @@ t.test('a stream that was taken away and begins anew, even with smaller ids, is 
   t.equal(seen.missed, 2)
 })
 
-t.test('when its place is gone from the stream, that is said and all of it read again', async (t) => {
-  const { redis, way, told, seen, follow, revoke, alive } = await setUp(t)
-  await revoke('a')
-  await follow()
-  await alive()
-  await way.down()
-  await until('lost', async () => seen.lost.length > 0)
-  await revoke('b')
-  await revoke('c')
-  await redis.xtrim(REVOCATION_STREAM, 'MAXLEN', 1)
-  await way.up()
-  await until('told', async () => told.length === 2)
-  t.same(told, ['a', 'c'])
-  t.equal(seen.missed, 2)
-})
+t.test(
+  'a position that was trimmed from the stream is a gap, and the whole stream is read again',
+  async (t) => {
+    const { redis, way, told, seen, follow, revoke, alive } = await setUp(t)
+    await revoke('a')
+    await follow()
+    await alive()
+    await way.down()
+    await until('lost', async () => seen.lost.length > 0)
+    await revoke('b')
+    await revoke('c')
+    await redis.xtrim(REVOCATION_STREAM, 'MAXLEN', 1)
+    await way.up()
+    await until('told', async () => told.length === 2)
+    t.same(told, ['a', 'c'])
+    t.equal(seen.missed, 2)
+  },
+)
 
-t.test('T2: a follower that trimming has overtaken while it reads reports a gap', async (t) => {
+t.test('a follower that trimming overtakes during a read reports a gap', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
   t.teardown(async () => {
@@ -123,7 +126,7 @@ t.test('T2: a follower that trimming has overtaken while it reads reports a gap'
     url: server.url,
     fromStart: true,
     onEntries(entries) {
-      // Synchronous, so that the follower asks for the next page after it.
+      // Synchronous, so that the follower requests the next page afterwards.
       if (calls.length === 1) trimSync(server.port, 10)
       calls.push(entries.length)
     },
@@ -140,7 +143,7 @@ function trimSync(port: number, length: number): void {
   execFileSync(process.execPath, ['-e', script])
 }
 
-t.test('junk in the stream is told as something that nobody can read', async (t) => {
+t.test('an unreadable entry of the stream is reported as unreadable', async (t) => {
   const { redis, told, follow, write, revoke } = await setUp(t)
   await follow()
   const junk = ['', '{', 'null', '{"grant":7}', '[['.repeat(10_000), '\u0000', 'x'.repeat(1_000_000)]
@@ -152,7 +155,7 @@ t.test('junk in the stream is told as something that nobody can read', async (t)
   t.same(told, [...junk.map(() => undefined), undefined, undefined, 'a'])
 })
 
-t.test('a flood is read to its end, and nothing of it is lost', async (t) => {
+t.test('a large backlog is read completely and without loss', async (t) => {
   const { redis, told, seen, follow, alive } = await setUp(t)
   await follow()
   await alive()
@@ -165,7 +168,7 @@ t.test('a flood is read to its end, and nothing of it is lost', async (t) => {
   t.equal(seen.missed, 1)
 })
 
-t.test('a Redis that does not say which process it is, is not trusted to have kept anything', async (t) => {
+t.test('a Redis that does not report its process ID is treated as having lost its data', async (t) => {
   const { redis, way, told, seen, follow, revoke, alive } = await setUp(t, { user: 'reader:secret@' })
   await redis.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-info')
   await revoke('a')
@@ -176,7 +179,7 @@ t.test('a Redis that does not say which process it is, is not trusted to have ke
   t.ok(seen.missed >= 2, `${seen.missed} times`)
 })
 
-t.test('a key of another type keeps nobody busy', async (t) => {
+t.test('a key of another type does not cause a busy loop', async (t) => {
   const { redis, seen, follow, revoke, told } = await setUp(t)
   await redis.set(REVOCATION_STREAM, 'junk')
   const startedMs = performance.now()
@@ -191,7 +194,7 @@ t.test('a key of another type keeps nobody busy', async (t) => {
   t.ok(seen.lost.length <= seconds + 1, `${seen.lost.length} attempts in ${seconds.toFixed(1)} s`)
 })
 
-t.test('a Redis that flaps is connected to once a second at most, and loses nothing', async (t) => {
+t.test('a flapping Redis is connected to at most once per second, and no entry is lost', async (t) => {
   const { way, told, follow, revoke, alive } = await setUp(t)
   await follow()
   await alive()
@@ -209,7 +212,7 @@ t.test('a Redis that flaps is connected to once a second at most, and loses noth
   t.same([...new Set(told)], ['g0', 'g1', 'g2', 'g3'])
 })
 
-t.test('a Redis that stands still is noticed, and heard again when it goes on', async (t) => {
+t.test('a frozen Redis is detected, and the follower resumes when Redis does', async (t) => {
   const { server, told, seen, follow, revoke, alive } = await setUp(t)
   await follow()
   await alive()

@@ -7,10 +7,10 @@ import { startRedis } from '../../fixtures/start-redis.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_SECONDS = 86_400
-/** Redis trims whole nodes of 100 entries: of these, at most one node stays. */
+/** Redis trims whole nodes of 100 entries, so at most one node of these entries remains. */
 const ENTRIES = 250
 
-t.test('T11: an entry of the stream is trimmed when it is too old to matter', async (t) => {
+t.test('a stream entry is trimmed when every token that it concerns has expired', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
   t.teardown(async () => {

@@ -18,7 +18,7 @@ function setUp() {
   return { breaker, probes, changes, fail, settle: () => new Promise((resolve) => setImmediate(resolve)) }
 }
 
-t.test('F6: a helper is given up after five failures in a row, and not before', async (t) => {
+t.test('the circuit opens after five consecutive failures, and not before', async (t) => {
   const { breaker, changes, fail, probes } = setUp()
   fail(4)
   breaker.succeeded()
@@ -29,11 +29,11 @@ t.test('F6: a helper is given up after five failures in a row, and not before', 
   const asked = Array.from({ length: 100 }, (_, turn) => breaker.isClosed(turn * 10))
   t.same(new Set(asked), new Set([false]))
   fail(10)
-  t.same(changes, [false], 'said once')
+  t.same(changes, [false], 'logged once')
   t.equal(probes.length, 0)
 })
 
-t.test('F8: a helper that was given up is tried once a second, on nobody’s time', async (t) => {
+t.test('an open circuit probes once per second, without delay for any request', async (t) => {
   const { breaker, changes, fail, probes, settle } = setUp()
   fail(5)
   const asked = new Set<boolean>()

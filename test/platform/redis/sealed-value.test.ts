@@ -3,7 +3,7 @@ import { createSeals } from '../../../platform/redis/sealed-value.ts'
 
 const seals = createSeals({ purpose: 'verdict', id: 'issuer', secret: 'a secret' })
 
-t.test('open() returns the closed text, and each closing is different', async (t) => {
+t.test('open() returns the sealed text, and each sealed value is different', async (t) => {
   const one = seals('token').close('claims')
   const two = seals('token').close('claims')
   t.notSame(one, two)
@@ -12,7 +12,7 @@ t.test('open() returns the closed text, and each closing is different', async (t
   t.notMatch(one.toString('latin1'), 'claims')
 })
 
-t.test('open() returns undefined for changed, cut or foreign values', async (t) => {
+t.test('open() returns undefined for changed, truncated or foreign values', async (t) => {
   const seal = seals('token')
   const sealed = seal.close('{"active":true}')
   for (let at = 0; at < sealed.length; at++) {
@@ -21,7 +21,7 @@ t.test('open() returns undefined for changed, cut or foreign values', async (t) 
     t.equal(seal.open(changed), undefined, `byte ${at}`)
     t.equal(seal.open(sealed.subarray(0, at)), undefined, `the first ${at} bytes`)
   }
-  t.equal(seal.open(Buffer.concat([sealed, Buffer.of(0)])), undefined, 'one byte more')
+  t.equal(seal.open(Buffer.concat([sealed, Buffer.of(0)])), undefined, 'one extra byte')
   for (const [what, other] of [
     ['another token', seals('token2')],
     ['another issuer', createSeals({ purpose: 'verdict', id: 'issuer2', secret: 'a secret' })('token')],

@@ -8,7 +8,7 @@ const OTHER = 'B'.repeat(43)
 const dpop: Confirmation = { kind: 'dpop', thumbprint: OWN }
 const mtls: Confirmation = { kind: 'mtls', thumbprint: OWN }
 
-t.test('checkConfirmation() takes a token from whom it is bound to, in the way it is bound', async (t) => {
+t.test('checkConfirmation() accepts a token only with its key and its binding method', async (t) => {
   const rows: readonly (readonly [
     Confirmation | undefined,
     PossessionProof['scheme'],

@@ -43,7 +43,7 @@ const readers = policiesOf(
 )
 const reader = aCaller({ scopes: new Set(['courses:read']) })
 
-t.test('decide() refuses what no route is for, and what is Scopegate’s own', async (t) => {
+t.test('decide() rejects paths without a route and paths reserved for Scopegate', async (t) => {
   const found = decide(aRequest({ path: '/api' }), reader, readers)
   t.match(found, { outcome: 'deny', refusal: { refused: 'method_not_allowed', allow: ['POST', 'OPTIONS'] } })
   t.equal(found.route, undefined)
@@ -54,24 +54,27 @@ t.test('decide() refuses what no route is for, and what is Scopegate’s own', a
     })
 })
 
-t.test('decide() challenges where the policy says so, and denies every other refusal', async (t) => {
-  const anonymous = decide(aRequest(), undefined, readers)
-  t.match(anonymous, {
-    outcome: 'challenge',
-    refusal: { refused: 'token_missing', needed: ['courses:read'] },
-  })
-  t.equal(anonymous.route?.policy.name, 'courses/read')
-  t.match(decide(aRequest({ method: 'PATCH' }), undefined, readers), {
-    outcome: 'deny',
-    refusal: { refused: 'token_missing', anonymous: 'deny' },
-  })
-  t.match(decide(aRequest({ method: 'PATCH' }), reader, readers), {
-    outcome: 'deny',
-    refusal: { refused: 'scope_missing', missing: ['courses:write'] },
-  })
-})
+t.test(
+  'decide() returns a challenge where the policy requires one, and denies in all other cases',
+  async (t) => {
+    const anonymous = decide(aRequest(), undefined, readers)
+    t.match(anonymous, {
+      outcome: 'challenge',
+      refusal: { refused: 'token_missing', needed: ['courses:read'] },
+    })
+    t.equal(anonymous.route?.policy.name, 'courses/read')
+    t.match(decide(aRequest({ method: 'PATCH' }), undefined, readers), {
+      outcome: 'deny',
+      refusal: { refused: 'token_missing', anonymous: 'deny' },
+    })
+    t.match(decide(aRequest({ method: 'PATCH' }), reader, readers), {
+      outcome: 'deny',
+      refusal: { refused: 'scope_missing', missing: ['courses:write'] },
+    })
+  },
+)
 
-t.test('decide() takes a token for the resource of the path alone', async (t) => {
+t.test('decide() accepts a token only for the resource of the path', async (t) => {
   const tools = policiesOf(aPolicyRoute({ path: '/{any}/tools', scopes: undefined }))
   const forTools = aCaller({ audience: ['https://api.test/mcp'] })
   t.equal(decide(aRequest({ path: '/mcp/tools' }), forTools, tools).outcome, 'allow')
@@ -81,7 +84,7 @@ t.test('decide() takes a token for the resource of the path alone', async (t) =>
   })
 })
 
-t.test('decide() says as whom a request goes on and where to', async (t) => {
+t.test('decide() returns the caller identity and the upstream path', async (t) => {
   const writer = aCaller({ scopes: new Set(['courses:write']) })
   t.match(decide(aRequest({ method: 'PATCH' }), writer, readers), {
     outcome: 'allow',
@@ -97,13 +100,13 @@ t.test('decide() says as whom a request goes on and where to', async (t) => {
   t.match(decide(aRequest({ method: 'OPTIONS' }), undefined, readers), { outcome: 'allow', as: 'gateway' })
 })
 
-t.test('decide() refuses a rewritten path that is longer than a target may be', async (t) => {
+t.test('decide() rejects a rewritten path above the target length limit', async (t) => {
   const long = policiesOf(aPolicyRoute({ scopes: undefined, rewritePath: `/${'x'.repeat(2_000)}/{id}` }))
   const found = decide(aRequest({ path: `/api/courses/${'y'.repeat(7_000)}` }), undefined, long)
   t.match(found, { outcome: 'deny', refusal: { refused: 'target_too_long' } })
 })
 
-t.test('explainDecision() looks at every rule, whichever of them refused', async (t) => {
+t.test('explainDecision() evaluates every rule, also after a denial', async (t) => {
   const late = aCaller({ expiresAtSeconds: 400 })
   const found = explainDecision(aRequest({ method: 'PATCH' }), late, readers)
   t.match(found, {
@@ -119,7 +122,7 @@ t.test('explainDecision() looks at every rule, whichever of them refused', async
   t.strictSame([anonymous.token, anonymous.scopes], [undefined, undefined])
 })
 
-t.test('matchesTemplate() agrees with the table', async (t) => {
+t.test('matchesTemplate() agrees with the route table', async (t) => {
   const segment = fc.constantFrom('a', 'b', '', 'a%20b')
   const path = fc.array(segment, { maxLength: 4 }).map((parts) => `/${parts.join('/')}`)
   const template = fc.constantFrom('/**', '/', '/{x}', '/a/**', '/a/{x}', '/a/{x}/**', '/{x}/b', '/a/', '/a')

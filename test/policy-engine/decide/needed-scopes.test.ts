@@ -3,16 +3,16 @@ import { neededScopes } from '../../../policy-engine/decide/needed-scopes.ts'
 
 const IMPLICATION = new Map([['courses:read', ['courses:read', 'courses:write']]])
 
-t.test('neededScopes() names all of all, and one of any: the advertised one or the first', async (t) => {
+t.test('neededScopes() lists all scopes of `all`, and the advertised or first scope of `any`', async (t) => {
   t.same(neededScopes(undefined), [])
   t.same(neededScopes({ all: ['a', 'b'], any: [] }), ['a', 'b'])
   t.same(neededScopes({ all: ['a'], any: ['b', 'c'] }), ['a', 'b'])
   t.same(neededScopes({ all: ['a'], any: ['b', 'c'], advertise: 'c' }), ['a', 'c'])
-  t.same(neededScopes({ all: ['a', 'c'], any: ['b', 'c'] }), ['a', 'c'], 'c is one of any already')
+  t.same(neededScopes({ all: ['a', 'c'], any: ['b', 'c'] }), ['a', 'c'], '`any` already includes c')
 })
 
 t.test(
-  'neededScopes() leaves out what comes with another needed scope, and adds nothing that implies one',
+  'neededScopes() omits scopes that another required scope implies, and adds no implying scope',
   async (t) => {
     const needed = (all: string[], any: string[] = []) => neededScopes({ all, any }, IMPLICATION)
     t.same(needed(['courses:read']), ['courses:read'])

@@ -9,7 +9,7 @@ import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 
 const POLICIES = join(findPackageRoot(), 'policies')
 
-/** Another reader of the schema than ours, which knows no word but those of the dialect and the editor. */
+/** A second implementation of JSON Schema, which accepts only keywords of the dialect and of the editor. */
 function aValidator(kind: 'Policy' | 'PolicyTest') {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false })
   ajv.addVocabulary(['markdownDescription', 'defaultSnippets'])
@@ -25,7 +25,7 @@ routes:
     match: { methods: [GET], path: /things }
 `
 
-t.test('policySchema() refuses what the loader refuses by its shape', async (t) => {
+t.test('policySchema() rejects the same structural errors as the loader', async (t) => {
   const isValid = aValidator('Policy')
   for (const [from, to] of [
     ['kind: Policy', 'kind: Polcy'],
@@ -46,7 +46,7 @@ t.test('policySchema() refuses what the loader refuses by its shape', async (t) 
   t.equal(isValid(parseYaml(POLICY, { shownAs: 'x', letter: 'P' }).value), true)
 })
 
-t.test('policySchema() takes every shipped policy, and every key has a description', async (t) => {
+t.test('policySchema() accepts every shipped policy, and every key has a description', async (t) => {
   const isValid = aValidator('Policy')
   aValidator('PolicyTest')
   for (const name of readdirSync(POLICIES).filter((one) => one.endsWith('.policy.yaml'))) {

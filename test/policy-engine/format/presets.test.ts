@@ -18,7 +18,7 @@ function load(rest: string, presets = SHIPPED) {
 
 const ROUTE = 'match: { methods: [GET], path: /a }'
 
-t.test('a preset that is not there is an error, and opens nothing', async (t) => {
+t.test('a missing preset is an error and grants no access', async (t) => {
   const { routes, codes } = load(`routes:\n  - { name: r, extends: mpc, ${ROUTE} }\n`)
   t.strictSame(codes, ['P206 6:25 did you mean "mcp"?'])
   t.strictSame(routes, [])
@@ -32,7 +32,7 @@ t.test('a preset that is not there is an error, and opens nothing', async (t) =>
   t.match(load(`routes:\n  - { name: r, extends: [mcp], ${ROUTE} }\n`).codes, [/^P104 /])
 })
 
-t.test('a route says most, then the defaults of its policy, then the preset', async (t) => {
+t.test('a route overrides the defaults of its policy, which override the preset', async (t) => {
   const { routes, codes } = load(
     `defaults: { timeout: 7s }
 routes:
@@ -41,7 +41,7 @@ routes:
   - { name: own, extends: mcp, anonymous: deny, match: { methods: [GET], path: /own } }
 `,
   )
-  t.match(codes, [/^P314 7:13 /], 'only the first route has the key nowhere')
+  t.match(codes, [/^P314 7:13 /], 'only the first route lacks the key at every level')
   t.match(routes, [
     {
       preset: undefined,
@@ -61,7 +61,7 @@ routes:
   ])
 })
 
-t.test('conditions are held against what the preset says about anonymous callers', async (t) => {
+t.test('conditions are checked against the anonymous setting of the preset', async (t) => {
   const when = 'when: [{ claim: s, exists: true }]'
   t.strictSame(load(`routes:\n  - { name: r, extends: mcp, ${when}, ${ROUTE} }\n`).codes, [])
   t.strictSame(load(`defaults: { extends: mcp }\nroutes:\n  - { name: r, ${when}, ${ROUTE} }\n`).codes, [])
@@ -70,7 +70,7 @@ t.test('conditions are held against what the preset says about anonymous callers
   ])
 })
 
-t.test('readPresets() names everything that is wrong with them', async (t) => {
+t.test('readPresets() lists every problem', async (t) => {
   const found = (text: string) =>
     diagnosticsOf(() => readPresets(join(t.testdir({ 'presets.yaml': text }), 'presets.yaml'))).map(
       ({ code, place }) => `${code} ${place.line}:${place.column}`,
@@ -88,7 +88,7 @@ t.test('readPresets() names everything that is wrong with them', async (t) => {
   )
 })
 
-t.test('defaults hold for every key that a route may say by itself', async (t) => {
+t.test('defaults accept every key that a route accepts', async (t) => {
   const { routes, codes } = load(
     `defaults: { anonymous: deny, bodyLimit: 1KiB, websocket: true, enforce: report, headers: { request: { remove: [X-A] } } }
 routes:
@@ -104,38 +104,43 @@ routes:
   ])
 })
 
-t.test('G4: cors of a route replaces that of defaults, which replaces that of the preset', async (t) => {
-  const file = join(
-    t.testdir({
-      'presets.yaml':
-        'presets:\n  web: { cors: { origins: [https://preset.example], headers: [X-Preset] } }\n',
-    }),
-    'presets.yaml',
-  )
-  const presets = readPresets(file)
-  const { routes, codes } = load(
-    `defaults: { anonymous: deny, extends: web }
+t.test(
+  '`cors` of a route replaces the `cors` of the defaults, which replaces the one of the preset',
+  async (t) => {
+    const file = join(
+      t.testdir({
+        'presets.yaml':
+          'presets:\n  web: { cors: { origins: [https://preset.example], headers: [X-Preset] } }\n',
+      }),
+      'presets.yaml',
+    )
+    const presets = readPresets(file)
+    const { routes, codes } = load(
+      `defaults: { anonymous: deny, extends: web }
 routes:
   - { name: preset, match: { methods: [GET], path: /preset } }
   - { name: own, match: { methods: [GET], path: /own }, cors: { methods: [GET] } }
   - { name: all, match: { methods: [GET], path: /all }, cors: { origins: ["*"] } }
 `,
-    presets,
-  )
-  t.same(codes, [])
-  t.same(
-    routes.map(({ cors }) => cors),
-    [{ origins: ['https://preset.example'], headers: ['x-preset'] }, { methods: ['GET'] }, undefined],
-  )
-  const wrong = join(
-    t.testdir({
-      'presets.yaml':
-        'presets:\n  a: { cors: { origins: ["*", https://a.example] } }\n  b: { cors: { origins: [https://b.example/b] } }\n',
-    }),
-    'presets.yaml',
-  )
-  t.same(
-    diagnosticsOf(() => readPresets(wrong)).map(({ code, place }) => `${code} ${place.line}:${place.column}`),
-    ['C105 3:26', 'P320 2:26'],
-  )
-})
+      presets,
+    )
+    t.same(codes, [])
+    t.same(
+      routes.map(({ cors }) => cors),
+      [{ origins: ['https://preset.example'], headers: ['x-preset'] }, { methods: ['GET'] }, undefined],
+    )
+    const wrong = join(
+      t.testdir({
+        'presets.yaml':
+          'presets:\n  a: { cors: { origins: ["*", https://a.example] } }\n  b: { cors: { origins: [https://b.example/b] } }\n',
+      }),
+      'presets.yaml',
+    )
+    t.same(
+      diagnosticsOf(() => readPresets(wrong)).map(
+        ({ code, place }) => `${code} ${place.line}:${place.column}`,
+      ),
+      ['C105 3:26', 'P320 2:26'],
+    )
+  },
+)

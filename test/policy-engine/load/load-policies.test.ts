@@ -15,13 +15,13 @@ const shipped = loadPolicies({
   presets: readPresets(join(ROOT, 'config', 'presets.yaml')),
 })
 
-t.test('the shipped policies have nothing wrong with them', async (t) => {
+t.test('the shipped policies have no problems', async (t) => {
   t.strictSame(shipped.diagnostics, [])
   t.equal(new Set(shipped.routes.map((route) => route.policy)).size, 20)
   t.doesNotThrow(() => buildRouteTable(shipped.routes))
 })
 
-t.test('the shipped policies use every resource scope of the catalogue, and nothing else', async (t) => {
+t.test('the shipped policies use exactly the resource scopes of the catalogue', async (t) => {
   const used = new Set(
     shipped.routes.flatMap((route) => [...(route.scopes?.all ?? []), ...(route.scopes?.any ?? [])]),
   )
@@ -33,7 +33,7 @@ t.test('the shipped policies use every resource scope of the catalogue, and noth
 })
 
 t.test(
-  'every shipped route asks for one scope, read to look and write to change, and lets anonymous callers through',
+  'every shipped route requires one scope, read or write by its effect, and allows anonymous callers',
   async (t) => {
     for (const route of shipped.routes) {
       const family = route.path.split('/')[2]?.replaceAll('-', '_')
@@ -45,7 +45,7 @@ t.test(
   },
 )
 
-t.test('every scope of the catalogue with writing rights has a route that changes something', async (t) => {
+t.test('every write scope of the catalogue has a route that changes data', async (t) => {
   for (const { name } of [...catalogue.values()].filter((scope) => scope.sensitivity === 'write')) {
     const changing = shipped.routes.filter(
       (route) => route.scopes?.all.includes(name) && !route.methods.includes('GET'),
@@ -100,7 +100,7 @@ t.test('loadPolicies() fills in defaults and converts durations and sizes once',
 })
 
 t.test(
-  'loadPolicies() gives the same hash for the same files wherever they lie, another for any change',
+  'loadPolicies() returns the same hash for the same files at any path, and another hash for any change',
   async (t) => {
     const dir = t.testdir({
       one: { 'a.policy.yaml': POLICY },
@@ -127,7 +127,7 @@ t.test('loadPolicies() reads a mounted ConfigMap, whose files are links into ..d
   t.equal(loadPolicies({ dir }).routes.length, 2)
 })
 
-t.test('loadPolicies() warns of paths that differ only in case, and loads them', async (t) => {
+t.test('loadPolicies() warns about paths that differ only in case, and loads them', async (t) => {
   const more = '  - name: shout\n    match: { methods: [GET], path: /API/storage }\n'
   const { routes, diagnostics } = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': POLICY + more }) })
   t.match(diagnostics, [
@@ -136,7 +136,7 @@ t.test('loadPolicies() warns of paths that differ only in case, and loads them',
   t.equal(routes.length, 3)
 })
 
-t.test('D3: loadPolicies() reads equal file names in two folders', async (t) => {
+t.test('loadPolicies() reads equal file names in two folders', async (t) => {
   const other = POLICY.replace('name: storage', 'name: files').replaceAll('/api/storage', '/api/files')
   const dir = t.testdir({ one: { 'team.policy.yaml': POLICY }, two: { 'team.policy.yaml': other } })
   const { routes, diagnostics } = loadPolicies({ dir })
@@ -152,7 +152,7 @@ t.test('D3: loadPolicies() reads equal file names in two folders', async (t) => 
   )
 })
 
-t.test('D3: a policy name in two folders is an error that names both files', async (t) => {
+t.test('loadPolicies() reports a policy name in two folders with both files', async (t) => {
   const dir = t.testdir({ one: { 'a.policy.yaml': POLICY }, two: { 'a.policy.yaml': POLICY } })
   const { routes, diagnostics } = loadPolicies({ dir })
   t.strictSame(routes, [])
@@ -165,7 +165,7 @@ t.test('D3: a policy name in two folders is an error that names both files', asy
   )
 })
 
-t.test('D3: loadPolicies() reads the tests in nested folders', async (t) => {
+t.test('loadPolicies() reads the tests in nested folders', async (t) => {
   const tests = `apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: storage\ntests:\n  - it: denies\n    request: { method: GET, path: /api/storage }\n    expect: { decision: deny }\n`
   const dir = t.testdir({ team: { 'a.policy.yaml': POLICY, 'a_test.yaml': tests, 'b.yaml': '{}\n' } })
   const loaded = loadPolicies({ dir, withTestFiles: true })

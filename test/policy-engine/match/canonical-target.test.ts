@@ -57,11 +57,11 @@ const REFUSED = [
 ] as const
 
 for (const [target, what] of REFUSED)
-  t.test(`canonicalTarget() refuses ${what}: ${JSON.stringify(target)}`, async (t) => {
+  t.test(`canonicalTarget() rejects ${what}: ${JSON.stringify(target)}`, async (t) => {
     t.match(canonicalTarget(target, RULES), { refused: 'request_malformed' })
   })
 
-t.test('canonicalTarget() refuses a target that is too long with its own refusal', async (t) => {
+t.test('canonicalTarget() rejects a target that is too long with a separate reason', async (t) => {
   t.same(canonicalTarget(`/${'a'.repeat(200)}`, RULES), { refused: 'target_too_long', limitBytes: 200 })
   t.match(canonicalTarget(`/${'a'.repeat(199)}`, RULES), { query: '' })
 })
@@ -87,15 +87,15 @@ const KEPT = [
 ] as const
 
 for (const [target, path, query] of KEPT)
-  t.test(`canonicalTarget() brings ${target} to ${path}${query}`, async (t) => {
+  t.test(`canonicalTarget() canonicalizes ${target} to ${path}${query}`, async (t) => {
     t.same(canonicalTarget(target, RULES), { path, query })
   })
 
-t.test('canonicalTarget() takes the asterisk for OPTIONS', async (t) => {
+t.test('canonicalTarget() accepts the asterisk for OPTIONS', async (t) => {
   t.same(canonicalTarget('*', { ...RULES, method: 'OPTIONS' }), { path: '*', query: '' })
 })
 
-t.test('canonicalTarget() is idempotent: its own output comes back as it is', async () => {
+t.test('canonicalTarget() is idempotent', async () => {
   const piece = fc.constantFrom(...'/.%2eEfF5cC;:aA0?#*\\'.split(''), '%2e', '%41', '%c3%a9', '..', '//')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
@@ -108,7 +108,7 @@ t.test('canonicalTarget() is idempotent: its own output comes back as it is', as
   )
 })
 
-t.test('canonicalTarget() never gives a path that a URL parser reads as another', async () => {
+t.test('canonicalTarget() never returns a path that a URL parser reads differently', async () => {
   const piece = fc.constantFrom('/', '.', '%2e', '%2E', 'a', '%61', ';', '%3b', '..', '%25', '2e', '\\', '~')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 16 }), (pieces) => {

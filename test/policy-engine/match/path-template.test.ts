@@ -2,7 +2,7 @@ import t from 'tap'
 import { parsePathTemplate, shapeOf } from '../../../policy-engine/match/path-template.ts'
 
 t.test(
-  'parsePathTemplate() refuses what no canonical request could ever match, and says what to write',
+  'parsePathTemplate() rejects templates that no canonical request can match, and suggests a fix',
   async (t) => {
     const cases: Readonly<Record<string, RegExp>> = {
       '': /starts with \//,
@@ -47,7 +47,7 @@ t.test(
   },
 )
 
-t.test('parsePathTemplate() takes literals, parameters, a final ** and a trailing slash', async (t) => {
+t.test('parsePathTemplate() accepts literals, parameters, a final ** and a trailing slash', async (t) => {
   for (const path of [
     '/',
     '/a',
@@ -65,7 +65,7 @@ t.test('parsePathTemplate() takes literals, parameters, a final ** and a trailin
   })
 })
 
-t.test('shapeOf() forgets the names of parameters and nothing else', async (t) => {
+t.test('shapeOf() removes the names of parameters and nothing else', async (t) => {
   const shape = (path: string) => {
     const template = parsePathTemplate(path)
     return 'problem' in template ? template.problem : shapeOf(template)

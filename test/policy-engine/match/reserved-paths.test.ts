@@ -10,7 +10,7 @@ function reserved(path: string): string | undefined {
 }
 
 t.test(
-  'findReservedPath() keeps policies off every path that the gateway routes by itself, and off what is below',
+  'findReservedPath() finds every path that the gateway serves itself, and the paths below',
   async (t) => {
     const own = [
       ...Object.values(ENDPOINTS),
@@ -37,7 +37,7 @@ t.test(
   },
 )
 
-t.test('findReservedPath() leaves wider templates and lookalikes to policies', async (t) => {
+t.test('findReservedPath() allows wider templates and lookalikes in policies', async (t) => {
   for (const path of [
     '/**',
     '/{x}',

@@ -9,7 +9,7 @@ import { someResources } from '../../fixtures/some-resources.ts'
 const RESOURCES = someResources(['/mcp', '/mcp/admin', '/api/courses', '/a.b'])
 const at = (path: string): string => RESOURCES.of(path).path
 
-t.test('of() gives the longest path that a path lies at or below, by whole segments', async (t) => {
+t.test('of() returns the longest resource path that contains a path, by whole segments', async (t) => {
   t.same(['/mcp', '/mcp/', '/mcp/x', '/mcp/adm', '/mcp/adminx'].map(at), Array(5).fill('/mcp'))
   t.same(['/mcp/admin', '/mcp/admin/', '/mcp/admin/x/y'].map(at), Array(3).fill('/mcp/admin'))
   t.same(
@@ -18,7 +18,7 @@ t.test('of() gives the longest path that a path lies at or below, by whole segme
   )
 })
 
-t.test('ofTemplate() gives every resource that a path of the template could lie in', async (t) => {
+t.test('ofTemplate() returns every resource that a path of the template can belong to', async (t) => {
   const met = (template: string) => RESOURCES.ofTemplate(template).map(({ path }) => path)
   t.same(met('/mcp'), ['/mcp'])
   t.same(met('/mcp/{tool}'), ['/mcp/admin', '/mcp'])
@@ -39,22 +39,19 @@ const TEMPLATE = fc
   })
 const PATH = fc.array(SEGMENT, { maxLength: 5 }).map((parts) => `/${parts.join('/')}`)
 
-t.test(
-  'whatever path meets a template lies in one of the resources that the template was found to meet',
-  async () => {
-    fc.assert(
-      fc.property(TEMPLATE, PATH, (template, path) => {
-        const table = buildRouteTable([{ methods: ['GET'], path: template }])
-        if (table.match('GET', path).kind !== 'route') return true
-        const met = RESOURCES.ofTemplate(template)
-        return met.includes(RESOURCES.of(path))
-      }),
-      { numRuns: 2_000 },
-    )
-  },
-)
+t.test('every path that matches a template belongs to one of the resources of the template', async () => {
+  fc.assert(
+    fc.property(TEMPLATE, PATH, (template, path) => {
+      const table = buildRouteTable([{ methods: ['GET'], path: template }])
+      if (table.match('GET', path).kind !== 'route') return true
+      const met = RESOURCES.ofTemplate(template)
+      return met.includes(RESOURCES.of(path))
+    }),
+    { numRuns: 2_000 },
+  )
+})
 
-t.test('what the metadata says and what a token is held against cannot disagree', async () => {
+t.test('metadata and audience check name the same resource', async () => {
   const issuers = ['https://a.test', 'https://b.test']
   const origins = fc.constantFrom('https://api.test', 'http://127.0.0.1:8080', 'https://[::1]:8443')
   const entry = fc.record({
@@ -78,7 +75,7 @@ t.test('what the metadata says and what a token is held against cannot disagree'
             routes: [],
             seesCertificates: false,
           })
-          // What a client knows is the document alone.
+          // A client has only the document.
           const told = JSON.parse(document.body)
           const caller = aCaller({ audience: [told.resource], issuer })
           const refusal = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
@@ -97,7 +94,7 @@ t.test('what the metadata says and what a token is held against cannot disagree'
   )
 })
 
-/** RFC 9728 section 3.1, as a client works it out. */
+/** Derives the metadata URL as a client does. RFC 9728 section 3.1. */
 function wellKnown(resource: string): string {
   const { origin, pathname } = new URL(resource)
   return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`

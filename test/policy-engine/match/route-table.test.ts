@@ -14,7 +14,7 @@ function readLine(line: string): Line {
   return { methods: methods.split(','), path }
 }
 
-/** What a match says, in one line. */
+/** Formats a match in one line. */
 function say(match: Match<Line>): string {
   if (match.kind === 'method_not_allowed') return `405 ${match.allow.join(',')}`
   if (match.kind === 'not_found') return '404'
@@ -35,14 +35,14 @@ t.test('match() decodes nothing', async (t) => {
   t.equal(say(table.match('GET', '/files/a%2Fb/%252e')), 'GET /files/** **=a%2Fb/%252e')
 })
 
-t.test('match() takes ?, # and ; as any other character', async (t) => {
+t.test('match() treats ?, # and ; as ordinary characters', async (t) => {
   const table = tableOf('GET /a/b', 'GET /a/{x}')
   t.equal(say(table.match('GET', '/a/b?c')), 'GET /a/{x} x=b?c')
   t.equal(say(table.match('GET', '/a/b#c')), 'GET /a/{x} x=b#c')
   t.equal(say(table.match('GET', '/a/b;c')), 'GET /a/{x} x=b;c')
 })
 
-t.test('match() gives parameters without a prototype', async (t) => {
+t.test('match() returns parameters without a prototype', async (t) => {
   const table = tableOf('GET /a/{__proto__}/{constructor}')
   const found = table.match('GET', '/a/x/y')
   const params = found.kind === 'route' ? found.params : {}
@@ -53,7 +53,7 @@ t.test('match() gives parameters without a prototype', async (t) => {
   ])
 })
 
-t.test('match() knows no method that no route lists', async (t) => {
+t.test('match() rejects a method that no route lists', async (t) => {
   const table = tableOf('POST /a')
   for (const method of [
     'post',
@@ -71,12 +71,12 @@ t.test('match() knows no method that no route lists', async (t) => {
     t.equal(say(table.match(method, '/a')), '405 POST', method)
 })
 
-t.test('match() finds nothing for targets that are no path', async (t) => {
+t.test('match() finds no route for targets that are not paths', async (t) => {
   const table = tableOf('GET /**')
   for (const path of ['', '*', 'a', 'http://a/b', '\\a']) t.equal(say(table.match('GET', path)), '404', path)
 })
 
-t.test('match() tells case and trailing slashes apart', async (t) => {
+t.test('match() distinguishes case and trailing slashes', async (t) => {
   const table = tableOf('GET /a', 'GET /b/', 'GET /c/{x}', 'GET /d/**')
   t.equal(say(table.match('GET', '/A')), '404')
   t.equal(say(table.match('GET', '/a/')), '404')
@@ -87,10 +87,10 @@ t.test('match() tells case and trailing slashes apart', async (t) => {
   t.equal(say(table.match('GET', '/d')), 'GET /d/**')
   t.equal(say(table.match('GET', '/d/')), 'GET /d/** **=')
   t.equal(say(table.match('GET', '/d/e/')), 'GET /d/** **=e/')
-  t.equal(say(table.match('GET', '/dd')), '404', '** is below the segment, not below the text')
+  t.equal(say(table.match('GET', '/dd')), '404', '** matches below the segment, not a text prefix')
 })
 
-t.test('match() takes literal before {parameter} before **, from the left', async (t) => {
+t.test('match() prefers a literal to {parameter} to **, from the left', async (t) => {
   const table = tableOf('GET /a/b/c', 'GET /a/{x}/d', 'GET /a/{x}/**', 'GET /a/**', 'GET /{y}/b/c', 'GET /**')
   t.equal(say(table.match('GET', '/a/b/c')), 'GET /a/b/c')
   t.equal(say(table.match('GET', '/a/b/d')), 'GET /a/{x}/d x=b')
@@ -103,7 +103,7 @@ t.test('match() takes literal before {parameter} before **, from the left', asyn
   t.equal(say(table.match('GET', '/')), 'GET /** **=')
 })
 
-t.test('match() goes on to a wider route when a narrower one has other methods', async (t) => {
+t.test('match() continues with a wider route when a narrower one has other methods', async (t) => {
   const table = tableOf('GET /a/{x}', 'POST /a/**', 'PUT /a/b', 'DELETE /c')
   t.equal(say(table.match('POST', '/a/1')), 'POST /a/** **=1')
   t.equal(say(table.match('GET', '/a/b')), 'GET /a/{x} x=b')
@@ -111,7 +111,7 @@ t.test('match() goes on to a wider route when a narrower one has other methods',
 })
 
 t.test(
-  'match() answers method_not_allowed with the methods of every route that matches the path',
+  'match() returns method_not_allowed with the methods of every route that matches the path',
   async (t) => {
     const table = tableOf('GET /a/{x}', 'POST /a/**', 'PUT /a/b', 'DELETE /c')
     t.equal(say(table.match('DELETE', '/a/b')), '405 GET,HEAD,POST,PUT')
@@ -122,7 +122,7 @@ t.test(
   },
 )
 
-t.test('match() lets HEAD follow GET where no route lists it', async (t) => {
+t.test('match() uses GET for HEAD where no route lists HEAD', async (t) => {
   const table = tableOf('GET /a/{x}', 'POST /a/{x}', 'PUT /b', 'POST /c', 'GET /c/**')
   t.equal(say(table.match('HEAD', '/a/1')), 'GET /a/{x} x=1')
   t.equal(say(table.match('HEAD', '/b')), '405 PUT')
@@ -133,7 +133,7 @@ t.test('match() lets HEAD follow GET where no route lists it', async (t) => {
   t.equal(say(withoutGet.match('PUT', '/a')), '405 POST')
 })
 
-t.test('match() lets HEAD follow GET unless a route of the same shape lists HEAD', async (t) => {
+t.test('match() uses GET for HEAD unless a route of the same shape lists HEAD', async (t) => {
   const table = tableOf('GET /a/{x}', 'HEAD /a/{y}', 'GET /b/**', 'HEAD /b', 'GET /c', 'HEAD /c/**')
   t.equal(say(table.match('HEAD', '/a/1')), 'HEAD /a/{y} y=1')
   t.equal(say(table.match('HEAD', '/b')), 'HEAD /b')
@@ -143,7 +143,7 @@ t.test('match() lets HEAD follow GET unless a route of the same shape lists HEAD
   t.equal(say(table.match('HEAD', '/c/1')), 'HEAD /c/** **=1')
 })
 
-t.test('buildRouteTable() takes signs that mean something to the router literally', async (t) => {
+t.test('buildRouteTable() treats characters with a meaning in the router as literals', async (t) => {
   const table = tableOf('GET /a:b', 'GET /c::d', 'GET /d(e)', 'GET /f-g.h', 'GET /{x}/i:j')
   for (const path of ['/a:b', '/c::d', '/d(e)', '/f-g.h'])
     t.equal(say(table.match('GET', path)), `GET ${path}`)
@@ -151,14 +151,14 @@ t.test('buildRouteTable() takes signs that mean something to the router literall
   t.equal(say(table.match('GET', '/1/i:j')), 'GET /{x}/i:j x=1')
 })
 
-t.test('buildRouteTable() throws on a template that loadPolicies would have refused', async (t) => {
+t.test('buildRouteTable() throws on a template that loadPolicies rejects', async (t) => {
   t.throws(() => tableOf('GET a'), /starts with/)
   t.throws(() => tableOf('GET /a/**/b'), /only at the end/)
   t.throws(() => tableOf('GET /a/{x}', 'GET /a/{y}'), /already declared/)
 })
 
 t.test(
-  'buildRouteTable() makes the same table from any order, and it agrees with the rule spelled out',
+  'buildRouteTable() builds the same table from any order and agrees with the reference implementation',
   async (t) => {
     const segment = fc.constantFrom('a', 'b', 'ab', '{x}', '{y}')
     const path = fc
@@ -207,7 +207,7 @@ t.test(
   },
 )
 
-t.test('match() comes to an end on long paths that nearly match many ways', async (t) => {
+t.test('match() terminates on long paths with many near matches', async (t) => {
   const table = tableOf(
     'GET /a/{x}/b/{y}/c',
     'GET /a/{x}/{y}/{z}/d',
@@ -227,7 +227,7 @@ function shape(path: string): string {
   return path.replace(/\{.\}/g, '{}')
 }
 
-/** The rule of docs/policies.md, written the slow way: all routes that match, then the most specific. */
+/** Reference implementation of docs/policies.md: all routes that match, then the most specific route. */
 function bySpecification(routes: readonly Line[], method: string, request: string): string {
   const onPath = routes.filter((route) => specificity(route.path, request) !== undefined)
   const explicitHead = new Set(
@@ -246,7 +246,10 @@ function bySpecification(routes: readonly Line[], method: string, request: strin
   return allow.length === 0 ? '404' : `405 ${allow.join(',')}`
 }
 
-/** One letter for each segment, the smaller the more specific: e end, l literal, p parameter, w `**`; undefined when it does not match. */
+/**
+ * One letter for each segment, the smaller the more specific: e end, l literal, p parameter, w `**`. Undefined when
+ * the path does not match.
+ */
 function specificity(template: string, request: string): string | undefined {
   const wanted = request.slice(1).split('/')
   const parts = template.slice(1).split('/')

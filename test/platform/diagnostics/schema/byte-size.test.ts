@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseByteSize } from '../../../../platform/diagnostics/schema/byte-size.ts'
 
-t.test('parseByteSize() refuses decimal units and anything else', async (t) => {
+t.test('parseByteSize() rejects decimal units and other invalid text', async (t) => {
   for (const text of ['', '10', 'MiB', '10MB', '10kb', '10mib', '1.5MiB', '-1B', ' 1B', '1B\n', '9999999B'])
     t.equal(parseByteSize(text), undefined, JSON.stringify(text))
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseCidr } from '../../../../platform/diagnostics/schema/cidr.ts'
 
-t.test('parseCidr() refuses what is no block, and blocks of everything', async (t) => {
+t.test('parseCidr() rejects invalid blocks and blocks that contain every address', async (t) => {
   for (const text of [
     '',
     'everybody',

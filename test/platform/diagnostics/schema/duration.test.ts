@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseDurationMs } from '../../../../platform/diagnostics/schema/duration.ts'
 
-t.test('parseDurationMs() refuses what is not a whole number with a unit', async (t) => {
+t.test('parseDurationMs() rejects text that is not a whole number with a unit', async (t) => {
   for (const text of [
     '',
     '5',

@@ -5,7 +5,7 @@ import { parseYaml, parseYamlSliced } from '../../../../platform/diagnostics/yam
 
 const parse = (text: string) => parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
 
-t.test('parseYaml() throws at nothing, and each complaint names a line that exists', async (t) => {
+t.test('parseYaml() never throws, and each problem names an existing line', async (t) => {
   const words = fc.constantFrom(
     'a',
     'name',
@@ -61,7 +61,7 @@ t.test('parseYaml() throws at nothing, and each complaint names a line that exis
   t.pass('5,000 texts')
 })
 
-t.test('parseYaml() comes to an end on large hostile texts', async (t) => {
+t.test('parseYaml() terminates on large hostile texts', async (t) => {
   for (const unit of [
     '[',
     '{a: ',
@@ -82,7 +82,7 @@ t.test('parseYaml() comes to an end on large hostile texts', async (t) => {
 })
 
 t.test(
-  'parseYaml() reads YAML 1.2: yes, no, on, off, octal-looking and dated texts stay texts',
+  'parseYaml() reads YAML 1.2: yes, no, on, off, octal-like and date-like texts stay strings',
   async (t) => {
     const { value, diagnostics } = parse(
       'a: yes\nb: no\nc: 0o17\nd: 2026-01-01\ne: 1_000\nf: ~\ng: 12:30:00\n',
@@ -95,13 +95,13 @@ t.test(
   },
 )
 
-t.test('parseYaml() says how to indent a line where no key above can be named', async (t) => {
+t.test('parseYaml() explains the indentation of a line that has no parent key', async (t) => {
   const { diagnostics } = parse('/x:\n    /y: 1\n  /z: 2\n')
   t.equal(diagnostics.length, 1)
   t.match(diagnostics, [{ code: 'P012', place: { line: 3, column: 3 }, hint: /indentation of the keys/ }])
 })
 
-t.test('parseYaml() gives maps without a prototype', async (t) => {
+t.test('parseYaml() returns maps without a prototype', async (t) => {
   const { value } = parse('__proto__: { polluted: 1 }\nconstructor: x\n')
   t.equal(Object.getPrototypeOf(value), null)
   t.strictSame(Object.keys(value as object), ['__proto__', 'constructor'])
@@ -109,7 +109,7 @@ t.test('parseYaml() gives maps without a prototype', async (t) => {
 })
 
 t.test(
-  'placeOf() points at keys, values, list items, and at the nearest thing above what is not there',
+  'placeOf() locates keys, values and list items, and the nearest parent of a missing element',
   async (t) => {
     const { placeOf } = parse('a:\n  - b: { c: "dé" }\n    e:\n  - f\n')
     const at = (path: (string | number)[], part?: 'key' | 'value') => {
@@ -123,7 +123,7 @@ t.test(
     t.strictSame(at(['a', 0, 'b', 'c']), [2, 13, 4])
     t.strictSame(at(['a', 0, 'b', 'c'], 'key'), [2, 10, 1])
     t.strictSame(at(['a', 0, 'b', 'missing']), [2, 8, 11])
-    t.strictSame(at(['a', 0, 'e']), [3, 5, 1], 'an empty value is shown by its key')
+    t.strictSame(at(['a', 0, 'e']), [3, 5, 1], 'an empty value is located by its key')
     t.strictSame(at(['a', 1]), [4, 5, 1])
     t.strictSame(at(['a', 9, 'x']), [2, 3, 1])
   },
@@ -133,7 +133,7 @@ for (const [what, end] of [
   ['good', ''],
   ['broken', 'routes: [\n'],
 ] as const)
-  t.test(`parseYamlSliced() pauses again and again within a long text, ${what}`, async (t) => {
+  t.test(`parseYamlSliced() pauses repeatedly within a long text, ${what}`, async (t) => {
     const routes = '  - { name: route, path: "/a/{b}", methods: [GET, POST] }\n'.repeat(1_000)
     const text = `routes:\n${routes}${end}`
     const steps = parseYamlSliced(text, { shownAs: 'a.yaml', letter: 'P' })
