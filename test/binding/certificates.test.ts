@@ -43,7 +43,7 @@ type Answer = {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends a bearer token that is bound to a certificate. `base` is where the gateway listens. */
+/** Sends a bearer token that is bound to a certificate. `base` is the URL of the gateway. */
 async function call(
   base: string,
   token: string,
@@ -120,10 +120,20 @@ async function startListener(
 t.test('§3 of RFC 8705: our own listener: the certificate of the connection, and no other', async (t) => {
   const { under, tokenFor, base, issuer } = await startListener(t, undefined)
   const token = tokenFor(own)
-  isRefused(t, await call(base, token), 'certificate_missing', 'none')
-  isRefused(t, await call(base, token, { client: other }), 'wrong_certificate', 'another')
-  isRefused(t, await call(base, tokenFor(expired), { client: expired }), 'certificate_missing', 'an old one')
-  isRefused(t, await call(base, tokenFor(early), { client: early }), 'certificate_missing', 'one of tomorrow')
+  isRefused(t, await call(base, token), 'certificate_missing', 'no certificate')
+  isRefused(t, await call(base, token, { client: other }), 'wrong_certificate', 'another certificate')
+  isRefused(
+    t,
+    await call(base, tokenFor(expired), { client: expired }),
+    'certificate_missing',
+    'an expired certificate',
+  )
+  isRefused(
+    t,
+    await call(base, tokenFor(early), { client: early }),
+    'certificate_missing',
+    'a certificate that is not yet valid',
+  )
   const spoofed: Headers = {
     'x-forwarded-client-cert': `Hash=${hexOf(own)}`,
     'x-client-cert': derOf(own).toString('base64'),
@@ -132,20 +142,25 @@ t.test('§3 of RFC 8705: our own listener: the certificate of the connection, an
     x_forwarded_client_cert: `Hash=${hexOf(own)}`,
     'client-cert': `:${derOf(own).toString('base64')}:`,
   }
-  isRefused(t, await call(base, token, { headers: spoofed }), 'certificate_missing', 'headers alone')
+  isRefused(
+    t,
+    await call(base, token, { headers: spoofed }),
+    'certificate_missing',
+    'headers without a certificate',
+  )
   isRefused(
     t,
     await call(base, token, { client: other, headers: spoofed }),
     'wrong_certificate',
-    'headers beside another certificate',
+    'headers and another certificate',
   )
   t.equal(under.upstream.bytes, '', 'nothing was forwarded')
 
   t.equal((await call(base, token, { client: own, headers: spoofed })).status, 200)
   t.match(under.upstream.bytes, 'x-auth-subject: user-1')
-  t.notMatch(under.upstream.bytes, /client[-_]cert/i, 'certificates go to no upstream')
+  t.notMatch(under.upstream.bytes, /client[-_]cert/i, 'the gateway forwards no certificate')
   const plain = issuer.sign({ aud: 'https://127.0.0.1', scope: 'courses:read' })
-  t.equal((await call(base, plain)).status, 200, 'who has no certificate and needs none is served')
+  t.equal((await call(base, plain)).status, 200, 'an unbound token requires no certificate')
   t.equal((await call(base, plain, { client: expired })).status, 200)
 
   const metadata = requestSecurely(new URL('/.well-known/oauth-protected-resource', base), {
@@ -156,7 +171,7 @@ t.test('§3 of RFC 8705: our own listener: the certificate of the connection, an
 })
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
-  t.test(`a session that is taken up (${version}) has the certificate that it began with`, async (t) => {
+  t.test(`a resumed session (${version}) keeps its original certificate`, async (t) => {
     const { tokenFor, base } = await startListener(t, undefined)
     const agent = new Agent({
       keepAlive: false,
@@ -169,40 +184,37 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
     const first = await call(base, tokenFor(own), { client: own, agent })
     t.equal(first.status, 200)
     const second = await call(base, tokenFor(own), { client: own, agent })
-    t.equal(second.socket.isSessionReused(), true, 'it is taken up')
+    t.equal(second.socket.isSessionReused(), true, 'the client resumed the session')
     t.equal(second.status, 200)
     isRefused(
       t,
       await call(base, tokenFor(other), { client: own, agent }),
       'wrong_certificate',
-      'and no other',
+      'a token bound to another certificate',
     )
   })
 
-t.test(
-  'with an authority, only whom it vouches for has a certificate; the others are served without',
-  async (t) => {
-    const { under, tokenFor, base } = await startListener(t, authority.cert)
-    isRefused(
-      t,
-      await call(base, tokenFor(own), { client: own }),
-      'certificate_missing',
-      'vouched for by itself',
-    )
-    const impostor = aCertificate({ by: aCertificate({ authority: true, commonName: authority.name }) })
-    isRefused(
-      t,
-      await call(base, tokenFor(impostor), { client: impostor }),
-      'certificate_missing',
-      'an authority of the same name',
-    )
-    t.equal(under.upstream.bytes, '')
-    t.equal((await call(base, tokenFor(vouchedFor), { client: vouchedFor })).status, 200)
-  },
-)
+t.test('with a client CA, uses only certificates that it signed and ignores the others', async (t) => {
+  const { under, tokenFor, base } = await startListener(t, authority.cert)
+  isRefused(
+    t,
+    await call(base, tokenFor(own), { client: own }),
+    'certificate_missing',
+    'a self-signed certificate',
+  )
+  const impostor = aCertificate({ by: aCertificate({ authority: true, commonName: authority.name }) })
+  isRefused(
+    t,
+    await call(base, tokenFor(impostor), { client: impostor }),
+    'certificate_missing',
+    'a CA with the same name',
+  )
+  t.equal(under.upstream.bytes, '')
+  t.equal((await call(base, tokenFor(vouchedFor), { client: vouchedFor })).status, 200)
+})
 
 const XFCC_CERT = `Cert="${pemUrl(own)}"`
-/** Each name with the format that its proxy writes: what is right, and what is none. */
+/** Each header with its format: valid values, values with another certificate, and values without a certificate. */
 const FORMATS = [
   {
     header: { name: 'x-forwarded-client-cert', format: 'xfcc' },
@@ -221,8 +233,8 @@ const FORMATS = [
       'two hashes': `Hash=${hexOf(other)};Hash=${hexOf(own)}`,
       'a hash in the subject': `Subject="Hash=${hexOf(own)}"`,
       'an open quote': `Subject="CN=a;Hash=${hexOf(own)}`,
-      'hash and certificate of two': `Hash=${hexOf(other)};${XFCC_CERT}`,
-      'a certificate that is none': `Hash=${hexOf(own)};Cert="x"`,
+      'hash and certificate that do not match': `Hash=${hexOf(other)};${XFCC_CERT}`,
+      'an invalid certificate': `Hash=${hexOf(own)};Cert="x"`,
       'an old certificate': `Cert="${pemUrl(expired)}"`,
     },
   },
@@ -237,7 +249,9 @@ const FORMATS = [
       'half a certificate': encodeURIComponent(own.cert.slice(0, 200)),
       'two certificates': pemUrl(own) + pemUrl(other),
       'a key': encodeURIComponent(own.key),
-      'nothing in it': encodeURIComponent('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'),
+      'no certificate data': encodeURIComponent(
+        '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
+      ),
       'an old one': pemUrl(expired),
       'one of tomorrow': pemUrl(early),
     },
@@ -260,58 +274,61 @@ const FORMATS = [
 ] as const
 
 for (const { header, right, wrong, none } of FORMATS)
-  t.test(`${header.format} in ${header.name}: of trusted proxies, and one certificate`, async (t) => {
-    const issuer = await startJwtIssuer()
-    t.teardown(issuer.close)
-    const start = (trustedProxies: readonly string[]) =>
-      startGatewayUnderTest(t, {
-        change: (config) => ({
-          ...config,
-          trustedProxies,
-          clientCertificateHeader: header,
-          issuers: [aJwtIssuerConfig(issuer.issuer)],
-        }),
-      })
-    const signed = (certificate: TestCertificate) =>
-      issuer.sign({
-        aud: BASE_URL,
-        scope: 'courses:read',
-        cnf: { 'x5t#S256': thumbprintOf(certificate) },
-      })
-    const behind = await start(['127.0.0.1'])
-    const base = behind.gateway.url
-    const send = (value: string | readonly string[], certificate = own) =>
-      call(base, signed(certificate), { headers: { [header.name]: value } })
+  t.test(
+    `${header.format} in ${header.name}: accepts one certificate, from trusted proxies only`,
+    async (t) => {
+      const issuer = await startJwtIssuer()
+      t.teardown(issuer.close)
+      const start = (trustedProxies: readonly string[]) =>
+        startGatewayUnderTest(t, {
+          change: (config) => ({
+            ...config,
+            trustedProxies,
+            clientCertificateHeader: header,
+            issuers: [aJwtIssuerConfig(issuer.issuer)],
+          }),
+        })
+      const signed = (certificate: TestCertificate) =>
+        issuer.sign({
+          aud: BASE_URL,
+          scope: 'courses:read',
+          cnf: { 'x5t#S256': thumbprintOf(certificate) },
+        })
+      const behind = await start(['127.0.0.1'])
+      const base = behind.gateway.url
+      const send = (value: string | readonly string[], certificate = own) =>
+        call(base, signed(certificate), { headers: { [header.name]: value } })
 
-    isRefused(t, await call(base, signed(own)), 'certificate_missing', 'no header')
-    for (const value of wrong) isRefused(t, await send(value), 'wrong_certificate', 'another certificate')
-    for (const [what, value] of Object.entries(none)) {
-      const certificate = what.includes('old') ? expired : what.includes('tomorrow') ? early : own
-      isRefused(t, await send(value, certificate), 'certificate_missing', what)
-    }
-    isRefused(t, await send([right[0], right[0]]), 'certificate_missing', 'two lines')
-    const folded = { [header.name.replaceAll('-', '_')]: right[0] }
-    isRefused(
-      t,
-      await call(base, signed(own), { headers: folded }),
-      'certificate_missing',
-      'another spelling',
-    )
-    t.equal(behind.upstream.bytes, '', 'nothing was forwarded')
-    for (const value of right) t.equal((await send(value)).status, 200, value.slice(0, 40))
-    t.notMatch(behind.upstream.bytes, /client[-_]cert/i, 'the header goes to no upstream')
+      isRefused(t, await call(base, signed(own)), 'certificate_missing', 'no header')
+      for (const value of wrong) isRefused(t, await send(value), 'wrong_certificate', 'another certificate')
+      for (const [what, value] of Object.entries(none)) {
+        const certificate = what.includes('old') ? expired : what.includes('tomorrow') ? early : own
+        isRefused(t, await send(value, certificate), 'certificate_missing', what)
+      }
+      isRefused(t, await send([right[0], right[0]]), 'certificate_missing', 'two lines')
+      const folded = { [header.name.replaceAll('-', '_')]: right[0] }
+      isRefused(
+        t,
+        await call(base, signed(own), { headers: folded }),
+        'certificate_missing',
+        'another spelling',
+      )
+      t.equal(behind.upstream.bytes, '', 'nothing was forwarded')
+      for (const value of right) t.equal((await send(value)).status, 200, value.slice(0, 40))
+      t.notMatch(behind.upstream.bytes, /client[-_]cert/i, 'the gateway does not forward the header')
 
-    const open = await start(['192.0.2.1'])
-    isRefused(
-      t,
-      await call(open.gateway.url, signed(own), { headers: { [header.name]: right[0] } }),
-      'certificate_missing',
-      'of a peer that is not trusted',
-    )
-    t.equal(open.upstream.bytes, '')
-  })
+      const open = await start(['192.0.2.1'])
+      isRefused(
+        t,
+        await call(open.gateway.url, signed(own), { headers: { [header.name]: right[0] } }),
+        'certificate_missing',
+        'from an untrusted peer',
+      )
+      t.equal(open.upstream.bytes, '')
+    },
+  )
 
-t.test('a WebSocket opens for the connection with the certificate', async (t) => {
+t.test('opens a WebSocket only on a connection with the certificate of the token', async (t) => {
   const sockets = await startWebsocketUpstream()
   t.teardown(sockets.close)
   const { tokenFor, base } = await startListener(
@@ -337,7 +354,7 @@ t.test('a WebSocket opens for the connection with the certificate', async (t) =>
   await client.closed
 })
 
-t.test('behind a trusted proxy its own certificate is not that of its client', async (t) => {
+t.test('does not use the certificate of a trusted proxy as the client certificate', async (t) => {
   const { tokenFor, base } = await startListener(t, undefined, (config) => ({
     ...config,
     trustedProxies: ['127.0.0.1'],
@@ -347,7 +364,7 @@ t.test('behind a trusted proxy its own certificate is not that of its client', a
     t,
     await call(base, tokenFor(own), { client: own }),
     'certificate_missing',
-    'the proxy names none',
+    'the proxy sends no client certificate header',
   )
   const named = { headers: { 'ssl-client-cert': pemUrl(own) } }
   t.equal((await call(base, tokenFor(own), { client: other, ...named })).status, 200)

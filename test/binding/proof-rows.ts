@@ -3,7 +3,7 @@ import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
 import { aProof, type ProofKey } from '../fixtures/dpop-proof.ts'
 import { macJws, part } from '../fixtures/jws.ts'
 
-/** A bound token, and what a thief or a careless client may have besides. */
+/** A bound token, with more tokens and keys for an attacker or a careless client. */
 export type ProofWorld = {
   readonly url: string
   readonly key: ProofKey
@@ -13,7 +13,7 @@ export type ProofWorld = {
   readonly token: string
   /** Also bound to `key`. */
   readonly second: string
-  /** Bound to nothing. */
+  /** Not bound. */
   readonly plain: string
   /** Bound to a certificate. */
   readonly certified: string
@@ -31,7 +31,7 @@ export type ProofRow = {
 
 type Change = Readonly<Record<string, unknown>>
 
-/** A proof that differs in one thing from a good one. */
+/** A proof with one change to a valid proof. */
 function changed(
   what: string,
   answer: ProofRow['answer'],
@@ -55,7 +55,7 @@ function changed(
   }
 }
 
-/** Something else in place of a proof. */
+/** Another value in place of a proof. */
 function instead(what: string, answer: ProofRow['answer'], text: (world: ProofWorld) => string): ProofRow {
   return {
     what,
@@ -75,14 +75,14 @@ const address = (what: string, url: (base: string) => string): ProofRow =>
 const FORM: readonly ProofRow[] = [
   { what: 'no proof', answer: 'missing', send: ({ token }) => [`Authorization: DPoP ${token}`] },
   instead('an empty proof', 'malformed', () => ''),
-  instead('words', 'malformed', () => 'proof'),
+  instead('plain text', 'malformed', () => 'proof'),
   instead('dots', 'malformed', () => '.'.repeat(4_000)),
   instead('more than 8 KiB', 'malformed', (world) => `${good(world)}${'A'.repeat(8_192)}`),
   instead('four parts', 'malformed', (world) => `${good(world)}.AAAA`),
   instead('no signature', 'malformed', (world) => `${good(world).split('.').slice(0, 2).join('.')}.`),
   instead('padding', 'malformed', (world) => `${good(world)}==`),
   instead(
-    'a header that is no JSON',
+    'a header that is not JSON',
     'malformed',
     (world) => `${part('{')}.${good(world).split('.')[1]}.AAAA`,
   ),
@@ -137,7 +137,7 @@ const SIGNATURE: readonly ProofRow[] = [
   })),
   changed('another key, signed with it', 'wrong_key', ({ other }) => ({ key: other })),
   changed('a key of RSA, signed with it', 'wrong_key', ({ rsa }) => ({ key: rsa })),
-  instead('one bit of the signature', 'bad_signature', (world) => {
+  instead('one inverted bit in the signature', 'bad_signature', (world) => {
     const proof = good(world)
     const bytes = Buffer.from(proof.slice(proof.lastIndexOf('.') + 1), 'base64url')
     bytes[5] = (bytes[5] ?? 0) ^ 1
@@ -182,16 +182,16 @@ const CLAIMS: readonly ProofRow[] = [
   claim('htu as a number', 'wrong_address', { htu: 7 }),
   claim('htu is a path', 'wrong_address', { htu: '/api/courses' }),
   address('another path', (url) => `${url}/1`),
-  address('a slash more', (url) => `${url}/`),
-  address('a path in capitals', (url) => url.replace('courses', 'COURSES')),
-  address('dot segments that lead there', (url) => url.replace('/courses', '/x/../courses')),
+  address('a trailing slash', (url) => `${url}/`),
+  address('an uppercase path', (url) => url.replace('courses', 'COURSES')),
+  address('dot segments that resolve to the path', (url) => url.replace('/courses', '/x/../courses')),
   address('two slashes', (url) => url.replace('/api/', '//api/')),
   address('another host', (url) => url.replace('api.test', 'evil.test')),
   address('the host of the Host header', (url) => url.replace('api.test', 'spoofed.test')),
   address('another port', (url) => url.replace('api.test', 'api.test:8081')),
   address('another scheme', (url) => url.replace('http:', 'https:')),
-  address('a user', (url) => url.replace('//', '//user@')),
-  address('a host that begins like ours', (url) => url.replace('api.test', 'api.test.evil.test')),
+  address('user information', (url) => url.replace('//', '//user@')),
+  address('a host with the expected host as prefix', (url) => url.replace('api.test', 'api.test.evil.test')),
   claim('no iat', 'not_recent', { iat: undefined }),
   claim('iat as text', 'not_recent', { iat: 'now' }),
   claim('iat in milliseconds', 'not_recent', { iat: Date.now() }),
@@ -265,5 +265,5 @@ const SCHEME: readonly ProofRow[] = [
   },
 ]
 
-/** Every way to misuse a bound token that we could think of; what is used twice stands in its own tests. */
+/** Known ways to misuse a bound token. Separate tests cover replayed proofs. */
 export const PROOF_ROWS: readonly ProofRow[] = [...FORM, ...SIGNATURE, ...CLAIMS, ...SCHEME]

@@ -14,7 +14,7 @@ const key = aProofKey()
 const token = 'bound-token'
 const url = `${BASE_URL}/api/courses`
 
-/** Opaque tokens can be bound as well: introspection tells `cnf`. RFC 9449 section 6.2. */
+/** Uses an opaque bound token: introspection returns `cnf`. RFC 9449 section 6.2. */
 async function startBound(
   t: Test,
   options: Parameters<typeof startGatewayUnderTest>[1] = {},
@@ -49,7 +49,7 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one 
   })
   const one = await startBound(t, { change })
   const other = await startBound(t, { change })
-  /** On a busy machine Redis may be too late for a request, which is then the gateway's own: such a try says nothing. */
+  /** Repeats an attempt in which Redis was too slow: the gateway then checks locally, so the result proves nothing. */
   const undisturbed = async (attempt: () => Promise<readonly Response[]>): Promise<readonly Response[]> => {
     const before = (await fallbacks(one)) + (await fallbacks(other))
     const answers = await attempt()
@@ -71,18 +71,21 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one 
     const proof = proofWith()
     return Promise.all(Array.from({ length: 20 }, (_, at) => call(at % 2 ? one : other, proof)))
   })
-  t.equal(answers.filter(({ status }) => status === 200).length, 1, 'of 20 at the same time one is served')
+  t.equal(answers.filter(({ status }) => status === 200).length, 1, 'one of 20 concurrent requests succeeds')
 
-  await t.test('without Redis each gateway knows what it has seen itself, and counts that', async (t) => {
-    await redis.stop()
-    const proof = proofWith()
-    t.equal((await call(one, proof)).status, 200)
-    t.equal((await call(one, proof)).status, 401)
-    t.ok((await fallbacks(one)) > 0)
-  })
+  await t.test(
+    'without Redis each gateway rejects proofs that it has seen itself, and counts the fallback',
+    async (t) => {
+      await redis.stop()
+      const proof = proofWith()
+      t.equal((await call(one, proof)).status, 200)
+      t.equal((await call(one, proof)).status, 401)
+      t.ok((await fallbacks(one)) > 0)
+    },
+  )
 })
 
-t.test('the same jti of two keys is two proofs', async (t) => {
+t.test('accepts the same jti from two keys', async (t) => {
   const under = await startBound(t)
   const other = aProofKey()
   under.issuer.store('other-token', { sub: 'u2', scope: 'courses:read', cnf: { jkt: other.thumbprint } })
@@ -100,7 +103,7 @@ t.test('the same jti of two keys is two proofs', async (t) => {
 t.test(
   '§9 of RFC 9449: where a nonce is required, a proof needs one that was given out within two minutes',
   async (t) => {
-    // In the middle of a minute: none begins between a nonce and its proof.
+    // The middle of a minute: no minute boundary falls between a nonce and its proof.
     const now = Math.floor(Date.now() / 60_000) * 60 + 30
     t.intercept(Date, 'now', { value: () => now * 1_000 })
     const under = await startBound(t, { change: (config) => ({ ...config, dpop: { nonceSecret: SECRET } }) })
@@ -111,7 +114,7 @@ t.test(
       empty: '',
       invented: 'AAAA',
       'three minutes old': nonces.current(now - 180),
-      'of the future': nonces.current(now + 180),
+      'from the future': nonces.current(now + 180),
       'of another secret': createNonces(`${SECRET}!`).current(now),
     }
     for (const [what, nonce] of Object.entries(bad)) {
@@ -126,15 +129,15 @@ t.test(
     const proof = proofWith({ nonce: told })
     const good = await call(under, proof)
     t.equal(good.status, 200)
-    t.equal((await call(under, proof)).status, 401, 'and is used up')
+    t.equal((await call(under, proof)).status, 401, 'the proof is valid once')
     const previous = await call(under, proofWith({ nonce: nonces.current(now - 60) }))
     t.equal(previous.status, 200)
-    t.match(previous.headers.get('dpop-nonce'), /^[\w-]{43}$/, 'with the next one in the answer')
+    t.match(previous.headers.get('dpop-nonce'), /^[\w-]{43}$/, 'the response carries the next nonce')
     t.match(previous.headers.get('access-control-expose-headers'), 'DPoP-Nonce')
   },
 )
 
-t.test('a WebSocket opens for whoever holds the key, and for nobody else', async (t) => {
+t.test('opens a WebSocket only for a client that proves possession of the key', async (t) => {
   const sockets = await startWebsocketUpstream()
   t.teardown(sockets.close)
   const under = await startBound(t, {
@@ -163,7 +166,7 @@ routes:
   await client.closed
 })
 
-t.test('the proof is for the gateway: even an upstream that gets the token gets no proof', async (t) => {
+t.test('never forwards the proof, even to an upstream that receives the token', async (t) => {
   const under = await startBound(t)
   const dpop = aProof({ key, url: `${BASE_URL}/api/trusted`, token })
   t.equal((await call(under, dpop, '/api/trusted')).status, 200)
@@ -173,20 +176,20 @@ t.test('the proof is for the gateway: even an upstream that gets the token gets 
   t.notMatch(under.upstream.bytes.toLowerCase(), /^dpop:/m)
 })
 
-t.test('the authorization server gets the proofs that are made for it', async (t) => {
+t.test('forwards a proof to the authorization server on its endpoints', async (t) => {
   const under = await startBound(t)
   await fetch(`${under.gateway.url}/api/oauth/token`, { method: 'POST', headers: { dpop: 'a.proof' } })
   t.match(under.authorizationServer.bytes, /^dpop: a\.proof/im)
 })
 
-t.test('what is remembered of proofs is bounded, and not longer than they are good', async (t) => {
+t.test('keeps a bounded number of used proofs, and only while they are valid', async (t) => {
   const used = createUsedProofs(2)
   t.equal(used.use('a', 100, 50), true)
   t.equal(used.use('a', 100, 100), false)
   t.equal(used.use('b', 100, 50), true)
-  t.equal(used.use('a', 100, 60), false, 'asking does not make it younger')
+  t.equal(used.use('a', 100, 60), false, 'a lookup does not extend the entry')
   t.equal(used.use('c', 100, 50), true)
   t.equal(used.size, 2)
   t.equal(used.use('b', 100, 60), false)
-  t.equal(used.use('a', 100, 60), true, 'the oldest was forgotten')
+  t.equal(used.use('a', 100, 60), true, 'the oldest entry was evicted')
 })

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Class 55: nobody is nobody. A request without a token has no identity, only where a policy says so; one with a bad credential
-// is never served as if it had none.
+// Class 55: a request without a token has no identity, and is served only where a policy allows it.
+// A request with a bad credential is never served as anonymous.
 
 const IDENTITY = /^x-auth|^authorization$|^cookie$/i
 const FORGED = [
@@ -39,23 +39,26 @@ const CREDENTIALS = [
 const get = (path: string, lines: readonly string[]) =>
   `${[`GET ${path} HTTP/1.1`, 'Host: api.test', 'Connection: close', ...lines].join('\r\n')}\r\n\r\n`
 
-t.test('class 55: nobody has no identity, whatever a request says about it', async (t) => {
-  const { raw, upstream, issuer } = await startGatewayUnderTest(t)
-  for (const path of ['/api/courses', '/pub/x', '/api/trusted', '/api/asserted']) {
-    const before = upstream.requests.length
-    t.match(await raw(get(path, FORGED)), /^HTTP\/1\.1 200 /, path)
-    t.equal(upstream.requests.length, before + 1)
-    const told = upstream.requests
-      .at(-1)
-      ?.headers.map(([name]) => name.toLowerCase())
-      .filter((name) => IDENTITY.test(name))
-    // What a policy forwards as it came is the upstream's to judge.
-    t.same(told, path === '/api/trusted' ? ['cookie'] : [], path)
-  }
-  t.equal(issuer.asked.length, 0, 'a token in a cookie is none')
-})
+t.test(
+  'class 55: forwards an anonymous request without an identity, even when it sends identity headers',
+  async (t) => {
+    const { raw, upstream, issuer } = await startGatewayUnderTest(t)
+    for (const path of ['/api/courses', '/pub/x', '/api/trusted', '/api/asserted']) {
+      const before = upstream.requests.length
+      t.match(await raw(get(path, FORGED)), /^HTTP\/1\.1 200 /, path)
+      t.equal(upstream.requests.length, before + 1)
+      const told = upstream.requests
+        .at(-1)
+        ?.headers.map(([name]) => name.toLowerCase())
+        .filter((name) => IDENTITY.test(name))
+      // The policy of this route forwards headers unchanged; the upstream validates them.
+      t.same(told, path === '/api/trusted' ? ['cookie'] : [], path)
+    }
+    t.equal(issuer.asked.length, 0, 'the gateway does not introspect a token in a cookie')
+  },
+)
 
-t.test('class 55: a route that lets nobody in lets nobody in', async (t) => {
+t.test('class 55: rejects an anonymous request on a route that requires a token', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const challenged = await raw(get('/api/challenged', FORGED))
   t.match(challenged, /^HTTP\/1\.1 401 /)
@@ -66,7 +69,7 @@ t.test('class 55: a route that lets nobody in lets nobody in', async (t) => {
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('class 55: a bad credential is refused where none would be served', async (t) => {
+t.test('class 55: rejects a bad credential on a route that serves anonymous requests', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   issuer.store('revoked')
   issuer.revoke('revoked', { push: false })
@@ -87,7 +90,7 @@ t.test('class 55: a bad credential is refused where none would be served', async
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('class 51: a token stands in the Authorization header, and nowhere else', async (t) => {
+t.test('class 51: accepts a token only in the Authorization header', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   const token = issuer.store('good', { scope: 'orders:read' })
   for (const [path, ...lines] of [
@@ -101,7 +104,7 @@ t.test('class 51: a token stands in the Authorization header, and nowhere else',
   ] as const) {
     const answer = await raw(get(path, lines))
     t.match(answer, /^HTTP\/1\.1 401 /, path + lines)
-    t.match(answer, /"error":"unauthorized"/, 'as if there were none')
+    t.match(answer, /"error":"unauthorized"/, 'the request counts as one without a token')
   }
   const form = `access_token=${token}`
   t.match(

@@ -18,7 +18,7 @@ type Answer = {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends a row on a connection of its own, to a route that serves whoever comes without a token. */
+/** Sends a row on its own connection, to a route that also serves anonymous requests. */
 async function answerTo({ under }: World, row: Row, token: string): Promise<Answer> {
   const { target = '/api/courses', headers } = row.send?.(token) ?? {
     headers: [`Authorization: Bearer ${token}`],
@@ -33,7 +33,7 @@ async function answerTo({ under }: World, row: Row, token: string): Promise<Answ
   }
 }
 
-/** What the client is told, whatever the seconds are. */
+/** Description that the client receives, with any number of seconds. */
 function descriptionOf(reason: Exclude<Row['answer'], number | 'any_401'>): string {
   // There are several issuers, so the description names no token endpoint.
   return describeTokenFault(faultOf(reason), undefined).replace(/expired .* ago/, 'expired')
@@ -45,13 +45,13 @@ function faultOf(reason: TokenFault['reason']): TokenFault {
   return { reason }
 }
 
-t.test('a table of bad tokens: none is accepted, none reaches the upstream', async (t) => {
+t.test('rejects every token of the table of bad tokens and forwards nothing', async (t) => {
   const world = await startWorld(t)
   t.ok(ROWS.length >= 150, `${ROWS.length} rows`)
   t.equal(
     new Set(ROWS.map((row) => `${row.class} ${row.what}`)).size,
     ROWS.length,
-    'each has a name of its own',
+    'each row has a unique name',
   )
 
   for (const row of ROWS)
@@ -76,7 +76,7 @@ t.test('a table of bad tokens: none is accepted, none reaches the upstream', asy
     })
 
   t.equal(world.under.upstream.bytes, '', 'nothing was forwarded')
-  t.equal(world.trapped(), 0, 'no address in a token was asked')
+  t.equal(world.trapped(), 0, 'the gateway contacted no address from a token')
   t.same(
     world.under.log().filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
@@ -84,7 +84,7 @@ t.test('a table of bad tokens: none is accepted, none reaches the upstream', asy
   t.ok(world.main.keyFetches <= 3, `the keys were fetched ${world.main.keyFetches} times`)
 })
 
-t.test('class 54: what a Host header says is in no challenge', async (t) => {
+t.test('class 54: a challenge does not contain the value of the Host header', async (t) => {
   const { under, main } = await startWorld(t)
   const token = main.sign(good({ exp: 0 }))
   const text = await under.raw(
@@ -94,7 +94,7 @@ t.test('class 54: what a Host header says is in no challenge', async (t) => {
   t.notMatch(text, /evil/)
 })
 
-t.test('class 55: a bad token is refused where no token is served', async (t) => {
+t.test('class 55: rejects a bad token on a route that serves anonymous requests', async (t) => {
   const { under } = await startWorld(t)
   const open = await under.raw('GET /api/courses HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n')
   t.match(open, /^HTTP\/1\.1 200 /)

@@ -8,7 +8,7 @@ type Change = (now: number) => Readonly<Record<string, unknown>>
 const claims = (ofClass: number, what: string, answer: RowAnswer, change: Change): Row =>
   row(ofClass, what, answer, ({ main, now }) => main.sign(good(change(now))))
 
-/** Claims as text, for what JSON.stringify cannot write. */
+/** Claims as text, for values that JSON.stringify cannot write. */
 const written = (ofClass: number, what: string, answer: RowAnswer, text: (now: number) => string): Row =>
   row(ofClass, what, answer, ({ main, now }: World) => {
     const { privateKey, jwk } = main.key('ES256')
@@ -59,10 +59,10 @@ const OTHER_TOKENS: readonly Row[] = [
       plain.sign(good(change), { typ: 'JWT' }),
     ),
   ),
-  row(42, 'at an issuer of plain JWTs: no typ', 'wrong_type', ({ plain }) =>
+  row(42, 'no typ, from an issuer whose access tokens have typ JWT', 'wrong_type', ({ plain }) =>
     plain.sign(good(), { typ: undefined }),
   ),
-  row(42, 'an ID token: meant for its client', 'wrong_audience', ({ plain }) =>
+  row(42, 'an ID token, whose audience is its client', 'wrong_audience', ({ plain }) =>
     plain.sign(good({ aud: 'client-1', nonce: 'x' }), { typ: 'JWT' }),
   ),
 ]
@@ -191,7 +191,7 @@ const IDENTITY: readonly Row[] = [
   })),
 ]
 
-/** Classes 42, 43, 45, 48, 52 and 54: well signed, and still of no use. */
+/** Classes 42, 43, 45, 48, 52 and 54: tokens with a valid signature and invalid claims. */
 export const CLAIM_ROWS: readonly Row[] = [
   ...TYPES,
   ...OTHER_TOKENS,

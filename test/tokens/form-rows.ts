@@ -9,7 +9,7 @@ const spelt = (ofClass: number, what: string, answer: RowAnswer, spell: Spell): 
   row(ofClass, what, answer, ({ main }) => spell(main.sign(good())))
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** Another letter with the same leading bits: the same bytes, to a lenient reader. */
+/** Returns another letter with the same leading bits. A lenient base64url decoder reads the same bytes. */
 const nextLetter = (text: string, at: number) => {
   const place = text.length + at
   return (
@@ -18,7 +18,7 @@ const nextLetter = (text: string, at: number) => {
 }
 
 const SPELLINGS: readonly Row[] = [
-  spelt(46, 'padding behind', 'malformed', (token) => `${token}==`),
+  spelt(46, 'padding at the end', 'malformed', (token) => `${token}==`),
   spelt(46, 'padding on the header', 'malformed', (token) => token.replace('.', '=.')),
   spelt(
     46,
@@ -28,11 +28,11 @@ const SPELLINGS: readonly Row[] = [
   ),
   spelt(46, 'other trailing bits in the signature', 'malformed', (token) => nextLetter(token, -1)),
   spelt(46, 'a space inside', 'malformed', (token) => token.replace('.', ' .')),
-  spelt(46, 'a tab behind', 'malformed', (token) => `${token}\t`.replace('\t', '\tx')),
+  spelt(46, 'a tab at the end', 'malformed', (token) => `${token}\t`.replace('\t', '\tx')),
   spelt(46, 'percent-encoding', 'malformed', (token) => token.replaceAll('.', '%2e')),
   spelt(46, 'quotation marks around', 'malformed', (token) => `"${token}"`),
   spelt(46, 'the alphabet of base64', 'malformed', (token) => `${token.slice(0, -3)}+/+`),
-  spelt(46, 'a dot behind', 'malformed', (token) => `${token}.`),
+  spelt(46, 'a dot at the end', 'malformed', (token) => `${token}.`),
   spelt(46, 'a dot in front', 'malformed', (token) => `.${token}`),
   spelt(46, 'two dots in the middle', 'malformed', (token) => token.replace('.', '..')),
   spelt(46, 'its last letter missing', 'any_401', (token) => token.slice(0, -1)),
@@ -42,7 +42,7 @@ const SPELLINGS: readonly Row[] = [
   spelt(46, 'its header missing', 'any_401', (token) => token.slice(token.indexOf('.') + 1)),
   spelt(46, 'one letter more', 'any_401', (token) => `${token}A`),
   spelt(46, 'four letters more', 'bad_signature', (token) => `${token}AAAA`),
-  spelt(46, 'twice in a row', 'malformed', (token) => token + token),
+  spelt(46, 'the token twice, without a separator', 'malformed', (token) => token + token),
   spelt(46, 'in capitals', 'any_401', (token) => token.toUpperCase()),
   spelt(46, 'backwards', 'any_401', (token) => [...token].reverse().join('')),
   spelt(46, 'base64url of the whole token', 'any_401', (token) => part(token)),
@@ -83,7 +83,7 @@ const SHAPES: readonly Row[] = [
   row(53, 'a JWE with an encrypted key', 'malformed', () =>
     [part({ alg: 'RSA-OAEP', enc: 'A256GCM' }), 'AAAA', 'AAAA', 'AAAA', 'AAAA'].join('.'),
   ),
-  row(53, 'a PBES2 JWE that asks for a billion rounds', 'malformed', () =>
+  row(53, 'a PBES2 JWE that requires a billion iterations', 'malformed', () =>
     [part({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 1e9, p2s: 'AA' }), 'AA', 'AA', 'AA', 'AA'].join(
       '.',
     ),
@@ -116,11 +116,11 @@ const SHAPES: readonly Row[] = [
   signed('claims of null', 'malformed', {}, 'null'),
   signed('claims of nothing but braces', 'wrong_issuer', {}, '{}'),
   row(53, '8,000 dots', 'malformed', () => '.'.repeat(8_000)),
-  row(53, '8,000 dots behind a header', 'malformed', () => `eyJ${'.'.repeat(8_000)}`),
+  row(53, 'a header and 8,000 dots', 'malformed', () => `eyJ${'.'.repeat(8_000)}`),
   row(53, 'more than the limit', 'malformed', ({ main }) => main.sign(good({ padding: 'x'.repeat(9_000) }))),
   row(53, 'more than the limit of all headers', 431, () => '.'.repeat(100_000)),
-  row(53, 'an opaque token that nobody issued', 'inactive', () => 'opaque-and-unknown'),
-  row(53, 'two dots, and no JSON', 'inactive', () => 'a.b.c'),
+  row(53, 'an opaque token without an issuer', 'inactive', () => 'opaque-and-unknown'),
+  row(53, 'two dots and no JSON', 'inactive', () => 'a.b.c'),
 ]
 
 const withHeaders = (
@@ -169,5 +169,5 @@ const PLACES: readonly Row[] = [
   withHeaders('an empty header', 'unsupported_scheme', () => ['Authorization: ']),
 ]
 
-/** Classes 46, 51 and 53: one token has one spelling, one place and one form. */
+/** Classes 46, 51 and 53: a token has one valid encoding, location and form. */
 export const FORM_ROWS: readonly Row[] = [...SPELLINGS, ...SHAPES, ...PLACES]

@@ -25,17 +25,17 @@ const startWith = (t: Test, issuers: readonly IssuerConfig[], dataDir?: string) 
 const ask = (under: GatewayUnderTest, token: string) => send(`${under.gateway.url}/api/courses`, { token })
 const good = (change: Claims = {}) => ({ aud: BASE_URL, scope: 'courses:read', ...change })
 
-t.test('a token of each algorithm opens what its scopes say', async (t) => {
+t.test('accepts a token of each algorithm on the routes that its scopes allow', async (t) => {
   const issuer = await anIssuer(t, { algorithms: [...ALGORITHMS.keys()] })
   const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer, { algorithms: [...ALGORITHMS.keys()] })])
   for (const alg of ALGORITHMS.keys()) {
     t.equal((await ask(under, issuer.sign(good({ sub: `user of ${alg}` }), { alg }))).status, 200, alg)
     t.same(under.upstream.seen('x-auth-subject'), [`user of ${alg}`])
   }
-  t.equal(issuer.keyFetches, 1, 'the keys were there before the first token')
+  t.equal(issuer.keyFetches, 1, 'the gateway fetched the keys before the first token')
 })
 
-/** How well-known issuers write their tokens, in the parts that differ. */
+/** Token formats of well-known issuers: only the parts that differ. */
 const SHAPES: readonly {
   readonly name: string
   readonly server: JwtIssuerOptions
@@ -137,7 +137,7 @@ const SHAPES: readonly {
   },
 ]
 
-t.test('tokens of the shapes that well-known issuers give them pass, side by side', async (t) => {
+t.test('accepts the token formats of several well-known issuers in one gateway', async (t) => {
   const issuers = await Promise.all(SHAPES.map(({ server }) => anIssuer(t, server)))
   const under = await startWith(
     t,
@@ -150,15 +150,15 @@ t.test('tokens of the shapes that well-known issuers give them pass, side by sid
     t.same(under.upstream.seen('x-auth-client-id'), [client], name)
     t.ok(under.upstream.seen('x-auth-scope')[0]?.split(' ').includes('courses:read'), name)
     t.same(under.upstream.seen('x-auth-issuer'), [issuers[index]?.issuer], name)
-    t.same(under.upstream.seen('authorization'), [], 'the token stays here')
+    t.same(under.upstream.seen('authorization'), [], 'the gateway does not forward the token')
   }
-  // An opaque token goes to the one issuer that answers questions, and to no other.
+  // The gateway sends an opaque token only to the issuer with an introspection endpoint.
   under.issuer.store('opaque', { scope: 'courses:read' })
   t.equal((await ask(under, 'opaque')).status, 200)
   t.equal(under.issuer.asked.length, 1)
 })
 
-t.test('a header of keys and addresses does no harm to a token that is good', async (t) => {
+t.test('accepts a valid token and ignores keys and URLs in its header', async (t) => {
   const issuer = await anIssuer(t)
   const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
   const header = { jku: 'https://evil.test/keys', x5c: ['x'], typ: 'application/AT+JWT' }
@@ -166,7 +166,7 @@ t.test('a header of keys and addresses does no harm to a token that is good', as
 })
 
 t.test(
-  'a token of scopes that do not suffice is 403, one of a rotated key is 200 on first use',
+  'denies a token with insufficient scopes (403), and accepts a token of a rotated key on first use (200)',
   async (t) => {
     const issuer = await anIssuer(t)
     const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
@@ -182,7 +182,7 @@ t.test(
   },
 )
 
-t.test('F10: keys that rotate under load fail nobody', async (t) => {
+t.test('accepts every valid token while keys rotate under load', async (t) => {
   const issuer = await anIssuer(t)
   const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
   const statuses = new Map<number, number>()
@@ -202,7 +202,7 @@ t.test('F10: keys that rotate under load fail nobody', async (t) => {
   t.ok(issuer.keyFetches <= rotations + 1, `${issuer.keyFetches} fetches`)
 })
 
-t.test('F9: an issuer that goes away fails no valid token', async (t) => {
+t.test('accepts valid tokens with cached keys after their issuer becomes unreachable', async (t) => {
   const issuer = await anIssuer(t)
   const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer, { refreshMs: 1_000 })])
   await issuer.stop()
@@ -218,7 +218,7 @@ t.test('F9: an issuer that goes away fails no valid token', async (t) => {
   const fresh = issuer.sign(good())
   for (const token of [fresh, fresh, issuer.sign(good(), { kid: 'made-up' })]) {
     const answer = await ask(under, token)
-    t.equal(answer.status, 503, 'a key that may be new: nobody can say')
+    t.equal(answer.status, 503, 'the unknown key may be new, and the issuer is unreachable')
     t.match(answer.headers.get('retry-after'), /^[1-9]\d?$/)
     t.equal(answer.headers.get('www-authenticate'), null)
   }
@@ -227,33 +227,36 @@ t.test('F9: an issuer that goes away fails no valid token', async (t) => {
   t.equal((await ask(under, issuer.sign(good(), { kid: 'made-up' }))).status, 401)
 })
 
-t.test('without keys: not ready, 503 with Retry-After, and a recovery without a restart', async (t) => {
-  const issuer = await anIssuer(t)
-  await issuer.stop()
-  const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
-  const token = issuer.sign(good())
-  const answer = await ask(under, token)
-  t.equal(answer.status, 503)
-  t.match(answer.headers.get('retry-after'), /^[1-9]\d?$/, 'the seconds until the next try')
-  t.equal(answer.headers.get('www-authenticate'), null)
-  t.equal(under.upstream.requests.length, 0)
-  t.equal((await send(`${under.gateway.managementUrl}/readyz`)).status, 503)
-  // Other issuers' tokens are none the worse for it.
-  under.issuer.store('opaque', { scope: 'courses:read' })
-  t.equal((await ask(under, 'opaque')).status, 200)
+t.test(
+  'without keys: is not ready, responds 503 with Retry-After and recovers without a restart',
+  async (t) => {
+    const issuer = await anIssuer(t)
+    await issuer.stop()
+    const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
+    const token = issuer.sign(good())
+    const answer = await ask(under, token)
+    t.equal(answer.status, 503)
+    t.match(answer.headers.get('retry-after'), /^[1-9]\d?$/, 'the seconds until the next try')
+    t.equal(answer.headers.get('www-authenticate'), null)
+    t.equal(under.upstream.requests.length, 0)
+    t.equal((await send(`${under.gateway.managementUrl}/readyz`)).status, 503)
+    // Tokens of other issuers are not affected.
+    under.issuer.store('opaque', { scope: 'courses:read' })
+    t.equal((await ask(under, 'opaque')).status, 200)
 
-  await issuer.resume()
-  await until('ready', async () => (await send(`${under.gateway.managementUrl}/readyz`)).status === 200)
-  t.equal((await ask(under, token)).status, 200)
-})
+    await issuer.resume()
+    await until('ready', async () => (await send(`${under.gateway.managementUrl}/readyz`)).status === 200)
+    t.equal((await ask(under, token)).status, 200)
+  },
+)
 
-t.test('a restart without the issuer works from the copy on disk', async (t) => {
+t.test('a restart without the issuer uses the key cache on disk', async (t) => {
   const dataDir = join(t.testdir({}), 'data')
   const issuer = await anIssuer(t)
   const first = await startWith(t, [aJwtIssuerConfig(issuer.issuer)], dataDir)
   await until('a copy', async () => {
     try {
-      // Until it is whole it has another name.
+      // The gateway writes the file under a temporary name until it is complete.
       return readdirSync(dataDir).some((name) => name.endsWith('.json'))
     } catch {
       return false
@@ -263,7 +266,7 @@ t.test('a restart without the issuer works from the copy on disk', async (t) => 
   t.equal(statSync(join(dataDir, file)).mode & 0o777, 0o600)
   await first.gateway.close({ how: 'now' })
   await issuer.stop()
-  await t.test('and the second gateway', async (t) => {
+  await t.test('the second gateway uses the same key cache', async (t) => {
     const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)], dataDir)
     t.equal((await ask(under, issuer.sign(good()))).status, 200)
     t.equal((await send(`${under.gateway.managementUrl}/readyz`)).status, 200)
@@ -272,7 +275,7 @@ t.test('a restart without the issuer works from the copy on disk', async (t) => 
   })
 })
 
-t.test('what a token says, and which issuer it names, is in no log and no metric', async (t) => {
+t.test('no log and no metric contains the claims or the issuer of a token', async (t) => {
   const issuer = await anIssuer(t)
   const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
   const tokens = [

@@ -3,7 +3,7 @@ import t from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
-// Class 50: only an answer is an answer. Each of these is given about a token of its own, on routes of every kind.
+// Class 50: only a valid introspection response counts. Each response is for its own token, on each kind of route.
 
 const now = Math.floor(Date.now() / 1_000)
 const ACTIVE = {
@@ -23,7 +23,7 @@ const raw = (body: string, status = 200, type = 'application/json') => ({ status
 
 type Given = { readonly status: number; readonly type: string; readonly body: string }
 
-/** What the issuer says, and what the client must hear. */
+/** Responses of the issuer, each with the status that the client must receive. */
 const ANSWERS: readonly (readonly [what: string, status: 401 | 503, answer: Given])[] = [
   ['active: "true"', 503, json({ ...ACTIVE, active: 'true' })],
   ['active: 1', 503, json({ ...ACTIVE, active: 1 })],
@@ -35,22 +35,22 @@ const ANSWERS: readonly (readonly [what: string, status: 401 | 503, answer: Give
   ['no active', 503, json({ ...ACTIVE, active: undefined })],
   ['Active: true', 503, json({ ...ACTIVE, active: undefined, Active: true })],
   ['active under __proto__', 503, raw(`{"__proto__":${JSON.stringify(ACTIVE)}}`)],
-  ['a list of an answer', 503, json([ACTIVE])],
-  ['an answer in an answer', 503, json({ result: ACTIVE })],
+  ['a response inside a list', 503, json([ACTIVE])],
+  ['a response inside an object', 503, json({ result: ACTIVE })],
   ['active twice', 503, raw('{"active":false,"active":true}')],
   ['true', 503, json(true)],
   ['null', 503, json(null)],
   ['nothing', 503, raw('')],
-  ['half an answer', 503, raw(JSON.stringify(ACTIVE).slice(0, -1))],
-  ['an answer and more', 503, raw(`${JSON.stringify(ACTIVE)}x`)],
+  ['a truncated response', 503, raw(JSON.stringify(ACTIVE).slice(0, -1))],
+  ['a response with trailing data', 503, raw(`${JSON.stringify(ACTIVE)}x`)],
   ['HTML', 503, raw('<!doctype html><title>Sign in</title>', 200, 'text/html')],
-  ['500 with an active answer', 503, json(ACTIVE, 500)],
+  ['500 with an active response', 503, json(ACTIVE, 500)],
   ['502', 503, raw('bad gateway', 502, 'text/plain')],
   ['503', 503, raw('', 503)],
-  ['404 with an active answer', 503, json(ACTIVE, 404)],
-  ['401: the gateway is refused', 503, json({ error: 'invalid_client' }, 401)],
+  ['404 with an active response', 503, json(ACTIVE, 404)],
+  ['401 invalid_client for the gateway', 503, json({ error: 'invalid_client' }, 401)],
   ['403', 503, json(ACTIVE, 403)],
-  ['201 with an active answer', 503, json(ACTIVE, 201)],
+  ['201 with an active response', 503, json(ACTIVE, 201)],
   ['a redirect', 503, raw('', 302)],
   ['70 KiB', 503, json({ ...ACTIVE, padding: 'x'.repeat(70_000) })],
   ['400 invalid_client', 503, json({ ...ACTIVE, error: 'invalid_client' }, 400)],
@@ -59,10 +59,10 @@ const ANSWERS: readonly (readonly [what: string, status: 401 | 503, answer: Give
   ['active: false with everything else', 401, json({ ...ACTIVE, active: false })],
   ['expired', 401, json({ ...ACTIVE, exp: now - 1 })],
   ['no exp', 401, json({ ...ACTIVE, exp: undefined })],
-  ['exp as text', 401, json({ ...ACTIVE, exp: String(now + 900) })],
+  ['exp as a string', 401, json({ ...ACTIVE, exp: String(now + 900) })],
   ['another issuer', 401, json({ ...ACTIVE, iss: 'https://other.test' })],
   ['no issuer', 401, json({ ...ACTIVE, iss: undefined })],
-  ['not yet', 401, json({ ...ACTIVE, nbf: now + 3_600 })],
+  ['not yet valid', 401, json({ ...ACTIVE, nbf: now + 3_600 })],
   ['a token of another type', 401, json({ ...ACTIVE, token_type: 'refresh_token' })],
 ]
 
@@ -71,31 +71,34 @@ const give = (given: Given) => (response: ServerResponse) => {
   response.end(given.body)
 }
 
-t.test('class 50: no answer but JSON true lets anybody in, and no failure is a verdict', async (t) => {
-  const { gateway, issuer, upstream } = await startGatewayUnderTest(t)
-  for (const [index, [what, status, answer]] of ANSWERS.entries()) {
-    for (const path of ['/api/courses', '/api/challenged', '/pub/x']) {
-      issuer.answerWith(give(answer))
-      const token = `token-${index}-${path}`
-      const refused = await send(gateway.url + path, { token })
-      t.equal(refused.status, status, `${what} at ${path}`)
-      t.equal(refused.headers.has('retry-after'), status === 503)
-      t.equal(refused.headers.has('www-authenticate'), status === 401)
-      t.equal(refused.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
-      // An answer at last: what was no verdict was not remembered, and what was one holds for seconds.
-      issuer.answerWith(give(json(ACTIVE)))
-      const after = await send(`${gateway.url}/api/courses`, { token })
-      t.equal(after.status, status === 503 ? 200 : 401, `${what}, then a good answer`)
+t.test(
+  'class 50: accepts a token only for active: true, and caches no failure as a token status',
+  async (t) => {
+    const { gateway, issuer, upstream } = await startGatewayUnderTest(t)
+    for (const [index, [what, status, answer]] of ANSWERS.entries()) {
+      for (const path of ['/api/courses', '/api/challenged', '/pub/x']) {
+        issuer.answerWith(give(answer))
+        const token = `token-${index}-${path}`
+        const refused = await send(gateway.url + path, { token })
+        t.equal(refused.status, status, `${what} at ${path}`)
+        t.equal(refused.headers.has('retry-after'), status === 503)
+        t.equal(refused.headers.has('www-authenticate'), status === 401)
+        t.equal(refused.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
+        // The issuer now sends a valid response. The gateway cached no failure, but caches a token status for seconds.
+        issuer.answerWith(give(json(ACTIVE)))
+        const after = await send(`${gateway.url}/api/courses`, { token })
+        t.equal(after.status, status === 503 ? 200 : 401, `${what}, then a valid response`)
+      }
     }
-  }
-  t.equal(
-    upstream.requests.length,
-    3 * ANSWERS.filter(([, status]) => status === 503).length,
-    'nothing was forwarded but what was known to be good',
-  )
-})
+    t.equal(
+      upstream.requests.length,
+      3 * ANSWERS.filter(([, status]) => status === 503).length,
+      'the gateway forwarded only requests with an active token',
+    )
+  },
+)
 
-t.test('class 50: an issuer that never answers is 503 within its deadline', async (t) => {
+t.test('class 50: responds 503 within the deadline when an issuer never responds', async (t) => {
   const { gateway, issuer, upstream } = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

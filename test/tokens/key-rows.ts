@@ -5,7 +5,7 @@ import { good, type World } from './world.ts'
 
 type Header = Readonly<Record<string, unknown>>
 
-/** Claims of the main issuer under a key of nobody. */
+/** Signs claims of the main issuer with a key that belongs to no issuer. */
 const forged = (world: World, header: Header = {}, claims: Header = {}) => {
   const { main, forger, now } = world
   return signJws(
@@ -25,20 +25,17 @@ const EMBEDDED: readonly (readonly [what: string, header: (world: World) => Head
   ['x5u', ({ trap }) => ({ x5u: `${trap}/certificate` })],
   ['x5c', () => ({ x5c: [certificate] })],
   ['jku, x5u and jwk', ({ trap, forger }) => ({ jku: trap, x5u: trap, jwk: publicJwk(forger.privateKey) })],
-  [
-    'jku inside the issuer’s own address',
-    ({ main, trap }) => ({ jku: `${main.issuer}@${new URL(trap).host}/` }),
-  ],
+  ['jku below the issuer URL', ({ main, trap }) => ({ jku: `${main.issuer}@${new URL(trap).host}/` })],
 ]
 
 const INJECTED = EMBEDDED.flatMap(([what, header]) => [
-  row(41, `a forger’s key in the header: ${what}, under the name of the issuer’s`, 'bad_signature', (world) =>
+  row(41, `a forger’s key in the header: ${what}, with the kid of an issuer key`, 'bad_signature', (world) =>
     forged(world, header(world)),
   ),
-  row(41, `a forger’s key in the header: ${what}, under a name of its own`, 'unknown_key', (world) =>
+  row(41, `a forger’s key in the header: ${what}, with its own kid`, 'unknown_key', (world) =>
     forged(world, { ...header(world), kid: 'key-of-a-forger' }),
   ),
-  row(41, `a forger’s key in the header: ${what}, without a name`, 'bad_signature', (world) =>
+  row(41, `a forger’s key in the header: ${what}, without a kid`, 'bad_signature', (world) =>
     forged(world, { ...header(world), kid: undefined }),
   ),
 ])
@@ -61,15 +58,15 @@ const NAMES = [
 )
 
 const KIDS = [null, 1, true, ['key-1'], { kid: 'key-1' }].map((kid) =>
-  row(41, `kid ${JSON.stringify(kid)}, which is no text`, 'malformed', (world) => forged(world, { kid })),
+  row(41, `kid ${JSON.stringify(kid)}, not a string`, 'malformed', (world) => forged(world, { kid })),
 )
 
 const ADDRESSES: readonly Row[] = [
-  row(41, 'kid that is an address', 'unknown_key', (world) => forged(world, { kid: `${world.trap}/key` })),
-  row(41, 'iss that is the forger’s address', 'wrong_issuer', (world) =>
+  row(41, 'kid that is a URL', 'unknown_key', (world) => forged(world, { kid: `${world.trap}/key` })),
+  row(41, 'iss that is the URL of the forger', 'wrong_issuer', (world) =>
     forged(world, {}, { iss: world.trap }),
   ),
-  row(41, 'claims that name addresses of keys', 'bad_signature', (world) =>
+  row(41, 'claims that contain key URLs', 'bad_signature', (world) =>
     forged(
       world,
       {},
@@ -84,22 +81,22 @@ const issuerSpelt = (what: string, spell: (issuer: string) => unknown) =>
   )
 
 const CROSSED: readonly Row[] = [
-  row(44, 'signed by another issuer, in the name of the main one', 'bad_signature', ({ main, other }) =>
+  row(44, 'signed by another issuer, with iss of the main issuer', 'bad_signature', ({ main, other }) =>
     other.sign(good({ iss: main.issuer })),
   ),
-  row(44, 'signed by the main issuer, in the name of another one', 'bad_signature', ({ main, other }) =>
+  row(44, 'signed by the main issuer, with iss of another issuer', 'bad_signature', ({ main, other }) =>
     main.sign(good({ iss: other.issuer })),
   ),
   row(
     44,
-    'in the name of another issuer, with a kid that only the main one has',
+    'iss of another issuer, with a kid that only the main issuer has',
     'unknown_key',
     ({ main, other }) => main.sign(good({ iss: other.issuer }), { kid: 'key-9' }),
   ),
-  row(44, 'in the name of an issuer that is only asked about tokens', 'inactive', ({ main }) =>
+  row(44, 'iss of an issuer that supports introspection only', 'inactive', ({ main }) =>
     main.sign(good({ iss: 'http://api.test' })),
   ),
-  row(44, 'in the name of a stranger', 'wrong_issuer', ({ main }) =>
+  row(44, 'iss of an unknown issuer', 'wrong_issuer', ({ main }) =>
     main.sign(good({ iss: 'https://stranger.test' })),
   ),
   row(44, 'without iss', 'wrong_issuer', ({ main }) => main.sign(good({ iss: undefined }))),
@@ -112,7 +109,7 @@ const CROSSED: readonly Row[] = [
   issuerSpelt('by another name of its host', (issuer) => issuer.replace('127.0.0.1', 'localhost')),
   issuerSpelt('in an array', (issuer) => [issuer]),
   issuerSpelt('in an object', (issuer) => ({ issuer })),
-  issuerSpelt('with a stranger behind', (issuer) => `${issuer} https://stranger.test`),
+  issuerSpelt('with an unknown issuer after a space', (issuer) => `${issuer} https://stranger.test`),
   issuerSpelt('as null', () => null),
   issuerSpelt('as a number', () => 1),
   issuerSpelt('as nothing', () => ''),
@@ -146,7 +143,7 @@ const UNUSABLE: readonly Row[] = [
   ),
 ]
 
-/** Classes 41, 44 and 47: whose key it is. */
+/** Classes 41, 44 and 47: the key does not belong to the issuer of the token. */
 export const KEY_ROWS: readonly Row[] = [
   ...INJECTED,
   ...NAMES,

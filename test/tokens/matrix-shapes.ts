@@ -1,7 +1,7 @@
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import type { Place } from './matrix-world.ts'
 
-/** A claim in one of its shapes, and what it stands for; nothing for one that makes no sense. */
+/** One form of a claim and its meaning. `means` is empty for an invalid form. */
 export type Shape = {
   readonly what: string
   readonly value: unknown
@@ -11,21 +11,21 @@ export type Shape = {
 const shape = (what: string, value: unknown, means: readonly string[] = []): Shape => ({ what, value, means })
 const MCP = `${BASE_URL}/mcp`
 
-/** Class 43: `aud` has to name the resource, exactly. */
+/** Class 43: `aud` must equal the resource identifier. */
 export const AUDIENCES: readonly Shape[] = [
   shape('missing', undefined),
   shape('null', null),
-  shape('an empty text', ''),
+  shape('an empty string', ''),
   shape('an empty list', []),
   shape('the API', BASE_URL, [BASE_URL]),
-  shape('a list of the API', [BASE_URL], [BASE_URL]),
-  shape('a list with the API', ['https://other.test', BASE_URL, 7], [BASE_URL]),
+  shape('a list that contains only the API', [BASE_URL], [BASE_URL]),
+  shape('a list that contains the API', ['https://other.test', BASE_URL, 7], [BASE_URL]),
   shape('the API with a trailing slash', `${BASE_URL}/`, [BASE_URL]),
-  shape('the API with two', `${BASE_URL}//`),
+  shape('the API with two trailing slashes', `${BASE_URL}//`),
   shape('another resource', MCP, [MCP]),
   shape('both', [MCP, BASE_URL], [BASE_URL, MCP]),
   shape('another resource with a trailing slash', [`${MCP}/`], [MCP]),
-  shape('a third one', 'https://other.test'),
+  shape('a third resource', 'https://other.test'),
   shape('other case', BASE_URL.toUpperCase()),
   shape('other case in the path', `${BASE_URL}/MCP`),
   shape('a longer name', `${BASE_URL}.evil.test`),
@@ -35,7 +35,7 @@ export const AUDIENCES: readonly Shape[] = [
   shape('the default port', `${BASE_URL}:80`),
   shape('another scheme', BASE_URL.replace('http:', 'https:')),
   shape('a query', `${BASE_URL}?`),
-  shape('several in one text', `${BASE_URL} ${MCP}`),
+  shape('several in one string', `${BASE_URL} ${MCP}`),
   shape('a list in a list', [[BASE_URL]]),
   shape('an object', { 0: BASE_URL, length: 1 }),
   shape('a number', 1),
@@ -43,35 +43,35 @@ export const AUDIENCES: readonly Shape[] = [
   shape('a pattern', '*'),
 ]
 
-/** Class 52: scopes are members of a set, letter by letter; `courses:write` comes with `courses:read` by the catalogue. */
+/** Class 52: scopes are members of a set and compare exactly. `courses:write` implies `courses:read`. */
 export const SCOPES: readonly Shape[] = [
   shape('missing', undefined),
   shape('empty', ''),
-  shape('what is needed', 'courses:read', ['courses:read']),
-  shape('what implies it', 'courses:write', ['courses:write', 'courses:read']),
-  shape('more than is needed', 'openid courses:read orders:read posts:read', [
+  shape('the required scope', 'courses:read', ['courses:read']),
+  shape('a scope that implies the required scope', 'courses:write', ['courses:write', 'courses:read']),
+  shape('more than the required scopes', 'openid courses:read orders:read posts:read', [
     'courses:read',
     'orders:read',
     'posts:read',
   ]),
-  shape('a part of it', 'orders:read', ['orders:read']),
-  shape('the other of any', 'posts:read', ['posts:read']),
+  shape('some of the required scopes', 'orders:read', ['orders:read']),
+  shape('the other accepted scope', 'posts:read', ['posts:read']),
   shape('a longer name', 'courses:readwrite'),
   shape('a shorter name', 'courses:rea courses'),
   shape('other case', 'Courses:Read COURSES:READ'),
   shape('a comma between', 'courses:read,courses:write'),
   shape('a plus between', 'courses:read+courses:write'),
   shape('a pattern', 'courses:* * **'),
-  shape('names that objects have', '__proto__ constructor toString'),
+  shape('names of Object.prototype properties', '__proto__ constructor toString'),
 ]
 
-/** What scopes of a JWT can be besides: lists are taken as long as each place holds one scope. */
+/** More forms of the scopes of a JWT. The gateway accepts a list when each item is one scope. */
 export const JWT_SCOPES: readonly Shape[] = [
   shape('a list', ['courses:read', 'orders:read'], ['courses:read', 'orders:read']),
   shape('an empty list', []),
 ]
 
-/** Scopes that make no sense: such a JWT opens nothing at all. RFC 6749 section 3.3. */
+/** Invalid scopes. The gateway rejects such a JWT on every route. RFC 6749 section 3.3. */
 export const BROKEN_SCOPES: readonly unknown[] = [
   'courses:read\tcourses:write',
   'courses:read  courses:write',
@@ -90,7 +90,7 @@ export const BROKEN_SCOPES: readonly unknown[] = [
   null,
 ]
 
-/** What a token must get, worked out from what it means and from nothing of the gateway's. */
+/** Returns the expected result for a token. Uses no code of the gateway. */
 export function expected(where: Place, audience: readonly string[], scopes: readonly string[]): string {
   const metadata = where.resource.replace(BASE_URL, `${BASE_URL}/.well-known/oauth-protected-resource`)
   if (!audience.includes(where.resource)) return `401 invalid_token ${metadata}`

@@ -7,19 +7,19 @@ import { startIssuer, type TestIssuer } from '../fixtures/an-issuer.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
 import { send } from '../fixtures/send.ts'
 
-/** The second issuer that is asked about tokens. */
+/** The second issuer with introspection. */
 export const D = 'https://d.test'
 
-/** A route as the test knows it, apart from the gateway's own notion of it. */
+/** A route, described independently of the gateway's configuration. */
 export type Place = {
   readonly path: string
-  /** What a token has to be for. */
+  /** Required audience of a token. */
   readonly resource: string
-  /** All of them. */
+  /** The token needs all of these scopes. */
   readonly all: readonly string[]
-  /** One of them. */
+  /** The token needs one of these scopes. */
   readonly any: readonly string[]
-  /** What a challenge asks for. */
+  /** Value of `scope` in a challenge. */
   readonly advertised: string
 }
 
@@ -36,7 +36,7 @@ const place = (
   advertised: [...all, ...any.slice(0, 1)].join(' '),
 })
 
-/** Places where every issuer counts: they share what is known about tokens. */
+/** Routes that accept every issuer. They share the token cache. */
 export const SHARED: readonly Place[] = [
   place('/api/read', '', ['courses:read']),
   place('/api/write', '', ['courses:write']),
@@ -45,12 +45,12 @@ export const SHARED: readonly Place[] = [
   place('/api/open', '', []),
   place('/mcp', '/mcp', ['courses:read']),
   place('/mcp/open', '/mcp', []),
-  // These two meet the route /**, and lie in different resources.
+  // Both match the route /** and belong to different resources.
   place('/mcp/wide', '/mcp', ['posts:read']),
   place('/wide', '', ['posts:read']),
 ]
 
-/** Places where one issuer counts. */
+/** Routes that accept one issuer. */
 export const ONLY: Readonly<Record<'a' | 'b' | 'd', Place>> = {
   a: place('/only-a', '/only-a', ['courses:read']),
   b: place('/only-b', '/only-b', ['courses:read']),
@@ -79,17 +79,17 @@ routes:
 /** A gateway with four issuers and five resources. */
 export type Matrix = {
   readonly under: GatewayUnderTest
-  /** Asked about tokens. */
+  /** Introspects tokens. */
   readonly a: TestIssuer
-  /** Its JWTs are verified. */
+  /** Issues JWTs, which the gateway verifies. */
   readonly b: JwtIssuer
-  /** The same, with keys of the same names. */
+  /** Also issues JWTs; its keys have the same `kid` values as the keys of B. */
   readonly c: JwtIssuer
-  /** Asked about tokens, after A. */
+  /** Introspects tokens, after A. */
   readonly d: TestIssuer
-  /** What a token gets at a place: `200`, or status, error, metadata and scope of the challenge. */
+  /** Returns the result for a token on a route: `200`, or status, error, metadata and scope of the challenge. */
   answerAt(where: Place, token: string): Promise<string>
-  /** How often a verdict was known, and how often not, so far. */
+  /** Returns the total hits and misses of the token cache. */
   cache(): Promise<{ readonly hits: number; readonly misses: number }>
 }
 

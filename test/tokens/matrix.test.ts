@@ -3,12 +3,12 @@ import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { AUDIENCES, BROKEN_SCOPES, expected, JWT_SCOPES, SCOPES, type Shape } from './matrix-shapes.ts'
 import { D, type Matrix, ONLY, type Place, SHARED, startMatrix } from './matrix-world.ts'
 
-// Class 48: what is remembered of a token are its claims. Each token is sent to one place first and then to all others, where it
-// must get what it would have got had it never been seen: by audience, scopes and issuer, from the cache each time.
+// Class 48: the cache holds the claims of a token, not a decision. The test sends each token to one route, then to all.
+// Each later request must hit the cache and must get the result of a first request, by audience, scopes and issuer.
 
 let count = 0
 
-/** Sends a token to one place, then to all; each later answer must come from the cache. */
+/** Sends a token to one route, then to all routes. Each later request must hit the cache. */
 async function replay(
   t: Test,
   { under, answerAt, cache }: Matrix,
@@ -27,7 +27,7 @@ async function replay(
   t.same(
     { hits: after.hits - before.hits, misses: after.misses - before.misses },
     { hits: SHARED.length, misses: 0 },
-    'every later answer was judged on a verdict that was known',
+    'every later request used the cached token status',
   )
   const served = under.upstream.requests.slice(forwarded)
   t.equal(served.length, wanted.filter((one) => one === '200').length, 'nothing else was forwarded')
@@ -39,7 +39,7 @@ async function replay(
 }
 
 t.test(
-  'classes 43, 48, 52: audience and scopes of opaque tokens, primed here and replayed there',
+  'classes 43, 48, 52: checks audience and scopes of a cached opaque token on every route',
   async (t) => {
     const matrix = await startMatrix(t)
     for (const audience of AUDIENCES)
@@ -51,12 +51,16 @@ t.test(
           expected(where, audience.means, scope.means),
         )
       }
-    t.equal(matrix.a.asked.length, AUDIENCES.length * SCOPES.length, 'each token was asked about once')
-    t.equal(matrix.d.asked.length, 0, 'the issuer that knows a token is the last one that is asked')
+    t.equal(
+      matrix.a.asked.length,
+      AUDIENCES.length * SCOPES.length,
+      'the gateway introspected each token once',
+    )
+    t.equal(matrix.d.asked.length, 0, 'the gateway stops introspection at the issuer that knows the token')
   },
 )
 
-t.test('classes 43, 48, 52: audience and scopes of JWTs, primed here and replayed there', async (t) => {
+t.test('classes 43, 48, 52: checks audience and scopes of a cached JWT on every route', async (t) => {
   const matrix = await startMatrix(t)
   for (const audience of AUDIENCES)
     for (const scope of [...SCOPES, ...JWT_SCOPES]) {
@@ -67,7 +71,7 @@ t.test('classes 43, 48, 52: audience and scopes of JWTs, primed here and replaye
         expected(where, audience.means, scope.means),
       )
     }
-  t.equal(matrix.a.asked.length + matrix.d.asked.length, 0, 'nobody is asked about a JWT')
+  t.equal(matrix.a.asked.length + matrix.d.asked.length, 0, 'the gateway introspects no JWT')
 })
 
 const ALL: Shape['means'] = [
@@ -79,40 +83,40 @@ const ALL: Shape['means'] = [
 ]
 const EVERYTHING = 'courses:read courses:write orders:read posts:read'
 
-t.test(
-  'class 52: scopes that do not follow the grammar open nothing, not even what asks for none',
-  async (t) => {
-    const matrix = await startMatrix(t)
-    for (const scope of BROKEN_SCOPES) {
-      const text = matrix.b.sign({ aud: ALL, scope })
-      await replay(t, matrix, { what: JSON.stringify(scope), subject: '', text }, (where) =>
-        expected(where, [], []),
-      )
-    }
-  },
-)
-
-t.test('class 44: a key counts under the name of its own issuer only, whatever it is called', async (t) => {
+t.test('class 52: rejects a JWT with malformed scopes, also on routes that require no scope', async (t) => {
   const matrix = await startMatrix(t)
-  const { a, b, c, d } = matrix
-  t.equal(b.key().jwk['kid'], c.key().jwk['kid'], 'both call their key the same')
-  const claims = { aud: ALL, scope: EVERYTHING }
-  for (const [what, text] of [
-    ['signed by C in the name of B', c.sign({ ...claims, iss: b.issuer })],
-    ['signed by B in the name of C', b.sign({ ...claims, iss: c.issuer })],
-    ['signed by B in the name of A', b.sign({ ...claims, iss: BASE_URL })],
-    ['signed by B in the name of D', b.sign({ ...claims, iss: D })],
-  ] as const)
-    await replay(t, matrix, { what, subject: '', text }, (where) => expected(where, [], []))
-  t.equal(a.asked.length, 1, 'A is asked about the token in its name, once')
-  t.equal(d.asked.length, 1, 'and so is D')
-  const nobody = b.sign({ ...claims, iss: 'https://nobody.test' })
-  for (const where of SHARED) t.equal(await matrix.answerAt(where, nobody), expected(where, [], []))
-  t.equal(a.asked.length + d.asked.length, 2, 'nobody is asked about a token in the name of nobody')
+  for (const scope of BROKEN_SCOPES) {
+    const text = matrix.b.sign({ aud: ALL, scope })
+    await replay(t, matrix, { what: JSON.stringify(scope), subject: '', text }, (where) =>
+      expected(where, [], []),
+    )
+  }
 })
 
 t.test(
-  'class 44: at a resource of one issuer the tokens of the others are refused, and nobody is asked',
+  'class 44: accepts a key only for tokens of its own issuer, even when key IDs are equal',
+  async (t) => {
+    const matrix = await startMatrix(t)
+    const { a, b, c, d } = matrix
+    t.equal(b.key().jwk['kid'], c.key().jwk['kid'], 'both keys have the same kid')
+    const claims = { aud: ALL, scope: EVERYTHING }
+    for (const [what, text] of [
+      ['signed by C with iss of B', c.sign({ ...claims, iss: b.issuer })],
+      ['signed by B with iss of C', b.sign({ ...claims, iss: c.issuer })],
+      ['signed by B with iss of A', b.sign({ ...claims, iss: BASE_URL })],
+      ['signed by B with iss of D', b.sign({ ...claims, iss: D })],
+    ] as const)
+      await replay(t, matrix, { what, subject: '', text }, (where) => expected(where, [], []))
+    t.equal(a.asked.length, 1, 'the gateway introspects the token with iss of A at A once')
+    t.equal(d.asked.length, 1, 'the gateway introspects the token with iss of D at D once')
+    const nobody = b.sign({ ...claims, iss: 'https://nobody.test' })
+    for (const where of SHARED) t.equal(await matrix.answerAt(where, nobody), expected(where, [], []))
+    t.equal(a.asked.length + d.asked.length, 2, 'the gateway introspects no token with an unknown iss')
+  },
+)
+
+t.test(
+  'class 44: a resource of one issuer rejects tokens of the others without contacting their issuers',
   async (t) => {
     const matrix = await startMatrix(t)
     const { a, b, d, answerAt } = matrix
@@ -122,7 +126,11 @@ t.test(
       d: d.store('of-d', { aud: ALL, scope: EVERYTHING }),
     }
     for (const [owner, text] of Object.entries(tokens)) {
-      t.equal(await answerAt(SHARED[0] as Place, text), '200', `${owner} is good where every issuer counts`)
+      t.equal(
+        await answerAt(SHARED[0] as Place, text),
+        '200',
+        `a token of ${owner} is valid on a route that accepts every issuer`,
+      )
       for (const [name, where] of Object.entries(ONLY)) {
         const asked = { a: a.asked.length, b: b.asked.length, d: d.asked.length }
         t.equal(
@@ -134,7 +142,7 @@ t.test(
         t.same(
           { a: a.asked.length - asked.a, b: b.asked.length - asked.b, d: d.asked.length - asked.d },
           { a: opaqueAt === 'a' ? 1 : 0, b: 0, d: opaqueAt === 'd' ? 1 : 0 },
-          'an opaque token is asked about where it was sent, a JWT nowhere',
+          'the gateway introspects an opaque token only at the issuer of the resource, and no JWT',
         )
       }
     }
@@ -146,7 +154,7 @@ for (const [first, second] of [
   ['d', 'a'],
 ] as const)
   t.test(
-    `class 49: the same opaque text at two issuers is two tokens, first ${first}, then ${second}`,
+    `class 49: treats equal opaque tokens of two issuers as two tokens, first ${first}, then ${second}`,
     async (t) => {
       const matrix = await startMatrix(t)
       const { a, d, answerAt, under } = matrix
@@ -159,8 +167,12 @@ for (const [first, second] of [
       }
       for (let round = 0; round < 3; round++)
         for (const name of [first, second]) t.same(await subjectAt(ONLY[name]), [`of-${name}`])
-      t.same(await subjectAt(SHARED[0] as Place), ['of-a'], 'where both count, the one that is named first')
-      t.equal(await answerAt(ONLY.b, text), expected(ONLY.b, [], []), 'B is never asked')
+      t.same(
+        await subjectAt(SHARED[0] as Place),
+        ['of-a'],
+        'a route that accepts both uses the first configured issuer',
+      )
+      t.equal(await answerAt(ONLY.b, text), expected(ONLY.b, [], []), 'B supports no introspection')
 
       a.revoke(text, { push: false })
       const both = ['of-a-and-d', 'of-d-alone'] as const
@@ -168,17 +180,17 @@ for (const [first, second] of [
       d.store(both[0], { aud: ALL, scope: '' })
       d.store(both[1], { aud: ALL, scope: EVERYTHING })
       t.equal(await answerAt(ONLY.a, both[0]), '200')
-      t.match(await answerAt(ONLY.d, both[0]), /^403 /, 'what A says about it is no good at D')
+      t.match(await answerAt(ONLY.d, both[0]), /^403 /, 'the result of A does not apply at D')
       t.equal(await answerAt(ONLY.d, both[1]), '200')
-      t.match(await answerAt(ONLY.a, both[1]), /^401 /, 'and what D says is no good at A')
+      t.match(await answerAt(ONLY.a, both[1]), /^401 /, 'the result of D does not apply at A')
     },
   )
 
-t.test('class 49: two tokens never share an answer, however many are asked about at once', async (t) => {
+t.test('class 49: concurrent introspections of different tokens never share a result', async (t) => {
   const { a, under, answerAt } = await startMatrix(t)
   const names = Array.from({ length: 40 }, (_, index) => `caller-${index}`)
   for (const name of names) a.store(name, { aud: ALL, scope: EVERYTHING, sub: name })
-  // Each twice: one flight for the two of them, and none with anybody else.
+  // Sends each token twice. The two requests share one introspection call.
   const open = SHARED[4] as Place
   const answers = await Promise.all([...names, ...names].map((name) => answerAt(open, name)))
   t.ok(answers.every((answer) => answer === '200'))

@@ -20,7 +20,7 @@ const PATHS = ['/x', '/mcp/x', '/reports/x']
 const AUDIENCE = [BASE_URL, `${BASE_URL}/mcp`, `${BASE_URL}/reports`]
 
 t.test(
-  'a token that was revoked is refused on every resource, and nobody revokes what another issuer gave',
+  'rejects a revoked token on every resource, and ignores revocations of another issuer’s tokens',
   async (t) => {
     const source = await startRevocationSource(t)
     const one = await startJwtIssuer()
@@ -31,7 +31,7 @@ t.test(
       change: (config) => {
         const [asked] = config.issuers
         if (asked === undefined) throw new Error('there is one')
-        // Whoever sends the stream of `one` may say what he likes of `two`.
+        // The sender of the stream of `one` may send any revocation for `two`.
         const told = { introspection: asked.introspection, revocations: source.url }
         return {
           ...config,
@@ -65,7 +65,7 @@ t.test(
     const tell = async (change: Parameters<typeof aRevocation>[0]) => {
       source.send('revoked', writeRevocation(aRevocation(change)))
     }
-    // What is not the sender's own: by its name for the token, for the subject, and in the other's name.
+    // Revocations beyond the sender's authority: by token key, by subject, and with the other issuer's name.
     await tell({ token: name(two.issuer, 'the same'), subject: name(two.issuer, 'the same') })
     await tell({ issuer: two.issuer, token: name(two.issuer, 'the same') })
     await tell({ issuer: BASE_URL, grant: 'g', subject: name(BASE_URL, 'the same'), atSeconds: now + 60 })
@@ -83,7 +83,7 @@ t.test(
     t.same(
       await statuses(two.sign(claims, { kid: one.key().jwk['kid'] })),
       ALL,
-      'the name of the key is the same',
+      'both revocation keys are equal',
     )
   },
 )

@@ -1,22 +1,21 @@
 import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
 import type { World } from './world.ts'
 
-/** The answer that a row must get: why the token is invalid, or a status. */
+/** Expected result of a row: the reason why the token is invalid, or a status. */
 export type RowAnswer = Exclude<TokenFault['reason'], 'expired'> | 'expired' | 'any_401' | 400 | 403 | 431
 
-/** One bad token, or one bad way to send a good one. */
+/** One bad token, or one bad way to send a valid token. */
 export type Row = {
   /** Number of the class in docs/security.md. */
   readonly class: number
   readonly what: string
   readonly answer: RowAnswer
-  /** The token; or, with `send`, whatever that function needs. */
+  /** Returns the token or, with `send`, the argument of that function. */
   readonly token: (world: World) => string
-  /** Request target and header lines; without it, a GET with the token as a Bearer token. */
+  /** Returns request target and header lines. Default: a GET with the token as a Bearer token. */
   readonly send?: (token: string) => { readonly target?: string; readonly headers: readonly string[] }
 }
 
-/** A row of a class. */
 export function row(
   ofClass: number,
   what: string,

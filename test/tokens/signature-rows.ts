@@ -6,7 +6,7 @@ import { good, type World } from './world.ts'
 const claimsOf = ({ main, now }: World) =>
   good({ iss: main.issuer, sub: 'user-1', client_id: 'client-1', iat: now, exp: now + 900 })
 
-/** A token of the main issuer with another signature. */
+/** Replaces the signature of a token of the main issuer. */
 const resigned = (world: World, alg: string, change: (signature: Buffer, input: string) => Buffer) => {
   const token = world.main.sign(good(), { alg })
   const input = token.slice(0, token.lastIndexOf('.'))
@@ -18,7 +18,7 @@ const NONE = ['none', 'None', 'NONE', 'nOnE', 'none ', ''].flatMap((alg) => [
   row(39, `alg "${alg}" without a signature`, 'malformed', (world) => {
     return `${part({ alg, typ: 'at+jwt' })}.${part(claimsOf(world))}.`
   }),
-  row(39, `alg "${alg}" with a signature of nothing`, 'wrong_algorithm', (world) => {
+  row(39, `alg "${alg}" with a signature over empty input`, 'wrong_algorithm', (world) => {
     return `${part({ alg, typ: 'at+jwt', kid: 'key-1' })}.${part(claimsOf(world))}.AA`
   }),
   row(39, `alg "${alg}" over a good signature`, 'wrong_algorithm', (world) => {
@@ -46,7 +46,7 @@ const BROKEN = ['ES256', 'ES384', 'ES512', 'RS256', 'PS256', 'EdDSA'].flatMap((a
   row(39, `${alg} with a signature one byte long`, 'bad_signature', (world) =>
     resigned(world, alg, (signature) => Buffer.concat([signature, Buffer.from([0])])),
   ),
-  row(39, `${alg} with one bit of the signature turned`, 'bad_signature', (world) =>
+  row(39, `${alg} with one bit of the signature inverted`, 'bad_signature', (world) =>
     resigned(world, alg, (signature) => {
       const other = Buffer.from(signature)
       other[10] = (other[10] ?? 0) ^ 1
@@ -80,7 +80,7 @@ const OTHER_FORMS = [
   ),
   row(
     39,
-    'the claims of one token under the signature of another, both seen before',
+    'the claims of one token with the signature of another, both in the cache',
     'bad_signature',
     (world) => {
       const [header, , signature] = world.main.sign(good()).split('.')
@@ -90,7 +90,7 @@ const OTHER_FORMS = [
   ),
 ]
 
-/** What a public key can be written as: each of it is known to everybody. */
+/** Encodings of a public key. Every client can know each of them. */
 const SECRETS: readonly (readonly [what: string, of: (key: KeyObject) => Buffer | string])[] = [
   ['PEM', (key) => key.export({ type: 'spki', format: 'pem' })],
   ['PEM without its last line break', (key) => String(key.export({ type: 'spki', format: 'pem' })).trim()],
@@ -122,7 +122,7 @@ const BORROWED: readonly Row[] = [
   ['RS256', 'PS256'],
   ['RS512', 'RS256'],
 ].map(([alg = '', of = '']) =>
-  row(40, `${alg} under the name of a key for ${of}`, 'unknown_key', (world) =>
+  row(40, `${alg} with the kid of a key for ${of}`, 'unknown_key', (world) =>
     world.main.sign(good(), { alg, kid: kidOf(world, of) }),
   ),
 )
@@ -149,12 +149,15 @@ const UNKNOWN_NAMES = [
 )
 
 const NOT_ALLOWED = ['ES384', 'RS256', 'EdDSA'].map((alg) =>
-  row(40, `${alg}, well signed, at an issuer that is allowed ES256 alone`, 'wrong_algorithm', ({ other }) =>
-    other.sign(good(), { alg }),
+  row(
+    40,
+    `${alg}, with a valid signature, from an issuer that may use ES256 only`,
+    'wrong_algorithm',
+    ({ other }) => other.sign(good(), { alg }),
   ),
 )
 
-/** Classes 39 and 40: signatures that are none, and keys used for what they are not. */
+/** Classes 39 and 40: missing signatures, and keys used with the wrong algorithm. */
 export const SIGNATURE_ROWS: readonly Row[] = [
   ...NONE,
   ...BLANK,

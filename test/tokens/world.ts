@@ -7,28 +7,28 @@ import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { aKey, publicJwk, type TestKey } from '../fixtures/jwk.ts'
 
-/** Everything a forger could wish for, around a real gateway. */
+/** A real gateway with the issuers, keys and traps that the attacks need. */
 export type World = {
   readonly under: GatewayUnderTest
   /** Signs with every algorithm; access tokens are `at+jwt`. */
   readonly main: JwtIssuer
-  /** Allowed `ES256` alone, though it publishes more; the names of its keys are the same. */
+  /** May use `ES256` only, though it publishes more keys. Its `kid` values equal those from `main`. */
   readonly other: JwtIssuer
-  /** Its tokens are `JWT`, like those of Keycloak. */
+  /** Issues tokens with typ `JWT`, like Keycloak. */
   readonly plain: JwtIssuer
-  /** Keys that the main issuer publishes and nobody should use. */
+  /** Keys that the main issuer publishes and the gateway must not use. */
   readonly unusable: Readonly<Record<'weak' | 'twice' | 'encryption' | 'leaked', TestKey>>
-  /** What the main issuer published by mistake. */
+  /** Secret that the main issuer published by mistake. */
   readonly publishedSecret: string
-  /** A key of nobody. */
+  /** A key that belongs to no issuer. */
   readonly forger: TestKey
-  /** An address that nobody must ever ask. */
+  /** A URL that the gateway must never contact. */
   readonly trap: string
   readonly trapped: () => number
   readonly now: number
 }
 
-/** What a good token says, changed as told. Undefined leaves a claim out. */
+/** Returns the claims of a valid token with `change` applied. `undefined` removes a claim. */
 export function good(change: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { aud: BASE_URL, scope: 'courses:read', ...change }
 }
