@@ -11,7 +11,7 @@ import {
   startStrictUpstream,
 } from '../fixtures/strict-upstream.ts'
 
-// G8, G9. Node's parser accepts some requests beyond the grammar of RFC 9112. SECURITY.md lists all of them.
+// Node's parser accepts some requests beyond the grammar of RFC 9112. SECURITY.md lists all of them.
 const HEADERS = 'Host: a\r\nConnection: close\r\n'
 const CHUNKED = `${HEADERS}Transfer-Encoding: chunked\r\n`
 const get = (line: string) => `${line}\r\n${HEADERS}\r\n`

@@ -3,14 +3,14 @@ import t from 'tap'
 import { canonicalize } from '../../gateway/pipeline/stages/canonicalize.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 
-// FUZZ_CANONICAL_RUNS asks for more. A failure prints the seed and the path with which fast-check plays it again.
+// FUZZ_CANONICAL_RUNS sets the number of runs. A failure prints the seed and the path with which fast-check repeats it.
 const RUNS = Number(process.env['FUZZ_CANONICAL_RUNS'] ?? 100_000)
 const HEADER_RUNS = Math.ceil(RUNS / 10)
 const LIMIT_MS = 60_000 + RUNS
 const RULES = { method: 'GET', origin: 'http://api.test', limitBytes: 200 }
 const HEADER_RULES = { origin: 'http://api.test', limitBytes: 200 }
 
-/** What paths are made of, and what bypasses are made of. */
+/** Fragments of ordinary paths, and fragments of bypass attempts. */
 // biome-ignore format: a table
 const HARMLESS = [
   '/', '/a', '/Z', 'a', '7', '-', '.', '_', '~', '%61', '%7e', '%41', '%2e', '%3b', '%25', '%252e', '%c3%a9', '%E2%82%AC', ';', ';a=b',
@@ -23,7 +23,7 @@ const HARMFUL = [
 ]
 
 t.test(
-  `${RUNS} targets: canonicalising twice changes nothing, and no reader sees another path`,
+  `${RUNS} targets: canonicalization is idempotent, and every reader sees the same path`,
   { timeout: LIMIT_MS },
   async (t) => {
     const counts = { canonical: 0, refused: 0, changed: 0 }
@@ -60,7 +60,7 @@ t.test(
     t.equal(counts.canonical + counts.refused, RUNS)
     t.ok(
       counts.canonical > RUNS / 10 && counts.changed > RUNS / 20,
-      'many had a canonical form, and some another one than they had',
+      'many targets have a canonical form, and some differ from it',
     )
     t.comment(
       `${RUNS} targets: ${counts.canonical} canonical (${counts.changed} written otherwise), ${counts.refused} refused`,
@@ -106,7 +106,7 @@ const VALUES = [
 ]
 
 t.test(
-  `${HEADER_RUNS} heads: what is left of them once stays when it is cleaned again`,
+  `${HEADER_RUNS} heads: cleaning the headers a second time changes nothing`,
   { timeout: LIMIT_MS },
   async (t) => {
     const counts = { clean: 0, refused: 0 }

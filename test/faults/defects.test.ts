@@ -10,11 +10,11 @@ const KINDS = [
   ['GET', '/api/courses', undefined],
   ['GET', '/nothing-here', undefined],
 ] as const
-/** More than any of these requests reads the clock. */
+/** More clock reads than any of these requests makes. */
 const READINGS = 12
 
 t.test(
-  'an exception anywhere in a request ends that request, with a 500 or with its connection, and nothing else',
+  'an exception in a request ends only that request, with a 500 or by closing its connection',
   async (t) => {
     let readings = 0
     let throwAt = 0
@@ -72,7 +72,7 @@ t.test(
     t.ok(seen.has('500') && seen.has('200'), [...seen].join(' '))
     t.ok(thrown > 10, `${thrown} exceptions`)
     await until(
-      'each is counted',
+      'each exception is counted',
       async () => (await metric('scopegate_uncaught_total{where="request"}')) === thrown,
     )
     const told = log().filter(({ event }) => event === 'request_failed')

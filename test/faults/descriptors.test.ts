@@ -11,12 +11,12 @@ import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-
 import { until } from '../fixtures/until.ts'
 
 const CLIENTS = 60
-/** Descriptors that are left for connections to the upstream. */
+/** Free descriptors for connections to the upstream. */
 const LEFT = 8
-/** Whoever looks at policies opens their files: here every descriptor is counted. */
+/** A policy reload opens files, and this test counts every descriptor. */
 const SETTINGS = { policyReload: 'manual' }
 
-/** An upstream that answers when it is told to. */
+/** An upstream that holds each response until the test releases it. */
 async function startUpstream(t: Test) {
   const waiting: (() => void)[] = []
   let holds = true
@@ -36,7 +36,7 @@ async function startUpstream(t: Test) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, waiting, answerAll }
 }
 
-/** Lets a running process have so many more descriptors; the system gives the lowest number that is free. */
+/** Lets a running process open a number of further descriptors. The system assigns the lowest free number. */
 function limitDescriptors(pid: number, left: number | undefined): void {
   const taken = descriptors(pid)
   let limit = 0
@@ -64,7 +64,7 @@ async function openClients(t: Test, gateway: SoakGateway) {
 }
 
 t.test(
-  'no descriptor left for a connection to the upstream: 503, counted, the target is not blamed',
+  'without a free descriptor for the upstream, responds 503, counts it and does not eject the target',
   { skip: process.platform === 'linux' ? false : 'the limit of another process is changed by prlimit(1)' },
   async (t) => {
     const cleanup = createCleanup()
@@ -74,7 +74,7 @@ t.test(
       folder: t.testdir(),
       cleanup,
       upstream: upstream.url,
-      upstreamSettings: { timeout: '5m' }, // none of them ends by itself
+      upstreamSettings: { timeout: '5m' }, // no request times out
       settings: SETTINGS,
     })
     const { pid } = gateway.process
@@ -103,13 +103,13 @@ t.test(
     upstream.answerAll()
     await until('those at the upstream are answered', async () => refused().length === CLIENTS)
     const served = clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 '))
-    t.equal(served.length, LEFT, 'none of them was disturbed')
+    t.equal(served.length, LEFT, 'the open requests are not affected')
     t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200, 'the target was never ejected')
   },
 )
 
 t.test(
-  'no descriptor left for clients: those who are connected are served, the others when there is one again',
+  'without a free descriptor for clients, serves connected clients, and new ones when a descriptor is free',
   { skip: process.platform === 'linux' ? false : 'the limit of another process is changed by prlimit(1)' },
   async (t) => {
     const cleanup = createCleanup()
@@ -143,7 +143,11 @@ t.test(
       'close',
     )
     await over
-    t.notMatch(readFileSync(join(folder, 'log'), 'utf8'), 'accept_failed', 'the system told nobody')
+    t.notMatch(
+      readFileSync(join(folder, 'log'), 'utf8'),
+      'accept_failed',
+      'the system reports no accept error',
+    )
     first.text = ''
     ask(first)
     await until('it is served again', async () => first.text !== '')

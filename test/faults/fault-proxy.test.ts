@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { until } from '../fixtures/until.ts'
 
-/** A proxy in front of a server that sends back what it gets. */
+/** A proxy in front of an echo server. */
 async function startEcho(t: Test): Promise<FaultProxy> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => undefined)
@@ -39,7 +39,7 @@ async function readAll(socket: Socket): Promise<{ text: string; pieces: number; 
   return { text, pieces, reset }
 }
 
-t.test('startFaultProxy() passes bytes and the end both ways as they are', async (t) => {
+t.test('startFaultProxy() forwards bytes and the end unchanged in both directions', async (t) => {
   const proxy = await startEcho(t)
   const socket = open(proxy)
   const sent = 'x'.repeat(500_000)
@@ -50,7 +50,7 @@ t.test('startFaultProxy() passes bytes and the end both ways as they are', async
   t.same([proxy.connections, proxy.bytes], [1, { toTarget: sent.length, toClient: sent.length, lost: 0 }])
 })
 
-t.test('startFaultProxy() resets after so many bytes', async (t) => {
+t.test('startFaultProxy() resets the connection after the configured number of bytes', async (t) => {
   const proxy = await startEcho(t)
   proxy.toClient({ resetAfterBytes: 4 })
   const socket = open(proxy)
@@ -60,7 +60,7 @@ t.test('startFaultProxy() resets after so many bytes', async (t) => {
   t.ok('1234'.startsWith(text), 'a reset may overtake bytes')
 })
 
-t.test('startFaultProxy() ends after so many bytes', async (t) => {
+t.test('startFaultProxy() ends the connection after the configured number of bytes', async (t) => {
   const proxy = await startEcho(t)
   proxy.toClient({ closeAfterBytes: 4 })
   const socket = open(proxy)
@@ -68,18 +68,21 @@ t.test('startFaultProxy() ends after so many bytes', async (t) => {
   t.match(await readAll(socket), { text: '1234', reset: false })
 })
 
-t.test('startFaultProxy() passes nothing of a black hole, and goes on when it is healed', async (t) => {
-  const proxy = await startEcho(t)
-  proxy.toTarget({ blackHole: true })
-  const socket = open(proxy)
-  socket.write('lost')
-  await until('the loss', async () => proxy.bytes.lost === 4)
-  proxy.heal()
-  socket.end('kept')
-  t.equal((await readAll(socket)).text, 'kept')
-})
+t.test(
+  'startFaultProxy() holds all bytes while it is a black hole, and forwards them afterwards',
+  async (t) => {
+    const proxy = await startEcho(t)
+    proxy.toTarget({ blackHole: true })
+    const socket = open(proxy)
+    socket.write('lost')
+    await until('the loss', async () => proxy.bytes.lost === 4)
+    proxy.heal()
+    socket.end('kept')
+    t.equal((await readAll(socket)).text, 'kept')
+  },
+)
 
-t.test('startFaultProxy() slices, waits and is slow', async (t) => {
+t.test('startFaultProxy() slices, delays and throttles bytes', async (t) => {
   const proxy = await startEcho(t)
   proxy.toClient({ sliceBytes: 1, latencyMs: 20 })
   const sliced = open(proxy)
@@ -92,14 +95,14 @@ t.test('startFaultProxy() slices, waits and is slow', async (t) => {
   slow.end('y'.repeat(1_000))
   const { text, pieces } = await readAll(slow)
   t.equal(text.length, 1_000)
-  t.ok(pieces > 3, 'it came little by little')
+  t.ok(pieces > 3, 'the bytes arrive in several pieces')
   proxy.toClient({ slowCloseMs: 20 })
   const lingering = open(proxy)
   lingering.end('z')
   t.match(await readAll(lingering), { text: 'z', reset: false })
 })
 
-t.test('startFaultProxy() goes down and comes back on the same port', async (t) => {
+t.test('startFaultProxy() stops, and starts again on the same port', async (t) => {
   const proxy = await startEcho(t)
   const before = open(proxy)
   before.write('a')

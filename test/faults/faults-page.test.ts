@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
-// docs/faults.md says what happens and where that is tried: a row whose test is gone says nothing.
+// docs/faults.md states the behaviour for each fault and its test. A row without an existing test proves nothing.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = read('docs/faults.md')
@@ -23,18 +23,18 @@ t.test('docs/faults.md has one row for each class', async (t) => {
   )
 })
 
-t.test('each row names tests and commands that there are', async (t) => {
+t.test('each row names existing tests and commands', async (t) => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   for (const { number, tried } of rows) {
     const tests = tried.filter((one) => one.startsWith('test/'))
-    t.ok(tests.length > 0, `F${number} is tried`)
+    t.ok(tests.length > 0, `F${number} has a test`)
     for (const file of tests) t.ok(file.endsWith('.test.ts') && existsSync(join(root, file)), file)
     for (const command of tried.filter((one) => !one.startsWith('test/')))
       t.ok(command.replace('npm run ', '') in scripts, command)
   }
 })
 
-t.test('each metric and event on the page is one of the code', async (t) => {
+t.test('each metric and event on the page exists in the code', async (t) => {
   const code = globSync(
     ['gateway/**/*.ts', 'platform/**/*.ts', 'policy-engine/**/*.ts', 'authorization-server/**/*.ts'],
     { cwd: root },

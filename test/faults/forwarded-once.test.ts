@@ -5,15 +5,15 @@ import { holdConversation } from '../fixtures/hold-conversation.ts'
 import { madeUpConversation, readMark, renderConversation } from '../fixtures/made-up-conversation.ts'
 import { type StrictRequest, startStrictUpstream } from '../fixtures/strict-upstream.ts'
 
-// FUZZ_FORWARD_RUNS asks for more. A failure prints its seed, and FUZZ_FORWARD_SEED plays it again.
+// FUZZ_FORWARD_RUNS sets the number of runs. A failure prints its seed. FUZZ_FORWARD_SEED repeats it.
 const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 3_000)
 const SEED = process.env['FUZZ_FORWARD_SEED']
 const LIMIT_MS = 60_000 + RUNS * 50
-/** What a client sent that left arrives before so many others have come and gone. */
+/** Requests of a client that disconnected arrive before this number of later clients has finished. */
 const LATE_CONVERSATIONS = 3
 
 t.test(
-  `${RUNS} connections: what is accepted is forwarded exactly once, and what is forwarded is answered`,
+  `${RUNS} connections: every accepted request is forwarded exactly once, and every forwarded request gets a response`,
   { timeout: LIMIT_MS },
   async (t) => {
     const upstream = await startStrictUpstream((request) => request % 3)
@@ -31,12 +31,12 @@ t.test(
     let seen = 0
     let lastLeft = 0
 
-    /** Requests that arrived since the last call, but for what a client that left earlier had sent. */
+    /** Requests that arrived since the last call, without requests of clients that disconnected earlier. */
     function arrivedOf(current: number) {
       const fresh = upstream.requests.slice(seen)
       seen = upstream.requests.length
       const arrived = fresh.filter((one) => (markOf(one)?.conversation ?? current) === current)
-      // One whose mark is damaged may be that of a client that left before.
+      // A request with a damaged mark may belong to a client that disconnected earlier.
       const mayBeLate = current - lastLeft <= LATE_CONVERSATIONS
       const sure = arrived.filter((one) => !mayBeLate || markOf(one) !== undefined).length
       return { arrived, sure }
@@ -57,7 +57,7 @@ t.test(
       if (upstream.problems.length > 0) throw new Error(`not well-formed: ${upstream.problems}`)
       if (statuses.some((status) => status >= 500)) throw new Error(outcome)
       if (arrived.length < accepted) throw new Error(outcome)
-      // One that is being forwarded has no answer yet when its client leaves; those behind it are never begun.
+      // A request in flight has no response yet when its client disconnects. The pipelined requests after it never start.
       if (!reset && sure > accepted + (ended ? 1 : 0)) throw new Error(outcome)
       inOrder(arrived)
     })
@@ -66,10 +66,10 @@ t.test(
     t.match(
       await under.raw('GET /pub/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
       /^HTTP\/1\.1 200 /,
-      'and the gateway goes on',
+      'the gateway still serves requests',
     )
     t.doesNotThrow(() => inOrder(upstream.requests), 'in all there was, nothing twice and nothing overtaken')
-    t.notMatch(under.logText(), /request_failed|"http.response.status_code":500/, 'nothing broke')
+    t.notMatch(under.logText(), /request_failed|"http.response.status_code":500/, 'no request failed')
     t.ok(counts.forwarded > RUNS / 4 && counts.refused > RUNS / 4)
     t.comment(
       `${RUNS} connections: ${counts.forwarded} requests forwarded once, ${counts.refused} refused; clients that ended their side early ${counts.ended}, that reset ${counts.reset}`,
@@ -81,7 +81,7 @@ function markOf({ headers }: StrictRequest): ReturnType<typeof readMark> {
   return readMark(headers.find(([name]) => name === 'x-mark')?.[1] ?? '')
 }
 
-/** @throws {Error} when a request came twice, or before one that its client had sent earlier. */
+/** @throws {Error} when a request arrives twice, or before an earlier request of its client. */
 function inOrder(requests: readonly StrictRequest[]): void {
   const last = new Map<number, number>()
   for (const one of requests) {

@@ -2,12 +2,12 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Whatever reaches the upstream with this in it was said by the client. */
+/** Marks bytes from the client, so that the test finds them at the upstream. */
 const MARK = '6.6.6.6'
 
-/** Header lines by which an untrusted peer claims to be somebody, somewhere or something else. */
+/** Header lines with which an untrusted peer forges an identity, an address or a request target. */
 const SPELLINGS: readonly string[] = [
-  // identity, in the spellings that servers fold together
+  // identity, in the spellings that servers treat as one name
   `X-Auth-Subject: ${MARK}`,
   `x-auth-subject: ${MARK}`,
   `X-AUTH-SUBJECT: ${MARK}`,
@@ -44,7 +44,7 @@ const SPELLINGS: readonly string[] = [
   `SSL_Client_Verify: SUCCESS ${MARK}`,
   `$WSCC: ${MARK}`,
   `X-MS-Client-Principal-Name: ${MARK}`,
-  // where the request comes from
+  // source of the request
   `X-Forwarded-For: ${MARK}`,
   `X-Forwarded-For: 127.0.0.1, ${MARK}`,
   `X-Forwarded-For: ${MARK}\r\nX-Forwarded-For: ${MARK}`,
@@ -67,7 +67,7 @@ const SPELLINGS: readonly string[] = [
   `Fastly-Client-IP: ${MARK}`,
   `X-Envoy-External-Address: ${MARK}`,
   `Via: 1.1 ${MARK}`,
-  // what was asked for
+  // target of the request
   `X-Forwarded-Host: ${MARK}`,
   `X-Forwarded-Proto: ${MARK}`,
   `X-Forwarded-Port: ${MARK}`,
@@ -80,12 +80,12 @@ const SPELLINGS: readonly string[] = [
   `X-HTTP-Method-Override: ${MARK}`,
   `X-Request-Id: ${MARK}`,
   `X_Request_Id: ${MARK}`,
-  // taking ours away, or hiding one of theirs
+  // removal of a gateway header, or a hidden client header
   `Connection: x-auth-subject, x-forwarded-for, x-request-id\r\nX-Auth-Subject: ${MARK}`,
   `Connection: keep-alive, via\r\nVia: ${MARK}`,
 ]
 
-/** The names under which the gateway alone speaks to upstreams. */
+/** Header names that only the gateway sends to upstreams. */
 const OURS: ReadonlySet<string> = new Set([
   'x-auth-subject',
   'x-auth-client-id',
@@ -99,7 +99,7 @@ const OURS: ReadonlySet<string> = new Set([
 ])
 
 t.test(
-  `of ${SPELLINGS.length} header spellings from an untrusted peer, none reaches the upstream`,
+  `of ${SPELLINGS.length} forged header spellings from an untrusted peer, the upstream receives none`,
   async (t) => {
     const { raw, upstream, issuer } = await startGatewayUnderTest(t, {
       change: (config) => ({ ...config, trustedProxies: ['10.0.0.0/8', '::1'] }),
@@ -120,7 +120,7 @@ t.test(
           if (said.includes(MARK) || said.includes('evil')) t.fail(`${spelling} came through: ${said}`)
           const names = seen.map(([name]) => name.toLowerCase()).filter((name) => OURS.has(name))
           const expected = [...OURS].filter((name) => authorization !== '' || !name.startsWith('x-auth-'))
-          t.same(names.toSorted(), expected.toSorted(), `${spelling}: each of ours stands there once`)
+          t.same(names.toSorted(), expected.toSorted(), `${spelling}: each gateway header occurs once`)
           t.same(upstream.seen('x-forwarded-for'), ['127.0.0.1'])
           t.same(upstream.seen('x-forwarded-host'), ['api.test'])
           t.same(upstream.seen('x-auth-subject'), authorization === '' ? [] : ['user-1'])
@@ -132,7 +132,7 @@ t.test(
   },
 )
 
-t.test('header names that HTTP does not know are refused, not tidied up', async (t) => {
+t.test('header names that are not valid in HTTP are rejected, not corrected', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const line of [
     'X-Auth-Subject : root',
@@ -152,43 +152,40 @@ t.test('header names that HTTP does not know are refused, not tidied up', async 
   t.equal(upstream.bytes, '')
 })
 
-t.test(
-  'a trusted proxy is believed about the client and the request id, and about nothing else',
-  async (t) => {
-    const { raw, upstream, log } = await startGatewayUnderTest(t, {
-      change: (config) => ({ ...config, trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] }),
-    })
-    const answer = await raw(
-      [
-        'GET /pub/x HTTP/1.1',
-        'Host: evil.test',
-        'Connection: close',
-        'X-Forwarded-For: 6.6.6.6, 203.0.113.9',
-        'X-Forwarded-For: 10.1.2.3',
-        'X-Forwarded-Host: evil.test',
-        'X-Forwarded-Proto: https',
-        'Forwarded: for=198.51.100.1',
-        'X-Real-IP: 198.51.100.2',
-        'X-Auth-Subject: root',
-        'X-Request-Id: from_the-proxy_1',
-        '\r\n',
-      ].join('\r\n'),
-    )
-    t.match(answer, /^HTTP\/1\.1 200 .*x-request-id: from_the-proxy_1\r\n/is)
-    t.same(upstream.seen('x-forwarded-for'), ['203.0.113.9'], 'the rightmost that is not a proxy, alone')
-    t.same(upstream.seen('x-forwarded-host'), ['api.test'])
-    t.same(upstream.seen('x-forwarded-proto'), ['http'])
-    t.same(upstream.seen('x-request-id'), ['from_the-proxy_1'])
-    t.same(upstream.seen('x-auth-subject'), [])
-    t.notMatch(upstream.bytes, /6\.6\.6\.6|198\.51\.100|evil|root/)
-    const line = await until('the line', async () =>
-      log().find((one) => one['request_id'] === 'from_the-proxy_1'),
-    )
-    t.match(line, { 'client.address': '203.0.113.9' })
-  },
-)
+t.test('trusts a trusted proxy for the client address and the request ID only', async (t) => {
+  const { raw, upstream, log } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] }),
+  })
+  const answer = await raw(
+    [
+      'GET /pub/x HTTP/1.1',
+      'Host: evil.test',
+      'Connection: close',
+      'X-Forwarded-For: 6.6.6.6, 203.0.113.9',
+      'X-Forwarded-For: 10.1.2.3',
+      'X-Forwarded-Host: evil.test',
+      'X-Forwarded-Proto: https',
+      'Forwarded: for=198.51.100.1',
+      'X-Real-IP: 198.51.100.2',
+      'X-Auth-Subject: root',
+      'X-Request-Id: from_the-proxy_1',
+      '\r\n',
+    ].join('\r\n'),
+  )
+  t.match(answer, /^HTTP\/1\.1 200 .*x-request-id: from_the-proxy_1\r\n/is)
+  t.same(upstream.seen('x-forwarded-for'), ['203.0.113.9'], 'the rightmost that is not a proxy, alone')
+  t.same(upstream.seen('x-forwarded-host'), ['api.test'])
+  t.same(upstream.seen('x-forwarded-proto'), ['http'])
+  t.same(upstream.seen('x-request-id'), ['from_the-proxy_1'])
+  t.same(upstream.seen('x-auth-subject'), [])
+  t.notMatch(upstream.bytes, /6\.6\.6\.6|198\.51\.100|evil|root/)
+  const line = await until('the line', async () =>
+    log().find((one) => one['request_id'] === 'from_the-proxy_1'),
+  )
+  t.match(line, { 'client.address': '203.0.113.9' })
+})
 
-t.test('metadata and challenges never follow a header, whoever sends it', async (t) => {
+t.test('metadata and challenges ignore headers of every sender', async (t) => {
   const { raw } = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
   })
@@ -201,7 +198,7 @@ t.test('metadata and challenges never follow a header, whoever sends it', async 
 })
 
 t.test(
-  'a request id that would not fit into a log line is replaced, also when a proxy sends it',
+  'replaces a request ID that is too long or unsafe for a log line, also from a trusted proxy',
   async (t) => {
     const { raw, upstream } = await startGatewayUnderTest(t, {
       change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Names that every object has already, unless it was made without a prototype.
+// Every object inherits these names, unless it has no prototype.
 const NAMES = [
   '__proto__',
   'constructor',
@@ -13,7 +13,7 @@ const NAMES = [
   '__defineGetter__',
 ]
 
-t.test('an upstream may call its headers what it likes', async (t) => {
+t.test('forwards upstream headers that are named like members of Object.prototype', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const name of NAMES) {
     upstream.reply(
@@ -23,7 +23,7 @@ t.test('an upstream may call its headers what it likes', async (t) => {
     t.match(answer, /^HTTP\/1\.1 200 [\s\S]*x-after: 1[\s\S]*\r\n\r\nok$/, `${name}\n${answer}`)
   }
 })
-t.test('so may a client', async (t) => {
+t.test('forwards client headers that are named like members of Object.prototype', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const name of NAMES) {
     const before = upstream.requests.length

@@ -4,9 +4,9 @@ import { measureHungCalls } from '../../bench/soak/hung-calls.ts'
 import { startHangingUpstream } from '../../bench/soak/start-hanging-upstream.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
-// With times, `npm run soak:hung`.
+// `npm run soak:hung` also measures times.
 t.test(
-  '500 calls that are never answered end with 504, let go of their connections and hold up nobody',
+  '500 calls without a response end with 504, release their connections and block no other request',
   async (t) => {
     const cleanup = createCleanup()
     const folder = t.testdir()

@@ -5,7 +5,7 @@ import { startLateContentUpstream } from '../../bench/soak/start-late-content-up
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
 // The long form is `npm run soak:late-content`.
-t.test('G2: late content after 204, 304, HEAD and interim responses reaches no other response', async (t) => {
+t.test('late content after 204, 304, HEAD and interim responses reaches no other response', async (t) => {
   const cleanup = createCleanup()
   t.teardown(() => cleanup.run())
   const gateway = await startSoakGateway({

@@ -5,7 +5,7 @@ import { until } from '../fixtures/until.ts'
 import { openWebsocket } from '../fixtures/websocket-client.ts'
 import type { UpstreamSocket } from '../fixtures/websocket-upstream.ts'
 
-t.test('a hundred streams stay while a drain allows it, and then end properly', async (t) => {
+t.test('one hundred streams stay open during the drain and then end cleanly', async (t) => {
   const streams = await startStreams(t, 10_000)
   const { under, live, websockets, eventClients, eventSources } = streams
   await useAll(streams, 'before')
@@ -25,8 +25,8 @@ t.test('a hundred streams stay while a drain allows it, and then end properly', 
   await until('and let go', async () => eventSources.every((source) => source.destroyed))
 })
 
-t.test('a drain waits no longer than its streams do', async (t) => {
-  const streams = await startStreams(t, 3_600_000) // far beyond what this test may take
+t.test('a drain ends when its last stream ends', async (t) => {
+  const streams = await startStreams(t, 3_600_000) // much longer than this test runs
   const closing = streams.under.gateway.close()
   await useAll(streams, 'last')
   for (const source of streams.eventSources) source.end()
@@ -35,25 +35,28 @@ t.test('a drain waits no longer than its streams do', async (t) => {
   for (const { closed } of streams.websockets) t.match(await closed, { code: 1000 })
 })
 
-t.test('who ends the gateway at a terminal does not wait for streams', async (t) => {
+t.test('Ctrl+C at a terminal ends the gateway without waiting for streams', async (t) => {
   const streams = await startStreams(t, 3_600_000)
   await streams.under.gateway.close({ how: 'now' })
   for (const { closed } of streams.websockets) t.match(await closed, { code: 1001 })
 })
 
-t.test('fifty sessions end with their token, by code 1008; event streams go on', async (t) => {
-  const streams = await startStreams(t, 10_000, { lifeSeconds: 6 })
-  await useAll(streams, 'before')
-  for (const { closed } of streams.websockets) t.same(await closed, { code: 1008, reason: 'token expired' })
-  await until('the upstream is told', async () => streams.live.closes.length === STREAMS)
-  t.ok(streams.live.closes.every((code) => code === 1008))
-  await useAll({ ...streams, websockets: [] }, 'after')
-})
+t.test(
+  'fifty WebSocket sessions close with 1008 when their token expires, and event streams continue',
+  async (t) => {
+    const streams = await startStreams(t, 10_000, { lifeSeconds: 6 })
+    await useAll(streams, 'before')
+    for (const { closed } of streams.websockets) t.same(await closed, { code: 1008, reason: 'token expired' })
+    await until('the upstream is told', async () => streams.live.closes.length === STREAMS)
+    t.ok(streams.live.closes.every((code) => code === 1008))
+    await useAll({ ...streams, websockets: [] }, 'after')
+  },
+)
 
-t.test('an upstream that dies ends fifty sessions with 1011, and event streams by a reset', async (t) => {
+t.test('a failed upstream closes fifty WebSocket sessions with 1011 and resets event streams', async (t) => {
   const streams = await startStreams(t, 10_000)
   await useAll(streams, 'before')
-  streams.live.kill() // the connections of event streams are among them
+  streams.live.kill() // includes the connections of event streams
   for (const { closed } of streams.websockets) t.same(await closed, { code: 1011, reason: 'upstream gone' })
   for (const { ended, text } of streams.eventClients) {
     await ended
@@ -63,14 +66,14 @@ t.test('an upstream that dies ends fifty sessions with 1011, and event streams b
 })
 
 t.test(
-  'a ws client that stops reading holds the upstream back, and gets everything afterwards',
+  'a WebSocket client that stops reading causes backpressure upstream, and receives everything later',
   async (t) => {
     const { under, live } = await startStreams(t, 10_000)
     const opened = new Promise<UpstreamSocket>((resolve) => live.onSession(resolve))
     const client = await openWebsocket(`${under.gateway.url}/live`)
     const source = await opened
     const total = 48 * 1_024 * 1_024
-    const piece = randomBytes(256 * 1_024) // compression makes it no smaller
+    const piece = randomBytes(256 * 1_024) // random bytes do not compress
     let received = 0
     client.socket.on('message', (data) => (received += data.length))
     client.socket.pause()

@@ -8,7 +8,7 @@ import { aFifo } from '../fixtures/a-fifo.ts'
 import { findFieldFaults } from '../fixtures/find-field-faults.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Every access line is about that long: 8 MiB are full after 1,200. */
+/** Approximate length of an access line: 1,200 lines fill 8 MiB. */
 const LONG = 'x'.repeat(7_000)
 const REQUESTS = 2_000
 const AT_ONCE = 20
@@ -20,7 +20,7 @@ async function start(t: Test, stdout: number): Promise<SoakGateway> {
   return startSoakGateway({ folder: t.testdir(), cleanup, upstream, stdout })
 }
 
-/** Requests that each log one line; every one of them has to be answered. */
+/** Sends requests that each log one line and must each get a response. */
 async function ask(t: Test, gateway: SoakGateway, requests: number): Promise<void> {
   let next = 0
   let answered = 0
@@ -49,7 +49,7 @@ const parse = (text: string): readonly Line[] =>
     .map((line) => JSON.parse(line))
 
 t.test(
-  'a log that nobody reads: requests are answered, memory is bounded, the counter equals the gap',
+  'with a blocked log reader, serves requests, bounds memory and counts every dropped line',
   async (t) => {
     const pipe = aFifo(t)
     const gateway = await start(t, pipe.writer)
@@ -82,17 +82,17 @@ t.test(
   },
 )
 
-t.test('a log that nobody reads does not keep the gateway from ending', async (t) => {
+t.test('the gateway exits while its log reader is blocked', async (t) => {
   const pipe = aFifo(t)
   const gateway = await start(t, pipe.writer)
   pipe.handOver()
-  await ask(t, gateway, 50) // more than a pipe takes
+  await ask(t, gateway, 50) // more than a pipe buffers
   gateway.process.child.kill('SIGTERM')
   await gateway.process.ended
   t.equal(gateway.process.child.exitCode, 0)
 })
 
-t.test('a reader of the log that goes away: every line from then on is counted', async (t) => {
+t.test('counts every dropped line after the log reader exits', async (t) => {
   const pipe = aFifo(t)
   const gateway = await start(t, pipe.writer)
   pipe.handOver()
@@ -104,7 +104,7 @@ t.test('a reader of the log that goes away: every line from then on is counted',
   t.equal(gateway.process.child.exitCode, null)
 })
 
-t.test('a full disk: every line is counted', async (t) => {
+t.test('counts every dropped line when the disk is full', async (t) => {
   const full = openSync('/dev/full', 'w')
   const gateway = await start(t, full)
   closeSync(full)

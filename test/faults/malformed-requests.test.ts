@@ -5,13 +5,13 @@ import { type Received, sendBytes } from '../fixtures/send-bytes.ts'
 import { type StrictUpstream, startStrictUpstream } from '../fixtures/strict-upstream.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Dropped or said by the gateway alone: none of these comes from a client. */
+/** Header names that the gateway drops from clients or sets itself. */
 const OURS = ['host', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-request-id']
 const NEVER =
   /^(?:expect|upgrade|http2-settings|keep-alive|te|trailer|x-trailer|x-auth-subject|transfer[_.]encoding|content[_.]length)$/
 
 t.test(
-  `${MALFORMED_REQUESTS.length} malformed requests are refused, or forwarded as one whole request`,
+  `${MALFORMED_REQUESTS.length} malformed requests are each rejected or forwarded as one complete request`,
   async (t) => {
     const upstream = await startStrictUpstream()
     const under = await startGatewayUnderTest(t, {
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-/** @returns what is wrong, in words. */
+/** @returns a description of the problem. */
 function judge(
   row: MalformedRequest,
   received: Received,

@@ -8,7 +8,7 @@ import { measureSlowReaders } from '../../bench/soak/slow-readers.ts'
 import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
-// The long forms, with every bar, are `npm run soak:memory`. Times are told there and not asserted here.
+// `npm run soak:memory` runs the long forms with every limit. It reports times. This test does not assert them.
 async function start(t: Test): Promise<SoakGateway> {
   const cleanup = createCleanup()
   const folder = t.testdir()
@@ -28,18 +28,18 @@ function hold(t: Test, rows: readonly Measurement[]): void {
       t.ok(row.held, `${row.what} is ${row.measured}, ${row.bar} wanted`)
 }
 
-t.test('large bodies pass in both directions without being held', async (t) => {
+t.test('forwards large bodies in both directions without buffering them', async (t) => {
   hold(t, await measureBigBodies(await start(t), 128 * 1_024 * 1_024))
 })
 
-t.test('clients that read slowly hold up nothing but themselves', async (t) => {
+t.test('slow readers do not delay other clients', async (t) => {
   hold(t, await measureSlowReaders(await start(t), { readers: 50, seconds: 3 }))
 })
 
-t.test('idle connections are cheap', async (t) => {
+t.test('idle connections use little memory', async (t) => {
   hold(t, await measureIdleConnections(await start(t), 1_000))
 })
 
-t.test('heads that never end are closed while others are served', async (t) => {
+t.test('closes connections with endless heads while it serves other requests', async (t) => {
   hold(t, await measureSlowHeads(await start(t), 100))
 })

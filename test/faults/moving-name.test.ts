@@ -4,14 +4,14 @@ import { startNameServer } from '../fixtures/name-server.ts'
 import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Names are looked up again every five seconds; a busy machine may take longer. */
+/** The gateway resolves names again every 5 s. A busy machine may take longer. */
 const LONG_MS = 60_000
 
-// Every address that begins with 127 is this machine's on Linux; elsewhere the second one would have to be made first.
+// On Linux every address in 127.0.0.0/8 is a loopback address. Other systems must configure 127.0.0.2 first.
 const skip = process.platform === 'linux' ? false : '127.0.0.2 is no address here'
 
 t.test(
-  'a name that moves takes the requests with it, and one that nobody can look up stays',
+  'requests follow a changed DNS name, and a name that fails to resolve keeps its address',
   { skip },
   async (t) => {
     const names = await startNameServer()
@@ -54,7 +54,7 @@ t.test(
     for (let i = 0; i < 20; i++) await ask()
     t.equal(first.requests.length, before, 'nothing goes to the old address any more')
 
-    // On connections of their own, so that addresses are needed.
+    // On new connections, so that each request needs an address.
     const askedAgain = (before: number) => async () => {
       await Promise.all(Array.from({ length: 5 }, ask))
       return names.questions > before

@@ -7,7 +7,7 @@ const head = (target: string, more = ''): string =>
   `${target} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${more}\r\n`
 const good = 'Authorization: Bearer good\r\n'
 
-t.test('every request is one line of the log and one count, whatever became of it', async (t) => {
+t.test('every request writes one log line and counts once, whatever its outcome', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.issuer.store('good', { scope: 'courses:read' })
   const requests = [
@@ -29,9 +29,9 @@ t.test('every request is one line of the log and one count, whatever became of i
     head('GET /pub/x', 'X-Request-Id: "}{"event":"access\r\n'),
     head('POST /api/small', 'Content-Length: 17\r\n'),
     head('GET /api/impatient'),
-    // A body that breaks off, behind a head that was read.
+    // A complete head with a truncated body.
     `${head('POST /pub/x', 'Transfer-Encoding: chunked\r\n')}nonsense\r\n`,
-    // What never becomes a request.
+    // Bytes that are not a request.
     'NONSENSE\r\n\r\n',
     head('CONNECT api.test:443'),
     head('GET /pub/x', 'X-A : b\r\n'),
@@ -66,7 +66,7 @@ t.test('every request is one line of the log and one count, whatever became of i
   t.notMatch(under.logText(), /[^\n\x20-\x7e\u00a0-\uffff]/, 'no control character is in the log')
 })
 
-/** Sends a request, and is gone when the upstream has it. */
+/** Sends a request, and disconnects when the upstream has received it. */
 async function leaveEarly({ gateway, upstream }: GatewayUnderTest): Promise<void> {
   const there = new Promise<void>((resolve) => upstream.onHead(() => resolve()))
   const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')

@@ -5,13 +5,13 @@ import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** As much as a head may hold; the gateway keeps it as long as the request is under way. */
+/** The size limit of a head. The gateway holds it until the request ends. */
 const HEADERS = Array.from({ length: 60 }, (_, n) => `x-filler-${n}: ${'x'.repeat(1_000)}\r\n`).join('')
 
-/** A busy machine takes its time to fill a heap. */
+/** Long, because a busy machine fills a heap slowly. */
 const FILL_LIMIT_MS = 120_000
 
-/** An upstream that takes requests and answers none until it is told to. */
+/** An upstream that accepts requests and holds every response until the test releases it. */
 async function startHangingUpstream(t: Test) {
   const sockets = new Set<Socket>()
   let answers = false
@@ -34,7 +34,7 @@ async function startHangingUpstream(t: Test) {
   const address = server.address()
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    /** Requests that came, and connections that were tried out. */
+    /** Received requests, and connections that only tested the port. */
     get taken() {
       return taken
     },
@@ -48,7 +48,7 @@ async function startHangingUpstream(t: Test) {
 const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
   sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
 
-t.test('more requests than memory: it refuses, survives and recovers', async (t) => {
+t.test('with more requests than memory, the gateway rejects requests, stays up and recovers', async (t) => {
   const cleanup = createCleanup()
   t.teardown(() => cleanup.run())
   const upstream = await startHangingUpstream(t)
@@ -56,9 +56,9 @@ t.test('more requests than memory: it refuses, survives and recovers', async (t)
     folder: t.testdir(),
     cleanup,
     upstream: upstream.url,
-    upstreamSettings: { timeout: '5m' }, // none of them ends by itself
+    upstreamSettings: { timeout: '5m' }, // no request times out
     nodeOptions: ['--max-old-space-size=128'],
-    // The defaults of `overload.heap`: without them this ends the process. A busy machine shall not refuse first.
+    // The defaults of `overload.heap`. Without them the process runs out of memory. CPU load must not cause rejections first.
     settings: { limits: { headers: '100KiB' }, overload: { loopDelay: { close: '1m', refuse: '1m' } } },
   })
   const { hostname, port } = new URL(gateway.url)
@@ -82,7 +82,7 @@ t.test('more requests than memory: it refuses, survives and recovers', async (t)
   await until(
     'requests are refused',
     async () => {
-      // The next ones when it has taken the last: those that wait in the system's buffers come all at once.
+      // Waits for the previous batch, because requests in the system's buffers would arrive all at once.
       if (upstream.taken + answered < sent) return false
       for (let n = 0; n < 50; n++) attack()
       return (await metric(gateway, 'scopegate_overload_refused_total{reason="heap"}')) > 100

@@ -11,7 +11,7 @@ import { recordCredential } from '../fixtures/capture.ts'
 
 // The short form of `npm run soak:refresh`: two processes on one store.
 for (const store of ['sqlite', 'redis'] as const)
-  t.test(`A1: on ${store}, two servers give every use of a refresh token one response`, async (t: Test) => {
+  t.test(`on ${store}, two servers give every use of a refresh token one response`, async (t: Test) => {
     const cleanup = createCleanup()
     const folder = t.testdir()
     t.teardown(() => cleanup.run())

@@ -5,41 +5,44 @@ import { startCountingUpstream } from '../../bench/soak/start-counting-upstream.
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 
-/** Some requests and answers of one connection. */
+/** Approximate bytes of some requests and responses on one connection. */
 const LONGEST_LIFE_BYTES = 4_000
 
-// In a network that loses packets, and ten times as long, it is `npm run soak:lossy`.
-t.test('no POST is executed twice while connections break at any byte, either way', async (t) => {
-  const cleanup = createCleanup()
-  const folder = t.testdir()
-  t.teardown(() => cleanup.run())
-  const upstream = await startCountingUpstream(cleanup)
-  const proxy = await startFaultProxy(upstream.url)
-  cleanup.add(proxy.close)
-  const gateway = await startSoakGateway({
-    folder,
-    cleanup,
-    upstream: proxy.url,
-    upstreamSettings: { ejection: { failures: 1_000 } }, // an address left alone would break no connection
-    route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
-  })
-  const anyByte = (): number => 1 + Math.floor(Math.random() * LONGEST_LIFE_BYTES)
-  const rows = await measurePostsOnce({
-    url: gateway.url,
-    upstream,
-    calls: 1_000,
-    atOnce: 10,
-    beforeCall() {
-      proxy.toTarget({ resetAfterBytes: anyByte() })
-      proxy.toClient(Math.random() < 0.5 ? { resetAfterBytes: anyByte() } : { closeAfterBytes: anyByte() })
-    },
-  })
-  for (const { what, measured, bar, held } of rows)
-    if (held !== undefined) t.ok(held, `${what}: ${measured}, ${bar} wanted`)
-  const outcome = (status: string): number =>
-    Number(rows.find(({ what }) => what.endsWith(` ${status}`))?.measured ?? 0)
-  t.ok(outcome('201') > 0, `${outcome('201')} were answered`)
-  t.ok(outcome('502') > 0, `${outcome('502')} were not, because the connection broke`)
-  t.equal(outcome('503'), 0, 'none of them met an address that is left alone')
-  t.ok(proxy.connections > 100, `over ${proxy.connections} connections`)
-})
+// `npm run soak:lossy` runs ten times as long, in a network that loses packets.
+t.test(
+  'executes each POST at most once when connections break at any byte in either direction',
+  async (t) => {
+    const cleanup = createCleanup()
+    const folder = t.testdir()
+    t.teardown(() => cleanup.run())
+    const upstream = await startCountingUpstream(cleanup)
+    const proxy = await startFaultProxy(upstream.url)
+    cleanup.add(proxy.close)
+    const gateway = await startSoakGateway({
+      folder,
+      cleanup,
+      upstream: proxy.url,
+      upstreamSettings: { ejection: { failures: 1_000 } }, // an ejected address would break no connection
+      route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
+    })
+    const anyByte = (): number => 1 + Math.floor(Math.random() * LONGEST_LIFE_BYTES)
+    const rows = await measurePostsOnce({
+      url: gateway.url,
+      upstream,
+      calls: 1_000,
+      atOnce: 10,
+      beforeCall() {
+        proxy.toTarget({ resetAfterBytes: anyByte() })
+        proxy.toClient(Math.random() < 0.5 ? { resetAfterBytes: anyByte() } : { closeAfterBytes: anyByte() })
+      },
+    })
+    for (const { what, measured, bar, held } of rows)
+      if (held !== undefined) t.ok(held, `${what}: ${measured}, ${bar} wanted`)
+    const outcome = (status: string): number =>
+      Number(rows.find(({ what }) => what.endsWith(` ${status}`))?.measured ?? 0)
+    t.ok(outcome('201') > 0, `${outcome('201')} were answered`)
+    t.ok(outcome('502') > 0, `${outcome('502')} were not, because the connection broke`)
+    t.equal(outcome('503'), 0, 'none of them met an address that is left alone')
+    t.ok(proxy.connections > 100, `over ${proxy.connections} connections`)
+  },
+)

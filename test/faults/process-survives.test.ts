@@ -9,7 +9,7 @@ import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Throws where nobody catches, when it is told to. */
+/** Throws an uncaught exception on request. */
 const DEFECT = 'data:text/javascript,process.on("SIGWINCH",()=>{throw new Error("made up")})'
 
 async function start(t: Test, settings: Readonly<Record<string, unknown>> = {}): Promise<SoakGateway> {
@@ -29,7 +29,7 @@ const status = async (gateway: SoakGateway): Promise<number | undefined> =>
 const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
   sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
 
-t.test('an exception that nobody catches does not end the process', async (t) => {
+t.test('an uncaught exception does not end the process', async (t) => {
   const gateway = await start(t)
   for (let time = 1; time <= 3; time++) {
     process.kill(gateway.process.pid, 'SIGWINCH')
@@ -39,7 +39,7 @@ t.test('an exception that nobody catches does not end the process', async (t) =>
   t.equal(gateway.process.child.exitCode, null)
 })
 
-t.test('a worker in which one was thrown is replaced, and serves until then', async (t) => {
+t.test('a worker with an uncaught exception serves requests until it is replaced', async (t) => {
   const gateway = await start(t, { workers: 2 })
   const [worker] = childrenOf(gateway.process.pid)
   process.kill(worker as number, 'SIGWINCH')
@@ -53,7 +53,7 @@ t.test('a worker in which one was thrown is replaced, and serves until then', as
   )
 })
 
-t.test('connections beyond the cap are closed unread; the management port answers', async (t) => {
+t.test('closes connections above the limit unread while the management port responds', async (t) => {
   const gateway = await start(t, { limits: { connections: 10 } })
   const { hostname, port } = new URL(gateway.url)
   const sockets = await Promise.all(
@@ -75,21 +75,24 @@ t.test('connections beyond the cap are closed unread; the management port answer
   await until('there is room again', async () => (await status(gateway)) === 200)
 })
 
-t.test('a process without free file descriptors stays, and recovers when there are some', async (t) => {
-  const gateway = await start(t)
-  const { pid } = gateway.process
-  execFileSync('prlimit', ['--pid', String(pid), '--nofile=64:64'])
-  const { hostname, port } = new URL(gateway.url)
-  const sockets = Array.from({ length: 200 }, () => {
-    const socket = connect(Number(port), hostname)
-    t.teardown(() => socket.destroy())
-    return socket.on('error', () => undefined).resume()
-  })
-  await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => undefined)))
-  await until('some were turned away', async () =>
-    sockets.some((socket) => socket.readableEnded || socket.closed),
-  )
-  t.equal(gateway.process.child.exitCode, null)
-  for (const socket of sockets) socket.destroy()
-  await until('it serves again', async () => (await status(gateway)) === 200)
-})
+t.test(
+  'a process without free file descriptors stays up, and recovers when descriptors are free',
+  async (t) => {
+    const gateway = await start(t)
+    const { pid } = gateway.process
+    execFileSync('prlimit', ['--pid', String(pid), '--nofile=64:64'])
+    const { hostname, port } = new URL(gateway.url)
+    const sockets = Array.from({ length: 200 }, () => {
+      const socket = connect(Number(port), hostname)
+      t.teardown(() => socket.destroy())
+      return socket.on('error', () => undefined).resume()
+    })
+    await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => undefined)))
+    await until('some were turned away', async () =>
+      sockets.some((socket) => socket.readableEnded || socket.closed),
+    )
+    t.equal(gateway.process.child.exitCode, null)
+    for (const socket of sockets) socket.destroy()
+    await until('it serves again', async () => (await status(gateway)) === 200)
+  },
+)

@@ -7,12 +7,12 @@ import t from 'tap'
 import { POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
-// `npm run soak:reload` asks for a thousand.
+// `npm run soak:reload` runs 1,000 reloads.
 const RELOADS = Number(process.env['RELOAD_HEAP'] ?? 50)
 const WARM_UP = 20
 /**
- * A snapshot of this policy that nobody let go of would be some 100 KiB; a megabyte of code that is made in between is some 20 KiB
- * for each of fifty. Bytes for each reload, more or less: a heap that shrinks by more was not at rest when it was measured.
+ * Maximum change of the heap per reload, in bytes, in both directions. A leaked snapshot of this policy takes about 100 KiB.
+ * A megabyte of compiled code is about 20 KiB for each of fifty reloads. A heap that shrinks by more was not at rest before.
  */
 const MOST_LEFT_BYTES = 50_000
 
@@ -22,7 +22,7 @@ const collect = runInNewContext('gc') as () => void
 const countTables = (): number =>
   queryObjects(FindMyWay as unknown as () => void, { format: 'count' }) as unknown as number
 
-t.test(`${RELOADS} reloads leave nothing behind`, async (t) => {
+t.test(`${RELOADS} reloads leak no memory`, async (t) => {
   let file = ''
   const { gateway } = await startGatewayUnderTest(t, {
     change(config) {
@@ -37,7 +37,7 @@ t.test(`${RELOADS} reloads leave nothing behind`, async (t) => {
     )
     const { result } = await gateway.reload('signal')
     if (result !== 'applied') throw new Error(`reload ${number}: ${result}`)
-    // What is logged and recorded of requests stays here, in the test.
+    // The test keeps the log and the recorded requests.
     if (number % 10 !== 0) return
     for (const path of ['/openapi.json', '/auth.md', '/.well-known/oauth-protected-resource'])
       await send(`${gateway.url}${path}`)
@@ -50,9 +50,9 @@ t.test(`${RELOADS} reloads leave nothing behind`, async (t) => {
     return process.memoryUsage().heapUsed
   }
   for (let number = 0; number < WARM_UP / 2; number++) await reload(number)
-  // V8 drops megabytes of code for whoever counts objects, and makes it again: in what is left of the warm-up.
+  // Counting objects makes V8 discard megabytes of code. The rest of the warm-up compiles that code again.
   const tables = countTables()
-  t.ok(tables > 0, 'there is what is counted')
+  t.ok(tables > 0, 'the heap contains the counted objects')
   for (let number = WARM_UP / 2; number < WARM_UP; number++) await reload(number)
   const before = await heapUsed()
   for (let number = WARM_UP; number < WARM_UP + RELOADS; number++) await reload(number)

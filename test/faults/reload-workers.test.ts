@@ -29,7 +29,7 @@ async function start(t: Test) {
     write: (text: string) => writeFileSync(file, text),
     reload: () => send(`${gateway.managementUrl}/reload`, { method: 'POST' }),
     readyz: async () => (await send(`${gateway.managementUrl}/readyz?verbose`)).text,
-    /** What each of some new connections is answered, by which policies. */
+    /** Returns the statuses and policy versions of responses on new connections. */
     async asked(path: string): Promise<ReadonlySet<string>> {
       const answers = Array.from({ length: 8 }, () =>
         send(`${gateway.url}${path}`, { headers: { connection: 'close' } }),
@@ -42,75 +42,82 @@ async function start(t: Test) {
   }
 }
 
-t.test('workers reload together, and come back with what the others have', async (t) => {
-  const gateway = await start(t)
-  const { pid } = gateway.process
-  const moved = gateway.good.replace('/pub/**', '/moved/**')
+t.test(
+  'workers reload together, and a replaced worker starts with the active policies of the others',
+  async (t) => {
+    const gateway = await start(t)
+    const { pid } = gateway.process
+    const moved = gateway.good.replace('/pub/**', '/moved/**')
 
-  gateway.write(moved)
-  const answer = await gateway.reload()
-  t.equal(answer.status, 200, answer.text)
-  t.match(answer.json, {
-    result: 'applied',
-    routes: 1,
-    workers: [{ result: 'applied' }, { result: 'applied' }],
-  })
-  const hash = String(answer.json['hash']).slice(0, 12)
-  t.same(await gateway.asked('/moved/x'), new Set([`200 ${hash}`]))
-  t.same(await gateway.asked('/pub/x'), new Set([`404 ${hash}`]))
-  const metrics = (await send(`${gateway.managementUrl}/metrics`)).text
-  t.equal(metrics.match(/^scopegate_policy_info\{/gm)?.length, 1)
-  t.match(metrics, /^scopegate_policy_reloads_total\{result="success"\} 1$/m, 'one reload, not one for each')
+    gateway.write(moved)
+    const answer = await gateway.reload()
+    t.equal(answer.status, 200, answer.text)
+    t.match(answer.json, {
+      result: 'applied',
+      routes: 1,
+      workers: [{ result: 'applied' }, { result: 'applied' }],
+    })
+    const hash = String(answer.json['hash']).slice(0, 12)
+    t.same(await gateway.asked('/moved/x'), new Set([`200 ${hash}`]))
+    t.same(await gateway.asked('/pub/x'), new Set([`404 ${hash}`]))
+    const metrics = (await send(`${gateway.managementUrl}/metrics`)).text
+    t.equal(metrics.match(/^scopegate_policy_info\{/gm)?.length, 1)
+    t.match(
+      metrics,
+      /^scopegate_policy_reloads_total\{result="success"\} 1$/m,
+      'one reload, not one for each worker',
+    )
 
-  gateway.write(gateway.good.replace('"owner"', '"ownr"'))
-  const broken = await gateway.reload()
-  t.equal(broken.status, 422)
-  t.match(broken.json, {
-    result: 'broken',
-    hash: answer.json['hash'],
-    diagnostics: [{ code: 'P101', line: 1 }],
-  })
-  t.same(await gateway.asked('/moved/x'), new Set([`200 ${hash}`]))
-  t.match(await gateway.readyz(), /\[!\] policies: 1 routes.*soak\.policy\.yaml:1:\d+: error\[P101\]/)
+    gateway.write(gateway.good.replace('"owner"', '"ownr"'))
+    const broken = await gateway.reload()
+    t.equal(broken.status, 422)
+    t.match(broken.json, {
+      result: 'broken',
+      hash: answer.json['hash'],
+      diagnostics: [{ code: 'P101', line: 1 }],
+    })
+    t.same(await gateway.asked('/moved/x'), new Set([`200 ${hash}`]))
+    t.match(await gateway.readyz(), /\[!\] policies: 1 routes.*soak\.policy\.yaml:1:\d+: error\[P101\]/)
 
-  const [victim = 0] = childrenOf(pid)
-  process.kill(victim, 'SIGKILL')
-  await until('a worker in its place, although what is on the disk is broken', async () => {
-    const now = childrenOf(pid)
-    return !now.includes(victim) && (await gateway.readyz()).includes('2 of 2 ready')
-  })
-  t.same(await gateway.asked('/moved/x'), new Set([`200 ${hash}`]), 'with the policies of the other one')
+    const [victim = 0] = childrenOf(pid)
+    process.kill(victim, 'SIGKILL')
+    await until('a worker in its place, although what is on the disk is broken', async () => {
+      const now = childrenOf(pid)
+      return !now.includes(victim) && (await gateway.readyz()).includes('2 of 2 ready')
+    })
+    t.same(await gateway.asked('/moved/x'), new Set([`200 ${hash}`]), 'with the policies of the other worker')
 
-  const before = childrenOf(pid)
-  process.kill(pid, 'SIGUSR2')
-  await until('a new worker was tried', async () =>
-    /worker_starts_total\{reason="roll"\} 1/.test((await send(`${gateway.managementUrl}/metrics`)).text),
-  )
-  await until('only the old ones are there', async () => `${childrenOf(pid)}` === `${before}`)
+    const before = childrenOf(pid)
+    process.kill(pid, 'SIGUSR2')
+    await until('a new worker was tried', async () =>
+      /worker_starts_total\{reason="roll"\} 1/.test((await send(`${gateway.managementUrl}/metrics`)).text),
+    )
+    await until('only the old ones are there', async () => `${childrenOf(pid)}` === `${before}`)
 
-  // An upstream that the running configuration does not know: only new workers do.
-  const upstreams = join(gateway.folder, 'upstreams.yaml')
-  const { api } = JSON.parse(readFileSync(upstreams, 'utf8'))
-  writeFileSync(upstreams, JSON.stringify({ api, other: api }))
-  gateway.write(gateway.good.replace('"upstream":"api"', '"upstream":"other"'))
-  t.match((await gateway.reload()).json, { result: 'broken', diagnostics: [{ code: 'P202' }] })
-  process.kill(pid, 'SIGUSR2')
-  await until('both workers have both', async () => {
-    const seen = await gateway.asked('/pub/x')
-    return seen.size === 1 && [...seen][0]?.startsWith('200 ')
-  })
-  await until('and the supervisor knows', async () =>
-    /\[\+\] policies: 1 routes/.test(await gateway.readyz()),
-  )
+    // The running configuration lacks this upstream. Only new workers load it.
+    const upstreams = join(gateway.folder, 'upstreams.yaml')
+    const { api } = JSON.parse(readFileSync(upstreams, 'utf8'))
+    writeFileSync(upstreams, JSON.stringify({ api, other: api }))
+    gateway.write(gateway.good.replace('"upstream":"api"', '"upstream":"other"'))
+    t.match((await gateway.reload()).json, { result: 'broken', diagnostics: [{ code: 'P202' }] })
+    process.kill(pid, 'SIGUSR2')
+    await until('both workers have both', async () => {
+      const seen = await gateway.asked('/pub/x')
+      return seen.size === 1 && [...seen][0]?.startsWith('200 ')
+    })
+    await until('and the supervisor knows', async () =>
+      /\[\+\] policies: 1 routes/.test(await gateway.readyz()),
+    )
 
-  gateway.write(moved)
-  process.kill(pid, 'SIGHUP')
-  await until('SIGHUP is a reload', async () => {
-    const seen = await gateway.asked('/moved/x')
-    return seen.size === 1 && seen.has(`200 ${hash}`)
-  })
-  t.match((await send(`${gateway.managementUrl}/policies`)).json, {
-    hash: answer.json['hash'],
-    routes: [{ name: 'soak/all', path: '/moved/**' }],
-  })
-})
+    gateway.write(moved)
+    process.kill(pid, 'SIGHUP')
+    await until('SIGHUP is a reload', async () => {
+      const seen = await gateway.asked('/moved/x')
+      return seen.size === 1 && seen.has(`200 ${hash}`)
+    })
+    t.match((await send(`${gateway.managementUrl}/policies`)).json, {
+      hash: answer.json['hash'],
+      routes: [{ name: 'soak/all', path: '/moved/**' }],
+    })
+  },
+)

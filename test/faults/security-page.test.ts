@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
-// SECURITY.md says what holds and where that is tried: a claim whose test is gone is no claim.
+// SECURITY.md states each guarantee and its test. A claim without an existing test proves nothing.
 const root = findPackageRoot()
 const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
 const rows = [...page.matchAll(/^\| (\d+) \|.*\| ([^|]+) \|$/gm)].map(([, number, tried = '']) => ({
@@ -21,7 +21,7 @@ t.test('SECURITY.md has one row for each class, in order', async (t) => {
   )
 })
 
-t.test('each row names the tests that try it, and every path on the page exists', async (t) => {
+t.test('each row names its tests, and every path on the page exists', async (t) => {
   for (const { number, files } of rows) {
     t.ok(files.length > 0, `class ${number}`)
     for (const file of files) t.match(file, /^test\/.+\.test\.ts$/, `class ${number}`)

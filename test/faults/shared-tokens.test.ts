@@ -14,7 +14,7 @@ import { until } from '../fixtures/until.ts'
 
 /** Two gateways, each with a connection for requests and one for revocations. */
 const CONNECTIONS = 4
-/** Each waits for 2 s before it comes again: two of a gateway are one a second. Timers are a millisecond early at most. */
+/** Each connection waits 2 s before it reconnects: a gateway with two makes one a second. Timers fire at most 1 ms early. */
 const RECONNECT_MS = 1_995
 
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-shared-tokens-'))
@@ -24,18 +24,18 @@ process.on('unhandledRejection', () => {
   rejections += 1
 })
 
-/** Two gateways on one Redis, reached through a network of the test's own, and one issuer of each kind. */
+/** Two gateways with one Redis behind a fault proxy, and one issuer of each kind. */
 type Cluster = {
   readonly redis: TestRedis
   readonly proxy: FaultProxy
   readonly jwts: JwtIssuer
   readonly one: GatewayUnderTest
   readonly two: GatewayUnderTest
-  /** Another gateway on the same Redis. */
+  /** Starts another gateway with the same Redis. */
   another(): Promise<GatewayUnderTest>
 }
 
-/** A busy machine is no issuer that is away. */
+/** Long, because a busy machine must not look like an unavailable issuer. */
 function patient(issuer: GatewayConfig['issuers'][number]) {
   return { ...issuer, introspection: issuer.introspection && { ...issuer.introspection, timeoutMs: 20_000 } }
 }
@@ -52,7 +52,7 @@ async function startCluster(t: Test): Promise<Cluster> {
   const another = async () => {
     const under = await startGatewayUnderTest(t, {
       change(config) {
-        // All gateways ask the issuer of the first one.
+        // All gateways use the issuer of the first gateway.
         if (issuers.length === 0) issuers.push(...config.issuers.map(patient), aJwtIssuerConfig(jwts.issuer))
         return {
           ...config,
@@ -62,7 +62,7 @@ async function startCluster(t: Test): Promise<Cluster> {
         }
       },
     })
-    // What was asked before revocations were heard of is asked again.
+    // Introspection results from before the revocation stream was connected are not reused.
     await until('it hears of revocations', async () =>
       under.log().some(({ event }) => event === 'revocations_connected'),
     )
@@ -73,7 +73,7 @@ async function startCluster(t: Test): Promise<Cluster> {
   return { redis, proxy, jwts, one, two, another }
 }
 
-/** Sends tokens all at once, and counts statuses. */
+/** Sends all tokens concurrently, and counts statuses. */
 async function statuses(under: GatewayUnderTest, tokens: readonly string[]): Promise<Record<string, number>> {
   const found: Record<string, number> = {}
   await Promise.all(
@@ -92,45 +92,48 @@ async function metrics(under: GatewayUnderTest): Promise<string> {
   return (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
 }
 
-/** Looks into Redis that came to this. */
+/** Returns the number of Redis lookups with this result. */
 async function lookUps(under: GatewayUnderTest, result: string): Promise<number> {
   const series = `scopegate_token_shared_cache_total{issuer="${BASE_URL}",result="${result}"} `
   const line = (await metrics(under)).split('\n').find((one) => one.startsWith(series))
   return line === undefined ? 0 : Number(line.slice(series.length))
 }
 
-t.test('F11: a cold herd is one question for each replica at most, and none for a later one', async (t) => {
-  const { redis, one, two, another } = await startCluster(t)
-  const { issuer } = one
-  const spy = new Redis(redis.url)
-  t.teardown(() => spy.quit())
-  let herds = 0
-  // A gateway that is too busy to tell Redis in time does without.
-  const herd = await until('what was asked for a herd is in Redis', async () => {
-    const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
-    const before = issuer.asked.length
-    const tokens = Array.from({ length: 500 }, () => token)
-    t.same(await Promise.all([statuses(one, tokens), statuses(two, tokens)]), [{ 200: 500 }, { 200: 500 }])
-    const asked = issuer.asked.length - before
-    t.ok(asked === 1 || asked === 2, `${asked} questions of two replicas`)
-    return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
-  })
-  // And one that is too busy to hear its answer in time asks the issuer.
-  await until('a replica that starts later hears what Redis knows', async () => {
-    const later = await another()
-    const asked = issuer.asked.length
-    t.same(await statuses(later, herd.slice(0, 1)), { 200: 1 })
-    if ((await lookUps(later, 'failed')) > 0) return false
-    t.same(await statuses(later, herd), { 200: 500 })
-    t.equal(issuer.asked.length, asked, 'it asks nobody')
-    t.equal(await lookUps(later, 'hit'), 1)
-    return true
-  })
-})
+t.test(
+  'concurrent lookups of one token cause at most one introspection per replica, and none for a later replica',
+  async (t) => {
+    const { redis, one, two, another } = await startCluster(t)
+    const { issuer } = one
+    const spy = new Redis(redis.url)
+    t.teardown(() => spy.quit())
+    let herds = 0
+    // A gateway that is too busy to write to Redis in time continues without it.
+    const herd = await until('what was asked for a herd is in Redis', async () => {
+      const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
+      const before = issuer.asked.length
+      const tokens = Array.from({ length: 500 }, () => token)
+      t.same(await Promise.all([statuses(one, tokens), statuses(two, tokens)]), [{ 200: 500 }, { 200: 500 }])
+      const asked = issuer.asked.length - before
+      t.ok(asked === 1 || asked === 2, `${asked} questions of two replicas`)
+      return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
+    })
+    // A gateway that is too busy to read the Redis response in time calls the issuer.
+    await until('a replica that starts later hears what Redis knows', async () => {
+      const later = await another()
+      const asked = issuer.asked.length
+      t.same(await statuses(later, herd.slice(0, 1)), { 200: 1 })
+      if ((await lookUps(later, 'failed')) > 0) return false
+      t.same(await statuses(later, herd), { 200: 500 })
+      t.equal(issuer.asked.length, asked, 'a later replica does not call the issuer')
+      t.equal(await lookUps(later, 'hit'), 1)
+      return true
+    })
+  },
+)
 
 /**
- * Sends tokens of every kind while Redis is as it is: nobody gets in who should not, a JWT always does, and whoever the issuer
- * vouches for does too.
+ * Sends tokens of every kind in the current state of Redis. The gateway denies every invalid token, and accepts every valid JWT
+ * and every token that the issuer reports as active.
  */
 async function tryEverybody(t: Test, { one, two, jwts }: Cluster, round: string): Promise<void> {
   const { issuer } = one
@@ -150,7 +153,7 @@ async function tryEverybody(t: Test, { one, two, jwts }: Cluster, round: string)
   t.same(await Promise.all(answers), [...expected, ...expected], round)
 }
 
-t.test('F6 to F8: whatever happens to Redis, tokens are told apart as ever', async (t) => {
+t.test('valid and invalid tokens keep their statuses during every Redis fault', async (t) => {
   const cluster = await startCluster(t)
   const { redis, proxy, one } = cluster
   const spy = new Redis(redis.url)
@@ -194,10 +197,10 @@ t.test('F6 to F8: whatever happens to Redis, tokens are told apart as ever', asy
   await tryEverybody(t, cluster, 'back')
   await until('Redis is used again after it came and went', isUsed)
   t.ok(proxy.connections > before + CONNECTIONS)
-  t.ok(mostWithin(proxy.connectedAtMs, RECONNECT_MS) <= CONNECTIONS, 'none of them ever comes back at once')
+  t.ok(mostWithin(proxy.connectedAtMs, RECONNECT_MS) <= CONNECTIONS, 'no connection reconnects immediately')
 })
 
-t.test('class 79: junk fills neither the cache nor Redis', async (t) => {
+t.test('invalid tokens fill neither the cache nor Redis', async (t) => {
   const { redis, one } = await startCluster(t)
   const spy = new Redis(redis.url)
   t.teardown(() => spy.disconnect())
@@ -210,6 +213,6 @@ t.test('class 79: junk fills neither the cache nor Redis', async (t) => {
   t.same(await spy.keys('scopegate:verdict:*'), [])
 })
 
-t.test('none of this left a rejection that nobody handled', async (t) => {
+t.test('the faults cause no unhandled rejection', async (t) => {
   t.equal(rejections, 0)
 })

@@ -23,7 +23,7 @@ routes:
   - { name: limited, match: { methods: [GET], path: /limited }, rateLimit: { requests: 1000000, per: 1m, by: route } }
 `
 
-/** A gateway whose rate limits are counted in Redis. */
+/** A gateway that counts rate limits in Redis. */
 async function start(t: Test, url: string): Promise<GatewayUnderTest> {
   return startGatewayUnderTest(t, {
     policy: POLICY,
@@ -42,7 +42,7 @@ async function statuses(under: GatewayUnderTest, count: number): Promise<Record<
   return found
 }
 
-/** Decisions that were made without Redis so far. */
+/** Number of decisions without Redis. */
 async function fallbacks(under: GatewayUnderTest): Promise<number> {
   const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
   return [...scrape.matchAll(/^scopegate_rate_limit_fallback_total\{[^}]*\} (\d+)/gm)].reduce(
@@ -51,7 +51,7 @@ async function fallbacks(under: GatewayUnderTest): Promise<number> {
   )
 }
 
-t.test('a Redis that is stopped holds no answer up, and counts again when it goes on', async (t) => {
+t.test('a frozen Redis delays no response, and counts again when it resumes', async (t) => {
   const redis = await startRedis({ folder })
   t.teardown(() => redis.stop())
   const under = await start(t, redis.url)
@@ -65,13 +65,13 @@ t.test('a Redis that is stopped holds no answer up, and counts again when it goe
   const before = await fallbacks(under)
   redis.freeze()
   for (let round = 0; round < 10; round++) t.same(await statuses(under, 50), { 200: 50 })
-  t.ok((await fallbacks(under)) - before >= 500, 'every one of them was counted here')
+  t.ok((await fallbacks(under)) - before >= 500, 'the gateway counted every request locally')
   redis.thaw()
   await until('Redis counts again', counts)
 })
 
 t.test(
-  'a Redis that ends every connection meets no storm of new ones, and every request is answered',
+  'a Redis that ends every connection causes no reconnect storm, and every request gets a response',
   async (t) => {
     const connectedAtMs: number[] = []
     const sockets = new Set<Socket>()
@@ -79,7 +79,7 @@ t.test(
       connectedAtMs.push(performance.now())
       sockets.add(socket)
       socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-      // Long enough to look alive: the first command is what ends it.
+      // Long enough to connect: the first command ends the connection.
       socket.once('data', () => socket.destroy())
     })
     await new Promise<void>((resolve) => flapping.listen(0, '127.0.0.1', resolve))
@@ -93,11 +93,11 @@ t.test(
       t.same(await statuses(under, 100), { 200: 100 })
       return connectedAtMs.length >= 4
     })
-    // One for requests and one for revocations, each after 2 s; timers are a millisecond early at most.
-    t.ok(mostWithin(connectedAtMs, 1_995) <= 2, 'neither comes back at once')
+    // One connection for requests and one for revocations, each after 2 s. Timers fire at most 1 ms early.
+    t.ok(mostWithin(connectedAtMs, 1_995) <= 2, 'neither connection reconnects immediately')
   },
 )
 
-t.test('none of this left a rejection that nobody handled', async (t) => {
+t.test('the faults cause no unhandled rejection', async (t) => {
   t.equal(rejections, 0)
 })

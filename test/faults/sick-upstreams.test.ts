@@ -9,17 +9,17 @@ import { until } from '../fixtures/until.ts'
 
 const HEAD = 'Host: api.test\r\nConnection: close\r\n'
 const GET = `GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`
-/** Where the end of a timeout is what is looked at. Everything else has all the time that a busy machine takes. */
+/** For tests that wait for a timeout to expire. All other timeouts are long enough for a busy machine. */
 const SOON_MS = 300
 
 type Sick = {
-  /** What is wrong with it. */
+  /** Description of the fault. */
   readonly what: string
   readonly status: 502 | 504
   readonly errorType: string
   readonly reply?: Reply
   readonly network?: (proxy: FaultProxy) => void | Promise<void>
-  /** Which of the upstream's times are short. */
+  /** Timeouts of the upstream that are short. */
   readonly times?: Partial<UpstreamSettings>
 }
 
@@ -28,7 +28,7 @@ const endWith = (bytes: string) => (socket: Socket) => {
   socket.end(bytes, 'latin1')
 }
 
-/** Sick before the first byte of an answer: the gateway answers in its own words. */
+/** Faults before the first byte of a response: the gateway sends a local reply. */
 const SILENT: readonly Sick[] = [
   {
     what: 'is not there',
@@ -131,7 +131,7 @@ const SILENT: readonly Sick[] = [
   },
 ]
 
-/** Sick inside its answer: what came is passed on, and then the client sees that it is not whole. */
+/** Faults inside a response: the gateway forwards the received part, and the client detects that it is incomplete. */
 const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
   {
     what: 'dies before the length that it announced',
@@ -201,7 +201,7 @@ routes:
   - { name: open, match: { methods: [GET, POST, PUT, DELETE, HEAD], path: "/pub/**" } }
 `
 
-/** Everything that came on one connection, and whether it ended in good order. */
+/** All bytes received on one connection, and whether it was reset. */
 async function exchange(url: string, bytes: string): Promise<{ text: string; reset: boolean }> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -223,30 +223,33 @@ async function errorTypes(under: GatewayUnderTest): Promise<readonly unknown[]> 
 }
 
 for (const sick of SILENT)
-  t.test(`an upstream that ${sick.what} is ${sick.status}`, async (t) => {
+  t.test(`an upstream that ${sick.what} causes ${sick.status}`, async (t) => {
     const under = await startSick(t, sick)
     const { text } = await exchange(under.gateway.url, GET)
     t.match(text, new RegExp(`^(?:HTTP/1\\.1 102 Processing\r\n\r\n)*HTTP/1\\.1 ${sick.status} `))
     t.match(text, /\r\nx-scopegate-error: 1\r\n/)
     t.match(text, sick.status === 504 ? /"error":"upstream_timeout"/ : /"error":"upstream_unavailable"/)
     t.equal(text.match(/HTTP\/1\.1 [2-5]/g)?.length, 1, 'one answer')
-    t.notMatch(text, /127\.0\.0\.1|ECONN|UND_ERR|HPE_/, 'without internals')
+    t.notMatch(text, /127\.0\.0\.1|ECONN|UND_ERR|HPE_/, 'the response exposes no internals')
     t.same(await errorTypes(under), [sick.errorType])
-    t.ok(under.upstream.requests.length <= 1, 'and it is not asked again')
+    t.ok(under.upstream.requests.length <= 1, 'the gateway does not retry')
   })
 
 for (const sick of BROKEN_OFF)
   for (const version of ['1.1', '1.0'])
-    t.test(`an upstream that ${sick.what} gives an HTTP/${version} client no whole answer`, async (t) => {
-      const under = await startSick(t, sick)
-      const { text, reset } = await exchange(under.gateway.url, `GET /pub/x HTTP/${version}\r\n${HEAD}\r\n`)
-      const whole = isWhole(text) && !reset
-      t.notOk(whole, `nobody takes it for whole: ${JSON.stringify({ text, reset })}`)
-      t.match(text, /^(?:HTTP\/1\.1 (?:200|502) |$)/, 'a reset may overtake what came before')
-      t.same(await errorTypes(under), [sick.errorType])
-    })
+    t.test(
+      `an upstream that ${sick.what} gives an HTTP/${version} client no complete response`,
+      async (t) => {
+        const under = await startSick(t, sick)
+        const { text, reset } = await exchange(under.gateway.url, `GET /pub/x HTTP/${version}\r\n${HEAD}\r\n`)
+        const whole = isWhole(text) && !reset
+        t.notOk(whole, `the client detects an incomplete response: ${JSON.stringify({ text, reset })}`)
+        t.match(text, /^(?:HTTP\/1\.1 (?:200|502) |$)/, 'a reset may overtake earlier bytes')
+        t.same(await errorTypes(under), [sick.errorType])
+      },
+    )
 
-/** As a client that knows no more than RFC 9112 section 6.3 would see it. */
+/** Whether a client that follows RFC 9112 section 6.3 sees a complete response. */
 function isWhole(text: string): boolean {
   const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s)
   if (/^HTTP\/1\.1 5/.test(head)) return false
@@ -257,7 +260,7 @@ function isWhole(text: string): boolean {
 }
 
 t.test(
-  'an upstream whose address swallows connections is 504 by the time a connection may take',
+  'an upstream address that drops connection attempts causes 504 after the connect timeout',
   async (t) => {
     const deaf = await startDeafServer()
     t.teardown(() => deaf.close())
@@ -278,7 +281,7 @@ t.test(
 )
 
 t.test(
-  'an upstream whose address swallows connections is left out, and back when it takes them',
+  'an upstream address that drops connection attempts is ejected, and returns when it accepts them',
   async (t) => {
     const deaf = await startDeafServer()
     t.teardown(() => deaf.close())
@@ -298,7 +301,7 @@ t.test(
   },
 )
 
-t.test('an upstream whose name has no address is 502, and the log says why', async (t) => {
+t.test('an upstream name that does not resolve causes 502, and the log names the reason', async (t) => {
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({
@@ -312,38 +315,41 @@ t.test('an upstream whose name has no address is 502, and the log says why', asy
   t.same(await errorTypes(under), ['upstream_dns'])
 })
 
-t.test('an upstream that fails again and again is 503 at once, and back when it is back', async (t) => {
-  let proxy: FaultProxy | undefined
-  const under = await startSick(t, {
-    what: '',
-    status: 502,
-    errorType: '',
-    network: (given) => {
-      proxy = given
-      return given.down()
-    },
-  })
-  const statuses: string[] = []
-  for (let i = 0; i < 7; i++) statuses.push((await exchange(under.gateway.url, GET)).text.slice(9, 12))
-  t.same(statuses, ['502', '502', '502', '502', '502', '503', '503'])
-  const { text } = await exchange(under.gateway.url, GET)
-  t.match(text, /\r\nretry-after: 1\r\n.*"error":"upstream_unavailable"/s)
-  const metrics = async () => (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
-  const sickMetrics = await metrics()
-  t.match(sickMetrics, 'scopegate_upstream_up{upstream="api"} 0')
-  t.match(sickMetrics, 'scopegate_circuit_state{upstream="api"} 2')
-  t.match(sickMetrics, 'scopegate_upstream_errors_total{upstream="api",reason="connect"} 5')
-  t.match(sickMetrics, 'scopegate_upstream_up{upstream="auth"} 1')
+t.test(
+  'an upstream that fails repeatedly causes 503 immediately, and serves again after it recovers',
+  async (t) => {
+    let proxy: FaultProxy | undefined
+    const under = await startSick(t, {
+      what: '',
+      status: 502,
+      errorType: '',
+      network: (given) => {
+        proxy = given
+        return given.down()
+      },
+    })
+    const statuses: string[] = []
+    for (let i = 0; i < 7; i++) statuses.push((await exchange(under.gateway.url, GET)).text.slice(9, 12))
+    t.same(statuses, ['502', '502', '502', '502', '502', '503', '503'])
+    const { text } = await exchange(under.gateway.url, GET)
+    t.match(text, /\r\nretry-after: 1\r\n.*"error":"upstream_unavailable"/s)
+    const metrics = async () => (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+    const sickMetrics = await metrics()
+    t.match(sickMetrics, 'scopegate_upstream_up{upstream="api"} 0')
+    t.match(sickMetrics, 'scopegate_circuit_state{upstream="api"} 2')
+    t.match(sickMetrics, 'scopegate_upstream_errors_total{upstream="api",reason="connect"} 5')
+    t.match(sickMetrics, 'scopegate_upstream_up{upstream="auth"} 1')
 
-  await proxy?.up()
-  await until('the upstream is tried again', async () =>
-    (await metrics()).includes('circuit_state{upstream="api"} 1'),
-  )
-  t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)
-  t.match(await metrics(), 'scopegate_circuit_state{upstream="api"} 0')
-})
+    await proxy?.up()
+    await until('the upstream is tried again', async () =>
+      (await metrics()).includes('circuit_state{upstream="api"} 1'),
+    )
+    t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)
+    t.match(await metrics(), 'scopegate_circuit_state{upstream="api"} 0')
+  },
+)
 
-t.test('one route that never answers takes no other with it', async (t) => {
+t.test('a route without responses does not affect other routes', async (t) => {
   const hangs: Sick = {
     what: '',
     status: 504,

@@ -8,7 +8,7 @@ import { startWebsocketUpstream } from '../fixtures/websocket-upstream.ts'
 
 const SESSIONS = 20
 
-t.test('WebSockets stay with the worker that has them while every worker is replaced', async (t) => {
+t.test('open WebSockets stay with their worker while every worker is replaced', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir()
   t.teardown(() => cleanup.run())
@@ -19,7 +19,7 @@ t.test('WebSockets stay with the worker that has them while every worker is repl
     cleanup,
     upstream: upstream.url,
     route: { match: { methods: ['GET'], path: '/pub/**' }, websocket: true },
-    settings: { workers: 2, drain: { delay: '0s', grace: '60s' } }, // far beyond what this test may take
+    settings: { workers: 2, drain: { delay: '0s', grace: '60s' } }, // much longer than this test runs
   })
   const clients = await Promise.all(
     Array.from({ length: SESSIONS }, () => openWebsocket(`${gateway.url}/pub/live`)),
@@ -33,7 +33,7 @@ t.test('WebSockets stay with the worker that has them while every worker is repl
       clients.every(({ messages }) => messages.at(-1) === `round ${round}`),
     )
   }
-  // Once its sessions are over the first old worker goes, and then it is the second one's turn.
+  // The first old worker exits after its last session. Then the second one drains.
   for (const { socket } of clients) socket.close(1000)
   for (const { closed } of clients) t.match(await closed, { code: 1000 })
   await until(

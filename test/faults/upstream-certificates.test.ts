@@ -41,7 +41,7 @@ async function startBefore(t: Test, url: string, ca: string | undefined): Promis
   })
 }
 
-/** The client learns that the upstream is not there; the operator learns why. */
+/** Asserts that the client sees an unavailable upstream and that the operator sees the reason. */
 async function checkRefused(t: Test, under: GatewayUnderTest, code: RegExp, reason = 'tls'): Promise<void> {
   const answer = await fetch(`${under.gateway.url}/pub/x`)
   t.equal(answer.status, 502)
@@ -63,13 +63,13 @@ const REFUSED: readonly [what: string, certificate: TestCertificate, ca: string 
   [
     ['signed by itself', aCertificate(), undefined, /^DEPTH_ZERO_SELF_SIGNED_CERT$/],
     [
-      'of an authority that nobody named',
+      'of a CA without configuration',
       aCertificate({ by: authority }),
       undefined,
       /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
     ],
     [
-      'of another authority than the named one',
+      'of a CA other than the configured one',
       aCertificate({ by: aCertificate({ authority: true }) }),
       authority.cert,
       /^UNABLE_TO_/,
@@ -92,9 +92,9 @@ const REFUSED: readonly [what: string, certificate: TestCertificate, ca: string 
       authority.cert,
       /^CERT_NOT_YET_VALID$/,
     ],
-    // An end certificate that signs others.
+    // An end-entity certificate that signs others.
     [
-      'signed by one that is no authority',
+      'signed by a certificate that is not a CA',
       aCertificate({ by: aCertificate({ by: authority }) }),
       authority.cert,
       /^UNABLE_TO_|^INVALID_/,
@@ -102,14 +102,14 @@ const REFUSED: readonly [what: string, certificate: TestCertificate, ca: string 
   ]
 
 for (const [what, certificate, ca, code] of REFUSED)
-  t.test(`an upstream with a certificate ${what} is a 502, and gets no request`, async (t) => {
+  t.test(`an upstream with a certificate ${what} causes 502 and receives no request`, async (t) => {
     const upstream = await startUpstream(t, certificate)
     const under = await startBefore(t, `https://127.0.0.1:${upstream.port}`, ca)
     await checkRefused(t, under, code)
     t.same(upstream.served, [])
   })
 
-t.test('a client cannot choose the name that the certificate has to have', async (t) => {
+t.test('a client cannot choose the expected name of the upstream certificate', async (t) => {
   const upstream = await startUpstream(t, aCertificate({ by: authority, names: ['evil.test'] }))
   const under = await startBefore(t, `https://localhost:${upstream.port}`, authority.cert)
   for (const host of ['evil.test', `evil.test:${upstream.port}`]) {
@@ -122,7 +122,7 @@ t.test('a client cannot choose the name that the certificate has to have', async
   t.same(upstream.served, [])
 })
 
-t.test('an upstream that does not speak TLS, or one that is too old, is a 502', async (t) => {
+t.test('an upstream without TLS, or with an outdated TLS version, causes 502', async (t) => {
   const plain = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n')
@@ -141,7 +141,7 @@ t.test('an upstream that does not speak TLS, or one that is too old, is a 502', 
 })
 
 t.test(
-  'an authority that is named for an upstream vouches for it: by address, by name, with a chain',
+  'accepts an upstream certificate of the configured CA by address, by name and with a chain',
   async (t) => {
     const between = aCertificate({ by: authority, authority: true })
     const leaf = aCertificate({ by: between })
@@ -156,7 +156,7 @@ t.test(
   },
 )
 
-t.test('nothing in the environment turns verification off', async (t) => {
+t.test('no environment variable disables certificate verification', async (t) => {
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
   t.teardown(() => delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'])
   const upstream = await startUpstream(t, aCertificate())
@@ -168,9 +168,9 @@ t.test('nothing in the environment turns verification off', async (t) => {
   t.same(upstream.served, [])
 })
 
-t.test('without a name for it, the authorities of the process are believed', async (t) => {
+t.test('without a configured CA, the gateway trusts the CAs of the process', async (t) => {
   const upstream = await startUpstream(t, aCertificate({ by: authority }))
-  // As NODE_EXTRA_CA_CERTS does for a process.
+  // Equivalent to NODE_EXTRA_CA_CERTS.
   const before = getCACertificates('default')
   setDefaultCACertificates([...before, authority.cert])
   t.teardown(() => setDefaultCACertificates(before))
