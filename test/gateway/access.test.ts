@@ -19,47 +19,44 @@ async function call(under: GatewayUnderTest, path: string, init: RequestInit & {
   }
 }
 
-t.test(
-  'seed 5.6 a bad token gets 401 invalid_token on every route, whatever the route asks for',
-  async (t) => {
-    const under = await startGatewayUnderTest(t)
-    const { issuer, upstream } = under
-    issuer.store('other resource', {})
-    issuer.store('wrong-audience', { aud: 'https://other.test' })
-    issuer.store('no-audience', { aud: undefined })
-    issuer.store('wrong-issuer', { iss: 'https://other.test' })
-    issuer.store('no-expiry', { exp: undefined })
-    issuer.store('expired', { exp: Math.floor(Date.now() / 1_000) - 180 })
-    issuer.store('bound', { cnf: { jkt: 'thumbprint' } })
-    const tokens = [
-      'unknown',
-      'wrong-audience',
-      'no-audience',
-      'wrong-issuer',
-      'no-expiry',
-      'expired',
-      'bound',
-      'a"b',
-      '',
-    ]
-    for (const token of tokens)
-      for (const path of ['/pub/x', '/api/courses', '/api/challenged', '/api/denied']) {
-        const { status, challenge, body } = await call(under, path, { token })
-        t.equal(status, 401, `${token} at ${path}`)
-        t.equal(body['error'], 'invalid_token')
-        t.match(challenge, /^Bearer error="invalid_token", error_description="[^"]+", resource_metadata="/)
-        t.ok(challenge?.endsWith(METADATA))
-        t.ok(challenge?.includes(`error_description="${body['error_description']}"`))
-        t.match(body['request_id'], /^[0-9a-f-]{36}$/)
-      }
-    t.match((await call(under, '/pub/x', { token: 'expired' })).body, {
-      error_description: `The access token expired 3 minutes ago. Refresh it at ${BASE_URL}/api/oauth/token.`,
-    })
-    t.equal(upstream.bytes, '', 'nothing was forwarded')
-  },
-)
+t.test('an invalid token gets 401 invalid_token on every route', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const { issuer, upstream } = under
+  issuer.store('other resource', {})
+  issuer.store('wrong-audience', { aud: 'https://other.test' })
+  issuer.store('no-audience', { aud: undefined })
+  issuer.store('wrong-issuer', { iss: 'https://other.test' })
+  issuer.store('no-expiry', { exp: undefined })
+  issuer.store('expired', { exp: Math.floor(Date.now() / 1_000) - 180 })
+  issuer.store('bound', { cnf: { jkt: 'thumbprint' } })
+  const tokens = [
+    'unknown',
+    'wrong-audience',
+    'no-audience',
+    'wrong-issuer',
+    'no-expiry',
+    'expired',
+    'bound',
+    'a"b',
+    '',
+  ]
+  for (const token of tokens)
+    for (const path of ['/pub/x', '/api/courses', '/api/challenged', '/api/denied']) {
+      const { status, challenge, body } = await call(under, path, { token })
+      t.equal(status, 401, `${token} at ${path}`)
+      t.equal(body['error'], 'invalid_token')
+      t.match(challenge, /^Bearer error="invalid_token", error_description="[^"]+", resource_metadata="/)
+      t.ok(challenge?.endsWith(METADATA))
+      t.ok(challenge?.includes(`error_description="${body['error_description']}"`))
+      t.match(body['request_id'], /^[0-9a-f-]{36}$/)
+    }
+  t.match((await call(under, '/pub/x', { token: 'expired' })).body, {
+    error_description: `The access token expired 3 minutes ago. Refresh it at ${BASE_URL}/api/oauth/token.`,
+  })
+  t.equal(upstream.bytes, '', 'nothing was forwarded')
+})
 
-t.test('RFC 6750 §3.1 two credentials and tokens in the query are invalid requests', async (t) => {
+t.test('RFC 6750 §3.1: two credentials, and tokens in the query, are invalid requests', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.issuer.store('good', { scope: 'courses:read' })
   const query = await call(under, '/api/courses?access_token=good')
@@ -77,31 +74,34 @@ t.test('RFC 6750 §3.1 two credentials and tokens in the query are invalid reque
   t.equal(under.upstream.bytes + under.authorizationServer.bytes, '')
 })
 
-t.test('seed 5.7 a token without the scope gets 403 insufficient_scope, and what is needed', async (t) => {
-  const under = await startGatewayUnderTest(t)
-  under.issuer.store('reader', { scope: 'courses:read' })
-  under.issuer.store('none', { scope: '' })
-  under.issuer.store('almost', { scope: 'courses:writer Courses:write courses' })
-  const cases = [
-    ['reader', 'POST', '/api/courses', 'courses:write'],
-    ['reader', 'DELETE', '/api/courses/1', 'courses:write'],
-    ['none', 'GET', '/api/courses', 'courses:read'],
-    ['none', 'HEAD', '/api/courses', 'courses:read'],
-    ['almost', 'PATCH', '/api/courses/1', 'courses:write'],
-    ['none', 'GET', '/api/challenged', 'orders:read'],
-    ['reader', 'GET', '/api/either', 'courses:read posts:read'],
-  ] as const
-  for (const [token, method, path, scope] of cases) {
-    const { status, challenge, body } = await call(under, path, { token, method })
-    t.equal(status, 403, `${method} ${path}`)
-    t.match(challenge, /^Bearer error="insufficient_scope", error_description="[^"]+", scope="/)
-    t.ok(challenge?.includes(` scope="${scope}", ${METADATA}`), challenge ?? '')
-    if (method !== 'HEAD') t.match(body, { error: 'insufficient_scope', error_description: /^.+$/, scope })
-  }
-  t.equal(under.upstream.bytes, '')
-})
+t.test(
+  'a token without the required scope gets 403 insufficient_scope with the required scopes',
+  async (t) => {
+    const under = await startGatewayUnderTest(t)
+    under.issuer.store('reader', { scope: 'courses:read' })
+    under.issuer.store('none', { scope: '' })
+    under.issuer.store('almost', { scope: 'courses:writer Courses:write courses' })
+    const cases = [
+      ['reader', 'POST', '/api/courses', 'courses:write'],
+      ['reader', 'DELETE', '/api/courses/1', 'courses:write'],
+      ['none', 'GET', '/api/courses', 'courses:read'],
+      ['none', 'HEAD', '/api/courses', 'courses:read'],
+      ['almost', 'PATCH', '/api/courses/1', 'courses:write'],
+      ['none', 'GET', '/api/challenged', 'orders:read'],
+      ['reader', 'GET', '/api/either', 'courses:read posts:read'],
+    ] as const
+    for (const [token, method, path, scope] of cases) {
+      const { status, challenge, body } = await call(under, path, { token, method })
+      t.equal(status, 403, `${method} ${path}`)
+      t.match(challenge, /^Bearer error="insufficient_scope", error_description="[^"]+", scope="/)
+      t.ok(challenge?.includes(` scope="${scope}", ${METADATA}`), challenge ?? '')
+      if (method !== 'HEAD') t.match(body, { error: 'insufficient_scope', error_description: /^.+$/, scope })
+    }
+    t.equal(under.upstream.bytes, '')
+  },
+)
 
-t.test('seed 5.5 no token is served as anonymous, where the route says nothing else', async (t) => {
+t.test('a request without a token gets 401 unless the route allows anonymous callers', async (t) => {
   const under = await startGatewayUnderTest(t)
   const allowed = await call(under, '/api/courses')
   t.equal(allowed.status, 200)
@@ -118,7 +118,7 @@ t.test('seed 5.5 no token is served as anonymous, where the route says nothing e
 })
 
 t.test(
-  'a good token opens what its scopes open, from the issuer first and then from the cache',
+  'a valid token allows the routes of its scopes, first from the issuer and then from the cache',
   async (t) => {
     const under = await startGatewayUnderTest(t)
     under.issuer.store('good', { scope: 'courses:read pages:read' })
@@ -133,12 +133,12 @@ t.test(
     const [asked] = under.issuer.asked
     t.equal(asked?.get('token'), 'good')
     t.equal(asked?.get('client_secret'), under.issuer.clientSecret)
-    // A cached caller is decided on anew: other route, other scopes.
+    // The gateway decides again for a cached caller: other route, other scopes.
     t.equal((await call(under, '/api/challenged', { token: 'good' })).status, 403)
   },
 )
 
-/** A gateway whose issuer has so much time for an answer. */
+/** A gateway with this timeout for the issuer. */
 function startWithDeadline(t: Test, timeoutMs: number): Promise<GatewayUnderTest> {
   return startGatewayUnderTest(t, {
     change: (config) => ({
@@ -162,52 +162,58 @@ async function checkUnanswered(t: Test, under: GatewayUnderTest, what: string, a
   t.match(body, { error: 'upstream_unavailable', retry_after: Number })
 }
 
-t.test('when the issuer gives no answer nobody passes, and nobody is called invalid', async (t) => {
-  const under = await startWithDeadline(t, 20_000)
-  under.issuer.store('good', { scope: 'courses:read' })
-  const json = { 'content-type': 'application/json' }
-  const noAnswers = {
-    'the text "true"': (response) => response.writeHead(200, json).end('{"active":"true"}'),
-    'the number 1': (response) => response.writeHead(200, json).end('{"active":1}'),
-    'a page': (response) => response.writeHead(200).end('<html>'),
-    nothing: (response) => response.writeHead(200).end(),
-    'status 500': (response) => response.writeHead(500, json).end('{"active":true}'),
-    'status 201': (response) => response.writeHead(201, json).end('{"active":true}'),
-    'status 401': (response) => response.writeHead(401, json).end('{"active":true}'),
-    'a redirect': (response) => response.writeHead(302, { location: '/elsewhere' }).end('{"active":true}'),
-    'a reset': (response) => response.destroy(),
-    'more than 64 KiB': (response) =>
-      response.writeHead(200, json).end(`{"active":true,"x":"${'x'.repeat(70_000)}"}`),
-  } satisfies Record<string, IssuersAnswer>
-  for (const [what, answer] of Object.entries(noAnswers)) {
-    await checkUnanswered(t, under, what, answer)
-    // One answer, so that the issuer is not given a rest.
+t.test(
+  'when the issuer does not respond, every caller gets 503 and no token is called invalid',
+  async (t) => {
+    const under = await startWithDeadline(t, 20_000)
+    under.issuer.store('good', { scope: 'courses:read' })
+    const json = { 'content-type': 'application/json' }
+    const noAnswers = {
+      'the text "true"': (response) => response.writeHead(200, json).end('{"active":"true"}'),
+      'the number 1': (response) => response.writeHead(200, json).end('{"active":1}'),
+      'a page': (response) => response.writeHead(200).end('<html>'),
+      nothing: (response) => response.writeHead(200).end(),
+      'status 500': (response) => response.writeHead(500, json).end('{"active":true}'),
+      'status 201': (response) => response.writeHead(201, json).end('{"active":true}'),
+      'status 401': (response) => response.writeHead(401, json).end('{"active":true}'),
+      'a redirect': (response) => response.writeHead(302, { location: '/elsewhere' }).end('{"active":true}'),
+      'a reset': (response) => response.destroy(),
+      'more than 64 KiB': (response) =>
+        response.writeHead(200, json).end(`{"active":true,"x":"${'x'.repeat(70_000)}"}`),
+    } satisfies Record<string, IssuersAnswer>
+    for (const [what, answer] of Object.entries(noAnswers)) {
+      await checkUnanswered(t, under, what, answer)
+      // A single response keeps the circuit closed.
+      under.issuer.answerWith(undefined)
+      t.equal(
+        (await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status,
+        401,
+      )
+    }
+    t.equal(under.upstream.bytes, '')
+    t.equal((await call(under, '/pub/x', { token: 'good' })).status, 200, 'no failure is cached')
+
+    under.issuer.answerWith((response) => response.destroy())
+    for (let i = 0; i < 5; i++) t.equal((await call(under, '/pub/x', { token: `new-${i}` })).status, 503)
+    const asked = under.issuer.asked.length
+    t.equal((await call(under, '/pub/x', { token: 'new' })).status, 503, 'the circuit of the issuer is open')
+    t.equal(under.issuer.asked.length, asked)
     under.issuer.answerWith(undefined)
-    t.equal((await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status, 401)
-  }
-  t.equal(under.upstream.bytes, '')
-  t.equal((await call(under, '/pub/x', { token: 'good' })).status, 200, 'no failure is remembered')
+    under.issuer.store('new')
+    await until('it is asked again', async () => {
+      const { status, headers } = await call(under, '/pub/x', { token: 'new' })
+      if (status === 503) t.match(headers.get('retry-after'), /^[1-5]$/)
+      return status === 200
+    })
+    const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+    const issuer = 'issuer="http://api.test"'
+    for (const result of ['answered', 'connection', 'status', 'response', 'suspended'])
+      t.match(scrape, new RegExp(`scopegate_introspections_total{${issuer},result="${result}"} [1-9]`))
+    t.match(scrape, `scopegate_introspections_in_flight{${issuer},state="working"} 0`)
+  },
+)
 
-  under.issuer.answerWith((response) => response.destroy())
-  for (let i = 0; i < 5; i++) t.equal((await call(under, '/pub/x', { token: `new-${i}` })).status, 503)
-  const asked = under.issuer.asked.length
-  t.equal((await call(under, '/pub/x', { token: 'new' })).status, 503, 'the issuer is given a rest')
-  t.equal(under.issuer.asked.length, asked)
-  under.issuer.answerWith(undefined)
-  under.issuer.store('new')
-  await until('it is asked again', async () => {
-    const { status, headers } = await call(under, '/pub/x', { token: 'new' })
-    if (status === 503) t.match(headers.get('retry-after'), /^[1-5]$/)
-    return status === 200
-  })
-  const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
-  const issuer = 'issuer="http://api.test"'
-  for (const result of ['answered', 'connection', 'status', 'response', 'suspended'])
-    t.match(scrape, new RegExp(`scopegate_introspections_total{${issuer},result="${result}"} [1-9]`))
-  t.match(scrape, `scopegate_introspections_in_flight{${issuer},state="working"} 0`)
-})
-
-t.test('an issuer that is silent, or falls silent, is no answer either', async (t) => {
+t.test('an issuer that sends nothing, or stops within its response, gets 503 too', async (t) => {
   const under = await startWithDeadline(t, 150)
   under.issuer.store('good', { scope: 'courses:read' })
   await checkUnanswered(t, under, 'silence', () => undefined)
@@ -221,7 +227,7 @@ t.test('an issuer that is silent, or falls silent, is no answer either', async (
   )
 })
 
-t.test('wrong credentials of the gateway are its own trouble: 503, and readiness tells', async (t) => {
+t.test('wrong client credentials of the gateway cause 503 and a degraded readiness check', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
@@ -236,7 +242,7 @@ t.test('wrong credentials of the gateway are its own trouble: 503, and readiness
   t.equal(status, 503)
   t.equal(challenge, null)
   const ready = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
-  t.equal(ready.status, 200, 'anonymous callers and JWTs are served still')
+  t.equal(ready.status, 200, 'anonymous callers and JWTs are still served')
   t.match(
     await ready.text(),
     '[!] introspection at http://api.test: the issuer refuses the client credentials',
@@ -245,7 +251,7 @@ t.test('wrong credentials of the gateway are its own trouble: 503, and readiness
   t.notMatch(under.logText(), 'an old one')
 })
 
-t.test('a thousand parallel uses of one new token are one question', async (t) => {
+t.test('a thousand concurrent uses of one new token share one introspection', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.issuer.store('good', { scope: 'courses:read' })
   const answers = await Promise.all(
@@ -255,7 +261,7 @@ t.test('a thousand parallel uses of one new token are one question', async (t) =
   t.equal(under.issuer.asked.length, 1)
 })
 
-t.test('unknown paths and methods are JSON errors, and Allow says what is there', async (t) => {
+t.test('unknown paths and methods get JSON errors, and Allow lists the methods of the path', async (t) => {
   const under = await startGatewayUnderTest(t)
   for (const path of [
     '/nothing',
@@ -276,7 +282,7 @@ t.test('unknown paths and methods are JSON errors, and Allow says what is there'
   t.equal(under.upstream.bytes, '')
 })
 
-t.test('a preflight is answered here, whoever asks', async (t) => {
+t.test('the gateway answers a preflight itself, from any origin', async (t) => {
   const under = await startGatewayUnderTest(t)
   for (const path of ['/api/courses', '/api/denied', '/auth.md']) {
     const { status, headers } = await call(under, path, {

@@ -16,7 +16,7 @@ function aPem(): string {
   )
 }
 
-// A test's own folder is taken for the policies.
+// The harness uses a folder of the test as the policies folder.
 const folder = t.testdir()
 
 function aKeyFile(): string {
@@ -36,7 +36,7 @@ async function keysOf(under: GatewayUnderTest): Promise<JSONWebKeySet> {
   return (await (await fetch(`${under.gateway.url}${KEYS}`)).json()) as JSONWebKeySet
 }
 
-t.test('the upstream gets an assertion that the published keys verify, and no token', async (t) => {
+t.test('the upstream gets an assertion that the published keys verify, and no access token', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.issuer.store('good', { scope: 'courses:read' })
   const assertion = await assertionOf(under, 'good')
@@ -53,7 +53,7 @@ t.test('the upstream gets an assertion that the published keys verify, and no to
   t.equal(await assertionOf(under, 'good'), assertion, 'minted once')
 })
 
-t.test('nobody has an assertion, and what a client says under its name is dropped', async (t) => {
+t.test('an anonymous request carries no assertion, and the gateway drops a forged one', async (t) => {
   const under = await startGatewayUnderTest(t)
   for (const name of ['x-auth-assertion', 'X_Auth_Assertion', 'x-auth.assertion']) {
     const answer = await send(`${under.gateway.url}/api/asserted`, { headers: { [name]: 'forged' } })
@@ -62,10 +62,10 @@ t.test('nobody has an assertion, and what a client says under its name is droppe
   }
   t.notMatch(under.upstream.bytes, 'forged')
   under.issuer.store('good', { scope: 'courses:read' })
-  t.equal(await assertionOf(under, 'good', '/api/courses'), '', 'the route does not ask for it')
+  t.equal(await assertionOf(under, 'good', '/api/courses'), '', 'the route does not require it')
 })
 
-t.test('the keys are a public document that holds no private member', async (t) => {
+t.test('the JWKS is a public document without private members', async (t) => {
   const under = await startGatewayUnderTest(t)
   const response = await fetch(`${under.gateway.url}${KEYS}`)
   t.equal(response.status, 200)
@@ -76,7 +76,7 @@ t.test('the keys are a public document that holds no private member', async (t) 
   for (const key of keys) t.same(Object.keys(key).toSorted(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
 })
 
-t.test('gateways that read one key file are one issuer to an upstream', async (t) => {
+t.test('gateways with the same key file are one issuer to an upstream', async (t) => {
   const keyFile = aKeyFile()
   const one = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, assertion: { keyFile, ttlSeconds: 60 } }),
@@ -92,29 +92,25 @@ t.test('gateways that read one key file are one issuer to an upstream', async (t
   })
 })
 
-t.test(
-  'a key file that changes is published while the old key still signs',
-  { timeout: 60_000 },
-  async (t) => {
-    const keyFile = aKeyFile()
-    const [old] = readAssertionKeys(keyFile)
-    const under = await startGatewayUnderTest(t, {
-      change: (config) => ({ ...config, assertion: { keyFile, ttlSeconds: 60 } }),
-    })
-    under.issuer.store('good')
-    writeFileSync(keyFile, 'not a key')
-    await until('said', async () => under.log().some((line) => line['event'] === 'assertion_keys_unusable'))
-    t.equal(decodeProtectedHeader(await assertionOf(under, 'good')).kid, old?.kid)
-    writeFileSync(keyFile, aPem())
-    const [fresh] = readAssertionKeys(keyFile)
-    await until('published', async () => (await keysOf(under)).keys.length === 2)
-    t.same(new Set((await keysOf(under)).keys.map(({ kid }) => kid)), new Set([old?.kid, fresh?.kid]))
-    under.issuer.store('other')
-    t.equal(decodeProtectedHeader(await assertionOf(under, 'other')).kid, old?.kid)
-  },
-)
+t.test('a changed key file is published while the old key still signs', { timeout: 60_000 }, async (t) => {
+  const keyFile = aKeyFile()
+  const [old] = readAssertionKeys(keyFile)
+  const under = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, assertion: { keyFile, ttlSeconds: 60 } }),
+  })
+  under.issuer.store('good')
+  writeFileSync(keyFile, 'not a key')
+  await until('said', async () => under.log().some((line) => line['event'] === 'assertion_keys_unusable'))
+  t.equal(decodeProtectedHeader(await assertionOf(under, 'good')).kid, old?.kid)
+  writeFileSync(keyFile, aPem())
+  const [fresh] = readAssertionKeys(keyFile)
+  await until('published', async () => (await keysOf(under)).keys.length === 2)
+  t.same(new Set((await keysOf(under)).keys.map(({ kid }) => kid)), new Set([old?.kid, fresh?.kid]))
+  under.issuer.store('other')
+  t.equal(decodeProtectedHeader(await assertionOf(under, 'other')).kid, old?.kid)
+})
 
-t.test('readAssertionKeys() says what is wrong with a file and nothing of what it holds', async (t) => {
+t.test('readAssertionKeys() describes the problem of a file without its content', async (t) => {
   const secret = aPem().replace(/\n.{10}/, '\nAAAAAAAAAA')
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const files = {

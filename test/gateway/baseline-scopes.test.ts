@@ -34,7 +34,7 @@ t.test('G5: the metadata lists only the read scopes that routes of the resource 
   t.same((await metadata('/mcp'))['scopes_supported'], ['posts:read'])
 })
 
-t.test('G5: `scopes` of a resource chooses its list, in its order', async (t) => {
+t.test('`scopes` of a resource sets its list, in its order', async (t) => {
   const metadata = await startWith(t, [
     { path: '/', scopes: ['openid', 'courses:write', 'courses:read'] },
     { path: '/mcp', scopes: ['posts:write'] },
@@ -53,7 +53,7 @@ t.test('G5, RFC 9728 section 3.2: the metadata omits an empty list', async (t) =
     t.notOk('scopes_supported' in (await metadata(path)), `${path || '/'} has no scopes_supported`)
 })
 
-t.test('G5: the challenge of a route names the scopes outside the list', async (t) => {
+t.test('the challenge of a route lists scopes outside the baseline list', async (t) => {
   const { gateway } = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({ ...config, resources: [{ path: '/', scopes: [] }] }),
@@ -63,7 +63,7 @@ t.test('G5: the challenge of a route names the scopes outside the list', async (
   t.match(response.headers.get('www-authenticate'), /scope="courses:write"/)
 })
 
-t.test('G5: a gateway with an unknown scope in a list does not start', async (t) => {
+t.test('a gateway with an unknown scope in a list does not start', async (t) => {
   const resources = [{ path: '/mcp', scopes: ['posts:read', 'posts:raed'] }]
   await t.rejects(startWith(t, resources), {
     code: 'ERR_CONFIG_INVALID',
@@ -79,7 +79,7 @@ t.test('G5: a gateway with an unknown scope in a list does not start', async (t)
   })
 })
 
-t.test('G5: a reload that removes a listed scope from the catalogue changes nothing', async (t) => {
+t.test('a reload that removes a listed scope from the catalogue changes nothing', async (t) => {
   let scopesFile = ''
   const names = [...new Set(POLICY.match(/\w+:(?:read|write)|(?<=any: \[)\w+/g)), 'extra:read']
   const write = (listed: readonly string[]) =>

@@ -27,7 +27,7 @@ routes:
     scopes: { all: [courses:write] }
 `
 
-t.test('when and match.headers at a gateway', async (t) => {
+t.test('conditions and header matches at a gateway', async (t) => {
   let dir = ''
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,
@@ -52,7 +52,7 @@ t.test('when and match.headers at a gateway', async (t) => {
     return under.log().at(-1)
   }
 
-  await t.test('a condition that fails is 403 access_denied without a challenge or a detail', async (t) => {
+  await t.test('a failed condition gets 403 access_denied without a challenge or a detail', async (t) => {
     const answer = await call('/schools/s2/courses')
     t.equal(answer.status, 403)
     t.equal(answer.headers.get('www-authenticate'), null)
@@ -74,16 +74,19 @@ t.test('when and match.headers at a gateway', async (t) => {
     )
   })
 
-  await t.test('a missing scope is told first: a client can do something about it', async (t) => {
-    const poor = issuer.store('poor', { scope: '', school_id: 'other' })
-    const answer = await call('/schools/s1/courses', { token: poor })
-    t.equal(answer.json['error'], 'insufficient_scope')
-    t.match(answer.headers.get('www-authenticate'), /scope="courses:write"/)
-    const anonymous = await send(`${gateway.url}/schools/s1/courses`)
-    t.equal(anonymous.status, 401)
-  })
+  await t.test(
+    'a missing scope is reported before a failed condition, because the client can request a scope',
+    async (t) => {
+      const poor = issuer.store('poor', { scope: '', school_id: 'other' })
+      const answer = await call('/schools/s1/courses', { token: poor })
+      t.equal(answer.json['error'], 'insufficient_scope')
+      t.match(answer.headers.get('www-authenticate'), /scope="courses:write"/)
+      const anonymous = await send(`${gateway.url}/schools/s1/courses`)
+      t.equal(anonymous.status, 401)
+    },
+  )
 
-  await t.test('path, claims and headers are compared by what they say', async (t) => {
+  await t.test('path, claims and headers are compared by their decoded values', async (t) => {
     t.equal((await call('/schools/s%201/courses')).status, 200)
     t.equal((await call('/schools/s%2501/courses')).status, 403)
     t.equal((await call('/schools/s%2F1/courses')).status, 400)
@@ -100,7 +103,7 @@ t.test('when and match.headers at a gateway', async (t) => {
       t.match(await under.raw(`${head}${headers}\r\n\r\n`), new RegExp(`^HTTP/1.1 ${status} `), headers)
   })
 
-  await t.test('a tool has its own scope, and no way around it', async (t) => {
+  await t.test('a tool requires its own scope in every spelling of the request', async (t) => {
     const version = { 'mcp-protocol-version': '2026-07-28' }
     const nobody = issuer.store('nobody', { scope: '' })
     const tool = async (headers: Record<string, string>) =>
@@ -115,7 +118,7 @@ t.test('when and match.headers at a gateway', async (t) => {
   })
 
   await t.test(
-    'what was known of a token without a claim is asked again when a policy needs it',
+    'a cached token that lacks a claim is introspected again when a policy needs the claim',
     async (t) => {
       const token = issuer.store('late', { tenant: 't1' })
       t.equal((await call('/plain', { token })).status, 200)

@@ -11,7 +11,7 @@ type Preflight = {
   readonly more?: readonly string[]
 }
 
-/** Sends the request that a browser sends before it lets a page call. */
+/** Sends the preflight of a browser. */
 function preflight({ gateway }: GatewayUnderTest, path: string, asked: Preflight = {}) {
   const { origin = PAGE, method = 'GET', names, more = [] } = asked
   const headers = ['origin', origin, 'access-control-request-method', method]
@@ -19,7 +19,7 @@ function preflight({ gateway }: GatewayUnderTest, path: string, asked: Preflight
   return sendExactly(gateway.url, path, { method: 'OPTIONS', headers: [...headers, ...more] })
 }
 
-t.test('G4: a preflight allows the header names that the browser asks for', async (t) => {
+t.test('a preflight allows the header names that the browser requests', async (t) => {
   const under = await startGatewayUnderTest(t)
   const names = 'authorization,if-match,last-event-id,mcp-param-region,mcp-session-id,x-school-id'
   for (const path of ['/api/courses', '/api/denied', '/auth.md']) {
@@ -34,11 +34,11 @@ t.test('G4: a preflight allows the header names that the browser asks for', asyn
   }
   const plain = await preflight(under, '/api/courses')
   t.equal(plain.status, 204)
-  t.equal(plain.headers.get('access-control-allow-headers'), null, 'none are asked for')
+  t.equal(plain.headers.get('access-control-allow-headers'), null, 'the browser requests no headers')
   t.equal(under.upstream.bytes, '')
 })
 
-t.test('G4: a preflight reflects valid names only, and a bounded number of them', async (t) => {
+t.test('a preflight reflects valid names only, and a bounded number of them', async (t) => {
   const under = await startGatewayUnderTest(t)
   const allowed = async (names: string, more?: readonly string[]) =>
     (await preflight(under, '/api/courses', { names, ...(more === undefined ? {} : { more }) })).headers.get(
@@ -50,17 +50,21 @@ t.test('G4: a preflight reflects valid names only, and a bounded number of them'
   t.equal(await allowed(`x-ok,${'a'.repeat(64)},${'a'.repeat(65)}`), `x-ok, ${'a'.repeat(64)}`)
   const many = Array.from({ length: 100 }, (_, at) => `x-${at}`)
   t.equal(await allowed(many.join(',')), many.slice(0, 64).join(', '))
-  t.equal(await allowed('x-a', ['access-control-request-headers', 'x-b']), null, 'two lines are unclear')
+  t.equal(
+    await allowed('x-a', ['access-control-request-headers', 'x-b']),
+    null,
+    'two header lines are ambiguous',
+  )
 })
 
-// A page can read these names, and those that Fetch safelists (Content-Type, Last-Modified, …).
+// A page can read these names, and the names that Fetch safelists (Content-Type, Last-Modified, …).
 const EXPOSED = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],
   ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'ETag', 'Link', 'Location'],
   ...['Content-Disposition', 'Content-Range'],
 ]
 
-t.test('G4: every response exposes the headers that clients need', async (t) => {
+t.test('every response exposes the headers that clients need', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply(
     'HTTP/1.1 200 OK\r\ncontent-length: 0\r\nmcp-session-id: s\r\naccess-control-expose-headers: x-y\r\n\r\n',
@@ -115,7 +119,7 @@ function corsOf(headers: Headers): Readonly<Record<string, string>> {
   )
 }
 
-t.test('G4: cors narrows the origins of responses, and the token still decides', async (t) => {
+t.test('cors restricts the origins of responses, and the token still decides access', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: NARROWED })
   under.upstream.reply('HTTP/1.1 200 OK\r\nvary: Accept\r\ncontent-length: 0\r\n\r\n')
   const token = ['authorization', `Bearer ${under.issuer.store('token-1')}`]
@@ -157,7 +161,7 @@ t.test('G4: cors narrows the origins of responses, and the token still decides',
   t.same(corsOf(closed.headers), {})
 })
 
-t.test('G4: cors narrows the methods and headers of pages', async (t) => {
+t.test('cors restricts the methods and headers of pages', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: NARROWED })
   const call = (method: string) =>
     sendExactly(under.gateway.url, '/limited', { method, headers: ['origin', FOREIGN] })
@@ -175,7 +179,7 @@ t.test('G4: cors narrows the methods and headers of pages', async (t) => {
   t.same(corsOf((await preflight(under, '/limited', { method: 'PUT' })).headers), {})
 })
 
-t.test('G4: a preflight follows the cors of the routes that the page may reach', async (t) => {
+t.test('a preflight follows the cors of the routes that the page can reach', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: NARROWED })
   const allowed = (origin: string, methods: string) => ({
     'allow-origin': origin,
@@ -188,7 +192,7 @@ t.test('G4: a preflight follows the cors of the routes that the page may reach',
     ['/app', 'null', 'GET', {}],
     ['/closed', PAGE, 'GET', {}],
     ['/open', FOREIGN, 'GET', allowed('*', 'GET, HEAD, OPTIONS')],
-    // Two routes of one path: a browser keeps the methods, so a method of the other route is not listed.
+    // Two routes of one path: a browser caches the methods, so a method of the other route is not listed.
     ['/mixed', PAGE, 'GET', allowed(PAGE, 'GET, HEAD, OPTIONS')],
     ['/mixed', PAGE, 'PUT', {}],
     ['/mixed', ADMIN, 'PUT', allowed(ADMIN, 'PUT, OPTIONS')],

@@ -4,7 +4,7 @@ import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import type { LooseJson } from '../fixtures/loose-json.ts'
 
 t.test(
-  'RFC 9728 §3.2 the metadata names this resource, its issuer and the read scopes that its routes need',
+  'RFC 9728 §3.2: the metadata names the resource, its issuer and the read scopes of its routes',
   async (t) => {
     const { gateway } = await startGatewayUnderTest(t)
     const response = await fetch(`${gateway.url}/.well-known/oauth-protected-resource`, {
@@ -31,11 +31,11 @@ for (const path of [
   '/.well-known/api-catalog',
   '/.well-known/oauth-protected-resource',
 ])
-  t.test(`${path} is public, cacheable and the same for everybody`, async (t) => {
+  t.test(`${path} is public, cacheable and the same for every caller`, async (t) => {
     const { gateway, upstream } = await startGatewayUnderTest(t)
     const url = `${gateway.url}${path}`
     const response = await fetch(url, { headers: { authorization: 'Bearer junk' } })
-    t.equal(response.status, 200, 'a token is not looked at')
+    t.equal(response.status, 200, 'the token is ignored')
     t.equal(response.headers.get('access-control-allow-origin'), '*')
     t.equal(response.headers.get('cache-control'), 'public, max-age=300')
     t.equal(response.headers.get('set-cookie'), null)
@@ -48,7 +48,7 @@ for (const path of [
       t.equal(unchanged.status, 304, known)
       t.equal(unchanged.headers.get('etag'), etag)
       t.equal(unchanged.headers.get('cache-control'), 'public, max-age=300')
-      // T15: RFC 9110 section 15.4.5.
+      // RFC 9110 section 15.4.5.
       t.same(
         [...unchanged.headers.keys()].filter((name) => name.startsWith('content-')),
         [],
@@ -65,7 +65,7 @@ for (const path of [
     t.equal(upstream.bytes, '')
   })
 
-t.test('/ is a page for a browser and an index for everything else', async (t) => {
+t.test('/ is a page for a browser and a JSON index for other clients', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const json = await fetch(gateway.url)
   t.match(await json.json(), { openapi: `${BASE_URL}/openapi.json`, auth: `${BASE_URL}/auth.md` })
@@ -75,7 +75,7 @@ t.test('/ is a page for a browser and an index for everything else', async (t) =
   t.match(await page.text(), /^<!doctype html>/)
 })
 
-t.test('RFC 9727: the catalog names the one API and where it is described', async (t) => {
+t.test('RFC 9727: the catalog lists the API and its description', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const catalog = await fetch(`${gateway.url}/.well-known/api-catalog`, { method: 'HEAD' })
   t.equal(
@@ -99,7 +99,7 @@ t.test('RFC 9727: the catalog names the one API and where it is described', asyn
   })
 })
 
-t.test('/auth.md is short and about this server', async (t) => {
+t.test('/auth.md is short and specific to this server', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const text = await (await fetch(`${gateway.url}/auth.md`)).text()
   t.ok(text.split('\n').length < 200)
@@ -114,7 +114,7 @@ t.test('/auth.md is short and about this server', async (t) => {
   t.match(text, /\| `storage:write` \| .+ \|/)
 })
 
-t.test('/openapi.json says what policies say when no upstream describes itself', async (t) => {
+t.test('/openapi.json describes the policies when no upstream describes itself', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const document = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as LooseJson
   t.equal(document.openapi, '3.1.0')

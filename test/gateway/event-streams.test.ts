@@ -13,7 +13,7 @@ function chunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-/** The upstream begins an event stream for every request; what it says is up to the test. */
+/** The upstream starts an event stream for every request. The test chooses the events. */
 function startStreams(under: GatewayUnderTest): {
   readonly sockets: Socket[]
   readonly requests: RecordedRequest[]
@@ -28,7 +28,7 @@ function startStreams(under: GatewayUnderTest): {
   return { sockets, requests }
 }
 
-/** A client that sees every byte; `connection: close` is not asked for. */
+/** A client that sees every byte and does not send `connection: close`. */
 async function openRaw(under: GatewayUnderTest, path: string, token?: string) {
   const { hostname, port } = new URL(under.gateway.url)
   const socket = connect(Number(port), hostname)
@@ -43,7 +43,7 @@ async function openRaw(under: GatewayUnderTest, path: string, token?: string) {
   return { socket, ended, text: () => text }
 }
 
-t.test('an EventSource gets each event when it is sent, and connects again by itself', async (t) => {
+t.test('an EventSource gets each event when it is sent, and reconnects by itself', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { sockets, requests } = startStreams(under)
   const source = new EventSource(`${under.gateway.url}/pub/events`)
@@ -73,7 +73,7 @@ t.test('a client that leaves ends the upstream stream', async (t) => {
   t.pass()
 })
 
-t.test('a stream that dies is not ended as a whole one', async (t) => {
+t.test('a broken stream does not end like a complete one', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { sockets } = startStreams(under)
   const client = await openRaw(under, '/pub/events')
@@ -85,12 +85,12 @@ t.test('a stream that dies is not ended as a whole one', async (t) => {
   t.notMatch(client.text(), /\r\n0\r\n\r\n$/)
 })
 
-t.test('a token that expires lets a stream go on that it has opened', async (t) => {
+t.test('a stream continues after its token expires', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { sockets } = startStreams(under)
   let token = ''
   let tried = 0
-  // On a busy machine a token may be over before its stream has begun: the next one, then.
+  // On a busy machine a token can expire before its stream starts. The test then tries the next one.
   const client = await until('a stream', async () => {
     token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
@@ -109,19 +109,16 @@ t.test('a token that expires lets a stream go on that it has opened', async (t) 
   client.socket.destroy()
 })
 
-t.test(
-  'the end of a gateway ends streams in good order, so that their clients connect elsewhere',
-  async (t) => {
-    const under = await startGatewayUnderTest(t)
-    const { sockets } = startStreams(under)
-    const clients = await Promise.all(Array.from({ length: 10 }, () => openRaw(under, '/pub/events')))
-    for (const socket of sockets) socket.write(chunk('data: one\n\n'))
-    await until('all', async () => clients.every(({ text }) => text().includes('data: one')))
-    await under.gateway.close({ how: 'now' })
-    for (const { ended, text } of clients) {
-      await ended
-      t.match(text(), /data: one\n\n\r\n0\r\n\r\n$/)
-    }
-    await until('the upstream is let go', async () => sockets.every((socket) => socket.destroyed))
-  },
-)
+t.test('a gateway shutdown ends streams cleanly, so that clients reconnect elsewhere', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  const { sockets } = startStreams(under)
+  const clients = await Promise.all(Array.from({ length: 10 }, () => openRaw(under, '/pub/events')))
+  for (const socket of sockets) socket.write(chunk('data: one\n\n'))
+  await until('all', async () => clients.every(({ text }) => text().includes('data: one')))
+  await under.gateway.close({ how: 'now' })
+  for (const { ended, text } of clients) {
+    await ended
+    t.match(text(), /data: one\n\n\r\n0\r\n\r\n$/)
+  }
+  await until('the upstream is let go', async () => sockets.every((socket) => socket.destroyed))
+})

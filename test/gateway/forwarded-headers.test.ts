@@ -3,7 +3,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 const HEAD = 'Host: api.test\r\nConnection: close\r\n'
 
-t.test('nobody but the gateway says who calls', async (t) => {
+t.test('only the gateway sets identity headers', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   const spoofed = [
     'X-Auth-Subject: root',
@@ -41,14 +41,18 @@ t.test('nobody but the gateway says who calls', async (t) => {
     ])
     t.same(upstream.seen('via'), ['1.1 scopegate'])
     const known = authorization !== ''
-    t.same(upstream.seen('x-auth-subject'), known ? ['user-1'] : [], 'anonymous has no identity header')
+    t.same(
+      upstream.seen('x-auth-subject'),
+      known ? ['user-1'] : [],
+      'an anonymous request has no identity header',
+    )
     t.same(upstream.seen('x-auth-client-id'), known ? ['client-1'] : [])
     t.same(upstream.seen('x-auth-scope'), known ? ['courses:read posts:read'] : [])
     t.same(upstream.seen('x-auth-issuer'), known ? ['http://api.test'] : [])
   }
 })
 
-t.test('a client cannot nominate the identity away', async (t) => {
+t.test('a client cannot remove identity headers with Connection', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   issuer.store('good', { scope: 'courses:read' })
   await raw(
@@ -74,7 +78,7 @@ for (const [forwardedHeader, address] of [
     },
   )
 
-t.test('credentials stay here, unless the route hands them on', async (t) => {
+t.test('the gateway removes credentials unless the route forwards them', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   issuer.store('good', { scope: 'courses:read' })
   const credentials =
@@ -87,7 +91,7 @@ t.test('credentials stay here, unless the route hands them on', async (t) => {
   t.same(upstream.seen('proxy-authorization'), [])
 })
 
-t.test('the authorization server gets its requests as they came', async (t) => {
+t.test('the gateway forwards requests to the authorization server unchanged', async (t) => {
   const { raw, upstream, authorizationServer } = await startGatewayUnderTest(t)
   authorizationServer.reply(
     'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: a=1; HttpOnly\r\nset-cookie: b=2\r\naccess-control-allow-origin: https://one.test\r\n\r\n{}',
@@ -105,7 +109,7 @@ t.test('the authorization server gets its requests as they came', async (t) => {
   t.equal(upstream.bytes, '')
 })
 
-t.test('internal paths of the authorization server lead nowhere', async (t) => {
+t.test('internal paths of the authorization server get 404', async (t) => {
   const { raw, authorizationServer } = await startGatewayUnderTest(t)
   for (const path of [
     '/internal/revocations',
@@ -118,7 +122,7 @@ t.test('internal paths of the authorization server lead nowhere', async (t) => {
   t.equal(authorizationServer.bytes, '')
 })
 
-t.test('a policy for everything is none for what is the gateway itself', async (t) => {
+t.test('a policy for every path does not match paths of the gateway', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, {
     policy: `apiVersion: scopegate/v1
 kind: Policy
@@ -142,7 +146,7 @@ routes:
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('what belongs to the connection of the upstream does not reach the client', async (t) => {
+t.test('hop-by-hop headers of the upstream do not reach the client', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply(
     [

@@ -12,7 +12,7 @@ async function get(under: GatewayUnderTest, path: string) {
   return under.raw(`GET ${path} HTTP/1.1\r\n${HEAD}\r\n`)
 }
 
-t.test('an upstream that cannot be reached is 502, and nobody learns where it is', async (t) => {
+t.test('an unreachable upstream gets 502 without its address', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
@@ -44,16 +44,16 @@ for (const [what, reply, status] of [
   ['breaks off in its headers', 'HTTP/1.1 200 OK\r\ncontent-le', 502],
   ['sends headers without an end', `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(40_000)}\r\n\r\n`, 502],
 ] as const)
-  t.test(`an upstream that ${what} is ${status}`, async (t) => {
+  t.test(`an upstream that ${what} gets ${status}`, async (t) => {
     const under = await startGatewayUnderTest(t)
     under.upstream.reply((socket) => socket.end(reply))
     const answer = await get(under, '/pub/x')
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} .*"error":"upstream_unavailable"`, 's'))
     t.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1)
-    t.equal(under.upstream.requests.length, 1, 'and it is not asked again')
+    t.equal(under.upstream.requests.length, 1, 'the gateway sends no second request')
   })
 
-t.test('an upstream that does not answer in time is 504, and its connection ends', async (t) => {
+t.test('an upstream timeout gets 504 and closes the upstream connection', async (t) => {
   const under = await startGatewayUnderTest(t)
   const closed = new Promise((resolve) =>
     under.upstream.reply((socket) => {
@@ -71,7 +71,7 @@ for (const [what, reply] of [
   ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
   ['a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nff\r\nhalf'],
 ] as const)
-  t.test(`an upstream that dies in the middle of ${what} is never taken for a whole answer`, async (t) => {
+  t.test(`a failure of the upstream within ${what} never looks like a complete response`, async (t) => {
     const under = await startGatewayUnderTest(t)
     under.upstream.reply((socket) => {
       socket.write(reply)
@@ -84,7 +84,7 @@ for (const [what, reply] of [
     )
   })
 
-t.test("bytes that an upstream sends without being asked are nobody else's answer", async (t) => {
+t.test('unsolicited bytes of an upstream never become the response to another request', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply((socket, { target }) => {
     const body = target.slice('/pub/'.length)
@@ -117,7 +117,7 @@ t.test('a client that leaves ends the request at the upstream', async (t) => {
   )
 })
 
-t.test('bodies go both ways as they came', async (t) => {
+t.test('bodies are forwarded unchanged in both directions', async (t) => {
   const under = await startGatewayUnderTest(t)
   const big = 'x'.repeat(300_000)
   under.upstream.reply((socket, { body }) =>
@@ -141,7 +141,7 @@ t.test('bodies go both ways as they came', async (t) => {
   t.same(under.upstream.seen('content-length'), ['0'])
 })
 
-t.test('answers without a body have none', async (t) => {
+t.test('responses without a body stay without a body', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply('HTTP/1.1 204 No Content\r\nx-a: 1\r\n\r\n')
   t.match(
@@ -156,7 +156,7 @@ t.test('answers without a body have none', async (t) => {
   t.equal(under.upstream.requests.at(-1)?.method, 'HEAD')
 })
 
-t.test('an event arrives when it is sent, and so do headers without one', async (t) => {
+t.test('an event arrives when it is sent, and so do headers without an event', async (t) => {
   const under = await startGatewayUnderTest(t)
   let emit: (text: string) => void = () => undefined
   under.upstream.reply((socket) => {
@@ -173,7 +173,7 @@ t.test('an event arrives when it is sent, and so do headers without one', async 
   await reader?.cancel()
 })
 
-t.test('a body that announces too much is refused unread, one that does not is cut off', async (t) => {
+t.test('a body above the limit is rejected unread by its length, or cut off without one', async (t) => {
   const under = await startGatewayUnderTest(t)
   const announced = await under.raw(
     `POST /api/small HTTP/1.1\r\n${HEAD}Content-Length: 17\r\n\r\n${'x'.repeat(17)}`,
@@ -184,14 +184,14 @@ t.test('a body that announces too much is refused unread, one that does not is c
     `POST /api/small HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n10\r\n${'x'.repeat(16)}\r\n1\r\nx\r\n0\r\n\r\n`,
   )
   t.match(chunked, /^HTTP\/1\.1 413 .*connection: close\r\n.*"error":"payload_too_large"/is)
-  t.equal(under.upstream.requests.length, 0, 'the upstream got no whole request')
+  t.equal(under.upstream.requests.length, 0, 'the upstream got no complete request')
   const enough = await under.raw(
     `POST /api/small HTTP/1.1\r\n${HEAD}Content-Length: 16\r\n\r\n${'x'.repeat(16)}`,
   )
   t.match(enough, /^HTTP\/1\.1 200 /)
 })
 
-t.test('a large body is refused with an answer that arrives, not with a reset', async (t) => {
+t.test('the 413 for a large body reaches the client without a reset', async (t) => {
   const under = await startGatewayUnderTest(t)
   const outgoing = send(`${under.gateway.url}/api/small`, {
     method: 'POST',
@@ -206,7 +206,7 @@ t.test('a large body is refused with an answer that arrives, not with a reset', 
 })
 
 t.test(
-  'a client that stops in the middle of its body is told so, and the upstream is not blamed',
+  'a client that stalls within its body gets a 408 that does not count against the upstream',
   async (t) => {
     const under = await startGatewayUnderTest(t)
     const answer = await under.raw(`POST /api/impatient HTTP/1.1\r\n${HEAD}Content-Length: 10\r\n\r\nhalf`)
@@ -217,7 +217,7 @@ t.test(
   },
 )
 
-t.test('an upstream with a path in front keeps it', async (t) => {
+t.test('an upstream keeps its base path', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

@@ -4,7 +4,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 const HOST = 'Host: api.test\r\n'
 const END = 'Connection: close\r\n\r\n'
 
-/** Class, bytes, and the status that they get. Nothing of it may reach the upstream. */
+/** Class, bytes and the expected status. The upstream must receive no byte. */
 const REFUSED: readonly (readonly [what: string, bytes: string, status: number])[] = [
   [
     'Content-Length and Transfer-Encoding',
@@ -63,13 +63,13 @@ const REFUSED: readonly (readonly [what: string, bytes: string, status: number])
   ['headers that are too large', `GET /pub/x HTTP/1.1\r\n${HOST}X-A: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
 ]
 
-t.test('bytes that two readers may read differently end here', async (t) => {
+t.test('the gateway rejects bytes that two parsers can read differently', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const [what, bytes, status] of REFUSED) {
     const answer = await raw(bytes)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), what)
-    t.match(answer, /\r\nx-scopegate-error: 1\r\n/i, `${what}: the gateway says that it was the gateway`)
-    t.match(answer, /\r\nconnection: close\r\n/i, `${what}: nothing more is read`)
+    t.match(answer, /\r\nx-scopegate-error: 1\r\n/i, `${what}: a local reply`)
+    t.match(answer, /\r\nconnection: close\r\n/i, `${what}: the gateway reads nothing more`)
     t.match(
       answer.split('\r\n\r\n')[1],
       /^\{"error":"[a-z_]+","error_description":".+","request_id":".+"\}$/,
@@ -79,12 +79,12 @@ t.test('bytes that two readers may read differently end here', async (t) => {
   t.equal(upstream.bytes, '', 'nothing was forwarded')
 })
 
-t.test('an encoded letter is decoded before it is matched, and forwarded decoded', async (t) => {
+t.test('an encoded letter is decoded before the route match, and forwarded decoded', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   t.match(await raw(`GET /api/%64enied HTTP/1.1\r\n${HOST}${END}`), /^HTTP\/1\.1 401 /)
   t.equal(upstream.requests.length, 0)
   t.match(await raw(`GET /p%75b/%7ea%2Db/%c3%a9?q=%64/../%2f HTTP/1.1\r\n${HOST}${END}`), /^HTTP\/1\.1 200 /)
-  t.equal(upstream.requests[0]?.target, '/pub/~a-b/%C3%A9?q=%64/../%2f', 'the query is untouched')
+  t.equal(upstream.requests[0]?.target, '/pub/~a-b/%C3%A9?q=%64/../%2f', 'the query is unchanged')
 })
 
 t.test('the absolute form of the base URL is a path', async (t) => {
@@ -93,19 +93,19 @@ t.test('the absolute form of the base URL is a path', async (t) => {
   t.equal(upstream.requests[0]?.target, '/pub/x')
 })
 
-t.test('OPTIONS * says what the server takes', async (t) => {
+t.test('OPTIONS * returns the supported methods', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   t.match(await raw(`OPTIONS * HTTP/1.1\r\n${HOST}${END}`), /^HTTP\/1\.1 204 .*\r\nallow: GET/s)
   t.equal(upstream.bytes, '')
 })
 
-t.test('HTTP/1.0 is served, and the connection ends', async (t) => {
+t.test('an HTTP/1.0 request gets a response, and the connection closes', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   t.match(await raw('GET /pub/x HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is)
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('an Upgrade is not passed on, and what follows it is not read', async (t) => {
+t.test('an Upgrade is not forwarded, and the bytes after it are not read', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const answer = await raw(
     `GET /pub/x HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: foo\r\n\r\nGET /api/denied HTTP/1.1\r\n${HOST}${END}`,
@@ -116,13 +116,13 @@ t.test('an Upgrade is not passed on, and what follows it is not read', async (t)
   t.same(upstream.seen('upgrade'), [])
 })
 
-t.test('a refused body is never taken for the next request', async (t) => {
+t.test('a rejected body is never read as the next request', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const smuggled = `GET /pub/smuggled HTTP/1.1\r\n${HOST}\r\n`
   const small = await raw(
     `POST /api/challenged HTTP/1.1\r\n${HOST}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}GET /pub/next HTTP/1.1\r\n${HOST}${END}`,
   )
-  t.same(small.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 401', 'HTTP/1.1 200'], 'a small one is read away')
+  t.same(small.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 401', 'HTTP/1.1 200'], 'a small body is drained')
   t.same(
     upstream.requests.map((request) => request.target),
     ['/pub/next'],
@@ -134,19 +134,19 @@ t.test('a refused body is never taken for the next request', async (t) => {
   t.same(
     chunked.match(/HTTP\/1\.1 \d+/g),
     ['HTTP/1.1 401'],
-    'after one without an announced length nothing is read',
+    'after a body without an announced length nothing is read',
   )
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('what was sent behind a malformed request is not looked at', async (t) => {
+t.test('bytes after a malformed request are ignored', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const answer = await raw(`GET /pub/../x HTTP/1.1\r\n${HOST}\r\nGET /pub/next HTTP/1.1\r\n${HOST}\r\n`)
   t.same(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400'])
   t.equal(upstream.bytes, '')
 })
 
-t.test('a client that waits for a go-ahead is refused without one', async (t) => {
+t.test('a client that expects 100 Continue is rejected without it', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const answer = await raw(
     `POST /api/challenged HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n`,
@@ -156,7 +156,7 @@ t.test('a client that waits for a go-ahead is refused without one', async (t) =>
   t.equal(upstream.bytes, '')
 })
 
-t.test('a client that waits for a go-ahead gets it when its request is forwarded', async (t) => {
+t.test('a client that expects 100 Continue gets it when its request is forwarded', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const answer = await raw(
     `POST /pub/x HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 5\r\n${END}hello`,

@@ -14,7 +14,7 @@ function problems(headers: string, defaults = false) {
   return diagnostics.map(({ code, place, message }) => `${code} ${place.line}:${place.column} ${message}`)
 }
 
-t.test('loadPolicies() refuses changes to headers that are not a policy’s', async (t) => {
+t.test('loadPolicies() rejects changes of headers that the gateway manages', async (t) => {
   for (const name of [
     'Authorization',
     'Cookie',
@@ -47,7 +47,7 @@ t.test('loadPolicies() refuses changes to headers that are not a policy’s', as
   }
 })
 
-t.test('loadPolicies() refuses changes that are none', async (t) => {
+t.test('loadPolicies() rejects invalid header changes', async (t) => {
   t.match(problems('{}'), [/^P106 /])
   t.match(problems('{ request: {} }'), [/^P106 /])
   t.match(problems('{ request: { set: { x_a: b } } }'), [/^P105 /])
@@ -74,7 +74,7 @@ routes:
   - { name: by-default, match: { methods: [GET], path: /by-default } }
 `
 
-t.test('headers are changed on both ways, in every spelling that servers read as them', async (t) => {
+t.test('header rules apply to requests and responses, in every spelling that servers fold', async (t) => {
   const { gateway, upstream, raw, issuer } = await startGatewayUnderTest(t, { policy: POLICY })
   upstream.reply(
     'HTTP/1.1 200 OK\r\nserver: nginx\r\nx-powered-by: php\r\nvary: accept\r\ncache-control: public\r\ncontent-length: 0\r\n\r\n',
@@ -92,12 +92,16 @@ t.test('headers are changed on both ways, in every spelling that servers read as
   t.equal(headers.get('server'), 'api')
   t.equal(headers.get('vary'), 'accept, x-plan')
   t.equal(headers.get('x-powered-by'), null)
-  t.equal(headers.get('cache-control'), 'public', 'a route says all of it for itself')
+  t.equal(headers.get('cache-control'), 'public', 'a route replaces all rules of the defaults')
   t.match((await send(`${gateway.url}/by-default`)).headers.get('cache-control'), 'no-store')
-  t.equal((await send(`${gateway.url}/none`)).headers.get('server'), null, 'a refusal is the gateway’s own')
+  t.equal(
+    (await send(`${gateway.url}/none`)).headers.get('server'),
+    null,
+    'rules do not apply to a local reply',
+  )
 })
 
-t.test('editHeaders() leaves what no rule names as it is', async (t) => {
+t.test('editHeaders() keeps headers without a rule unchanged', async (t) => {
   const names = fc.constantFrom('x-a', 'X-A', 'x_a', 'x-b', 'X-B', 'x-c')
   const list = fc.array(fc.tuple(names, fc.constantFrom('1', '2')), { maxLength: 6 })
   fc.assert(

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Literal copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and gateway/pipeline/stages/shape-response.ts:
-// a name that is removed there must fail here.
+// Literal copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and
+// gateway/pipeline/stages/shape-response.ts. A name that is removed there must fail here.
 
 const HOP_BY_HOP = [
   'keep-alive',
@@ -154,7 +154,7 @@ const MANAGED_PREFIXES = [
   'x-original-',
 ]
 
-/** Headers of these products that the issue of forged identities was found with, as their documents spell them. */
+/** Headers of these products with known identity forgery, spelled as in their documentation. */
 const AS_DOCUMENTED = [
   'X-Consumer-ID',
   'X-Consumer-Custom-ID',
@@ -227,11 +227,11 @@ for (const [table, names] of Object.entries({
   MANAGED_PREFIXES: MANAGED_PREFIXES.map((prefix) => `${prefix}x`),
   AS_DOCUMENTED,
 }))
-  t.test(`T4, G11: the upstream gets no header of ${table}, in no spelling`, async (t) => {
+  t.test(`the upstream gets no header of ${table}, in no spelling`, async (t) => {
     const { raw, upstream } = await startGatewayUnderTest(t)
     t.equal(new Set(names).size, names.length, 'each name is listed once')
     for (const spelling of spellingsOf(names)) {
-      // Two lines of one credential are rejected, and a broken credential is a 401.
+      // Two lines of one credential are rejected, and a malformed credential gets 401.
       const tested = spelling.filter((name) => !/^(?:authorization|dpop)$/i.test(name))
       const response = await raw(
         `GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${linesOf(tested)}\r\n`,
@@ -246,7 +246,7 @@ for (const [table, names] of Object.entries({
     t.equal(upstream.requests.length, 4)
   })
 
-t.test('T4: the upstream gets no Expect and no credential of the client', async (t) => {
+t.test('the upstream gets no Expect and no credential of the client', async (t) => {
   const { raw, upstream, issuer } = await startGatewayUnderTest(t)
   issuer.store('good', { scope: 'courses:read' })
   await raw(
@@ -256,13 +256,13 @@ t.test('T4: the upstream gets no Expect and no credential of the client', async 
   for (const name of ['authorization', 'dpop', 'expect']) t.same(upstream.seen(name), [], name)
 })
 
-t.test('G11: headers that only resemble managed ones reach the upstream', async (t) => {
+t.test('headers that only resemble managed ones reach the upstream', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   await raw(`GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${linesOf(FORWARDED)}\r\n`)
   for (const name of FORWARDED) t.same(upstream.seen(name), ['forged'], name)
 })
 
-t.test('T4: the client gets no hop-by-hop header of the upstream', async (t) => {
+t.test('the client gets no hop-by-hop header of the upstream', async (t) => {
   const names = [
     'keep-alive',
     'proxy-authenticate',
@@ -281,7 +281,7 @@ t.test('T4: the client gets no hop-by-hop header of the upstream', async (t) => 
   t.notMatch(response, /forged|transfer-encoding/i)
 })
 
-t.test('T4: on a route of a policy the client gets no CORS header of the upstream', async (t) => {
+t.test('on a route of a policy the client gets no CORS header of the upstream', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const names = ['access-control-allow-origin', 'access-control-allow-credentials', 'access-control-anything']
   upstream.reply(`HTTP/1.1 200 OK\r\n${linesOf(names)}content-length: 2\r\n\r\nok`)

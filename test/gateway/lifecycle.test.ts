@@ -5,36 +5,33 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 
-t.test(
-  'a gateway that is asked to end answers what is under way, and says that it will not be there',
-  async (t) => {
-    const under = await startGatewayUnderTest(t)
-    let release: () => void = () => undefined
-    const arrived = new Promise<void>((resolve) =>
-      under.upstream.reply((socket) => {
-        release = () => socket.write(OK_REPLY)
-        resolve()
-      }),
-    )
-    const agent = new Agent({ keepAlive: true })
-    const outgoing = request(`${under.gateway.url}/pub/x`, { agent }).end()
-    await arrived
-    t.equal((await fetch(`${under.gateway.managementUrl}/readyz`)).status, 200)
-    const closing = under.gateway.close()
-    const ready = await fetch(`${under.gateway.managementUrl}/readyz`)
-    t.equal(ready.status, 503, 'readiness turns first')
-    release()
-    const [response] = await once(outgoing, 'response')
-    t.equal(response.statusCode, 200)
-    t.equal(response.headers['connection'], 'close')
-    response.resume()
-    await closing
-    await t.rejects(fetch(`${under.gateway.url}/pub/x`))
-    await t.rejects(fetch(`${under.gateway.managementUrl}/livez`))
-  },
-)
+t.test('a closing gateway fails readiness first and completes requests in progress', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  let release: () => void = () => undefined
+  const arrived = new Promise<void>((resolve) =>
+    under.upstream.reply((socket) => {
+      release = () => socket.write(OK_REPLY)
+      resolve()
+    }),
+  )
+  const agent = new Agent({ keepAlive: true })
+  const outgoing = request(`${under.gateway.url}/pub/x`, { agent }).end()
+  await arrived
+  t.equal((await fetch(`${under.gateway.managementUrl}/readyz`)).status, 200)
+  const closing = under.gateway.close()
+  const ready = await fetch(`${under.gateway.managementUrl}/readyz`)
+  t.equal(ready.status, 503, 'readiness fails first')
+  release()
+  const [response] = await once(outgoing, 'response')
+  t.equal(response.statusCode, 200)
+  t.equal(response.headers['connection'], 'close')
+  response.resume()
+  await closing
+  await t.rejects(fetch(`${under.gateway.url}/pub/x`))
+  await t.rejects(fetch(`${under.gateway.managementUrl}/livez`))
+})
 
-t.test('a taken port is explained', async (t) => {
+t.test('a port that is in use is explained', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -51,7 +48,7 @@ t.test('a taken port is explained', async (t) => {
   )
 })
 
-t.test('broken policies keep the gateway from starting, and every problem is named', async (t) => {
+t.test('invalid policies prevent the start, and every problem is listed', async (t) => {
   const policy = `apiVersion: scopegate/v1
 kind: Policy
 name: broken

@@ -20,7 +20,7 @@ routes:
 `
 
 t.test(
-  'P5: a route below a mount matches with the prefix, and the upstream gets the path without it',
+  'a route below a mount matches with the prefix, and the upstream gets the path without it',
   async (t) => {
     const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
     for (const [target, forwarded] of [
@@ -49,7 +49,7 @@ t.test(
   },
 )
 
-t.test('P5: without its prefix, or with another one, a route is not found', async (t) => {
+t.test('a request without the mount prefix, or with another one, gets 404', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const target of [
     '/stations',
@@ -65,7 +65,7 @@ t.test('P5: without its prefix, or with another one, a route is not found', asyn
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('P5: no request leads out of the mount', async (t) => {
+t.test('every forwarded request stays within the mount', async (t) => {
   const { raw, upstream, authorizationServer } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const target of [
     '/all/../admin',

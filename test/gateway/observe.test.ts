@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('one line tells about each request, and no secret', async (t) => {
+t.test('each request writes one access line without secrets', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.issuer.store('the-secret-token', { scope: 'courses:read', sub: 'the-subject' })
   const response = await fetch(`${under.gateway.url}/api/courses/7?q=the-secret-query`, {
@@ -49,7 +49,7 @@ t.test('one line tells about each request, and no secret', async (t) => {
   })
 })
 
-t.test('what a caller sends never becomes a series', async (t) => {
+t.test('request values never create a time series', async (t) => {
   const under = await startGatewayUnderTest(t)
   const scrape = async () => {
     const text = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
@@ -113,7 +113,7 @@ t.test('the metrics count the first use of a token as a cache miss and the secon
   t.match(text, 'scopegate_token_cache_hits_total{kind="opaque"} 1\n')
 })
 
-t.test('T15: methods that are not in the closed list share the label _OTHER', async (t) => {
+t.test('methods outside the closed list share the label _OTHER', async (t) => {
   const under = await startGatewayUnderTest(t)
   const methods = ['PROPFIND', 'MKCOL', 'PURGE', 'TRACE', 'REPORT']
   for (const method of methods) {

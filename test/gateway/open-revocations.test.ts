@@ -18,30 +18,37 @@ const channels = ({ expects = true, hears = false, marks = true }) => ({
   close: async () => undefined,
 })
 
-t.test('verdictCapMs() leaves a tenth of the bound for the question that comes then', async (t) => {
+t.test('verdictCapMs() reserves a tenth of the bound for the next introspection', async (t) => {
   t.equal(verdictCapMs(aCache(), channels({}), ISSUER), 4_500)
   t.equal(verdictCapMs(aCache({ ttlWithoutPushMs: 1_000 }), channels({}), ISSUER), 900)
   t.equal(verdictCapMs(aCache({ ttlWithoutPushMs: 0 }), channels({}), ISSUER), 0)
 })
 
-t.test('verdictCapMs() never lengthens maxTtl', async (t) => {
+t.test('verdictCapMs() never exceeds maxTtl', async (t) => {
   t.equal(verdictCapMs(aCache({ maxTtlMs: 2_000 }), channels({}), ISSUER), 2_000)
 })
 
-t.test('verdictCapMs() is maxTtl while revocations arrive, and where none are to be expected', async (t) => {
-  t.equal(verdictCapMs(aCache(), channels({ hears: true }), ISSUER), 30_000)
-  t.equal(verdictCapMs(aCache(), channels({ expects: false }), ISSUER), 30_000)
-  t.equal(verdictCapMs(aCache(), undefined, ISSUER), 30_000)
-})
+t.test(
+  'verdictCapMs() is maxTtl while revocations arrive, and where no revocations are configured',
+  async (t) => {
+    t.equal(verdictCapMs(aCache(), channels({ hears: true }), ISSUER), 30_000)
+    t.equal(verdictCapMs(aCache(), channels({ expects: false }), ISSUER), 30_000)
+    t.equal(verdictCapMs(aCache(), undefined, ISSUER), 30_000)
+  },
+)
 
-t.test('sharedAgeMs() takes over nothing that is older than a verdict of its own may be', async (t) => {
+t.test('sharedAgeMs() accepts no entry older than the limit of a local token status', async (t) => {
   const own = { issuer: ISSUER, sinceClearMs: 60_000 }
   t.equal(sharedAgeMs(aCache(), channels({}), own), 4_500)
   t.equal(sharedAgeMs(aCache(), channels({ marks: false }), { ...own, sinceClearMs: 100 }), 100)
-  t.equal(sharedAgeMs(aCache(), channels({}), { ...own, sinceClearMs: 100 }), 4_500, 'marks are looked at')
+  t.equal(
+    sharedAgeMs(aCache(), channels({}), { ...own, sinceClearMs: 100 }),
+    4_500,
+    'revocation marks are checked',
+  )
   t.equal(
     sharedAgeMs(aCache(), channels({ expects: false, marks: false }), { ...own, sinceClearMs: 1 }),
     30_000,
   )
-  t.equal(sharedAgeMs(aCache(), undefined, own), 0, 'before it listens')
+  t.equal(sharedAgeMs(aCache(), undefined, own), 0, 'before the channel listens')
 })

@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const CALM: PressureReading = { heap: 0.1, memory: 0, loop: 0, longestTurnMs: 0 }
 
-/** A gateway whose pressure the test sets. */
+/** A gateway with a pressure that the test sets. */
 async function start(t: Test) {
   let pressure = CALM
   const { gateway, upstream, logText } = await startGatewayUnderTest(t, {
@@ -29,7 +29,7 @@ async function start(t: Test) {
   }
 }
 
-t.test('under pressure connections end with their answers', async (t) => {
+t.test('under pressure the gateway closes connections after their responses', async (t) => {
   const { gateway, set } = await start(t)
   t.not((await send(`${gateway.url}/pub/x`)).headers.get('connection'), 'close')
   await set({ memory: 0.86 }, 1)
@@ -37,41 +37,38 @@ t.test('under pressure connections end with their answers', async (t) => {
     t.equal((await send(`${gateway.url}${path}`)).headers.get('connection'), 'close', path)
 })
 
-t.test(
-  'under more pressure requests are refused unread, and counted by reason; nothing is forwarded',
-  async (t) => {
-    const { gateway, upstream, set, metric, logText } = await start(t)
-    const held: Socket[] = []
-    upstream.reply((socket) => held.push(socket))
-    const first = send(`${gateway.url}/pub/first`)
-    await until('one is under way', async () => upstream.requests.length === 1)
-    await set({ heap: 0.93 }, 2)
+t.test('under higher pressure the gateway rejects requests unread and counts them by reason', async (t) => {
+  const { gateway, upstream, set, metric, logText } = await start(t)
+  const held: Socket[] = []
+  upstream.reply((socket) => held.push(socket))
+  const first = send(`${gateway.url}/pub/first`)
+  await until('one is under way', async () => upstream.requests.length === 1)
+  await set({ heap: 0.93 }, 2)
 
-    for (const [path, message] of [
-      ['/pub/x', {}],
-      ['/api/courses', { token: 'never looked at' }],
-      ['/pub/x', { method: 'POST', body: 'x'.repeat(500_000) }],
-      ['/oauth/authorize', {}],
-      ['/.well-known/oauth-protected-resource', {}],
-    ] as const) {
-      const answer = await send(`${gateway.url}${path}`, message)
-      t.equal(answer.status, 503, path)
-      t.match(answer.json, { error: 'server_error', retry_after: 4 })
-      t.equal(answer.headers.get('retry-after'), '4')
-      t.equal(answer.headers.get('connection'), 'close')
-      t.equal(answer.headers.get('x-scopegate-error'), '1')
-    }
-    t.equal((await send(`${gateway.url}/pub//%zz`)).status, 400, 'what is malformed is still told so')
-    t.equal(upstream.requests.length, 1)
-    t.equal(await metric('scopegate_overload_refused_total{reason="heap"}'), 5)
-    await until('they are logged', async () => logText().split('"error.type":"overloaded"').length === 6)
+  for (const [path, message] of [
+    ['/pub/x', {}],
+    ['/api/courses', { token: 'never looked at' }],
+    ['/pub/x', { method: 'POST', body: 'x'.repeat(500_000) }],
+    ['/oauth/authorize', {}],
+    ['/.well-known/oauth-protected-resource', {}],
+  ] as const) {
+    const answer = await send(`${gateway.url}${path}`, message)
+    t.equal(answer.status, 503, path)
+    t.match(answer.json, { error: 'server_error', retry_after: 4 })
+    t.equal(answer.headers.get('retry-after'), '4')
+    t.equal(answer.headers.get('connection'), 'close')
+    t.equal(answer.headers.get('x-scopegate-error'), '1')
+  }
+  t.equal((await send(`${gateway.url}/pub//%zz`)).status, 400, 'a malformed request still gets 400')
+  t.equal(upstream.requests.length, 1)
+  t.equal(await metric('scopegate_overload_refused_total{reason="heap"}'), 5)
+  await until('they are logged', async () => logText().split('"error.type":"overloaded"').length === 6)
 
-    for (const socket of held) socket.write(OK_REPLY)
-    t.equal((await first).status, 200, 'what was under way is answered')
-  },
-)
+  for (const socket of held) socket.write(OK_REPLY)
+  t.equal((await first).status, 200, 'requests in progress get their responses')
+})
 
-t.test('a WebSocket that is asked for under pressure is refused like any request', async (t) => {
+t.test('a WebSocket handshake under pressure is rejected like any request', async (t) => {
   const { gateway, upstream, set } = await start(t)
   upstream.reply(() => undefined)
   const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
@@ -91,7 +88,7 @@ t.test('a WebSocket that is asked for under pressure is refused like any request
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('one request at a time is served under any pressure, and all of them when it is over', async (t) => {
+t.test('under any pressure one request at a time is served, and all requests afterwards', async (t) => {
   const { gateway, upstream, set, metric } = await start(t)
   await set({ heap: 0.99 }, 2)
   for (let time = 0; time < 3; time++) t.equal((await send(`${gateway.url}/pub/alone`)).status, 200)
@@ -108,7 +105,7 @@ t.test('one request at a time is served under any pressure, and all of them when
   }
 })
 
-t.test('readiness tells of an event loop that stays behind; liveness does not', async (t) => {
+t.test('readiness reports a slow event loop, and liveness does not', async (t) => {
   const { gateway, set } = await start(t)
   const ready = async () => send(`${gateway.managementUrl}/readyz?verbose`)
   t.match(await ready(), { status: 200, text: /\[\+\] event_loop\n/ })

@@ -25,7 +25,7 @@ routes:
   - { name: everybody, match: { methods: [GET], path: "/everybody/{x}" }, rateLimit: { requests: 2, per: 1h, by: route } }
 `
 
-t.test('the request after the last is 429, says when to come back, and reaches no upstream', async (t) => {
+t.test('a request above the limit gets 429 with a wait time, and is not forwarded', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: POLICY })
   under.issuer.store('app', { client_id: 'app', scope: 'courses:read' })
   const url = `${under.gateway.url}/one`
@@ -72,7 +72,7 @@ t.test('the request after the last is 429, says when to come back, and reaches n
   t.match(metrics, /scopegate_rate_limit_entries 1\n/)
 })
 
-t.test('each is counted for itself: clients, subjects, addresses, routes', async (t) => {
+t.test('clients, subjects, addresses and routes have separate limits', async (t) => {
   const { gateway, issuer } = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
@@ -87,7 +87,7 @@ t.test('each is counted for itself: clients, subjects, addresses, routes', async
   t.equal(await ask('/people', 'bob-app'), 200)
 
   for (const token of ['alice-app', 'bob-app', 'alice-app']) t.equal(await ask('/one', token), 200)
-  t.equal(await ask('/one', 'bob-app'), 429, 'one client, whoever is in front of it')
+  t.equal(await ask('/one', 'bob-app'), 429, 'one client for every subject')
   t.equal(await ask('/one', 'alice-other'), 200)
   t.equal(await ask('/two', 'bob-app'), 200, 'another route')
 
@@ -109,7 +109,7 @@ t.test('each is counted for itself: clients, subjects, addresses, routes', async
   )
 })
 
-t.test('anonymous callers are counted by address, and no header of theirs changes that', async (t) => {
+t.test('anonymous callers are counted by address, which their headers cannot change', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   const statuses: string[] = []
   for (let i = 1; i <= 6; i++) {
@@ -122,7 +122,7 @@ t.test('anonymous callers are counted by address, and no header of theirs change
   t.equal(upstream.requests.length, 3)
 })
 
-t.test('what is refused for another reason is not counted', async (t) => {
+t.test('a request that is rejected for another reason is not counted', async (t) => {
   const { gateway, issuer } = await startGatewayUnderTest(t, { policy: POLICY })
   issuer.store('app', { client_id: 'app', scope: 'courses:read' })
   issuer.store('weak', { client_id: 'app', scope: 'openid' })
@@ -136,7 +136,7 @@ t.test('what is refused for another reason is not counted', async (t) => {
   t.match((await send(`${gateway.url}/one`, { token: 'app' })).headers.get('ratelimit'), /r=2/)
 })
 
-t.test('a request that is one too many is refused before its body is read', async (t) => {
+t.test('a request above the limit is rejected before its body is read', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   for (let i = 0; i < 3; i++) await send(`${gateway.url}/one`)
   const { hostname, port } = new URL(gateway.url)
@@ -146,11 +146,11 @@ t.test('a request that is one too many is refused before its body is read', asyn
     'POST /one HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n',
   )
   const [chunk] = await once(socket, 'data')
-  t.match(String(chunk), /^HTTP\/1\.1 429 /, 'no go-ahead')
+  t.match(String(chunk), /^HTTP\/1\.1 429 /, 'no 100 Continue')
   t.equal(upstream.requests.length, 3)
 })
 
-t.test('what an upstream says about its own limits does not mix with ours', async (t) => {
+t.test('rate limit headers of the upstream are not mixed with the headers of the gateway', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   upstream.reply(
     'HTTP/1.1 200 OK\r\nratelimit: "default";r=1;t=1\r\nratelimit-policy: "default";q=1;w=1\r\ncontent-length: 2\r\n\r\n{}',
@@ -162,16 +162,20 @@ t.test('what an upstream says about its own limits does not mix with ours', asyn
   ])
 })
 
-t.test('a route without a limit says nothing about one', async (t) => {
+t.test('a route without a limit sends no rate limit headers', async (t) => {
   const { raw, upstream, gateway } = await startGatewayUnderTest(t)
   upstream.reply('HTTP/1.1 200 OK\r\nratelimit: "theirs";r=1;t=1\r\ncontent-length: 2\r\n\r\n{}')
   const answer = await raw('GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n')
-  t.same(answer.match(/^ratelimit.*$/gim), ['ratelimit: "theirs";r=1;t=1'], "the upstream's own goes through")
+  t.same(
+    answer.match(/^ratelimit.*$/gim),
+    ['ratelimit: "theirs";r=1;t=1'],
+    'the headers of the upstream are forwarded',
+  )
   const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
   t.notMatch(metrics, /scopegate_rate_limit_total\{/)
 })
 
-t.test('two gateways with one Redis give one limit, and go on when it stops or hangs', async (t) => {
+t.test('two gateways with one Redis enforce one limit, and continue when Redis stops or hangs', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'scopegate-limits-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const redis = await startRedis({ folder })
@@ -193,7 +197,7 @@ t.test('two gateways with one Redis give one limit, and go on when it stops or h
   const counted = async (under: typeof one) =>
     sumSamples(await metricsOf(under), 'scopegate_rate_limit_fallback_total')
   let tried = 0
-  // A gateway that is too busy to hear Redis in time counts for itself, as it should: somebody else, then.
+  // A gateway that is too busy to read Redis in time counts locally, as designed. Then the test takes another caller.
   const statuses = await until('Redis counted them all', async () => {
     from = `203.0.113.${++tried}`
     const before = (await counted(one)) + (await counted(two))
@@ -210,7 +214,7 @@ t.test('two gateways with one Redis give one limit, and go on when it stops or h
   const paused = await Promise.all(Array.from({ length: 40 }, () => ask(one, '/one')))
   t.equal(paused.filter((status) => status === 200).length, 20, 'open, but bounded')
   t.equal(paused.filter((status) => status === 429).length, 20)
-  t.equal(await ask(one, '/two'), 429, 'what Redis refused stays refused')
+  t.equal(await ask(one, '/two'), 429, 'a caller that Redis rejected stays rejected')
 
   await redis.stop()
   isRunning = false

@@ -41,43 +41,46 @@ async function startReloadable(
 const CLOSED = POLICY.replace('anonymous: allow', 'anonymous: deny')
 const TYPO = POLICY.replace('owner: team-test', 'ownr: team-test')
 
-t.test('broken policies change nothing, and everybody is told what is wrong and where', async (t) => {
-  const under = await startReloadable(t)
-  const { gateway } = under
-  const before = await under.metrics()
-  under.write(TYPO)
-  const answer = await send(`${gateway.managementUrl}/reload`, { method: 'POST' })
-  t.equal(answer.status, 422)
-  const [first] = answer.json['diagnostics'] as Record<string, unknown>[]
-  t.match(first, { code: 'P101', line: 4, column: 1, severity: 'error' })
-  t.match(first?.['file'], /test\.policy\.yaml$/)
-  t.equal((await send(`${gateway.url}/api/courses`)).status, 200)
-  const ready = await send(`${gateway.managementUrl}/readyz?verbose`)
-  t.equal(ready.status, 200)
-  t.match(ready.text, /\[!\] policies: .*test\.policy\.yaml:4:1: error\[P101\]/)
-  const metrics = await under.metrics()
-  t.match(metrics, /^scopegate_policy_reload_success 0$/m)
-  t.match(metrics, /^scopegate_policy_reloads_total\{result="failure"\} 1$/m)
-  t.equal(
-    /policy_info\{.*/.exec(metrics)?.[0],
-    /policy_info\{.*/.exec(before)?.[0],
-    'the hash of those in force',
-  )
+t.test(
+  'invalid policies change nothing, and every channel reports the problem with its location',
+  async (t) => {
+    const under = await startReloadable(t)
+    const { gateway } = under
+    const before = await under.metrics()
+    under.write(TYPO)
+    const answer = await send(`${gateway.managementUrl}/reload`, { method: 'POST' })
+    t.equal(answer.status, 422)
+    const [first] = answer.json['diagnostics'] as Record<string, unknown>[]
+    t.match(first, { code: 'P101', line: 4, column: 1, severity: 'error' })
+    t.match(first?.['file'], /test\.policy\.yaml$/)
+    t.equal((await send(`${gateway.url}/api/courses`)).status, 200)
+    const ready = await send(`${gateway.managementUrl}/readyz?verbose`)
+    t.equal(ready.status, 200)
+    t.match(ready.text, /\[!\] policies: .*test\.policy\.yaml:4:1: error\[P101\]/)
+    const metrics = await under.metrics()
+    t.match(metrics, /^scopegate_policy_reload_success 0$/m)
+    t.match(metrics, /^scopegate_policy_reloads_total\{result="failure"\} 1$/m)
+    t.equal(
+      /policy_info\{.*/.exec(metrics)?.[0],
+      /policy_info\{.*/.exec(before)?.[0],
+      'the hash of those in force',
+    )
 
-  await gateway.reload('watch')
-  await gateway.reload('signal')
-  const told = under.log().filter(({ event }) => event === 'policy_reload_failed')
-  t.equal(told.length, 2, 'a watch tells of the same content once, a signal is answered')
-  t.match(told[0]?.['diagnostics'], /4 \| ownr: team-test\n {2}\| \^\^\^\^ did you mean "owner"\?/)
-  t.match(await under.metrics(), /^scopegate_policy_reloads_total\{result="failure"\} 1$/m)
+    await gateway.reload('watch')
+    await gateway.reload('signal')
+    const told = under.log().filter(({ event }) => event === 'policy_reload_failed')
+    t.equal(told.length, 2, 'a watch reports the same content once, a signal always gets a result')
+    t.match(told[0]?.['diagnostics'], /4 \| ownr: team-test\n {2}\| \^\^\^\^ did you mean "owner"\?/)
+    t.match(await under.metrics(), /^scopegate_policy_reloads_total\{result="failure"\} 1$/m)
 
-  under.write(POLICY)
-  t.match(await gateway.reload('watch'), { result: 'unchanged', previousHash: undefined })
-  t.match(await under.metrics(), /^scopegate_policy_reload_success 1$/m)
-  t.match(await under.readyz(), /\[\+\] policies: 12 routes/)
-})
+    under.write(POLICY)
+    t.match(await gateway.reload('watch'), { result: 'unchanged', previousHash: undefined })
+    t.match(await under.metrics(), /^scopegate_policy_reload_success 1$/m)
+    t.match(await under.readyz(), /\[\+\] policies: 12 routes/)
+  },
+)
 
-t.test('a folder without policies, or no folder at all, leaves those in force', async (t) => {
+t.test('a folder without policies, or a missing folder, keeps the active policies', async (t) => {
   const under = await startReloadable(t)
   under.remove()
   t.match(await under.gateway.reload('signal'), { result: 'broken', diagnostics: [{ code: 'P005' }] })
@@ -86,7 +89,7 @@ t.test('a folder without policies, or no folder at all, leaves those in force', 
   t.equal((await send(`${under.gateway.url}/api/courses`)).status, 200)
 })
 
-t.test('other policies come into force as a whole, documents included', async (t) => {
+t.test('new policies become active as a whole, documents included', async (t) => {
   const under = await startReloadable(t)
   const { gateway } = under
   const old = /policy_info\{hash="(\w+)"\}/.exec(await under.metrics())?.[1]
@@ -117,49 +120,46 @@ t.test('other policies come into force as a whole, documents included', async (t
   )
 })
 
-t.test(
-  'what is counted and known outlives a reload, and a claim that is named anew is asked for',
-  async (t) => {
-    const under = await startReloadable(t)
-    const { gateway, issuer } = under
-    const limited = POLICY.replace(
-      'path: /api/denied }, anonymous: deny',
-      'path: /api/denied }, rateLimit: { requests: 2, per: 1h, by: client }, anonymous: deny',
+t.test('counters and cache survive a reload, and a newly named claim is introspected', async (t) => {
+  const under = await startReloadable(t)
+  const { gateway, issuer } = under
+  const limited = POLICY.replace(
+    'path: /api/denied }, anonymous: deny',
+    'path: /api/denied }, rateLimit: { requests: 2, per: 1h, by: client }, anonymous: deny',
+  )
+  const token = issuer.store('reload-token', { scope: 'courses:read orders:read', school_id: 's1' })
+  const get = (path: string) => send(`${gateway.url}${path}`, { token })
+  under.write(limited)
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal((await get('/api/denied')).status, 200)
+  t.equal((await get('/api/denied')).status, 200)
+  const asked = issuer.asked.length
+  const keys = (await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text
+
+  under.write(`${limited}  - { name: new, match: { methods: [GET], path: /api/new } }\n`)
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal((await get('/api/denied')).status, 429, 'a used limit stays used')
+  t.equal((await get('/api/courses')).status, 200)
+  t.equal(issuer.asked.length, asked, 'the token is still cached')
+  t.equal((await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text, keys)
+  t.match(await under.metrics(), /http_requests_total\{route="test\/denied",method="GET",code="200"\} 2\n/)
+
+  const schools = (id: string): string =>
+    POLICY.replace(
+      'path: /api/courses }, scopes: { all: [courses:read] }',
+      `path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] }, when: [{ claim: school_id, equals: ${id} }]`,
     )
-    const token = issuer.store('reload-token', { scope: 'courses:read orders:read', school_id: 's1' })
-    const get = (path: string) => send(`${gateway.url}${path}`, { token })
-    under.write(limited)
-    t.match(await gateway.reload('signal'), { result: 'applied' })
-    t.equal((await get('/api/denied')).status, 200)
-    t.equal((await get('/api/denied')).status, 200)
-    const asked = issuer.asked.length
-    const keys = (await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text
+  under.write(schools('s1'))
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal((await get('/api/courses')).status, 200, 'the claim is read for a token that was cached without it')
+  t.equal(issuer.asked.length, asked + 1)
+  under.write(schools('s2'))
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.equal((await get('/api/courses')).status, 403)
+  t.equal(issuer.asked.length, asked + 1, 'and cached afterwards')
+})
 
-    under.write(`${limited}  - { name: new, match: { methods: [GET], path: /api/new } }\n`)
-    t.match(await gateway.reload('signal'), { result: 'applied' })
-    t.equal((await get('/api/denied')).status, 429, 'whoever used up a limit still has')
-    t.equal((await get('/api/courses')).status, 200)
-    t.equal(issuer.asked.length, asked, 'the token is still known')
-    t.equal((await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text, keys)
-    t.match(await under.metrics(), /http_requests_total\{route="test\/denied",method="GET",code="200"\} 2\n/)
-
-    const schools = (id: string): string =>
-      POLICY.replace(
-        'path: /api/courses }, scopes: { all: [courses:read] }',
-        `path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] }, when: [{ claim: school_id, equals: ${id} }]`,
-      )
-    under.write(schools('s1'))
-    t.match(await gateway.reload('signal'), { result: 'applied' })
-    t.equal((await get('/api/courses')).status, 200, 'the claim is read of a token that was known without it')
-    t.equal(issuer.asked.length, asked + 1)
-    under.write(schools('s2'))
-    t.match(await gateway.reload('signal'), { result: 'applied' })
-    t.equal((await get('/api/courses')).status, 403)
-    t.equal(issuer.asked.length, asked + 1, 'and known from then on')
-  },
-)
-
-t.test('a request that waits for its issuer is decided by the policies that it began with', async (t) => {
+t.test('a request that waits for its issuer is decided by the policies of its start', async (t) => {
   const under = await startReloadable(t)
   const { gateway, issuer } = under
   const token = issuer.store('slow-token', { scope: 'courses:read' })
@@ -193,7 +193,7 @@ t.test('a request that waits for its issuer is decided by the policies that it b
   t.equal((await send(`${gateway.url}/api/courses`, { token })).status, 403)
 })
 
-t.test('the scope catalogue is reloaded with the policies, and checked with them', async (t) => {
+t.test('the scope catalogue is reloaded and checked together with the policies', async (t) => {
   let scopesFile = ''
   const scope = (name: string) => ({ name, description: name, group: 'All', sensitivity: 'read' })
   const names = ['courses:read', 'courses:write', 'orders:read', 'posts:read', 'pages:read']
@@ -216,7 +216,7 @@ t.test('the scope catalogue is reloaded with the policies, and checked with them
   t.equal(
     (await send(`${gateway.url}/api/courses`, { token })).status,
     200,
-    'what a scope implies counts at once',
+    'the implied scopes are effective immediately',
   )
   t.match((await send(`${gateway.url}/auth.md`)).text, /`reviews:read`/)
 
@@ -227,7 +227,7 @@ t.test('the scope catalogue is reloaded with the policies, and checked with them
 
 const FORGED = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-scopegate-policy: forged\r\n\r\n{}'
 
-t.test('answers name the policies that gave them, where that is wanted, and upstreams cannot', async (t) => {
+t.test('responses name their policy version where configured, and upstreams cannot set it', async (t) => {
   const under = await startReloadable(t, (config) => ({ ...config, debug: { policyHeader: true } }))
   const { gateway, upstream } = under
   upstream.reply(FORGED)
@@ -265,11 +265,11 @@ t.test('presets are reloaded with the policies that extend them', async (t) => {
   writePresets('{ anonymous: dney }')
   const report = await gateway.reload('signal')
   t.match(report, { result: 'broken', diagnostics: [{ code: 'C102' }] })
-  t.equal(report.diagnostics.length, 1, 'nothing is said of those that extend it')
+  t.equal(report.diagnostics.length, 1, 'no problem is reported for the policies that extend it')
   t.equal(await status(), 401)
 })
 
-t.test('D3: a changed ConfigMap in a nested folder comes into force by itself', async (t) => {
+t.test('a changed ConfigMap in a nested folder becomes active automatically', async (t) => {
   const team = (path: string): string =>
     `apiVersion: scopegate/v1\nkind: Policy\nname: team\nupstream: api\nroutes:\n  - { name: one, anonymous: allow, match: { methods: [GET], path: ${path} } }\n`
   let volume: ConfigMapVolume | undefined

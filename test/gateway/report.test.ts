@@ -31,7 +31,7 @@ t.test('enforce: report', async (t) => {
   }
   const isAccess = (one: Readonly<Record<string, unknown>>) => one['event'] === 'access'
 
-  await t.test('a token that is no good is refused all the same', async (t) => {
+  await t.test('an invalid token is rejected in audit-only mode too', async (t) => {
     issuer.store('expired', { exp: 1 })
     issuer.store('elsewhere', { aud: 'https://other.test' })
     for (const token of ['unknown', 'expired', 'elsewhere', 'a"b']) {
@@ -45,9 +45,9 @@ t.test('enforce: report', async (t) => {
     t.equal(upstream.requests.length, 0)
   })
 
-  await t.test('what the policy would refuse is served, logged and counted', async (t) => {
+  await t.test('an audit-only denial is served, logged and counted', async (t) => {
     t.equal((await call('/tried/s1', reader)).status, 200)
-    t.strictSame(upstream.seen('x-auth-subject').length, 1, 'with the identity that there is')
+    t.strictSame(upstream.seen('x-auth-subject').length, 1, 'with the identity of the caller')
     t.match(await line(), {
       'auth.decision': 'allow',
       'auth.reason': 'ok',
@@ -80,7 +80,7 @@ t.test('enforce: report', async (t) => {
     ])
   })
 
-  await t.test('what it would allow is nothing to report, and limits hold', async (t) => {
+  await t.test('an allowed request is not reported, and limits apply', async (t) => {
     t.equal((await call('/limited', reader)).status, 200)
     t.notOk('auth.would' in ((await line()) ?? {}))
     t.equal((await call('/limited', reader)).status, 429)

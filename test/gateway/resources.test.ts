@@ -18,7 +18,9 @@ routes:
 `
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-/** Two issuers, A that is asked and B whose JWTs are verified; the MCP server takes tokens of B alone. */
+/**
+ * Two issuers: the gateway introspects tokens of A and verifies JWTs of B. The MCP server accepts tokens of B only.
+ */
 async function start(t: Test) {
   const b = await startJwtIssuer()
   t.teardown(b.close)
@@ -108,7 +110,7 @@ t.test(
 const AS_METADATA = '/.well-known/oauth-authorization-server'
 
 t.test(
-  "clients.md, compat.resourcePathAliases: the authorization server's metadata stands below resources that take its tokens, nowhere else",
+  'compat.resourcePathAliases serves the authorization server metadata below its resources only',
   async (t) => {
     const { gateway, authorizationServer, upstream } = await startGatewayUnderTest(t, {
       policy: POLICY,
@@ -147,12 +149,12 @@ t.test(
       t.match(answer.headers.get('content-type'), 'application/json', path)
     }
     t.equal((await send(`${gateway.url}${AS_METADATA}/mcp`, { method: 'POST', body: 'x' })).status, 405)
-    t.equal(asked().length, before, 'the authorization server was asked for nothing else')
-    t.equal(upstream.requests.length, 0, 'nor was a wide route')
+    t.equal(asked().length, before, 'the authorization server received no other request')
+    t.equal(upstream.requests.length, 0, 'nor did a wide route')
   },
 )
 
-t.test('compat.resourcePathAliases is off unless it is set', async (t) => {
+t.test('compat.resourcePathAliases is off by default', async (t) => {
   const { gateway, authorizationServer } = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({ ...config, resources: [{ path: '/mcp' }] }),
@@ -211,10 +213,10 @@ t.test(
   },
 )
 
-t.test('a wide route holds a token against the resource of the path, not of its template', async (t) => {
+t.test('a wide route checks a token against the resource of the path, not of its template', async (t) => {
   const { gateway, aud, upstream } = await start(t)
   const remove = (path: string, token: string) => send(gateway.url + path, { method: 'DELETE', token })
-  t.equal((await remove('/mcp/tools', aud(''))).status, 401, 'DELETE /mcp/tools meets the route /**')
+  t.equal((await remove('/mcp/tools', aud(''))).status, 401, 'DELETE /mcp/tools matches the route /**')
   t.equal((await remove('/mcp/tools', aud('/mcp'))).status, 200)
   t.equal((await remove('/%6dcp/tools', aud(''))).status, 401, 'the canonical path counts')
   t.equal((await remove('/%6dcp/tools', aud('/mcp'))).status, 200)
@@ -226,7 +228,7 @@ t.test('a wide route holds a token against the resource of the path, not of its 
 })
 
 t.test(
-  'a token of an issuer that the resource does not name is refused, and nobody is asked about it',
+  'a token of an issuer that the resource does not list is rejected without introspection',
   async (t) => {
     const { get, issuer, b, upstream } = await start(t)
     const keyFetches = b.keyFetches
@@ -234,21 +236,21 @@ t.test(
     const answer = await get('/mcp/tools', opaque)
     t.equal(answer.status, 401)
     t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { error: 'invalid_token' })
-    t.equal(issuer.asked.length, 0, 'A is not asked')
-    t.equal(b.keyFetches, keyFetches, 'nor is B')
+    t.equal(issuer.asked.length, 0, 'A receives no request')
+    t.equal(b.keyFetches, keyFetches, 'nor does B')
 
     const wide = issuer.store('wide-of-a', {
       aud: [BASE_URL, `${BASE_URL}/mcp`, `${BASE_URL}/reports`],
       scope: 'posts:read orders:read',
     })
-    t.equal((await get('/reports', wide)).status, 200, 'primed where A counts')
-    t.equal((await get('/mcp', wide)).status, 401, 'and no good where it does not')
+    t.equal((await get('/reports', wide)).status, 200, 'cached where A is accepted')
+    t.equal((await get('/mcp', wide)).status, 401, 'and rejected where A is not')
     t.equal(issuer.asked.length, 1)
     t.equal(upstream.requests.length, 1)
   },
 )
 
-t.test('the root can name its issuers too', async (t) => {
+t.test('the root can list its issuers too', async (t) => {
   const b = await startJwtIssuer()
   t.teardown(b.close)
   const { gateway, issuer } = await startGatewayUnderTest(t, {
@@ -270,5 +272,5 @@ t.test('the root can name its issuers too', async (t) => {
   const expired = issuer.store('expired', { exp: 1 })
   t.match((await send(`${gateway.url}/else`, { token: expired })).text, `${BASE_URL}/api/oauth/token`)
   const mcp = await send(`${gateway.url}/mcp`, { token: expired })
-  t.match(mcp.text, 'Get a new one from its issuer.', 'with several issuers nobody knows where')
+  t.match(mcp.text, 'Get a new one from its issuer.', 'the token endpoint is ambiguous with several issuers')
 })

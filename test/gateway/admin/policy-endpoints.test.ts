@@ -3,7 +3,7 @@ import { POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { send } from '../../fixtures/send.ts'
 import { sendBytes } from '../../fixtures/send-bytes.ts'
 
-t.test('the management port reloads policies for programs, and for no page', async (t) => {
+t.test('the management port reloads policies for programs and rejects requests of web pages', async (t) => {
   const { gateway, log } = await startGatewayUnderTest(t)
   const url = gateway.managementUrl
   const reload = `${url}/reload`
@@ -32,7 +32,7 @@ t.test('the management port reloads policies for programs, and for no page', asy
     t.equal(answer.headers.get('allow'), 'POST')
   }
   t.equal((await send(reload, { body: 'x'.repeat(1_025) })).status, 413)
-  t.equal(reloads(), 0, 'none of them was one')
+  t.equal(reloads(), 0, 'no rejected request caused a reload')
 
   for (const message of [
     { method: 'POST' },
@@ -49,11 +49,11 @@ t.test('the management port reloads policies for programs, and for no page', asy
 
   const answers = await Promise.all(Array.from({ length: 50 }, () => send(reload, { method: 'POST' })))
   t.ok(answers.every(({ status }) => status === 200))
-  t.ok(reloads() < 4 + 50, 'whoever asks during a reload shares the next one')
+  t.ok(reloads() < 4 + 50, 'requests during a reload share the next one')
   t.same((await send(`${url}/nothing`)).json['error'], 'not_found')
 })
 
-t.test('whoever reads /policies knows what decides; the schema is there for editors', async (t) => {
+t.test('/policies shows the active policies, and the schema is available to editors', async (t) => {
   const { gateway } = await startGatewayUnderTest(t, { policy: POLICY })
   const url = gateway.managementUrl
   const policies = await send(`${url}/policies`)
@@ -65,7 +65,7 @@ t.test('whoever reads /policies knows what decides; the schema is there for edit
     implication: {},
     resources: { baseUrl: 'http://api.test', issuers: ['http://api.test'], bundledAuthorizationServer: true },
   })
-  t.notMatch(policies.text, /127\.0\.0\.1|secret/i, 'no address of an upstream, no secret')
+  t.notMatch(policies.text, /127\.0\.0\.1|secret/i, 'no upstream URL, no secret')
   const refused = await send(`${url}/policies`, { method: 'POST' })
   t.equal(refused.status, 405)
   t.equal(refused.headers.get('allow'), 'GET, HEAD')

@@ -16,13 +16,13 @@ const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () =>
 type WorkerFigures = {
   readonly state: CircuitState
   readonly isHeard: boolean
-  /** Every count and size. */
+  /** All counters and sizes. */
   readonly count: number
   readonly pressure: PressureReading
   readonly level: 'normal' | 'refusing'
 }
 
-/** The registry of a worker whose sources give these figures. */
+/** The registry of a worker whose sources report these values. */
 function aWorker({ state, isHeard, count, pressure, level }: WorkerFigures): Registry {
   const limit = level === 'normal' ? 1 : 0
   const monitor = new OverloadMonitor({
@@ -75,7 +75,7 @@ const ILL: WorkerFigures = {
   level: 'refusing',
 }
 
-/** Every gauge of ours: its value over the two workers, in either order. */
+/** Every gauge of Scopegate: its value over the two workers, in either order. */
 const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_build_info: 1,
   scopegate_circuit_state: 2,
@@ -102,38 +102,38 @@ for (const [order, workers] of [
   ['the well one first', [WELL, ILL]],
   ['the ill one first', [ILL, WELL]],
 ] as const)
-  t.test(`G14: addMetrics() shows amounts as sums and states as the worst worker's, ${order}`, async (t) => {
-    const parts = await Promise.all(workers.map((worker) => metricsOf(aWorker(worker))))
-    const gauges = (await metricsOf(addMetrics(parts))).filter(
-      ({ name, type }) => String(type) === 'gauge' && name.startsWith('scopegate_'),
-    )
-    const shown = gauges.map(({ name, values }) => [name, [...new Set(values.map(({ value }) => value))]])
-    const expected = Object.entries(EXPECTED).map(([name, value]) => [name, [value]])
-    t.strictSame(Object.fromEntries(shown), Object.fromEntries(expected))
+  t.test(
+    `addMetrics() shows amounts as sums and states as the value of the worst worker, ${order}`,
+    async (t) => {
+      const parts = await Promise.all(workers.map((worker) => metricsOf(aWorker(worker))))
+      const gauges = (await metricsOf(addMetrics(parts))).filter(
+        ({ name, type }) => String(type) === 'gauge' && name.startsWith('scopegate_'),
+      )
+      const shown = gauges.map(({ name, values }) => [name, [...new Set(values.map(({ value }) => value))]])
+      const expected = Object.entries(EXPECTED).map(([name, value]) => [name, [value]])
+      t.strictSame(Object.fromEntries(shown), Object.fromEntries(expected))
+    },
+  )
+
+t.test('addMetrics() shows the worst process where prom-client shows a sum or a mean', async (t) => {
+  const ofProcess = async (values: Readonly<Record<string, number>>) => {
+    const registry = new Registry()
+    for (const [name, value] of Object.entries(values))
+      new Gauge({ name, help: name, registers: [registry] }).set(value)
+    return metricsOf(registry)
+  }
+  const shown = await addMetrics([
+    await ofProcess({ process_open_fds: 10, process_max_fds: 1_000, process_start_time_seconds: 100 }),
+    await ofProcess({ process_open_fds: 900, process_max_fds: 1_024, process_start_time_seconds: 200 }),
+  ]).getMetricsAsJSON()
+  t.strictSame(Object.fromEntries(shown.map(({ name, values }) => [name, values[0]?.value])), {
+    process_open_fds: 900,
+    process_max_fds: 1_000,
+    process_start_time_seconds: 100,
   })
+})
 
-t.test(
-  'G14: addMetrics() shows the worst process where prom-client would show a sum or a mean',
-  async (t) => {
-    const ofProcess = async (values: Readonly<Record<string, number>>) => {
-      const registry = new Registry()
-      for (const [name, value] of Object.entries(values))
-        new Gauge({ name, help: name, registers: [registry] }).set(value)
-      return metricsOf(registry)
-    }
-    const shown = await addMetrics([
-      await ofProcess({ process_open_fds: 10, process_max_fds: 1_000, process_start_time_seconds: 100 }),
-      await ofProcess({ process_open_fds: 900, process_max_fds: 1_024, process_start_time_seconds: 200 }),
-    ]).getMetricsAsJSON()
-    t.strictSame(Object.fromEntries(shown.map(({ name, values }) => [name, values[0]?.value])), {
-      process_open_fds: 900,
-      process_max_fds: 1_000,
-      process_start_time_seconds: 100,
-    })
-  },
-)
-
-t.test("G14: every gauge of Node.js and the process is added up by this project's choice", async (t) => {
+t.test('Scopegate chooses the aggregation of every gauge of Node.js and of the process', async (t) => {
   const registry = new Registry()
   collectProcessMetrics(registry, LOGGER)
   const parts = await metricsOf(registry)
@@ -168,7 +168,7 @@ t.test("G14: every gauge of Node.js and the process is added up by this project'
     process_start_time_seconds: 'min',
     process_virtual_memory_bytes: 'sum',
   }
-  // Some systems have fewer of them.
+  // Some systems have fewer of these metrics.
   t.strictSame(
     rules,
     rules.map(([name]) => [name, expected[name]]),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mergeChecks } from '../../../gateway/cluster/merge-checks.ts'
 
-t.test('G16: mergeChecks() counts the workers in which a check fails or is degraded', (t) => {
+t.test('mergeChecks() counts the workers in which a check fails or is degraded', (t) => {
   t.strictSame(
     mergeChecks([
       [
@@ -28,7 +28,7 @@ t.test('G16: mergeChecks() counts the workers in which a check fails or is degra
       { name: 'revocations', ok: true, degraded: true, detail: '1 of 3 workers: they do not arrive' },
     ],
   )
-  t.strictSame(mergeChecks([]), [], 'no worker has answered')
+  t.strictSame(mergeChecks([]), [], 'no worker has responded')
   t.strictSame(mergeChecks([[{ name: 'a', ok: false }]]), [
     { name: 'a', ok: true, degraded: true, detail: '1 of 1 workers: failed' },
   ])

@@ -9,7 +9,7 @@ import { until } from '../../fixtures/until.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
-/** A gateway in processes of its own, and its log. */
+/** A gateway in separate processes, and its log. */
 async function start(t: Test, workers: number) {
   const cleanup = createCleanup()
   const folder = join(t.testdir(), 'gateway')
@@ -41,7 +41,7 @@ async function end(
   await logged('stopped')
 }
 
-t.test('T12: each event of a supervisor and its workers has exactly its fields in the log', async (t) => {
+t.test('each event of a supervisor and its workers has exactly its fields in the log', async (t) => {
   const { gateway, lines, logged } = await start(t, 2)
   const { pid } = gateway.process
   const [victim = 0] = childrenOf(pid)
@@ -59,7 +59,7 @@ t.test('T12: each event of a supervisor and its workers has exactly its fields i
   t.same(findFieldFaults(lines()), [])
 })
 
-t.test('T12: each event of a gateway without workers has exactly its fields in the log', async (t) => {
+t.test('each event of a gateway without workers has exactly its fields in the log', async (t) => {
   const { gateway, lines, logged } = await start(t, 1)
   process.kill(gateway.process.pid, 'SIGUSR2')
   await logged('no_workers')

@@ -70,7 +70,7 @@ function aPool(workers: number) {
 
 const URL = 'http://127.0.0.1:1'
 
-t.test('a first worker that does not start is all there is: its exit code is handed on', async (t) => {
+t.test('a first worker that fails to start ends the pool with its exit code', async (t) => {
   const { pool, forked, fork } = aPool(3)
   const started = pool.start()
   ;(await fork(1)).end({ code: 3, signal: undefined })
@@ -79,7 +79,7 @@ t.test('a first worker that does not start is all there is: its exit code is han
 })
 
 t.test(
-  'a roll replaces one after the other, and tells an old one to retire when its successor serves',
+  'a rolling restart replaces workers one by one, and retires a worker when its successor is ready',
   async (t) => {
     const { pool, forked, fork, reasons } = aPool(2)
     const started = pool.start()
@@ -88,7 +88,7 @@ t.test(
     t.equal(await started, URL)
     const rolled = pool.roll()
     const third = await fork(3)
-    t.strictSame(forked[0]?.told, [], 'each worker stays until its successor serves')
+    t.strictSame(forked[0]?.told, [], 'each worker stays until its successor is ready')
     third.become(URL)
     ;(await fork(4)).become(URL)
     await rolled
@@ -100,7 +100,7 @@ t.test(
   },
 )
 
-t.test('a roll whose new worker does not start ends there, and the old ones stay', async (t) => {
+t.test('a rolling restart stops when a new worker fails to start, and the old workers stay', async (t) => {
   const { pool, forked, fork } = aPool(2)
   const started = pool.start()
   ;(await fork(1)).become(URL)
@@ -114,7 +114,7 @@ t.test('a roll whose new worker does not start ends there, and the old ones stay
   await pool.stop('now')
 })
 
-t.test('a worker that asks for it is replaced; one that left already is not', async (t) => {
+t.test('a worker that requests replacement is replaced, unless it already exited', async (t) => {
   const { pool, forked, fork, askToReplace } = aPool(1)
   const started = pool.start()
   const first = await fork(1)
@@ -131,7 +131,7 @@ t.test('a worker that asks for it is replaced; one that left already is not', as
   t.equal(forked.length, 2)
 })
 
-t.test('a worker that crashes repeatedly does not count as serving', async (t) => {
+t.test('a worker that crashes repeatedly does not count as ready', async (t) => {
   const { pool, fork, reasons } = aPool(1)
   const started = pool.start()
   const first = await fork(1)
@@ -147,12 +147,12 @@ t.test('a worker that crashes repeatedly does not count as serving', async (t) =
     await until('it is gone', async () => pool.serving.length === 0)
   }
   ;(await fork(4)).become(URL)
-  t.equal(pool.serving.length, 0, 'it is up, but has to prove sound')
+  t.equal(pool.serving.length, 0, 'the worker is up, but not yet considered stable')
   t.strictSame(reasons, ['start', 'crash', 'crash', 'crash'])
   await pool.stop('now')
 })
 
-t.test('T12: each event of the pool has exactly these fields in the log', async (t) => {
+t.test('each event of the pool has exactly these fields in the log', async (t) => {
   const { pool, fork, lines, askToReplace } = aPool(1)
   const started = pool.start()
   const first = await fork(1)

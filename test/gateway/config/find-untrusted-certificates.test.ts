@@ -2,7 +2,7 @@ import t from 'tap'
 import { findUntrustedCertificates } from '../../../gateway/config/find-untrusted-certificates.ts'
 import type { GatewayFile } from '../../../gateway/config/gateway-file.ts'
 
-t.test('C351 a header with client certificates needs proxies that are believed', async (t) => {
+t.test('C351: a client certificate header requires trustedProxies', async (t) => {
   const header = { name: 'ssl-client-cert', format: 'pem-url' } as const
   const of = (file: Partial<GatewayFile>) =>
     findUntrustedCertificates(file as GatewayFile, 'gateway.yaml').map(({ code }) => code)

@@ -33,7 +33,7 @@ function read(t: Pick<Test, 'testdir'>, issuers: readonly object[], change: obje
   return readGatewayConfig({ configDir: dir, env: {} }).config
 }
 
-t.test('jwt: {} is all that an issuer of RFC 9068 tokens needs', async (t) => {
+t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
   const { issuers, dataDir } = read(t, [{ issuer: ISSUER, jwt: {} }], { dataDir: './data' })
   t.match(dataDir, /^\/.*\/data$/)
   t.same(issuers, [
@@ -161,17 +161,17 @@ const REFUSED: readonly (readonly [what: string, issuers: readonly object[], mes
 ]
 
 for (const [what, issuers, message] of REFUSED)
-  t.test(`readGatewayConfig() refuses ${what}, and says what to do`, async (t) => {
+  t.test(`readGatewayConfig() rejects ${what} and names the fix`, async (t) => {
     t.throws(() => read(t, issuers), { code: 'ERR_CONFIG_INVALID', exitCode: 3, message })
   })
 
-t.test('http is taken where it stays on this machine, and keys from a file under any name', async (t) => {
+t.test('http is accepted for local addresses, and keys from a file under any issuer URL', async (t) => {
   t.ok(read(t, [{ issuer: 'http://127.0.0.1:8180/realms/main', jwt: {} }]))
   t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys: { uri: 'http://127.0.0.1:8081/keys' } } }]))
   t.ok(read(t, [{ issuer: 'http://in-the-cluster:8080', jwt: { keys: { file: './keys.json' } } }]))
 })
 
-t.test('security events reach one process, or all that share a Redis', async (t) => {
+t.test('security events reach a single process, or all processes that share a Redis', async (t) => {
   const issuers = [{ issuer: ISSUER, jwt: {}, ...EVENTS }]
   t.match(read(t, issuers).issuers, [EVENTS])
   t.match(read(t, issuers, { workers: 2, redis: { url: 'redis://127.0.0.1' } }).issuers, [EVENTS])

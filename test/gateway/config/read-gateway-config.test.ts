@@ -21,35 +21,32 @@ function withSecret(dir: string, env: Record<string, string> = {}) {
   }
 }
 
-t.test(
-  'readGatewayConfig() names a secret that is not there, and every other file that is wrong',
-  async (t) => {
-    const dir = aConfigDir(t, { 'upstreams.yaml': 'api: { url: not-an-address, tiemout: 5s }\n' })
-    t.throws(() => readGatewayConfig({ configDir: dir, env: {} }), {
-      code: 'ERR_CONFIG_INVALID',
-      exitCode: 3,
-      message: /C302[\s\S]*gateway-client-secret|gateway-client-secret[\s\S]*C302/,
-    })
-    t.throws(() => readGatewayConfig(withSecret(dir)), { message: /upstreams\.yaml[\s\S]*tiemout/ })
-  },
-)
+t.test('readGatewayConfig() reports a missing secret together with every other invalid file', async (t) => {
+  const dir = aConfigDir(t, { 'upstreams.yaml': 'api: { url: not-an-address, tiemout: 5s }\n' })
+  t.throws(() => readGatewayConfig({ configDir: dir, env: {} }), {
+    code: 'ERR_CONFIG_INVALID',
+    exitCode: 3,
+    message: /C302[\s\S]*gateway-client-secret|gateway-client-secret[\s\S]*C302/,
+  })
+  t.throws(() => readGatewayConfig(withSecret(dir)), { message: /upstreams\.yaml[\s\S]*tiemout/ })
+})
 
-t.test('readGatewayConfig() refuses an empty secret', async (t) => {
+t.test('readGatewayConfig() rejects an empty secret', async (t) => {
   const dir = aConfigDir(t, { secret: ' \n' })
   t.throws(() => readGatewayConfig(withSecret(dir)), { message: /C302[\s\S]*empty/ })
 })
 
-t.test('readGatewayConfig() refuses an authorization server that is no upstream', async (t) => {
+t.test('readGatewayConfig() rejects an authorization server that is not an upstream', async (t) => {
   const dir = aConfigDir(t, { 'upstreams.yaml': 'learning-platform: { url: http://127.0.0.1:8082 }\n' })
   t.throws(() => readGatewayConfig(withSecret(dir)), { message: /C303[\s\S]*authorization-server/ })
 })
 
-t.test('readGatewayConfig() refuses keys that it does not know', async (t) => {
+t.test('readGatewayConfig() rejects unknown keys', async (t) => {
   const dir = aConfigDir(t, { 'gateway.yaml': 'baseurl: http://a\n' })
   t.throws(() => readGatewayConfig(withSecret(dir)), { message: /gateway\.yaml:1:1[\s\S]*baseurl/ })
 })
 
-t.test('readGatewayConfig() reads what is shipped, in numbers', async (t) => {
+t.test('readGatewayConfig() reads the shipped configuration as numbers', async (t) => {
   const { config } = readGatewayConfig(withSecret(aConfigDir(t)))
   t.match(config, {
     baseUrl: 'http://127.0.0.1:8080',
@@ -61,7 +58,7 @@ t.test('readGatewayConfig() reads what is shipped, in numbers', async (t) => {
   t.equal(config.catalogue.size, 38)
 })
 
-t.test('readGatewayConfig() is overridden by the environment, upstreams included', async (t) => {
+t.test('readGatewayConfig() lets the environment override values, upstreams included', async (t) => {
   const { config } = readGatewayConfig(
     withSecret(aConfigDir(t), {
       PORT: '0',
@@ -74,24 +71,27 @@ t.test('readGatewayConfig() is overridden by the environment, upstreams included
   t.same(config.upstreams.find((one) => one.name === 'learning-platform')?.urls, ['http://platform:1'])
 })
 
-t.test('readGatewayConfig() points at a proxy that is no address, wherever it was written', async (t) => {
-  const shipped = readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8')
-  const dir = aConfigDir(t, {
-    'gateway.yaml': shipped.replace(
-      'trustedProxies: []',
-      'trustedProxies: [10.0.0.0/8, everybody, 0.0.0.0/0]',
-    ),
-  })
-  t.throws(() => readGatewayConfig(withSecret(dir)), {
-    message:
-      /C105[\s\S]*"everybody" is not an address or a block[\s\S]*gateway\.yaml:\d+:30[\s\S]*"0\.0\.0\.0\/0" is not/,
-  })
-  t.throws(() => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_TRUSTED_PROXIES: 'localhost' })), {
-    message: /SCOPEGATE_TRUSTED_PROXIES/,
-  })
-})
+t.test(
+  'readGatewayConfig() locates an invalid proxy address in the file and in the environment',
+  async (t) => {
+    const shipped = readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8')
+    const dir = aConfigDir(t, {
+      'gateway.yaml': shipped.replace(
+        'trustedProxies: []',
+        'trustedProxies: [10.0.0.0/8, everybody, 0.0.0.0/0]',
+      ),
+    })
+    t.throws(() => readGatewayConfig(withSecret(dir)), {
+      message:
+        /C105[\s\S]*"everybody" is not an address or a block[\s\S]*gateway\.yaml:\d+:30[\s\S]*"0\.0\.0\.0\/0" is not/,
+    })
+    t.throws(() => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_TRUSTED_PROXIES: 'localhost' })), {
+      message: /SCOPEGATE_TRUSTED_PROXIES/,
+    })
+  },
+)
 
-t.test('readGatewayConfig() trusts no proxy unless told to', async (t) => {
+t.test('readGatewayConfig() trusts no proxy by default', async (t) => {
   t.match(readGatewayConfig(withSecret(aConfigDir(t))).config, {
     trustedProxies: [],
     forwardedHeader: 'x-forwarded-for',
@@ -105,76 +105,79 @@ t.test('readGatewayConfig() trusts no proxy unless told to', async (t) => {
   t.match(config, { trustedProxies: ['10.0.0.0/8', 'fd00::/8'], forwardedHeader: 'forwarded' })
 })
 
-t.test('readGatewayConfig() takes names of the management port, and nothing else for one', async (t) => {
-  const { config } = readGatewayConfig(
-    withSecret(aConfigDir(t), { SCOPEGATE_MANAGEMENT__NAMES: 'gw-scopegate, gw-scopegate.gateways.svc' }),
-  )
-  t.same(config.management.names, ['gw-scopegate', 'gw-scopegate.gateways.svc'])
-  for (const name of ['gw:9090', '*', '*.svc', 'http://gw', '.', 'gw.'])
-    t.throws(
-      () => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_MANAGEMENT__NAMES: name })),
-      { message: /C105[\s\S]*SCOPEGATE_MANAGEMENT__NAMES/ },
-      name,
-    )
-})
-
 t.test(
-  'readGatewayConfig() wants a certificate that clients would believe, and an https address',
+  'readGatewayConfig() accepts host names for the management port and rejects other values',
   async (t) => {
-    const dir = aConfigDir(t)
-    const write = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
-      writeFileSync(join(dir, 'tls.crt'), cert)
-      writeFileSync(join(dir, 'tls.key'), key)
-    }
-    const env = {
-      SCOPEGATE_BASE_URL: 'https://api.test',
-      SCOPEGATE_TLS__CERT_FILE: join(dir, 'tls.crt'),
-      SCOPEGATE_TLS__KEY_FILE: join(dir, 'tls.key'),
-    }
-    const good = aCertificate()
-    t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*no such file[\s\S]*tls\.crt/ })
-    write({ ...good, key: aCertificate().key })
-    t.throws(() => readGatewayConfig(withSecret(dir, env)), {
-      message: /C320.*belongs to another certificate[\s\S]*tls\.key/,
-    })
-    write(aCertificate({ untilMs: Date.now() - 1_000 }))
-    t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*expired at[\s\S]*renew it/ })
-    write(good)
-    t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_BASE_URL: 'http://api.test' })), {
-      message: /C321.*http:\/\/api\.test[\s\S]*https address/,
-    })
-    t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_TLS__MIN_VERSION: 'TLSv1.1' })), {
-      message: /SCOPEGATE_TLS__MIN_VERSION/,
-    })
-    t.match(readGatewayConfig(withSecret(dir, env)).config.tls, {
-      certFile: env.SCOPEGATE_TLS__CERT_FILE,
-      minVersion: 'TLSv1.2',
-    })
-    t.equal(readGatewayConfig(withSecret(dir)).config.tls, undefined)
+    const { config } = readGatewayConfig(
+      withSecret(aConfigDir(t), { SCOPEGATE_MANAGEMENT__NAMES: 'gw-scopegate, gw-scopegate.gateways.svc' }),
+    )
+    t.same(config.management.names, ['gw-scopegate', 'gw-scopegate.gateways.svc'])
+    for (const name of ['gw:9090', '*', '*.svc', 'http://gw', '.', 'gw.'])
+      t.throws(
+        () => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_MANAGEMENT__NAMES: name })),
+        { message: /C105[\s\S]*SCOPEGATE_MANAGEMENT__NAMES/ },
+        name,
+      )
   },
 )
 
-t.test('readGatewayConfig() reads the authorities of an upstream, and refuses what holds none', async (t) => {
-  const upstreams = (url: string): string =>
-    `learning-platform: { url: ${url}, caFile: ./ca.pem }\nauthorization-server: { url: http://127.0.0.1:1 }\n`
-  const read = (url: string, ca?: string) => {
-    const dir = aConfigDir(t, {
-      'upstreams.yaml': upstreams(url),
-      ...(ca === undefined ? {} : { 'ca.pem': ca }),
-    })
-    return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.ca
+t.test('readGatewayConfig() requires a certificate that clients accept, and an https URL', async (t) => {
+  const dir = aConfigDir(t)
+  const write = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
+    writeFileSync(join(dir, 'tls.crt'), cert)
+    writeFileSync(join(dir, 'tls.key'), key)
   }
-  const { cert, key } = aCertificate({ authority: true })
-  t.throws(() => read('https://platform'), { message: /C322.*no such file[\s\S]*ca\.pem/ })
-  t.throws(() => read('https://platform', key), { message: /C322.*no certificate in PEM/ })
-  t.throws(() => read('https://platform', `${cert}${cert.replace(/\n.{20}/, '\n')}`), {
-    message: /C322.*certificate 2 of the file/,
+  const env = {
+    SCOPEGATE_BASE_URL: 'https://api.test',
+    SCOPEGATE_TLS__CERT_FILE: join(dir, 'tls.crt'),
+    SCOPEGATE_TLS__KEY_FILE: join(dir, 'tls.key'),
+  }
+  const good = aCertificate()
+  t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*no such file[\s\S]*tls\.crt/ })
+  write({ ...good, key: aCertificate().key })
+  t.throws(() => readGatewayConfig(withSecret(dir, env)), {
+    message: /C320.*belongs to another certificate[\s\S]*tls\.key/,
   })
-  t.throws(() => read('http://platform', cert), { message: /C323.*learning-platform\.caFile/ })
-  t.equal(read('https://platform', `ours:\n${cert}`), cert.trim())
+  write(aCertificate({ untilMs: Date.now() - 1_000 }))
+  t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*expired at[\s\S]*renew it/ })
+  write(good)
+  t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_BASE_URL: 'http://api.test' })), {
+    message: /C321.*http:\/\/api\.test[\s\S]*https address/,
+  })
+  t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_TLS__MIN_VERSION: 'TLSv1.1' })), {
+    message: /SCOPEGATE_TLS__MIN_VERSION/,
+  })
+  t.match(readGatewayConfig(withSecret(dir, env)).config.tls, {
+    certFile: env.SCOPEGATE_TLS__CERT_FILE,
+    minVersion: 'TLSv1.2',
+  })
+  t.equal(readGatewayConfig(withSecret(dir)).config.tls, undefined)
 })
 
-t.test('readGatewayConfig() reads the authorities of an issuer, and refuses those of no use', async (t) => {
+t.test(
+  'readGatewayConfig() reads the CA certificates of an upstream and rejects a file without any',
+  async (t) => {
+    const upstreams = (url: string): string =>
+      `learning-platform: { url: ${url}, caFile: ./ca.pem }\nauthorization-server: { url: http://127.0.0.1:1 }\n`
+    const read = (url: string, ca?: string) => {
+      const dir = aConfigDir(t, {
+        'upstreams.yaml': upstreams(url),
+        ...(ca === undefined ? {} : { 'ca.pem': ca }),
+      })
+      return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.ca
+    }
+    const { cert, key } = aCertificate({ authority: true })
+    t.throws(() => read('https://platform'), { message: /C322.*no such file[\s\S]*ca\.pem/ })
+    t.throws(() => read('https://platform', key), { message: /C322.*no certificate in PEM/ })
+    t.throws(() => read('https://platform', `${cert}${cert.replace(/\n.{20}/, '\n')}`), {
+      message: /C322.*certificate 2 of the file/,
+    })
+    t.throws(() => read('http://platform', cert), { message: /C323.*learning-platform\.caFile/ })
+    t.equal(read('https://platform', `ours:\n${cert}`), cert.trim())
+  },
+)
+
+t.test('readGatewayConfig() reads the CA certificates of an issuer and rejects unusable ones', async (t) => {
   const read = (ca: string | undefined, env: Record<string, string>) => {
     const dir = aConfigDir(t, ca === undefined ? {} : { 'issuer-ca.pem': ca })
     const more = { SCOPEGATE_ISSUERS__0__CA_FILE: join(dir, 'issuer-ca.pem'), ...env }
@@ -198,7 +201,7 @@ t.test('readGatewayConfig() reads the authorities of an issuer, and refuses thos
 })
 
 t.test(
-  'readGatewayConfig() refuses a drain whose delay is not below its grace, and says what to do',
+  'readGatewayConfig() rejects a drain delay that is not below the grace period and names the fix',
   async (t) => {
     const dir = aConfigDir(t)
     for (const [delay, grace] of [
@@ -218,7 +221,7 @@ t.test(
   },
 )
 
-t.test('readGatewayConfig() reads marks of overload, and refuses them in the wrong order', async (t) => {
+t.test('readGatewayConfig() reads overload thresholds and rejects a wrong order', async (t) => {
   const dir = aConfigDir(t)
   const { config } = readGatewayConfig(withSecret(dir, { SCOPEGATE_OVERLOAD__LOOP_DELAY__REFUSE: '2s' }))
   t.strictSame(config.overload, {
@@ -235,47 +238,55 @@ t.test('readGatewayConfig() reads marks of overload, and refuses them in the wro
   })
 })
 
-t.test('readGatewayConfig() refuses resources that are no paths, or there twice, or of nobody', async (t) => {
-  const resources = (text: string) =>
-    readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8').replace('resources: []', `resources: ${text}`)
-  for (const [text, words] of [
-    ['[{ path: mcp }]', /C105[\s\S]*a path such as \/mcp/],
-    ['[{ path: /mcp/ }]', /C105[\s\S]*without a trailing slash/],
-    ['[{ path: /a/../b }]', /C105/],
-    ['[{ path: "/{x}" }]', /C105/],
-    ['[{ path: "/mcp/**" }]', /C105/],
-    ['[{ path: /a%62 }]', /C105/],
-    ['[{ path: //a }]', /C105/],
-    ['[{ path: "/a?b" }]', /C105/],
-    ['[{ path: /mcp, audience: x }]', /audience/],
-    ['[{ path: /mcp, issuers: [] }]', /C106/],
-    ['[{ path: /mcp }, { path: /mcp }]', /C340[\s\S]*resources\[1\]\.path: \/mcp is resources\[0\] already/],
-    ['[{ path: /api/oauth }]', /C341[\s\S]*\/api\/oauth/],
-    ['[{ path: /oauth/interaction/x }]', /C341/],
-    ['[{ path: /openapi.json }]', /C341/],
-    ['[{ path: /.well-known/oauth-protected-resource }]', /C341/],
-    [
-      '[{ path: /mcp, issuers: ["http://127.0.0.1:8080/"] }]',
-      /C342[\s\S]*did you mean "http:\/\/127\.0\.0\.1:8080"\?/,
-    ],
-  ] as const)
-    t.throws(
-      () => readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(text) }))),
-      { exitCode: 3, message: words },
-      text,
-    )
-  for (const text of ['[]', '[{ path: / }]', '[{ path: /mcp, issuers: ["https://login.example.com"] }]'])
-    t.throws(
-      () =>
-        readGatewayConfig(
-          withSecret(
-            aConfigDir(t, { 'gateway.yaml': `${resources(text)}\ncompat: { resourcePathAliases: true }\n` }),
+t.test(
+  'readGatewayConfig() rejects resources with invalid paths, duplicate paths or unknown issuers',
+  async (t) => {
+    const resources = (text: string) =>
+      readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8').replace('resources: []', `resources: ${text}`)
+    for (const [text, words] of [
+      ['[{ path: mcp }]', /C105[\s\S]*a path such as \/mcp/],
+      ['[{ path: /mcp/ }]', /C105[\s\S]*without a trailing slash/],
+      ['[{ path: /a/../b }]', /C105/],
+      ['[{ path: "/{x}" }]', /C105/],
+      ['[{ path: "/mcp/**" }]', /C105/],
+      ['[{ path: /a%62 }]', /C105/],
+      ['[{ path: //a }]', /C105/],
+      ['[{ path: "/a?b" }]', /C105/],
+      ['[{ path: /mcp, audience: x }]', /audience/],
+      ['[{ path: /mcp, issuers: [] }]', /C106/],
+      [
+        '[{ path: /mcp }, { path: /mcp }]',
+        /C340[\s\S]*resources\[1\]\.path: \/mcp is resources\[0\] already/,
+      ],
+      ['[{ path: /api/oauth }]', /C341[\s\S]*\/api\/oauth/],
+      ['[{ path: /oauth/interaction/x }]', /C341/],
+      ['[{ path: /openapi.json }]', /C341/],
+      ['[{ path: /.well-known/oauth-protected-resource }]', /C341/],
+      [
+        '[{ path: /mcp, issuers: ["http://127.0.0.1:8080/"] }]',
+        /C342[\s\S]*did you mean "http:\/\/127\.0\.0\.1:8080"\?/,
+      ],
+    ] as const)
+      t.throws(
+        () => readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(text) }))),
+        { exitCode: 3, message: words },
+        text,
+      )
+    for (const text of ['[]', '[{ path: / }]', '[{ path: /mcp, issuers: ["https://login.example.com"] }]'])
+      t.throws(
+        () =>
+          readGatewayConfig(
+            withSecret(
+              aConfigDir(t, {
+                'gateway.yaml': `${resources(text)}\ncompat: { resourcePathAliases: true }\n`,
+              }),
+            ),
           ),
-        ),
-      { exitCode: 3, message: /C345/ },
-      text,
-    )
-  const good = '[{ path: /, issuers: ["http://127.0.0.1:8080"] }, { path: /mcp/v1.0, name: Tools }]'
-  const { config } = readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(good) })))
-  t.match(config.resources, [{ path: '/' }, { path: '/mcp/v1.0', name: 'Tools' }])
-})
+        { exitCode: 3, message: /C345/ },
+        text,
+      )
+    const good = '[{ path: /, issuers: ["http://127.0.0.1:8080"] }, { path: /mcp/v1.0, name: Tools }]'
+    const { config } = readGatewayConfig(withSecret(aConfigDir(t, { 'gateway.yaml': resources(good) })))
+    t.match(config.resources, [{ path: '/' }, { path: '/mcp/v1.0', name: 'Tools' }])
+  },
+)

@@ -21,7 +21,7 @@ const rowsOf = (change: Partial<AuthWalkthroughOptions>): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('429'))
 
-t.test('authWalkthrough() tells of 429 where somebody may hear it, and nowhere else', async (t) => {
+t.test('authWalkthrough() mentions 429 only where a client can receive it', async (t) => {
   const rateLimit = { requests: 6, perMs: 60_000, by: 'client' as const }
   t.same(rowsOf({}), [])
   t.match(rowsOf({ routes: [aPolicyRoute({ rateLimit })] }), [/^\| 429 `rate_limited` \| API \|/])
@@ -30,7 +30,7 @@ t.test('authWalkthrough() tells of 429 where somebody may hear it, and nowhere e
 })
 
 t.test(
-  'authWalkthrough() names the parts that take tokens of their own, and shows a call that needs none',
+  'authWalkthrough() lists resources with separate tokens and shows a call that needs no such token',
   async (t) => {
     t.notMatch(textOf({}), 'take tokens of their own')
     const routes = [aPolicyRoute({ path: '/mcp/courses' }), aPolicyRoute({ path: '/api/posts' })]

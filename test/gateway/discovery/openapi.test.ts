@@ -20,7 +20,7 @@ function build(routes: readonly PolicyRoute[], sources: OpenapiOptions['sources'
   return document as LooseJson
 }
 
-t.test('buildOpenapi() leaves out what no route leads to', async (t) => {
+t.test('buildOpenapi() omits operations without a route', async (t) => {
   const document = build(
     [aPolicyRoute()],
     [
@@ -44,7 +44,7 @@ t.test('buildOpenapi() leaves out what no route leads to', async (t) => {
   t.equal(document.paths['/api/courses/{courseId}'].get.summary, 'kept')
 })
 
-t.test('buildOpenapi() believes policies, not upstreams, about who may', async (t) => {
+t.test('buildOpenapi() takes access rules from policies, not from upstream documents', async (t) => {
   const document = build(
     [aPolicyRoute()],
     [
@@ -69,7 +69,7 @@ t.test('buildOpenapi() believes policies, not upstreams, about who may', async (
   t.notMatch(JSON.stringify(document), /10\.0\.0\.1|theirs/)
 })
 
-t.test('buildOpenapi() tells of 429 where a route has a rate limit, and nowhere else', async (t) => {
+t.test('buildOpenapi() mentions 429 only where a route has a rate limit', async (t) => {
   const limited = aPolicyRoute({
     name: 'a/limited',
     path: '/a',
@@ -98,7 +98,7 @@ t.test('buildOpenapi() tells of 429 where a route has a rate limit, and nowhere 
   t.same(Object.keys(document.paths['/api/courses/{id}'].get.responses), ['401', '403', 'default'])
 })
 
-t.test('buildOpenapi() keeps components of two upstreams apart', async (t) => {
+t.test('buildOpenapi() separates components of two upstreams', async (t) => {
   const schema = (type: string) => ({ schemas: { Item: { type }, GatewayError: { type } } })
   const get = {
     get: { responses: { 200: { content: { j: { schema: { $ref: '#/components/schemas/Item' } } } } } },
@@ -116,11 +116,15 @@ t.test('buildOpenapi() keeps components of two upstreams apart', async (t) => {
   t.equal(document.paths['/a'].get.responses['200'].content.j.schema.$ref, '#/components/schemas/Item')
   t.equal(document.paths['/b'].get.responses['200'].content.j.schema.$ref, '#/components/schemas/two.Item')
   t.equal(document.components.schemas['two.Item'].type, 'number')
-  t.equal(document.components.schemas.GatewayError.type, 'object', "the gateway's own stays its own")
+  t.equal(
+    document.components.schemas.GatewayError.type,
+    'object',
+    'the component of the gateway keeps its name',
+  )
   t.equal(document.components.schemas['one.GatewayError'].type, 'string')
 })
 
-t.test('buildOpenapi() is not led astray by what is no document', async (t) => {
+t.test('buildOpenapi() ignores malformed documents', async (t) => {
   for (const document of [
     {},
     { paths: [] },
@@ -130,7 +134,7 @@ t.test('buildOpenapi() is not led astray by what is no document', async (t) => {
     t.ok(build([aPolicyRoute()], [{ upstream: 'api', document }]).paths['/api/courses/{id}'].get)
 })
 
-t.test('P5: buildOpenapi() keeps the description of an upstream below each of its mounts', async (t) => {
+t.test('buildOpenapi() keeps the description of an upstream below each of its mounts', async (t) => {
   const mounted = { upstream: 'api', matchHeaders: [], rewritePath: '/stations' }
   const document = build(
     [
@@ -159,6 +163,6 @@ t.test('P5: buildOpenapi() keeps the description of an upstream below each of it
   t.same(Object.keys(document.paths), ['/trains/stations', '/rail/stations', '/stations'])
   t.match(document.paths['/trains/stations'].get, { summary: 'every station', operationId: 'stations' })
   t.equal(document.paths['/rail/stations'].get.summary, 'every station')
-  t.notOk('operationId' in document.paths['/rail/stations'].get, 'an id is in a document once')
+  t.notOk('operationId' in document.paths['/rail/stations'].get, 'an operation ID is unique in the document')
   t.not(document.paths['/stations'].get.summary, 'every station')
 })

@@ -10,34 +10,31 @@ import {
 const aLimit = (rule: Partial<RateLimitRule> = {}) =>
   compileRateLimit('test/route', { requests: 5, perMs: 60_000, by: 'client', ...rule })
 
-t.test(
-  'take() refuses the request after the last, says when to come back, and charges nothing for it',
-  async (t) => {
-    const limiter = new LocalLimiter({ maxEntries: 10 })
-    const limit = aLimit()
-    const verdicts = Array.from({ length: 8 }, () => limiter.take(limit, 'a', 1_000))
-    t.strictSame(
-      verdicts.map((one) => [one.allowed, one.remaining]),
-      [
-        [true, 4],
-        [true, 3],
-        [true, 2],
-        [true, 1],
-        [true, 0],
-        [false, 0],
-        [false, 0],
-        [false, 0],
-      ],
-    )
-    t.match(verdicts[7], { retryAfterMs: 12_000, resetMs: 60_000 })
-    t.equal(limiter.take(limit, 'a', 1_000 + 11_000).allowed, false, 'a second too early')
-    t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, true, 'as it was told')
-    t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, false)
-    t.equal(limiter.take(limit, 'b', 1_000).remaining, 4, 'others have their own')
-  },
-)
+t.test('take() rejects a request above the limit without a charge and returns the wait time', async (t) => {
+  const limiter = new LocalLimiter({ maxEntries: 10 })
+  const limit = aLimit()
+  const verdicts = Array.from({ length: 8 }, () => limiter.take(limit, 'a', 1_000))
+  t.strictSame(
+    verdicts.map((one) => [one.allowed, one.remaining]),
+    [
+      [true, 4],
+      [true, 3],
+      [true, 2],
+      [true, 1],
+      [true, 0],
+      [false, 0],
+      [false, 0],
+      [false, 0],
+    ],
+  )
+  t.match(verdicts[7], { retryAfterMs: 12_000, resetMs: 60_000 })
+  t.equal(limiter.take(limit, 'a', 1_000 + 11_000).allowed, false, 'one second too early')
+  t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, true, 'after the returned wait time')
+  t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, false)
+  t.equal(limiter.take(limit, 'b', 1_000).remaining, 4, 'other callers have separate limits')
+})
 
-t.test('take() gives everything back after the whole time, and no more', async (t) => {
+t.test('take() restores the full limit after the whole window, and no more', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 10 })
   const limit = aLimit()
   for (let i = 0; i < 5; i++) limiter.take(limit, 'a', 0)
@@ -45,34 +42,37 @@ t.test('take() gives everything back after the whole time, and no more', async (
   t.equal(limiter.take(limit, 'a', 10_000_000).remaining, 4)
 })
 
-t.test('take() never gives more than the limit at once, nor more than time earns', async () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 1_000 }),
-      fc.integer({ min: 1, max: 3_600 }).map((seconds) => seconds * 1_000),
-      fc.array(fc.double({ min: 0, max: 10_000, noNaN: true }), { minLength: 1, maxLength: 300 }),
-      fc.double({ min: 0, max: 1e12, noNaN: true }),
-      (requests, perMs, gaps, startMs) => {
-        const limiter = new LocalLimiter({ maxEntries: 1 })
-        const limit = aLimit({ requests, perMs })
-        let nowMs = startMs
-        let allowed = 0
-        for (const gap of gaps) {
-          nowMs += gap
-          const verdict = limiter.take(limit, 'a', nowMs)
-          if (verdict.allowed) allowed += 1
-          else if (verdict.retryAfterMs <= 0 || verdict.retryAfterMs > perMs * 1.02) return false
-          if (verdict.remaining < 0 || verdict.remaining >= requests) return false
-          if (verdict.resetMs < 0 || verdict.resetMs > perMs * 1.02) return false
-        }
-        return allowed <= requests + ((nowMs - startMs) / perMs) * requests + 1
-      },
-    ),
-    { numRuns: 2_000 },
-  )
-})
+t.test(
+  'take() never allows more than the limit in a burst, nor more than the elapsed time earns',
+  async () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1_000 }),
+        fc.integer({ min: 1, max: 3_600 }).map((seconds) => seconds * 1_000),
+        fc.array(fc.double({ min: 0, max: 10_000, noNaN: true }), { minLength: 1, maxLength: 300 }),
+        fc.double({ min: 0, max: 1e12, noNaN: true }),
+        (requests, perMs, gaps, startMs) => {
+          const limiter = new LocalLimiter({ maxEntries: 1 })
+          const limit = aLimit({ requests, perMs })
+          let nowMs = startMs
+          let allowed = 0
+          for (const gap of gaps) {
+            nowMs += gap
+            const verdict = limiter.take(limit, 'a', nowMs)
+            if (verdict.allowed) allowed += 1
+            else if (verdict.retryAfterMs <= 0 || verdict.retryAfterMs > perMs * 1.02) return false
+            if (verdict.remaining < 0 || verdict.remaining >= requests) return false
+            if (verdict.resetMs < 0 || verdict.resetMs > perMs * 1.02) return false
+          }
+          return allowed <= requests + ((nowMs - startMs) / perMs) * requests + 1
+        },
+      ),
+      { numRuns: 2_000 },
+    )
+  },
+)
 
-t.test('take() lets exactly so many through at once, whatever the fractions', async (t) => {
+t.test('take() allows exactly the limit in a burst, for every fraction', async (t) => {
   for (const requests of [1, 3, 7, 60, 600, 999, 100_000])
     for (const perMs of [1_000, 60_000, 86_400_000]) {
       const limiter = new LocalLimiter({ maxEntries: 1 })
@@ -83,21 +83,21 @@ t.test('take() lets exactly so many through at once, whatever the fractions', as
     }
 })
 
-t.test('a caller that keeps to the rate is never refused', async (t) => {
+t.test('a caller within the rate is never rejected', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 1 })
   const limit = aLimit({ requests: 7, perMs: 1_000 })
   for (let i = 0; i < 10_000; i++)
     if (!limiter.take(limit, 'a', (i * 1_000) / 7).allowed) t.fail(`request ${i} was refused`)
 })
 
-t.test('a million callers take no more room than the limiter was given', async (t) => {
+t.test('a million callers use no more memory than the limiter is allowed', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 1_000 })
   const limit = aLimit()
   for (let i = 0; i < 1_000_000; i++) limiter.take(limit, `caller-${i}`, i)
   t.equal(limiter.size, 1_000)
 })
 
-t.test('note() takes over what somebody else counted, and forgets nothing for it', async (t) => {
+t.test('note() applies the count of another limiter until it expires', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 10 })
   const limit = aLimit()
   limiter.note('a', 48_000, 0)
@@ -108,7 +108,7 @@ t.test('note() takes over what somebody else counted, and forgets nothing for it
   t.equal(limiter.refusalOf(limit, 'unknown', 0), undefined)
 })
 
-t.test('the fields are those of the draft', async (t) => {
+t.test('the fields follow the draft', async (t) => {
   const limit = aLimit({ requests: 600, perMs: 60_000 })
   t.equal(limit.policyField, '"default";q=600;w=60')
   const limiter = new LocalLimiter({ maxEntries: 10 })

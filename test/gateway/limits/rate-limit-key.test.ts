@@ -17,20 +17,23 @@ const keyOf = (
 
 const ALICE = { subject: 'alice', clientId: 'app' }
 
-t.test('rateLimitKey() counts what the policy names', async (t) => {
+t.test('rateLimitKey() uses the dimension of the policy', async (t) => {
   t.match(keyOf('client', ALICE), / c:https:\/\/api\.test app$/)
   t.match(keyOf('subject', ALICE), / s:https:\/\/api\.test alice$/)
   t.match(keyOf('ip', ALICE), / a:203\.0\.113\.9$/)
   t.equal(keyOf('route', ALICE), keyOf('route', undefined, '198.51.100.1'))
 })
 
-t.test('rateLimitKey() falls back where something is missing: sending less gains nothing', async (t) => {
-  for (const by of ['client', 'subject'] as const) t.match(keyOf(by, undefined), / a:203\.0\.113\.9$/)
-  t.match(keyOf('subject', { subject: undefined, clientId: 'app' }), / c:https:\/\/api\.test app$/)
-  t.match(keyOf('client', { subject: 'alice', clientId: undefined }), / a:203\.0\.113\.9$/)
-})
+t.test(
+  'rateLimitKey() falls back to a broader key when a value is missing, so omission gains nothing',
+  async (t) => {
+    for (const by of ['client', 'subject'] as const) t.match(keyOf(by, undefined), / a:203\.0\.113\.9$/)
+    t.match(keyOf('subject', { subject: undefined, clientId: 'app' }), / c:https:\/\/api\.test app$/)
+    t.match(keyOf('client', { subject: 'alice', clientId: undefined }), / a:203\.0\.113\.9$/)
+  },
+)
 
-t.test('rateLimitKey() never mixes kinds, routes or rules', async (t) => {
+t.test('rateLimitKey() separates kinds, routes and rules', async (t) => {
   const keys = [
     keyOf('client', { subject: 'x', clientId: 'x' }),
     keyOf('subject', { subject: 'x', clientId: 'x' }),
@@ -42,17 +45,17 @@ t.test('rateLimitKey() never mixes kinds, routes or rules', async (t) => {
   t.equal(new Set(keys).size, keys.length)
 })
 
-t.test('rateLimitKey() uses up nothing of whoever has the same name at another issuer', async (t) => {
+t.test('rateLimitKey() separates equal names of different issuers', async (t) => {
   for (const by of ['client', 'subject'] as const)
     t.not(keyOf(by, ALICE), keyOf(by, { ...ALICE, issuer: 'https://other.test' }))
 })
 
-t.test('rateLimitKey() counts the /64 of an IPv6 address', async (t) => {
+t.test('rateLimitKey() uses the /64 of an IPv6 address', async (t) => {
   t.equal(keyOf('ip', undefined, '2001:db8:1:2:3:4:5:6'), keyOf('ip', undefined, '2001:db8:1:2::1'))
   t.not(keyOf('ip', undefined, '2001:db8:1:2::1'), keyOf('ip', undefined, '2001:db8:1:3::1'))
 })
 
-t.test('rateLimitKey() stays short for a long name, and tells long names apart', async (t) => {
+t.test('rateLimitKey() stays short for a long name, and separates long names', async (t) => {
   const long = 'x'.repeat(60_000)
   t.ok(keyOf('subject', { subject: long }).length < 200)
   t.not(keyOf('subject', { subject: `${long}1` }), keyOf('subject', { subject: `${long}2` }))

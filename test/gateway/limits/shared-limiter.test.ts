@@ -21,10 +21,10 @@ process.on('unhandledRejection', () => {
 const aLimit = (rule: Partial<RateLimitRule> = {}) =>
   compileRateLimit('test/route', { requests: 5, perMs: 3_600_000, by: 'client', ...rule })
 
-/** A busy machine is no Redis that fails. */
+/** A long timeout, so that a busy machine does not look like a failed Redis. */
 const PATIENT = { commandTimeoutMs: 20_000 }
 
-/** A limiter of one process, and how often it counted for itself. */
+/** A limiter of one process, and the number of its local decisions. */
 async function aLimiter(t: Test, url: string, options: { readonly commandTimeoutMs?: number } = PATIENT) {
   const fallbacks: Record<string, number> = {}
   let log = ''
@@ -42,7 +42,7 @@ async function aLimiter(t: Test, url: string, options: { readonly commandTimeout
   return { limiter, fallbacks, log: () => log }
 }
 
-/** Starts redis-server for one test; `stop` may be called in it. */
+/** Starts redis-server for one test. The test may call `stop`. */
 async function aRedis(t: Test, options: { port?: number; password?: string } = {}) {
   const redis = await startRedis({ folder, ...options })
   let isRunning = true
@@ -54,7 +54,7 @@ async function aRedis(t: Test, options: { port?: number; password?: string } = {
   return { ...redis, stop }
 }
 
-t.test('processes that share a Redis give one limit together, however they race', async (t) => {
+t.test('processes that share a Redis enforce one limit together under concurrency', async (t) => {
   const { url } = await aRedis(t)
   const one = await aLimiter(t, url)
   const two = await aLimiter(t, url)
@@ -66,14 +66,14 @@ t.test('processes that share a Redis give one limit together, however they race'
   t.strictSame(
     new Set(verdicts.filter((verdict) => verdict.allowed).map((verdict) => verdict.remaining)).size,
     50,
-    'each was told another remainder',
+    'each process got a different remainder',
   )
   for (const verdict of verdicts.filter((one) => !one.allowed))
     t.ok(verdict.retryAfterMs > 0 && verdict.retryAfterMs <= 72_000)
   t.strictSame([one.fallbacks, two.fallbacks], [{}, {}])
 })
 
-t.test('who was refused is refused here, without another question to Redis', async (t) => {
+t.test('a rejected caller is rejected locally without another call to Redis', async (t) => {
   const { url } = await aRedis(t)
   const { limiter } = await aLimiter(t, url)
   const limit = aLimit({ requests: 1 })
@@ -90,7 +90,7 @@ t.test('who was refused is refused here, without another question to Redis', asy
   t.equal(await calls(), before)
 })
 
-t.test('what stands in Redis is a hash that ends by itself: no client, no subject, no address', async (t) => {
+t.test('Redis stores an expiring hash without client, subject or address', async (t) => {
   const { url } = await aRedis(t)
   const { limiter } = await aLimiter(t, url)
   await limiter.take(aLimit({ perMs: 60_000 }), 'test/route s:alice@example.com')
@@ -99,10 +99,10 @@ t.test('what stands in Redis is a hash that ends by itself: no client, no subjec
   const keys = await spy.keys('*')
   t.match(keys, [/^scopegate:rate:[\w-]{27}$/])
   const ttlMs = await spy.pttl(String(keys[0]))
-  t.ok(ttlMs > 0 && ttlMs <= 12_000, `${ttlMs} ms: until it is earned back`)
+  t.ok(ttlMs > 0 && ttlMs <= 12_000, `${ttlMs} ms: until the limit is restored`)
 })
 
-t.test('a Redis that forgot the script, or everything, is told again', async (t) => {
+t.test('a Redis that lost the script or all data gets the script again', async (t) => {
   const { url } = await aRedis(t)
   const { limiter, fallbacks } = await aLimiter(t, url)
   const spy = new Redis(url)
@@ -113,7 +113,7 @@ t.test('a Redis that forgot the script, or everything, is told again', async (t)
   t.strictSame(fallbacks, {})
 })
 
-t.test('a clock that was set back locks nobody out for longer than the window', async (t) => {
+t.test('a clock that was set back blocks a caller for the window at most', async (t) => {
   const { url } = await aRedis(t)
   const { limiter } = await aLimiter(t, url)
   const limit = aLimit({ perMs: 60_000 })
@@ -125,7 +125,7 @@ t.test('a clock that was set back locks nobody out for longer than the window', 
   t.match(await limiter.take(limit, 'a'), { allowed: false, retryAfterMs: 12_000 })
 })
 
-t.test('a key that holds something else counts as a failure, not as an answer', async (t) => {
+t.test('a key of another type counts as a failure, not as a result', async (t) => {
   const { url } = await aRedis(t)
   const { limiter, fallbacks } = await aLimiter(t, url)
   const spy = new Redis(url)
@@ -134,11 +134,11 @@ t.test('a key that holds something else counts as a failure, not as an answer', 
   const [key = ''] = await spy.keys('*')
   await spy.del(key)
   await spy.lpush(key, 'x')
-  t.match(await limiter.take(aLimit(), 'a'), { allowed: true, remaining: 3 }, 'counting goes on here')
+  t.match(await limiter.take(aLimit(), 'a'), { allowed: true, remaining: 3 }, 'counting continues locally')
   t.strictSame(fallbacks, { failed: 1 })
 })
 
-t.test('when Redis dies counting goes on where it was, and comes back with it', async (t) => {
+t.test('when Redis fails counting continues locally, and returns to Redis afterwards', async (t) => {
   const redis = await aRedis(t)
   const { limiter, fallbacks, log } = await aLimiter(t, redis.url)
   const limit = aLimit()
@@ -149,7 +149,7 @@ t.test('when Redis dies counting goes on where it was, and comes back with it', 
   t.strictSame(
     verdicts.map((one) => one.allowed),
     [true, true, false, false],
-    'five in all: open, but bounded',
+    'five in total: open, but bounded',
   )
   t.ok((fallbacks['away'] ?? 0) + (fallbacks['failed'] ?? 0) >= 2)
   await until('the loss is told', async () => /redis connection lost/.test(log()))
@@ -163,19 +163,19 @@ t.test('when Redis dies counting goes on where it was, and comes back with it', 
   t.match(await limiter.take(limit, 'b'), { allowed: true, remaining: 4 })
 })
 
-t.test('the gateway starts without Redis, and uses it once it is there', async (t) => {
+t.test('the gateway starts without Redis, and uses Redis when it is available', async (t) => {
   const { port, stop } = await aRedis(t)
   await stop()
   const { limiter, fallbacks, log } = await aLimiter(t, `redis://:the-password@127.0.0.1:${port}`)
   t.match(log(), /cannot be reached/)
   t.notMatch(log(), /the-password/)
-  t.match(limiter.take(aLimit(), 'a'), { allowed: true, remaining: 4 }, 'at once')
+  t.match(limiter.take(aLimit(), 'a'), { allowed: true, remaining: 4 }, 'immediately')
   t.strictSame(fallbacks, { away: 1 })
   await aRedis(t, { port, password: 'the-password' })
   await until('Redis counts', async () => limiter.take(aLimit(), `b-${performance.now()}`) instanceof Promise)
 })
 
-t.test('a wrong address or password keeps the gateway from starting', async (t) => {
+t.test('a wrong address or password prevents the start', async (t) => {
   const { port } = await aRedis(t, { password: 'right' })
   await t.rejects(aLimiter(t, `redis://:wrong-password@127.0.0.1:${port}`), { code: 'ERR_REDIS_REFUSED' })
   await t.rejects(aLimiter(t, `redis://127.0.0.1:${port}`), { code: 'ERR_REDIS_REFUSED' })
@@ -183,15 +183,15 @@ t.test('a wrong address or password keeps the gateway from starting', async (t) 
 })
 
 t.test(
-  'a Redis that stands still holds nobody up for longer than the timeout, and then nobody at all',
+  'a frozen Redis delays requests by the timeout at most, and by nothing after the circuit opens',
   async (t) => {
     const redis = await aRedis(t)
     const { limiter, fallbacks, log } = await aLimiter(t, redis.url, {})
     const limit = aLimit({ requests: 1_000_000 })
     await limiter.take(limit, 'a')
-    const before = fallbacks['failed'] ?? 0 // of a machine that was busy
+    const before = fallbacks['failed'] ?? 0 // Failures of a busy machine.
     redis.freeze()
-    // Whoever came before the breaker opened waited for the timeout; the order of events is what is looked at, not time.
+    // Callers before the circuit opened waited for the timeout. The test checks the order of events, not times.
     const first = await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.take(limit, `first-${i}`)))
     t.ok(first.every((verdict) => verdict.allowed))
     t.equal(fallbacks['failed'], before + 20)
@@ -209,7 +209,7 @@ t.test(
   },
 )
 
-t.test('a Redis that takes connections and says nothing is asked for at most once a second', async (t) => {
+t.test('a Redis that accepts connections and never responds is called at most once per second', async (t) => {
   const { url, port, stop } = await aRedis(t)
   const { limiter } = await aLimiter(t, url)
   await stop()
@@ -235,7 +235,7 @@ t.test('a Redis that takes connections and says nothing is asked for at most onc
   t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
 })
 
-t.test('a Redis that comes and goes is reconnected to at most once a second', async (t) => {
+t.test('a flapping Redis is reconnected to at most once per second', async (t) => {
   const first = await aRedis(t)
   const { limiter } = await aLimiter(t, first.url)
   const limit = aLimit({ requests: 1_000_000 })

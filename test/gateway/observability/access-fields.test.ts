@@ -34,12 +34,12 @@ const CLIENT = ['client.address', 'user_agent.original']
 const DECISION = ['auth.decision', 'auth.reason']
 const CALLER = ['auth.client_id', 'auth.subject']
 
-/** The fields of a request that was forwarded and answered. */
+/** The fields of a request that was forwarded and got a response. */
 const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT, ...DECISION]
 /** The fields of a request on an API route that was not forwarded. */
 const REFUSED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
 
-/** Sends requests one after the other, and gives the access line of each. */
+/** Sends requests one after the other, and returns the access line of each. */
 function accessLines(under: GatewayUnderTest) {
   let seen = 0
   return async (request: () => Promise<unknown>): Promise<Line> => {
@@ -52,14 +52,14 @@ function accessLines(under: GatewayUnderTest) {
   }
 }
 
-/** Asserts the fields of a line in their order, and the values of those that are the same on every line. */
+/** Asserts the fields of a line in their order, and the values of the fields that are the same on every line. */
 function hasFields(t: Test, line: Line, fields: readonly string[], what: string): void {
   t.strictSame(Object.keys(line), fields, what)
   t.match(line, { level: 'info', time: /^\d{4}-\d\d-\d\dT.*Z$/, service: 'gateway', event: 'access' }, what)
   t.match(line, { request_id: /^[0-9a-f-]{36}$/, 'client.address': '127.0.0.1' }, what)
 }
 
-t.test('T12: each kind of access line has exactly its fields', async (t) => {
+t.test('each kind of access line has exactly its fields', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: POLICY })
   const { issuer, upstream, gateway } = under
   const lineOf = accessLines(under)
@@ -198,7 +198,7 @@ t.test('T12: each kind of access line has exactly its fields', async (t) => {
   t.match(left, { 'http.response.status_code': 499, 'error.type': 'client_closed' })
 })
 
-t.test('T12: the access line of a WebSocket session has exactly its fields', async (t) => {
+t.test('the access line of a WebSocket session has exactly its fields', async (t) => {
   const websockets = await startWebsocketUpstream()
   t.teardown(() => websockets.close())
   const under = await startGatewayUnderTest(t, {

@@ -4,7 +4,7 @@ import { unreadEntry } from '../../../gateway/observability/unread-request.ts'
 
 const FLUSH_AT = 64 * 1024
 
-/** An access log that counts its writes, and an entry whose line is a known text. */
+/** An access log that counts its writes, and an entry with a known line. */
 function anAccessLog() {
   const writes: string[] = []
   const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gateway', subject: 'hashed' })
@@ -15,10 +15,10 @@ function anAccessLog() {
   return { log, entry, writes }
 }
 
-t.test('T15: add() writes at once when 64 KiB of lines wait, and not before', async (t) => {
+t.test('add() writes immediately when 64 KiB of lines are buffered, and not before', async (t) => {
   const { log, entry, writes } = anAccessLog()
   log.add(entry)
-  t.strictSame(writes, [], 'a line waits for others')
+  t.strictSame(writes, [], 'a line is buffered')
   log.flush()
   const [line = ''] = writes.splice(0)
   t.match(JSON.parse(line), { event: 'access', request_id: 'request-1' })
@@ -32,10 +32,10 @@ t.test('T15: add() writes at once when 64 KiB of lines wait, and not before', as
     t.equal(writes[round], line.repeat(enough), 'whole lines, each once')
   }
   log.flush()
-  t.equal(writes.length, 3, 'nothing is left')
+  t.equal(writes.length, 3, 'the buffer is empty')
 })
 
-t.test('flush() writes the lines that wait, once', async (t) => {
+t.test('flush() writes the buffered lines once', async (t) => {
   const { log, entry, writes } = anAccessLog()
   log.add(entry)
   log.add(entry)

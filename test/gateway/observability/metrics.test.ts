@@ -73,7 +73,9 @@ function aRegistry() {
   return metrics.registry
 }
 
-/** The type of each metric, and its series without the buckets of histograms. A literal copy, independent of the code. */
+/**
+ * The type of each metric, and its series without the buckets of histograms. A literal copy, independent of the code.
+ */
 const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: string[]]>> = {
   scopegate_auth_decisions_total: ['counter', '{route="p/one",decision="allow",reason="ok"} 1'],
   scopegate_auth_reported_total: ['counter', '{route="p/one",decision="deny",reason="insufficient_scope"} 1'],
@@ -165,14 +167,14 @@ t.test('histograms have the documented buckets', async (t) => {
   )
 })
 
-t.test('each metric has a help text of its own', async (t) => {
+t.test('each metric has a unique help text', async (t) => {
   const text = await aRegistry().metrics()
   const helps = [...text.matchAll(/^# HELP (scopegate_\S+) (.*)$/gm)].map(
     ([, name = '', help = '']) => [name, help] as const,
   )
   t.equal(helps.length, Object.keys(EXPECTED).length)
   for (const [name, help] of helps) {
-    t.match(help, /^\S+(?: \S+)+$/, `${name} is described in two words or more`)
-    t.equal(helps.filter(([, other]) => other === help).length, 1, `${name} shares its text with no other`)
+    t.match(help, /^\S+(?: \S+)+$/, `the help text of ${name} has two words or more`)
+    t.equal(helps.filter(([, other]) => other === help).length, 1, `the help text of ${name} is unique`)
   }
 })

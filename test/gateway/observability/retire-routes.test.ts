@@ -7,7 +7,7 @@ import { until } from '../../fixtures/until.ts'
 
 const named = (...names: string[]) => names.map((name) => ({ name }))
 
-t.test('the series of a route end some time after the route, those of one that is back do not', async (t) => {
+t.test('the series of a removed route expire after a delay, except when the route returns', async (t) => {
   const registry = new Registry()
   const meters = createRouteMeters([registry])
   const tell = retireRoutes(meters.forget, 20)
@@ -26,7 +26,11 @@ t.test('the series of a route end some time after the route, those of one that i
   t.ok(each > 4)
 
   tell(named('a/stays'))
-  t.equal(await shown('a/goes'), each, 'not at once: what is under way is counted, and read once more')
+  t.equal(
+    await shown('a/goes'),
+    each,
+    'not immediately: requests in progress still count, and one more scrape reads them',
+  )
   tell(named('a/stays', 'a/returns'))
   await until('it is forgotten', async () => (await shown('a/goes')) === 0)
   t.equal(await shown('a/stays'), each)
@@ -37,7 +41,7 @@ t.test('the series of a route end some time after the route, those of one that i
   t.match(await registry.metrics(), /requests_total\{route="a\/goes",method="GET",code="200"\} 1/, 'anew')
 })
 
-t.test('the series of a route end ten minutes after the route', async (t) => {
+t.test('the series of a removed route expire after ten minutes', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const forgotten: string[] = []

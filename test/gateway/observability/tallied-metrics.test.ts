@@ -6,12 +6,12 @@ import { BufferedHistogram } from '../../../gateway/observability/buffered-histo
 const CONFIG = { name: 'seconds', help: 'How long.', buckets: [0.01, 0.1, 1] }
 const OBSERVED = [0.01, 0.010_1, 0, 1, 1.5, 0.5, 100, -1]
 
-/** Links to traces, which are not made here. */
+/** Links to traces, which this test does not create. */
 function withoutExemplars(metrics: unknown): unknown {
   return JSON.parse(JSON.stringify(metrics, (key, value) => (key === 'exemplar' ? undefined : value)))
 }
 
-t.test('a histogram says what that of prom-client says', async (t) => {
+t.test('a histogram reports the same values as the histogram of prom-client', async (t) => {
   const [ours, theirs] = [new Registry(), new Registry()]
   const tallied = new BufferedHistogram<'route' | 'code'>({ ...CONFIG, registers: [ours] })
   const stock = new Histogram({ ...CONFIG, labelNames: ['route', 'code'], registers: [theirs] })
@@ -25,26 +25,29 @@ t.test('a histogram says what that of prom-client says', async (t) => {
     }
   tallied.child({ route: 'never', code: '2xx' })
   t.equal(await ours.metrics(), await theirs.metrics())
-  t.equal(await ours.metrics(), await theirs.metrics(), 'reading it changes nothing')
+  t.equal(await ours.metrics(), await theirs.metrics(), 'a read changes nothing')
   t.same(withoutExemplars(await ours.getMetricsAsJSON()), withoutExemplars(await theirs.getMetricsAsJSON()))
 })
 
-t.test('a counter says what that of prom-client says, however often it is read', async (t) => {
-  const [ours, theirs] = [new Registry(), new Registry()]
-  const config = { name: 'requests_total', help: 'How many.', labelNames: ['route'] as const }
-  const tallied = new BufferedCounter({ ...config, registers: [ours] })
-  const stock = new Counter({ ...config, registers: [theirs] })
-  for (let reading = 0; reading < 3; reading += 1) {
-    for (const route of ['a', 'b', 'a']) {
-      tallied.child({ route }).inc()
-      stock.inc({ route })
+t.test(
+  'a counter reports the same values as the counter of prom-client, after any number of reads',
+  async (t) => {
+    const [ours, theirs] = [new Registry(), new Registry()]
+    const config = { name: 'requests_total', help: 'How many.', labelNames: ['route'] as const }
+    const tallied = new BufferedCounter({ ...config, registers: [ours] })
+    const stock = new Counter({ ...config, registers: [theirs] })
+    for (let reading = 0; reading < 3; reading += 1) {
+      for (const route of ['a', 'b', 'a']) {
+        tallied.child({ route }).inc()
+        stock.inc({ route })
+      }
+      tallied.child({ route: 'never' })
+      t.equal(await ours.metrics(), await theirs.metrics())
     }
-    tallied.child({ route: 'never' })
-    t.equal(await ours.metrics(), await theirs.metrics())
-  }
-})
+  },
+)
 
-t.test('one set of labels is one series, whoever asks for it', async (t) => {
+t.test('one set of labels is one series for every user', async (t) => {
   const registry = new Registry()
   const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
   histogram.child({ route: 'a' }).observe(1)
@@ -52,7 +55,7 @@ t.test('one set of labels is one series, whoever asks for it', async (t) => {
   t.match(await registry.metrics(), 'seconds_count{route="a"} 2')
 })
 
-t.test('the series of several processes add up', async (t) => {
+t.test('the series of several processes are summed', async (t) => {
   const parts = [new Registry(), new Registry()].map((registry) => {
     const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
     new BufferedCounter({ name: 'requests_total', help: 'How many.', registers: [registry] }).child({}).inc()

@@ -44,7 +44,7 @@ const DROPPED = [
   'Upgrade',
   'HTTP2-Settings',
   'Expect',
-  // certificates and identities in the words of ingresses, load balancers and application servers
+  // Certificates and identities, as ingresses, load balancers and application servers name them.
   'X-ARR-ClientCert',
   'x_arr_clientcert',
   'X-ARR-SSL',
@@ -96,19 +96,19 @@ for (const name of DROPPED)
     t.same(endToEnd(name, 'value', 'Accept', 'a/b'), ['Accept', 'a/b'])
   })
 
-t.test('cleanHeaders() drops what Connection nominates, and Connection itself', async (t) => {
+t.test('cleanHeaders() drops the headers that Connection nominates, and Connection itself', async (t) => {
   t.same(endToEnd('Connection', 'X-Secret, close', 'x-secret', '1', 'X-Kept', '2'), ['X-Kept', '2'])
-  t.same(endToEnd('Connection', 'close', 'Connection', 'x-a', 'X-A', '1'), [], 'all Connection lines count')
+  t.same(endToEnd('Connection', 'close', 'Connection', 'x-a', 'X-A', '1'), [], 'every Connection line counts')
 })
 
 t.test(
-  'cleanHeaders() keeps an Authorization that Connection nominates: nobody becomes anonymous',
+  'cleanHeaders() keeps an Authorization that Connection nominates, so no caller becomes anonymous',
   async (t) => {
     t.match(clean('Connection', 'authorization', 'Authorization', 'Bearer a'), { authorization: 'Bearer a' })
   },
 )
 
-t.test('cleanHeaders() keeps what only looks like it', async (t) => {
+t.test('cleanHeaders() keeps names that only resemble managed ones', async (t) => {
   const kept = [
     'X-Client-Id',
     'X-Client-Version',
@@ -128,14 +128,14 @@ t.test('cleanHeaders() keeps what only looks like it', async (t) => {
   t.same(endToEnd(...lines), lines)
 })
 
-t.test('cleanHeaders() keeps repeated and unknown headers as they came', async (t) => {
+t.test('cleanHeaders() keeps repeated and unknown headers unchanged', async (t) => {
   t.same(
     endToEnd('X-A', '1', 'x-a', '2', '__proto__', 'x', 'constructor', 'y', 'traceparent', 'z', 'X_Own', '3'),
     ['X-A', '1', 'x-a', '2', '__proto__', 'x', 'constructor', 'y', 'traceparent', 'z', 'X_Own', '3'],
   )
 })
 
-t.test('cleanHeaders() sets credentials aside and counts them', async (t) => {
+t.test('cleanHeaders() separates credentials and counts them', async (t) => {
   const cleaned = clean(
     'Authorization',
     'Bearer a',
@@ -172,14 +172,14 @@ const MALFORMED: readonly (readonly [string, readonly string[], string?])[] = [
 ]
 
 for (const [what, headers, version] of MALFORMED)
-  t.test(`cleanHeaders() refuses ${what}`, async (t) => {
+  t.test(`cleanHeaders() rejects ${what}`, async (t) => {
     t.match(cleanHeaders(headers, version ?? '1.1'), { refused: 'request_malformed' })
   })
 
-t.test('cleanHeaders() knows how a body is delimited', async (t) => {
+t.test('cleanHeaders() detects the body framing', async (t) => {
   t.match(clean(), { body: 'none', contentLength: 0 })
   t.match(clean('Content-Length', '0'), { body: 'none', contentLength: 0 })
   t.match(clean('Content-Length', '010'), { body: 'sized', contentLength: 10 })
   t.match(clean('Transfer-Encoding', 'Chunked'), { body: 'chunked', contentLength: 0 })
-  t.match(cleanHeaders([], '1.0'), { body: 'none' }, 'HTTP/1.0 needs no Host')
+  t.match(cleanHeaders([], '1.0'), { body: 'none' }, 'HTTP/1.0 requires no Host')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { describeProofFault } from '../../../gateway/pipeline/describe-proof-fault.ts'
 import type { ProofFault } from '../../../policy-engine/decide/proof-fault.ts'
 
-/** The term in each description that leads to the fault. A literal copy, independent of the code. */
+/** The term in each description that identifies the fault. A literal copy, independent of the code. */
 const TERMS: Readonly<Record<ProofFault, string>> = {
   missing: 'header DPoP',
   repeated: 'more than one',
@@ -19,8 +19,12 @@ const TERMS: Readonly<Record<ProofFault, string>> = {
   replayed: 'used before',
 }
 
-t.test('describeProofFault() tells the client which fault the proof has', async (t) => {
+t.test('describeProofFault() names the fault of the proof', async (t) => {
   const faults = Object.keys(TERMS) as ProofFault[]
   for (const fault of faults) t.ok(describeProofFault(fault).includes(TERMS[fault]), fault)
-  t.equal(new Set(faults.map(describeProofFault)).size, faults.length, 'each fault has its own description')
+  t.equal(
+    new Set(faults.map(describeProofFault)).size,
+    faults.length,
+    'each fault has a different description',
+  )
 })

@@ -6,7 +6,7 @@ const RESOURCE = 'https://api.test/mcp'
 
 type Row = readonly [fault: TokenFault, part: string]
 
-/** The part of each description that tells the client which fault it is. A literal copy, independent of the code. */
+/** The part of each description that identifies the fault. A literal copy, independent of the code. */
 const PARTS: readonly Row[] = [
   [{ reason: 'malformed' }, 'is malformed. Send it as: Authorization: Bearer <access token>'],
   [{ reason: 'unsupported_scheme' }, 'access tokens only: Authorization: Bearer <access token>'],
@@ -38,10 +38,10 @@ const PARTS: readonly Row[] = [
   [{ reason: 'claims_invalid' }, 'has claims that'],
 ]
 
-t.test('describeTokenFault() tells the client which fault the token has', async (t) => {
+t.test('describeTokenFault() names the fault of the token', async (t) => {
   for (const [fault, part] of PARTS) t.match(describeTokenFault(fault, undefined), part, fault.reason)
   const descriptions = PARTS.map(([fault]) => describeTokenFault(fault, undefined))
-  t.equal(new Set(descriptions).size, PARTS.length, 'each fault has its own description')
+  t.equal(new Set(descriptions).size, PARTS.length, 'each fault has a different description')
 })
 
 t.test('describeTokenFault() names the token endpoint where a refresh helps', async (t) => {

@@ -8,14 +8,15 @@ import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import type { Refusal, TokenFault } from '../../../policy-engine/decide/refusal.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
-// docs/request-path.md is a promise to clients and operators: whatever the code can say stands there, and nothing else does.
+// docs/request-path.md is a contract with clients and operators. It lists every result of the code and no other
+// result.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = read('docs/request-path.md')
 
 type Row = readonly [one: string, two: string, three: string, four: string, five: string]
 
-/** The rows of the table whose head begins with `first`: their first five cells. */
+/** The rows of the table whose head starts with `first`: their first five cells. */
 function tableOf(first: string): readonly Row[] {
   const lines = page.split('\n')
   const head = lines.findIndex((line) => line.startsWith(`| ${first} `))
@@ -30,7 +31,7 @@ function tableOf(first: string): readonly Row[] {
 
 const bare = (cell: string): string => cell.replaceAll('`', '')
 
-/** One refusal of each kind; the compiler finds one that is missing. */
+/** One refusal of each kind. The compiler finds a missing kind. */
 const REFUSALS: { readonly [Kind in Refusal['refused']]: Extract<Refusal, { refused: Kind }> } = {
   request_malformed: { refused: 'request_malformed', detail: 'detail' },
   target_too_long: { refused: 'target_too_long', limitBytes: 1 },
@@ -103,10 +104,10 @@ t.test('every refusal has one row in docs/request-path.md, and every row is a re
     ([, one]) => one,
   )
   t.same(rows.toSorted(), inSource.toSorted())
-  t.same(rows.toSorted(), Object.keys(REFUSALS).toSorted(), 'and one here')
+  t.same(rows.toSorted(), Object.keys(REFUSALS).toSorted(), 'exactly one entry in this test')
 })
 
-t.test('each row says the status, the error code, the headers and the decision', async (t) => {
+t.test('each row states the status, the error code, the headers and the decision', async (t) => {
   for (const [name, status, error, headers, decision] of tableOf('refusal')) {
     const refusal = REFUSALS[bare(name) as keyof typeof REFUSALS]
     const answer = answerTo(refusal)
@@ -123,7 +124,7 @@ t.test('each row says the status, the error code, the headers and the decision',
     if (challenge !== undefined) t.match(challenge, 'resource_metadata="https://m"')
   }
   const bareChallenge = answerTo({ refused: 'token_missing', anonymous: 'deny', needed: ['a'] })
-  t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` tells nothing')
+  t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` reveals nothing')
 })
 
 t.test('every reason of an invalid token has one row, with its decision', async (t) => {
@@ -139,7 +140,7 @@ t.test('every reason of an invalid token has one row, with its decision', async 
   }
 })
 
-t.test('every spelling of a target becomes what its row says', async (t) => {
+t.test('every target spelling canonicalizes as its row states', async (t) => {
   const rows = tableOf('spelling')
   t.ok(rows.length > 15)
   for (const [spelling, becomes] of rows) {
@@ -149,7 +150,7 @@ t.test('every spelling of a target becomes what its row says', async (t) => {
   }
 })
 
-t.test('every default stands in the table of times and limits', async (t) => {
+t.test('every default is in the table of times and limits', async (t) => {
   const { limits, websockets, tokenCache, drain } = DEFAULTS
   const expected: Readonly<Record<string, string | number>> = {
     ...keysOf('limits', limits),
@@ -173,7 +174,7 @@ function keysOf(section: string, values: object): Record<string, string | number
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${section}.${key}`, value]))
 }
 
-t.test('what the page names exists', async (t) => {
+t.test('every name in the page exists in the code', async (t) => {
   for (const [, file = ''] of page.matchAll(/`((?:gateway|docs|policies)\/[\w./-]+\.\w+)`/g))
     t.ok(existsSync(join(root, file)), file)
   const stages = [...page.matchAll(/^## (\d [a-z ]+)$/gm)].map(([, title = '']) => title)
@@ -182,12 +183,12 @@ t.test('what the page names exists', async (t) => {
     t.ok(existsSync(join(root, `gateway/pipeline/stages/${stage.slice(2).replaceAll(' ', '-')}.ts`)), stage)
 })
 
-t.test('each refusal has a description of its own, with its numbers', async (t) => {
+t.test('each refusal has a separate description, with its numbers', async (t) => {
   const described = Object.values(REFUSALS)
     .filter(({ refused }) => refused !== 'request_malformed' && refused !== 'credentials_ambiguous')
     .map((refusal) => [refusal, String(answerTo(refusal).body.error_description)] as const)
   for (const [refusal, description] of described) {
-    t.match(description, /^[A-Z]\S*(?: \S+){3,}\.$/, `${refusal.refused} is described in a sentence`)
+    t.match(description, /^[A-Z]\S*(?: \S+){3,}\.$/, `the description of ${refusal.refused} is a sentence`)
     if ('limitBytes' in refusal) t.match(description, `${refusal.limitBytes} `, refusal.refused)
   }
   t.equal(new Set(described.map(([, description]) => description)).size, described.length)

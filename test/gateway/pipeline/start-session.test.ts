@@ -20,16 +20,13 @@ function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
   return name
 }
 
-t.test(
-  'a session takes a place of its subject, which is somebody only together with its issuer',
-  async (t) => {
-    const names = [
-      countedAs(undefined),
-      countedAs({ subject: 'alice' }),
-      countedAs({ subject: 'alice', issuer: 'https://other.test' }),
-      countedAs({ subject: '203.0.113.9' }),
-    ]
-    t.equal(new Set(names).size, names.length)
-    t.equal(countedAs({ subject: 'alice' }), countedAs({ subject: 'alice', clientId: 'another client' }))
-  },
-)
+t.test('a session counts for its subject together with its issuer', async (t) => {
+  const names = [
+    countedAs(undefined),
+    countedAs({ subject: 'alice' }),
+    countedAs({ subject: 'alice', issuer: 'https://other.test' }),
+    countedAs({ subject: '203.0.113.9' }),
+  ]
+  t.equal(new Set(names).size, names.length)
+  t.equal(countedAs({ subject: 'alice' }), countedAs({ subject: 'alice', clientId: 'another client' }))
+})

@@ -21,7 +21,7 @@ function after(start: OverloadLevel, ...readings: readonly Partial<Pressure>[]):
 }
 const times = (count: number, reading: Partial<Pressure>) => Array.from({ length: count }, () => reading)
 
-t.test('nextOverloadLevel() rises at once, by each kind of pressure, to where it has to be', async (t) => {
+t.test('nextOverloadLevel() rises immediately to the required level for each kind of pressure', async (t) => {
   for (const [reading, level, reason] of [
     [{}, 'normal', undefined],
     [{ heap: 0.84, memory: 0.84, loop: 249 }, 'normal', undefined],
@@ -39,7 +39,7 @@ t.test('nextOverloadLevel() rises at once, by each kind of pressure, to where it
   t.match(after(NORMAL, { heap: 0.9 }, { loop: 900 }), { level: 'refusing', reason: 'loop' })
 })
 
-t.test('nextOverloadLevel() falls one level after twenty calm readings in a row', async (t) => {
+t.test('nextOverloadLevel() falls by one level after twenty calm readings in a row', async (t) => {
   const refusing = after(NORMAL, { heap: 0.95 })
   t.equal(after(refusing, ...times(19, {})).level, 'refusing')
   t.equal(after(refusing, ...times(20, {})).level, 'closing')
@@ -48,7 +48,7 @@ t.test('nextOverloadLevel() falls one level after twenty calm readings in a row'
   t.equal(after(refusing, ...times(19, {}), { heap: 0.95 }, ...times(19, {})).level, 'refusing')
 })
 
-t.test('nextOverloadLevel() does not fall while a reading lies just below its limit', async (t) => {
+t.test('nextOverloadLevel() does not fall while a reading is just below its limit', async (t) => {
   const refusing = after(NORMAL, { heap: 0.95 })
   t.match(after(refusing, ...times(50, { heap: 0.83 })), { level: 'refusing', reason: 'heap' })
   t.equal(after(refusing, ...times(50, { heap: 0.8 })).level, 'closing')
@@ -56,6 +56,6 @@ t.test('nextOverloadLevel() does not fall while a reading lies just below its li
   t.match(after(refusing, ...times(3, { memory: 0.9 })), { level: 'refusing', reason: 'memory' })
 })
 
-t.test('nextOverloadLevel() takes what cannot be measured for calm', async (t) => {
+t.test('nextOverloadLevel() treats missing readings as calm', async (t) => {
   t.strictSame(after(NORMAL, { loop: Number.NaN, memory: 0 }), NORMAL)
 })

@@ -33,7 +33,7 @@ function aMonitor() {
   return { monitor, state, look }
 }
 
-t.test('OverloadMonitor refuses, closes and recovers, and tells each change once', async (t) => {
+t.test('OverloadMonitor rejects, closes and recovers, and reports each change once', async (t) => {
   const { monitor, state, look } = aMonitor()
   look(5, {})
   t.match(monitor, { refusing: undefined, closing: false, level: 'normal' })
@@ -56,21 +56,21 @@ t.test('OverloadMonitor refuses, closes and recovers, and tells each change once
 })
 
 t.test(
-  'OverloadMonitor has garbage collected every two seconds while the container is short of memory, and only then',
+  'OverloadMonitor requests garbage collection every two seconds only while container memory is short',
   async (t) => {
     const { state, look } = aMonitor()
     look(100, {})
     look(100, { loop: 900 })
     t.equal(state.collections, 0)
     look(100, { heap: 0.95 })
-    t.equal(state.collections, 0, 'the heap is looked after where it is watched')
+    t.equal(state.collections, 0, 'the heap is checked where it is monitored')
     look(60, { memory: 0.95 })
     t.equal(state.collections, 3)
   },
 )
 
 t.test(
-  'OverloadMonitor is not ready while turns stay more than a second late; one late turn is nothing',
+  'OverloadMonitor is not ready while turns stay over one second late, but tolerates a single late turn',
   async (t) => {
     const { monitor, look } = aMonitor()
     look(2, { longestTurnMs: 1_500 })
@@ -84,39 +84,42 @@ t.test(
   },
 )
 
-t.test('createPressureReader() sees a blocked event loop, and what a full collection leaves', async (t) => {
-  const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
-  t.teardown(() => reader.close())
-  // What these have seen the reader has seen before: its own began earlier.
-  const turns = monitorEventLoopDelay({ resolution: 20 })
-  turns.enable()
-  t.teardown(() => turns.disable())
-  let collected = false
-  const collections = new PerformanceObserver((list) => {
-    const kinds = list.getEntries().map((entry) => Object(Object(entry)['detail'])['kind'])
-    if (kinds.includes(constants.NODE_PERFORMANCE_GC_MAJOR)) collected = true
-  })
+t.test(
+  'createPressureReader() detects a blocked event loop, and the live heap after a full collection',
+  async (t) => {
+    const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
+    t.teardown(() => reader.close())
+    // The reader has seen every collection that these observers have seen, because its own observer started earlier.
+    const turns = monitorEventLoopDelay({ resolution: 20 })
+    turns.enable()
+    t.teardown(() => turns.disable())
+    let collected = false
+    const collections = new PerformanceObserver((list) => {
+      const kinds = list.getEntries().map((entry) => Object(Object(entry)['detail'])['kind'])
+      if (kinds.includes(constants.NODE_PERFORMANCE_GC_MAJOR)) collected = true
+    })
 
-  await until('the first turns', async () => turns.count >= 2)
-  reader.read()
-  const before = turns.count
-  const endMs = performance.now() + 300
-  while (performance.now() < endMs);
-  await until('the late turn, and one more', async () => turns.count >= before + 2)
-  const reading = reader.read()
-  t.ok(reading.longestTurnMs >= 200, `${reading.longestTurnMs} ms`)
-  t.ok(reading.heap > 0 && reading.heap < 1, `${reading.heap}`)
-  t.ok(reading.memory >= 0 && Number.isFinite(reading.memory), `${reading.memory}`)
+    await until('the first turns', async () => turns.count >= 2)
+    reader.read()
+    const before = turns.count
+    const endMs = performance.now() + 300
+    while (performance.now() < endMs);
+    await until('the late turn, and one more', async () => turns.count >= before + 2)
+    const reading = reader.read()
+    t.ok(reading.longestTurnMs >= 200, `${reading.longestTurnMs} ms`)
+    t.ok(reading.heap > 0 && reading.heap < 1, `${reading.heap}`)
+    t.ok(reading.memory >= 0 && Number.isFinite(reading.memory), `${reading.memory}`)
 
-  const garbage = Array.from({ length: 200_000 }, (_, at) => ({ at }))
-  t.equal(garbage.length, 200_000)
-  garbage.length = 0
-  collections.observe({ entryTypes: ['gc'] })
-  t.teardown(() => collections.disconnect())
-  collectGarbage()
-  await until('the collection is told of', async () => collected)
-  const lively = reader.read().heap
-  const more = Array.from({ length: 200_000 }, (_, at) => ({ at }))
-  t.equal(reader.read().heap <= lively, true, 'what came since may be garbage')
-  t.equal(more.length, 200_000)
-})
+    const garbage = Array.from({ length: 200_000 }, (_, at) => ({ at }))
+    t.equal(garbage.length, 200_000)
+    garbage.length = 0
+    collections.observe({ entryTypes: ['gc'] })
+    t.teardown(() => collections.disconnect())
+    collectGarbage()
+    await until('the collection is told of', async () => collected)
+    const lively = reader.read().heap
+    const more = Array.from({ length: 200_000 }, (_, at) => ({ at }))
+    t.equal(reader.read().heap <= lively, true, 'later growth may be garbage')
+    t.equal(more.length, 200_000)
+  },
+)
