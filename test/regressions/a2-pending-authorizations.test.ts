@@ -16,7 +16,7 @@ const PUSHED = { pending: 'PushedAuthorizationRequest', path: ENDPOINTS.pushedAu
 const OPEN = { pending: 'Interaction', path: ENDPOINTS.authorization } as const
 const BROWSER = { accept: 'text/html,application/xhtml+xml;q=0.9' }
 
-/** Sends an authorization request from an address that the gateway reports. */
+/** Sends an authorization request with a client address that the gateway reports. */
 const authorize = (
   client: Client,
   address: string,
@@ -38,7 +38,7 @@ const push = (
       ...overrides,
     },
   })
-/** Starts the authorization that was pushed. */
+/** Starts the pushed authorization. */
 const usePushed = (client: Client, pushed: Answer, address: string): Promise<Answer> => {
   const url = client.authorizeUrl('openid', '')
   url.search = new URLSearchParams({
@@ -48,7 +48,7 @@ const usePushed = (client: Client, pushed: Answer, address: string): Promise<Ans
   return send(url, { headers: { 'x-forwarded-for': address } })
 }
 
-/** A server with an integration that pushes with its secret. */
+/** A server with an integration that pushes requests with its client secret. */
 async function startWithIntegration(
   t: Test,
   bound: { readonly perAddress: number; readonly pending: number },
@@ -70,7 +70,7 @@ async function startWithIntegration(
   return { server, integration: { ...client, authorizeUrl } }
 }
 
-t.test('A2: one address that sends too many authorization requests gets 429 with Retry-After', async (t) => {
+t.test('rejects too many authorization requests of one address with 429 and Retry-After', async (t) => {
   const server = await startServer(t, {
     authorization: {
       rateLimit: { perAddress: 3, windowMs: 600_000 },
@@ -99,7 +99,7 @@ t.test('A2: one address that sends too many authorization requests gets 429 with
   t.equal((await authorize(client, '192.0.2.2')).status, 303, 'another address is served')
 })
 
-t.test('A2: a parameter that is too long is rejected, and nothing is stored', async (t) => {
+t.test('rejects a parameter that is too long, and stores nothing', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const longestState = 'x'.repeat(2_048)
@@ -135,40 +135,47 @@ t.test('A2: a parameter that is too long is rejected, and nothing is stored', as
   t.same(countSqlite(server), { Interaction: 1, PushedAuthorizationRequest: 1 })
 })
 
-t.test('A2: an integration has a rate limit and a share of its own, for every address', async (t) => {
-  const { server, integration } = await startWithIntegration(t, { perAddress: 3, pending: 2 })
-  const anonymous = await registerClient(server)
-  const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
-  const person = await push(server, anonymous, '192.0.2.1')
-  t.equal(person.status, 201)
-  for (const address of ['192.0.2.1', '192.0.2.1', '2001:db8::1'])
-    t.equal((await push(server, integration, address)).status, 201)
+t.test(
+  'an integration has its own rate limit and storage share, independent of the client address',
+  async (t) => {
+    const { server, integration } = await startWithIntegration(t, { perAddress: 3, pending: 2 })
+    const anonymous = await registerClient(server)
+    const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
+    const person = await push(server, anonymous, '192.0.2.1')
+    t.equal(person.status, 201)
+    for (const address of ['192.0.2.1', '192.0.2.1', '2001:db8::1'])
+      t.equal((await push(server, integration, address)).status, 201)
 
-  t.equal((await usePushed(anonymous, person, '192.0.2.1')).status, 303, 'the share of the address is unused')
-  t.equal((await push(server, anonymous, '192.0.2.1')).status, 201)
-  const { clientSecret } = confidential
-  t.equal((await push(server, confidential, '192.0.2.1', { client_secret: clientSecret })).status, 201)
-  t.match(
-    await push(server, confidential, '192.0.2.1', { client_secret: clientSecret }),
-    { status: 429, json: { error_description: /from this address/ } },
-    'anybody can register a client with a secret: the address counts',
-  )
-  t.match(await push(server, integration, '192.0.2.2'), {
-    status: 429,
-    json: { error: 'rate_limited', error_description: /from this client/ },
-  })
-  t.match(
-    await push(server, integration, '192.0.2.1', { client_secret: 'wrong' }),
-    { status: 429, json: { error_description: /from this address/ } },
-    'only the correct secret selects the limit of the integration',
-  )
-  t.match(await push(server, integration, '192.0.2.3', { client_secret: 'wrong' }), {
-    status: 401,
-    json: { error: 'invalid_client' },
-  })
-})
+    t.equal(
+      (await usePushed(anonymous, person, '192.0.2.1')).status,
+      303,
+      'the share of the address is unused',
+    )
+    t.equal((await push(server, anonymous, '192.0.2.1')).status, 201)
+    const { clientSecret } = confidential
+    t.equal((await push(server, confidential, '192.0.2.1', { client_secret: clientSecret })).status, 201)
+    t.match(
+      await push(server, confidential, '192.0.2.1', { client_secret: clientSecret }),
+      { status: 429, json: { error_description: /from this address/ } },
+      'anybody can register a client with a secret: the address counts',
+    )
+    t.match(await push(server, integration, '192.0.2.2'), {
+      status: 429,
+      json: { error: 'rate_limited', error_description: /from this client/ },
+    })
+    t.match(
+      await push(server, integration, '192.0.2.1', { client_secret: 'wrong' }),
+      { status: 429, json: { error_description: /from this address/ } },
+      'only the correct secret selects the limit of the integration',
+    )
+    t.match(await push(server, integration, '192.0.2.3', { client_secret: 'wrong' }), {
+      status: 401,
+      json: { error: 'invalid_client' },
+    })
+  },
+)
 
-t.test('A2: a pushed request and its first use count once', async (t) => {
+t.test('a pushed request and its first use count once', async (t) => {
   const server = await startServer(t, {
     authorization: {
       rateLimit: { perAddress: 3, windowMs: 600_000 },
@@ -186,14 +193,14 @@ t.test('A2: a pushed request and its first use count once', async (t) => {
   t.equal((await unknown).status, 429, 'an unknown request_uri counts')
 })
 
-t.test('A2: stored authorization requests are bounded, with SQLite', async (t) => {
+t.test('stored authorization requests are bounded, with SQLite', async (t) => {
   await bounds(t, async (bound) => {
     const server = await startServer(t, bound)
     return { server, count: async () => countSqlite(server) }
   })
 })
 
-t.test('A2: stored authorization requests are bounded, with Redis', async (t) => {
+t.test('stored authorization requests are bounded, with Redis', async (t) => {
   await bounds(t, async (bound) => {
     const redis = await startRedis({ folder: t.testdir() })
     t.teardown(() => redis.stop())

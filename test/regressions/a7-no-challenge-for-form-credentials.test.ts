@@ -10,8 +10,8 @@ const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const server = await startServer(t)
 const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
 
-// A challenge with a scheme that is not registered hid `error`: oauth4webapi threw a challenge error.
-t.test('A7: oauth4webapi sees invalid_client of a wrong client secret in the form', async (t) => {
+// A challenge with an unregistered scheme hid `error`: oauth4webapi threw a challenge error.
+t.test('oauth4webapi reads invalid_client after a wrong client secret in the form', async (t) => {
   const issuer = new URL(server.baseUrl)
   const as = await oauth.processDiscoveryResponse(
     issuer,
@@ -39,7 +39,7 @@ t.test('A7: oauth4webapi sees invalid_client of a wrong client secret in the for
   })
 })
 
-t.test('A7: only a request with Authorization is challenged (RFC 6749 section 5.2)', async (t) => {
+t.test('RFC 6749 section 5.2: only a request with Authorization gets a challenge', async (t) => {
   const form = { client_id: confidential.clientId, client_secret: 'wrong', token: 'x' }
   for (const path of [ENDPOINTS.token, ENDPOINTS.revocation, ENDPOINTS.introspection]) {
     const answer = await send(`${server.baseUrl}${path}`, {

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../fixtures/run-command.ts'
 
-// Installed from npm, `scopegate account add` put the person into the package's own folder, where `scopegate dev` never looks.
+// Installed from npm, `scopegate account add` stored the account in the package folder, which `scopegate dev` does not read.
 t.test(
-  'scopegate account add --data FOLDER adds the person where scopegate dev --data FOLDER looks',
+  'scopegate account add --data FOLDER adds the account that scopegate dev --data FOLDER reads',
   async (t) => {
     const folder = t.testdir()
     const added = await runCommand(

@@ -3,7 +3,7 @@ import { isRequestAddress } from '../../gateway/pipeline/is-request-address.ts'
 
 const RULES = { method: 'GET', origin: 'https://api.test', limitBytes: 8_192 }
 
-t.test('what stands behind // in a query is no path of the address that a proof was made for', async (t) => {
+t.test('text after // in a query is not part of the path in the htu of a proof', async (t) => {
   t.equal(isRequestAddress('https://api.test/a?x=//elsewhere/b', '/a', RULES), true)
   for (const address of [
     'https:/api.test/b?x=//elsewhere/a',

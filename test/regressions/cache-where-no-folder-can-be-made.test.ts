@@ -1,10 +1,10 @@
 import t from 'tap'
 import { runCommand } from '../fixtures/run-command.ts'
 
-// Node.js makes the folder of its compile cache by a recursive mkdir that never returns below /proc, or in a home that an
-// automounter has nothing for: every verb hung, `--version` among them.
+// Node.js creates the folder of its compile cache by a recursive mkdir. It never returns below /proc, or in a home folder that an
+// automounter cannot mount: every command hung, `--version` included.
 t.test(
-  'a verb runs without a cache where no folder can be made for one',
+  'a command runs without a compile cache where its folder cannot be created',
   { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
   async (t) => {
     const { code, output } = await runCommand(['--version'], { XDG_CACHE_HOME: '/proc/nothing' })

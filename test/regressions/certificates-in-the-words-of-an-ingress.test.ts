@@ -1,7 +1,7 @@
 import t from 'tap'
 import { headerKind } from '../../policy-engine/match/header-kind.ts'
 
-t.test('what an ingress says about certificates goes through from nobody, in no spelling', async (t) => {
+t.test('certificate headers of an ingress are never forwarded, in any spelling', async (t) => {
   for (const name of ['cert', 'verify', 'subject-dn', 'issuer-dn'].map((what) => `ssl-client-${what}`)) {
     t.equal(headerKind(name), 'managed', name)
     t.equal(headerKind(name.replaceAll('-', '_')), 'managed', name)

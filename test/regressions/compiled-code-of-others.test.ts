@@ -5,9 +5,9 @@ import t, { type Test } from 'tap'
 import { COMMAND } from '../fixtures/run-command.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// Whoever can write compiled code into the folder that it is read from runs as the user who types `scopegate`.
+// An attacker who can write to the compile cache runs code as the user of `scopegate`.
 
-/** Runs `scopegate --version` in a folder of its own. */
+/** Runs `scopegate --version` in a separate folder. */
 async function run(t: Test, cwd: string, env: Readonly<Record<string, string>>): Promise<void> {
   const args = ['-u', 'NODE_COMPILE_CACHE', process.execPath, COMMAND, '--version']
   const child = spawnPlainly('env', args, { cwd, env })
@@ -15,13 +15,13 @@ async function run(t: Test, cwd: string, env: Readonly<Record<string, string>>):
   t.match(await text(child.stdout), /\d+\.\d+\.\d+/)
 }
 
-t.test('compiled code is kept in a folder of this user’s own', async (t) => {
+t.test('stores compiled code in a folder that only this user owns', async (t) => {
   const dir = t.testdir()
   await run(t, dir, { XDG_CACHE_HOME: join(dir, 'cache') })
   t.ok(readdirSync(join(dir, 'cache/scopegate/compiled')).length > 0)
 })
 
-t.test('and never where the command happens to be typed', async (t) => {
+t.test('does not store compiled code in the working directory', async (t) => {
   for (const env of [{ XDG_CACHE_HOME: '' }, { XDG_CACHE_HOME: 'cache' }, { XDG_CACHE_HOME: '', HOME: '' }]) {
     const [dir, home] = [t.testdir(), t.testdir({ cwd: {}, home: {} })]
     const cwd = join(dir, 'cwd')
@@ -30,7 +30,7 @@ t.test('and never where the command happens to be typed', async (t) => {
   }
 })
 
-t.test('nor where somebody else may have put some', async (t) => {
+t.test('does not read compiled code from a folder that another user can write', async (t) => {
   const rows: readonly (readonly [string, (root: string) => void])[] = [
     ['others may write', (root) => mkdirSync(join(root, 'compiled'), { recursive: true })],
     ['others may write to the one above', (root) => mkdirSync(join(root, 'compiled'), { recursive: true })],

@@ -11,42 +11,45 @@ const CLIENTS = 8
 const ROLLS = 1
 const LIMIT_MS = 120_000
 
-// A connection that the supervisor handed to a worker which had stopped accepting, and then ended, was lost with it.
-t.test('no connection is lost while workers are replaced, a new one for each request', async (t) => {
-  const cleanup = createCleanup()
-  t.teardown(() => cleanup.run())
-  const gateway = await startSoakGateway({
-    folder: t.testdir(),
-    cleanup,
-    upstream: await startBodyUpstream(cleanup),
-    settings: { workers: 2, ...NEVER_OVERLOADED },
-    upstreamSettings: { timeout: '60s', connectTimeout: '30s' },
-  })
-  const outcomes = new Map<string, number>()
-  let goesOn = true
-  const ask = (): Promise<string> =>
-    new Promise((resolve) => {
-      const asking = request(`${gateway.url}/pub/x?bytes=2`, { agent: false }, (answer) => {
-        answer.resume().once('end', () => resolve(String(answer.statusCode)))
-      })
-      asking.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)).end()
+// The supervisor passed a connection to a worker that had stopped accepting. The worker exited, and the connection was lost.
+t.test(
+  'no connection is lost while workers are replaced, with a new connection for each request',
+  async (t) => {
+    const cleanup = createCleanup()
+    t.teardown(() => cleanup.run())
+    const gateway = await startSoakGateway({
+      folder: t.testdir(),
+      cleanup,
+      upstream: await startBodyUpstream(cleanup),
+      settings: { workers: 2, ...NEVER_OVERLOADED },
+      upstreamSettings: { timeout: '60s', connectTimeout: '30s' },
     })
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    while (goesOn) {
-      const outcome = await ask()
-      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    const outcomes = new Map<string, number>()
+    let goesOn = true
+    const ask = (): Promise<string> =>
+      new Promise((resolve) => {
+        const asking = request(`${gateway.url}/pub/x?bytes=2`, { agent: false }, (answer) => {
+          answer.resume().once('end', () => resolve(String(answer.statusCode)))
+        })
+        asking.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)).end()
+      })
+    const clients = Array.from({ length: CLIENTS }, async () => {
+      while (goesOn) {
+        const outcome = await ask()
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      }
+    })
+    for (let roll = 0; roll < ROLLS; roll++) {
+      const before = childrenOf(gateway.process.pid)
+      process.kill(gateway.process.pid, 'SIGUSR2')
+      const areOthers = async () => {
+        const now = childrenOf(gateway.process.pid)
+        return now.length === 2 && now.every((pid) => !before.includes(pid))
+      }
+      await until('both are others', areOthers, LIMIT_MS)
     }
-  })
-  for (let roll = 0; roll < ROLLS; roll++) {
-    const before = childrenOf(gateway.process.pid)
-    process.kill(gateway.process.pid, 'SIGUSR2')
-    const areOthers = async () => {
-      const now = childrenOf(gateway.process.pid)
-      return now.length === 2 && now.every((pid) => !before.includes(pid))
-    }
-    await until('both are others', areOthers, LIMIT_MS)
-  }
-  goesOn = false
-  await Promise.all(clients)
-  t.same([...outcomes.keys()], ['200'], JSON.stringify(Object.fromEntries(outcomes)))
-})
+    goesOn = false
+    await Promise.all(clients)
+    t.same([...outcomes.keys()], ['200'], JSON.stringify(Object.fromEntries(outcomes)))
+  },
+)

@@ -7,8 +7,8 @@ import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 
-// npm passes SIGTERM on to the shell of its script only. The shell died of it, and the gateway went on holding its port.
-t.test('scopegate dev below an npm script ends with the shell that npm started it in', async (t) => {
+// npm forwards SIGTERM only to the shell of its script. The shell exited, and the gateway kept its port.
+t.test('scopegate dev in an npm script ends when the shell of npm ends', async (t) => {
   const port = await quietPort()
   const shell = spawnPlainly(
     'sh',
@@ -25,11 +25,11 @@ t.test('scopegate dev below an npm script ends with the shell that npm started i
       if (line.startsWith('Decisions')) resolve()
     })
   })
-  const ask = () => sendExactly(`http://127.0.0.1:${port}`, '/api/courses') // on a connection of its own
+  const ask = () => sendExactly(`http://127.0.0.1:${port}`, '/api/courses') // on a new connection
   t.equal((await ask()).status, 200)
 
   shell.kill('SIGTERM')
-  await ended // the end of the last program that holds this output
+  await ended // when the last program that holds this output exits
   t.equal(lines.at(-1), 'scopegate: stopping …')
   await t.rejects(ask(), { code: 'ECONNREFUSED' })
 })

@@ -5,9 +5,9 @@ import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// Metadata that named 20,000 authorization servers kept `scopegate doctor` busy for minutes, and sent it to every one of them.
+// Metadata with 20,000 authorization servers kept `scopegate doctor` busy for minutes. It contacted every one of them.
 
-t.test('doctor visits some of many authorization servers, and says so', async (t) => {
+t.test('doctor checks a limited number of authorization servers, and reports the limit', async (t) => {
   const visited = new Set<string>()
   const server = createServer((request, response) => {
     visited.add(/\/as\d+/.exec(request.url ?? '')?.[0] ?? '')

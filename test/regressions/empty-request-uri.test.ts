@@ -1,5 +1,5 @@
-// An authorization request with `request_uri=` counted as a pushed one, whose parameters were checked when it was
-// pushed: scope and state could be left out, and unknown scopes were dropped in silence.
+// An authorization request with `request_uri=` was treated as a pushed request, whose parameters are checked at the push.
+// It could omit scope and state, and unknown scopes were dropped silently.
 import t from 'tap'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Parameters, send } from '../fixtures/send.ts'
@@ -15,7 +15,7 @@ const cases: readonly (readonly [string, Parameters, string])[] = [
   ['no state', { state: undefined }, 'invalid_request'],
 ]
 for (const [name, overrides, error] of cases)
-  t.test(`an empty request_uri does not excuse ${name}`, async (t) => {
+  t.test(`an empty request_uri does not permit ${name}`, async (t) => {
     const { challenge } = makePkce()
     const answer = await send(client.authorizeUrl('openid', challenge, { request_uri: '', ...overrides }))
     t.equal(answer.status, 303)
@@ -25,7 +25,7 @@ for (const [name, overrides, error] of cases)
     t.equal(location.searchParams.get('iss'), server.baseUrl)
   })
 
-t.test('an empty request_uri beside a whole request is as good as none', async (t) => {
+t.test('an empty request_uri in a complete request is ignored', async (t) => {
   const { challenge } = makePkce()
   const answer = await send(client.authorizeUrl('openid', challenge, { request_uri: '' }))
   t.equal(answer.status, 303)

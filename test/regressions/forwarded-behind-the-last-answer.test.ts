@@ -14,10 +14,9 @@ routes:
 const HOST = 'Host: api.test\r\n'
 const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n`
 
-// A client that waits for a go-ahead and gets an answer instead loses its connection with it, because nobody knows whether
-// its body follows. Node reads what is left of the segment all the same. It ends the connection between two chunks of the
-// second request, so that the third one found a connection without an unanswered request, was forwarded, and its answer
-// went nowhere.
+// A client that sends `Expect: 100-continue` and gets a final response loses its connection, because the gateway cannot know
+// whether the body follows. Node still reads the rest of the segment. It ends the connection between two chunks of the second
+// request. The third request then found a connection without a pending request. It was forwarded, and its response was lost.
 for (const [what, first, status] of [
   ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
   [
@@ -38,7 +37,7 @@ for (const [what, first, status] of [
     `GET /pub/third HTTP/1.1\r\n${HOST}\r\n`,
     `GET /live HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
   ])
-    t.test(`nothing is forwarded behind ${what}: ${third.slice(0, 24).trim()}`, async (t) => {
+    t.test(`nothing is forwarded after ${what}: ${third.slice(0, 24).trim()}`, async (t) => {
       const under = await startGatewayUnderTest(t, { policy: POLICY })
       const answer = await under.raw(first + CHUNKED + third)
       t.same(answer.match(/^HTTP\/1\.1 \d+/gm), [`HTTP/1.1 ${status}`])
@@ -52,5 +51,5 @@ for (const [what, first, status] of [
         ['/pub/after'],
       )
       await under.gateway.close()
-      t.notMatch(under.logText(), /pub\/(?:second|third)|\/live"/, 'nor begun')
+      t.notMatch(under.logText(), /pub\/(?:second|third)|\/live"/, 'the other requests never start')
     })

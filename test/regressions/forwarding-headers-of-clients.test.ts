@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Only listed names were taken away: upstreams that believe others were told lies about address, path and user.
+// The gateway dropped only listed names. Upstreams that trust other names received a forged address, path and user.
 const NAMES = [
   'X-Forwarded',
   'X-Forwarded-Access-Token',
@@ -51,18 +51,15 @@ const NAMES = [
   'X-Url-Scheme',
 ]
 
-t.test(
-  'no upstream hears from a client where a request came from, or where it was meant to go',
-  async (t) => {
-    const under = await startGatewayUnderTest(t)
-    for (const name of NAMES) {
-      const answer = await under.raw(
-        `GET /pub/x HTTP/1.1\r\nHost: a\r\n${name}: a-lie\r\nX-Kept: a-word\r\nConnection: close\r\n\r\n`,
-      )
-      t.match(answer, /^HTTP\/1\.1 200 /, name)
-      t.same(under.upstream.seen('x-kept'), ['a-word'])
-    }
-    t.equal(under.upstream.requests.length, NAMES.length)
-    t.notMatch(under.upstream.bytes, /a-lie/)
-  },
-)
+t.test('drops client headers that name the source or the target of a request', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  for (const name of NAMES) {
+    const answer = await under.raw(
+      `GET /pub/x HTTP/1.1\r\nHost: a\r\n${name}: a-lie\r\nX-Kept: a-word\r\nConnection: close\r\n\r\n`,
+    )
+    t.match(answer, /^HTTP\/1\.1 200 /, name)
+    t.same(under.upstream.seen('x-kept'), ['a-word'])
+  }
+  t.equal(under.upstream.requests.length, NAMES.length)
+  t.notMatch(under.upstream.bytes, /a-lie/)
+})

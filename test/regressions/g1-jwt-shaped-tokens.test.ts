@@ -1,4 +1,4 @@
-// The authorization server answered the introspection of any JWT with 400, and the gateway took that for an outage: 503.
+// The authorization server rejected the introspection of every JWT with 400. The gateway treated that as an outage: 503.
 import { generateKeyPairSync } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
@@ -66,7 +66,7 @@ t.test('introspection of a JWT still requires client authentication', async (t) 
     }
 })
 
-t.test('the gateway rejects a JWT of the bundled issuer with 401 and asks about it once', async (t) => {
+t.test('the gateway rejects a JWT of the bundled issuer with 401 and introspects it once', async (t) => {
   const under = await startGateway(t)
   for (const [what, token] of Object.entries(JWT_SHAPED)) {
     for (let count = 0; count < 5; count++) {
@@ -107,7 +107,7 @@ t.test('a client cannot cause an outage with a token that another issuer rejects
   t.notMatch(await readiness.text(), /degraded/)
 })
 
-t.test('a token of a wrong form is 401, and an outage makes no good token 401', async (t) => {
+t.test('a malformed token causes 401, and a valid token never causes 401 during an outage', async (t) => {
   const under = await startGatewayUnderTest(t, { change: askOnce })
   const good = under.issuer.store('00112233445566778899aabbccddeeff', { scope: 'courses:read' })
   const alsoGood = under.issuer.store('ffeeddccbbaa99887766554433221100', { scope: 'courses:read' })
@@ -138,7 +138,7 @@ t.test('a token of a wrong form is 401, and an outage makes no good token 401', 
   t.equal((await call(under, alsoGood)).status, 200, 'the outage is not cached')
 })
 
-t.test('a good token that the issuer rejects at the end of an outage is 200', async (t) => {
+t.test('a valid token that the issuer rejects at the end of an outage causes 200', async (t) => {
   const under = await startGatewayUnderTest(t, { change: askOnce })
   const good = under.issuer.store('00112233445566778899aabbccddeeff', { scope: 'courses:read' })
   under.issuer.answerWith((response) => {
@@ -152,7 +152,7 @@ t.test('a good token that the issuer rejects at the end of an outage is 200', as
   }
 })
 
-t.test('a good token whose size the issuer rejects is 503', async (t) => {
+t.test('a valid token whose size the issuer rejects causes 503', async (t) => {
   const under = await startGatewayUnderTest(t, { change: askOnce })
   const good = under.issuer.store('g'.repeat(4_000), { scope: 'courses:read' })
   for (const status of [413, 414, 431]) {
@@ -196,7 +196,7 @@ function startGateway(t: Test): Promise<GatewayUnderTest> {
   })
 }
 
-/** On a busy machine, too, each token is introspected once. */
+/** Long, so that each token is introspected once on a busy machine too. */
 function askOnce(config: GatewayConfig): GatewayConfig {
   return { ...config, tokenCache: { ...config.tokenCache, negativeTtlMs: 600_000 } }
 }

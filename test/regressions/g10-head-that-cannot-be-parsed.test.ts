@@ -21,14 +21,14 @@ const REJECTED: Readonly<Record<string, readonly [status: number, bytes: string]
 }
 
 for (const [what, [status, bytes]] of Object.entries(REJECTED)) {
-  t.test(`G10: HEAD with ${what} is ${status} without content`, async (t) => {
+  t.test(`HEAD with ${what} causes ${status} without content`, async (t) => {
     const { gateway } = await startGatewayUnderTest(t)
     const { text } = await sendBytes(gateway.url, bytes.replace('METHOD', 'HEAD'))
     t.match(text, new RegExp(`^HTTP/1\\.1 ${status} .*\r\nx-scopegate-error: 1\r\n`, 's'))
     t.match(text, /\r\n\r\n$/, 'nothing follows the head')
   })
 
-  t.test(`G10: GET with ${what} is ${status} with content`, async (t) => {
+  t.test(`GET with ${what} causes ${status} with content`, async (t) => {
     const { gateway } = await startGatewayUnderTest(t)
     const { text } = await sendBytes(gateway.url, bytes.replace('METHOD', 'GET'))
     const [head = '', content = ''] = text.split('\r\n\r\n')
@@ -38,7 +38,7 @@ for (const [what, [status, bytes]] of Object.entries(REJECTED)) {
   })
 }
 
-t.test('G10: a malformed request behind a HEAD adds no content to its response', async (t) => {
+t.test('a malformed request after a HEAD adds no content to its response', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const { text, statuses } = await sendBytes(
     gateway.url,
@@ -48,7 +48,7 @@ t.test('G10: a malformed request behind a HEAD adds no content to its response',
   t.match(text, /\r\n\r\n$/)
 })
 
-t.test('G10: a header that names HEAD does not take the content from the response to a GET', async (t) => {
+t.test('a header that names HEAD does not remove the content of the response to a GET', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   for (const line of ['HEAD : x', 'HEAD x: y', 'x: HEAD \x01', 'x: y\nHEAD / HTTP/1.1']) {
     const { text } = await sendBytes(gateway.url, `GET / HTTP/1.1\r\nHost: a\r\n${line}\r\n\r\n`)

@@ -1,4 +1,4 @@
-// An ECDSA signature (r, s) has a twin (r, n - s). RFC 7518 permits both, and docs/tokens.md said that a token has one spelling.
+// For an ECDSA signature (r, s), (r, n - s) is valid too. RFC 7518 permits both. docs/tokens.md claimed one spelling per token.
 import { hash, sign } from 'node:crypto'
 import t from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
@@ -105,7 +105,7 @@ t.test('one revocation rejects both signatures of a token, cached or not', async
   }
 })
 
-t.test('a DPoP proof is used up with both of its signatures', async (t) => {
+t.test('the use of a DPoP proof also invalidates its other signature', async (t) => {
   const key = aProofKey('ES256')
   const token = issuer.sign({ ...granted, cnf: { jkt: key.thumbprint } }, { alg: 'ES256' })
   const call = (proof: string) => send(url, { headers: { authorization: `DPoP ${token}`, dpop: proof } })

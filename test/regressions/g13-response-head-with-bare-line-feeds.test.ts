@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Heads that never end for a reader that waits for CRLF CRLF. The connection stays open. */
+/** Heads that never end for a parser that waits for CRLF CRLF. The connection stays open. */
 const HEADS: Readonly<Record<string, string>> = {
   'bare line feeds': 'HTTP/1.1 200 OK\ncontent-length: 2\n\nok',
   'a bare line feed after the status line': 'HTTP/1.1 200 OK\ncontent-length: 2\r\n',
@@ -15,7 +15,7 @@ const HEADS: Readonly<Record<string, string>> = {
 
 for (const [what, head] of Object.entries(HEADS))
   for (const cut of [1, head.length])
-    t.test(`G13: a response head with ${what} is 502 at once, in pieces of ${cut}`, async (t) => {
+    t.test(`a response head with ${what} causes 502 immediately, in pieces of ${cut}`, async (t) => {
       const { raw, upstream, log } = await startGatewayUnderTest(t)
       upstream.reply(async (socket) => {
         for (let at = 0; at < head.length; at += cut) {
@@ -29,7 +29,7 @@ for (const [what, head] of Object.entries(HEADS))
       t.equal(line['error.type'], 'upstream_protocol')
     })
 
-t.test('G13: a response head in pieces of one byte is read', async (t) => {
+t.test('reads a response head in pieces of one byte', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const head = 'HTTP/1.1 200 OK\r\nx-a: \tb\xe4\r\ncontent-length: 2\r\n\r\nok'
   upstream.reply(async (socket) => {

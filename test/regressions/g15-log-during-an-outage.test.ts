@@ -7,13 +7,13 @@ const REQUESTS = 200
 
 type Line = Readonly<Record<string, unknown>>
 
-/** Adds up the failures of some lines: those that tell of one, and those that tell how many followed. */
+/** Sums the failures of some lines: lines for one failure, and summary lines with a count. */
 function failuresIn(lines: readonly Line[]): number {
   return lines.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0)
 }
 
 // An outage of one hour wrote 34 MB: an `introspection_failed` of 1.2 kB, with a stack, for each request.
-t.test('G15: an outage of the issuer is some lines, not a line for each request', async (t) => {
+t.test('an outage of the issuer writes some lines, not a line for each request', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { url, managementUrl } = under.gateway
   const lines = (event: string): readonly Line[] => under.log().filter((line) => line['event'] === event)
@@ -73,10 +73,10 @@ t.test('G15: an outage of the issuer is some lines, not a line for each request'
   t.notMatch(under.logText(), /"stack"/)
 })
 
-t.test('G15: an outage of an upstream is some lines, not a line for each request', async (t) => {
+t.test('an outage of an upstream writes some lines, not a line for each request', async (t) => {
   const under = await startGatewayUnderTest(t)
   const lines = (event: string): readonly Line[] => under.log().filter((line) => line['event'] === event)
-  // A response between two failures keeps the circuit closed: every request reaches the upstream.
+  // A response between two failures keeps the circuit closed, so that every request reaches the upstream.
   let asked = 0
   under.upstream.reply((socket) => {
     asked += 1
@@ -101,7 +101,7 @@ t.test('G15: an outage of an upstream is some lines, not a line for each request
   t.notMatch(under.logText(), /"stack"/)
 })
 
-t.test('G15: a target that is ejected is logged once, and once when it is back', async (t) => {
+t.test('a target writes one log line when it is ejected, and one when it returns', async (t) => {
   const under = await startGatewayUnderTest(t)
   const lines = (event: string): readonly Line[] => under.log().filter((line) => line['event'] === event)
   under.upstream.reply((socket) => socket.destroy())
@@ -114,7 +114,7 @@ t.test('G15: a target that is ejected is logged once, and once when it is back',
   t.equal(lines('target_back').length, 1)
 })
 
-t.test('G15: an issuer that repeats itself on the revocation stream is one line', async (t) => {
+t.test('repeated errors of an issuer on the revocation stream write one line', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, issuers: config.issuers.map(pushing) }),
   })

@@ -21,8 +21,8 @@ async function expectReadiness(t: Test, under: GatewayUnderTest, expected: reado
   }).catch((error: Error) => t.fail(error.message, { found: lines }))
 }
 
-// All checks were green while every token got 503.
-t.test('G16: a check names an issuer that does not respond, and the gateway is ready', async (t) => {
+// All checks passed while every token got 503.
+t.test('a check names an issuer that does not respond, and the gateway is ready', async (t) => {
   const under = await startGatewayUnderTest(t)
   const token = under.issuer.store('good', { scope: 'courses:read' })
   const call = async (name: string) =>
@@ -64,7 +64,7 @@ t.test('G16: a check names an issuer that does not respond, and the gateway is r
   await expectReadiness(t, under, well)
 })
 
-t.test('G16: a check names an issuer whose keys cannot be fetched again', async (t) => {
+t.test('a check names an issuer whose keys cannot be refreshed', async (t) => {
   const issuer = await startJwtIssuer()
   t.teardown(() => issuer.close())
   const under = await startGatewayUnderTest(t, {
@@ -79,7 +79,7 @@ t.test('G16: a check names an issuer whose keys cannot be fetched again', async 
   await readiness(`[+] keys of ${issuer.issuer}`, 'ok')
 })
 
-t.test('G16: a check names revocations that do not arrive', async (t) => {
+t.test('a check names a disconnected revocation stream', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, issuers: config.issuers.map(pushing) }),
   })
@@ -103,7 +103,7 @@ t.test('G16: a check names revocations that do not arrive', async (t) => {
   await readiness('[+] revocations of http://api.test', 'ok')
 })
 
-t.test('G16: a check names Redis without a connection, and Redis that is frozen', async (t) => {
+t.test('a check names Redis when it is disconnected or frozen', async (t) => {
   const folder = t.testdir()
   const redis = await startRedis({ folder })
   let running = redis
@@ -130,7 +130,7 @@ routes:
       '[+] event_loop',
       summary,
     ])
-  // No issuer publishes its revocations in this Redis.
+  // This Redis has no publisher of revocations.
   await readiness('[+] redis', '', 'ok')
   redis.freeze()
   for (let count = 0; count < 5; count += 1) await send(`${under.gateway.url}/limited`)

@@ -1,4 +1,4 @@
-// A token for another audience, such as the `account` of Keycloak, was reported without the audience that the gateway expects.
+// The denial of a token for another audience, such as `account` of Keycloak, did not name the expected audience.
 import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
@@ -48,18 +48,21 @@ t.test('the log names the expected and the actual audience', async (t) => {
   }
 })
 
-t.test('the client learns which resource it has to ask for, and not the audience of the token', async (t) => {
-  for (const [path, resource] of [
-    ['/api/courses', BASE_URL],
-    ['/pub/mcp', `${BASE_URL}/pub/mcp`],
-  ] as const) {
-    const { answer } = await refused('secret-audience', path)
-    t.match(answer, { status: 401, json: { error: 'invalid_token' } })
-    t.match(String(answer.json['error_description']), new RegExp(`for the resource ${resource}\\.$`))
-    t.match(answer.headers.get('www-authenticate'), `for the resource ${resource}."`)
-    t.notMatch(answer.text + answer.headers.get('www-authenticate'), 'secret-audience')
-  }
-})
+t.test(
+  'the response names the resource that the client must request, not the audience of the token',
+  async (t) => {
+    for (const [path, resource] of [
+      ['/api/courses', BASE_URL],
+      ['/pub/mcp', `${BASE_URL}/pub/mcp`],
+    ] as const) {
+      const { answer } = await refused('secret-audience', path)
+      t.match(answer, { status: 401, json: { error: 'invalid_token' } })
+      t.match(String(answer.json['error_description']), new RegExp(`for the resource ${resource}\\.$`))
+      t.match(answer.headers.get('www-authenticate'), `for the resource ${resource}."`)
+      t.notMatch(answer.text + answer.headers.get('www-authenticate'), 'secret-audience')
+    }
+  },
+)
 
 t.test('a hostile audience cannot enlarge, split or disguise a log line', async (t) => {
   const hostile: readonly unknown[] = [
@@ -82,7 +85,7 @@ t.test('a hostile audience cannot enlarge, split or disguise a log line', async 
   t.notOk(under.log().some((entry) => entry['request_id'] === 'forged'))
 })
 
-t.test('other access lines have no audience', async (t) => {
+t.test('access lines of other outcomes contain no audience', async (t) => {
   under.issuer.store('good', { scope: 'courses:read' })
   for (const token of ['good', 'unknown', undefined]) {
     const answer = await send(`${under.gateway.url}/api/courses`, { token })

@@ -7,7 +7,7 @@ const SIZED = `content-length: ${STRAY.length}`
 const CHUNKED = 'transfer-encoding: chunked'
 const CHUNKS = `${STRAY.length.toString(16)}\r\n${STRAY}\r\n0\r\n\r\n`
 
-/** Heads that announce content which RFC 9110 does not allow, and the content in that framing. */
+/** Heads that announce content against RFC 9110, and the content in that framing. */
 const HEADS: readonly (readonly [method: string, statusLine: string, framing: string, content: string])[] = [
   ['GET', 'HTTP/1.1 204 No Content', SIZED, STRAY],
   ['GET', 'HTTP/1.1 204 No Content', CHUNKED, CHUNKS],
@@ -21,7 +21,7 @@ const HEADS: readonly (readonly [method: string, statusLine: string, framing: st
 
 for (const [method, statusLine, framing, content] of HEADS)
   t.test(
-    `G2: ${method} with "${statusLine}" and "${framing}" does not replace the next response, when the content is ${content === STRAY ? 'a response' : 'chunks'}`,
+    `${method} with "${statusLine}" and "${framing}" does not replace the next response, when the content is ${content === STRAY ? 'a response' : 'chunks'}`,
     async (t) => {
       const { gateway, upstream } = await startGatewayUnderTest(t)
       const used = new WeakSet<Socket>()
@@ -47,7 +47,7 @@ for (const [method, statusLine, framing, content] of HEADS)
   )
 
 for (const framing of [SIZED, CHUNKED])
-  t.test(`G2: an interim response with "${framing}" is rejected with 502`, async (t) => {
+  t.test(`an interim response with "${framing}" causes 502`, async (t) => {
     const { gateway, upstream } = await startGatewayUnderTest(t)
     upstream.reply((socket) =>
       socket.write(
@@ -60,7 +60,7 @@ for (const framing of [SIZED, CHUNKED])
     t.match(await response.json(), { error: 'upstream_unavailable' })
   })
 
-t.test('G2: a 204 without framing and an interim response of length 0 keep their connection', async (t) => {
+t.test('a 204 without framing and an interim response of length 0 keep their connection', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   upstream.reply('HTTP/1.1 103 Early Hints\r\ncontent-length: 0\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n')
   for (let round = 0; round < 3; round++) {

@@ -15,7 +15,7 @@ routes:
   - { name: live, match: { methods: [GET], path: /live }, websocket: true }
 `
 
-/** Names that only the gateway uses, in each spelling that some servers and proxies treat as one. */
+/** Names that only the gateway sets, in the spellings that some servers and proxies treat as one name. */
 const RESERVED = [
   'X-Auth-Subject',
   'x-auth-client-id',
@@ -37,7 +37,7 @@ const LINES = RESERVED.map((name) => `${name}: forged\r\n`).join('')
 const KEPT = 'x-author: kept\r\nx-authenticate: kept\r\nx_plan: kept\r\n'
 const CLOSE = 'Host: api.test\r\nConnection: close\r\n\r\n'
 
-t.test('G3: a final response drops X-Auth-*, X-Scopegate-* and X-Request-Id of the upstream', async (t) => {
+t.test('a final response drops X-Auth-*, X-Scopegate-* and X-Request-Id of the upstream', async (t) => {
   const { raw, upstream, authorizationServer } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const [target, from] of [
     ['/pub/x', upstream],
@@ -53,7 +53,7 @@ t.test('G3: a final response drops X-Auth-*, X-Scopegate-* and X-Request-Id of t
     }
 })
 
-t.test('G3: interim responses and trailers carry none of these names', async (t) => {
+t.test('interim responses and trailers drop header names of the gateway', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   upstream.reply(
     `HTTP/1.1 103 Early Hints\r\n${LINES}link: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n${LINES}\r\n`,
@@ -63,7 +63,7 @@ t.test('G3: interim responses and trailers carry none of these names', async (t)
   t.notMatch(response, /forged/i)
 })
 
-t.test('G3: the handshake of a WebSocket drops these names', async (t) => {
+t.test('a WebSocket handshake response drops header names of the gateway', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   upstream.reply(
     `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n${LINES}${KEPT}\r\n`,

@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const ROUNDS = 100
 const SLOW: Fault = { latencyMs: 100 }
-/** A gateway waits this long for Redis. A round that takes longer shows a busy machine, and proves nothing. */
+/** Redis timeout of a gateway. A slower round means that the machine is busy, and proves nothing. */
 const PATIENCE_MS = 1_000
 
 const key = aProofKey()

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// RFC 9110 section 10.1.1: an HTTP/1.0 client knows no interim answers and takes `100` for the answer.
-t.test('a go-ahead is for HTTP/1.1 clients that asked for one', async (t) => {
+// RFC 9110 section 10.1.1: an HTTP/1.0 client does not know interim responses and reads `100` as the final response.
+t.test('sends 100 Continue only to HTTP/1.1 clients that expect it', async (t) => {
   const under = await startGatewayUnderTest(t)
   const answers = [
     await under.raw('POST /pub/x HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nok'),

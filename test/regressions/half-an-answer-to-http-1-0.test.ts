@@ -3,9 +3,8 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { askForHalfAnAnswer } from '../fixtures/half-an-answer.ts'
 
-// HTTP/1.0 has no chunks: the end of the connection is the end of the body. A connection that ended in good order made half
-// a body a whole one.
-t.test('an upstream that dies in the middle resets the connection of an HTTP/1.0 client', async (t) => {
+// HTTP/1.0 has no chunks: the end of the connection ends the body. After a clean close, a truncated body looked complete.
+t.test('an upstream failure during a response resets the connection of an HTTP/1.0 client', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { port } = new URL(under.gateway.url)
   const { outcome, received } = await askForHalfAnAnswer(under, connect(Number(port), '127.0.0.1'))

@@ -1,18 +1,17 @@
-// A redirect URI that was a list in a list, thousands deep, was to be quoted in the refusal; writing it out overflowed
-// the stack, and the client got 500.
+// The error message quoted a redirect URI. A list nested thousands of levels deep overflowed the stack, and the client got 500.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
 const server = await startServer(t)
-const DEPTH = 8_000 // some 16 KiB, which is what the endpoint takes
+const DEPTH = 8_000 // about 16 KiB, the limit of the endpoint
 
 for (const [name, open, close] of [
   ['lists', '[', ']'],
   ['objects', '{"a":', '}'],
 ] as const)
-  t.test(`${name} within ${name} where redirect URIs belong get 400`, async (t) => {
+  t.test(`${name} within ${name} in place of redirect URIs cause 400`, async (t) => {
     const depth = Math.floor(DEPTH / open.length)
     const nested = `${open.repeat(depth)}1${close.repeat(depth)}`
     const answer = await send(`${server.baseUrl}${ENDPOINTS.registration}`, {

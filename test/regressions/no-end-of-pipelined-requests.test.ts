@@ -9,9 +9,9 @@ const PIECE = Buffer.from(REQUEST.repeat(64))
 /** More than the buffers of both sockets hold. */
 const ALL_BYTES = 48 * 1024 * 1024
 
-// Reading was stopped at the hundred-and-first, and Node began again with the end of each request: one connection behind
-// one slow answer took as much memory as its client liked.
-t.test('a client that sends without end behind an unanswered request is not read without end', async (t) => {
+// The gateway paused reading at request 101, and Node resumed it at the end of each request. One connection with one slow
+// response could use unlimited memory.
+t.test('stops reading an endless series of pipelined requests while the first has no response', async (t) => {
   const under = await startGatewayUnderTest(t)
   let release: () => void = () => undefined
   under.upstream.reply((socket) => {
@@ -40,7 +40,7 @@ t.test('a client that sends without end behind an unanswered request is not read
   }
   client.on('drain', sendMore)
   sendMore()
-  // Requests on other connections show that the gateway had the time to read more.
+  // Requests on other connections show that the gateway had time to read more.
   for (let before = -1; before !== sentBytes && sentBytes < ALL_BYTES; ) {
     before = sentBytes
     for (let i = 0; i < 20; i++)

@@ -4,8 +4,8 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-// At the end of a process the log wrote what was left in a loop that never gave up. When `scopegate dev` was killed, nobody
-// read the log of the authorization server any more, and it stayed behind.
+// At exit, the logger wrote the remaining lines in an endless loop. When `scopegate dev` was killed, the log of the
+// authorization server had no reader, and that process did not exit.
 const PROGRAM = `
   import { onTermination } from './platform/process/drain.ts'
   import { createLogger } from './platform/logging/logger.ts'
@@ -15,7 +15,7 @@ const PROGRAM = `
   process.stderr.write('ready')
 `
 
-t.test('onTermination() ends a process whose log nobody reads any more', async (t) => {
+t.test('onTermination() ends a process whose log has lost its reader', async (t) => {
   const child = spawnPlainly(process.execPath, ['--input-type=module', '--eval', PROGRAM], { cwd: ROOT })
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
   t.teardown(() => child.kill('SIGKILL'))

@@ -1,5 +1,5 @@
-// `scope=offline_access` is tolerated and means nothing here; alone it led through sign-in and consent, and Allow then
-// ended in access_denied.
+// `scope=offline_access` is accepted and has no effect. Alone it led through sign-in and consent, and then Allow caused
+// access_denied.
 import t from 'tap'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
@@ -13,7 +13,7 @@ const ask = async (scope: string) => {
   return new URL(answer.headers.get('location') ?? '', server.baseUrl)
 }
 
-t.test('a request that names no scope of the catalogue is refused before anybody signs in', async (t) => {
+t.test('rejects a request without a scope of the catalogue before sign-in', async (t) => {
   for (const scope of ['offline_access', 'offline_access offline_access']) {
     const location = await ask(scope)
     t.equal(location.origin + location.pathname, client.redirectUri, scope)
@@ -24,6 +24,6 @@ t.test('a request that names no scope of the catalogue is refused before anybody
   }
 })
 
-t.test('beside another scope it is tolerated', async (t) => {
+t.test('accepts offline_access beside another scope', async (t) => {
   t.match((await ask('openid offline_access')).pathname, /^\/oauth\/interaction\//)
 })

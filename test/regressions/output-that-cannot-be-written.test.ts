@@ -4,7 +4,7 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 // A full disk behind `scopegate schema > file` ended with a stack trace.
 t.test(
-  'an output that cannot be written is said in words, with 1',
+  'reports an output that cannot be written, and exits with 1',
   { skip: process.platform === 'linux' ? false : 'there is no /dev/full on this system' },
   async (t) => {
     const child = spawnPlainly('sh', ['-c', `"${process.execPath}" "${COMMAND}" schema > /dev/full`])

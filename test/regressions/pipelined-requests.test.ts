@@ -7,8 +7,8 @@ import { until } from '../fixtures/until.ts'
 const HOST = 'Host: api.test\r\n'
 const codes = (answer: string) => answer.match(/HTTP\/1\.1 \d+/g)
 
-// RFC 9112 section 9.3.2: only safe requests may be served side by side. The second write could overtake the first.
-t.test('a request that was sent behind another one waits until that is answered', async (t) => {
+// RFC 9112 section 9.3.2: only safe requests may run concurrently. The second write could overtake the first.
+t.test('a pipelined request waits for the response to the request before it', async (t) => {
   const under = await startGatewayUnderTest(t)
   const waiting: Socket[] = []
   under.upstream.reply((socket) => void waiting.push(socket))
@@ -19,7 +19,7 @@ t.test('a request that was sent behind another one waits until that is answered'
   )
   for (const count of [1, 2, 3]) {
     await until('the next request', async () => waiting.length === count)
-    // A request through another connection shows that the gateway had the time to forward more than one.
+    // A request on another connection shows that the gateway had time to forward more than one.
     under.upstream.reply(OK_REPLY)
     await under.raw(`GET /pub/other HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
     under.upstream.reply((socket) => void waiting.push(socket))
@@ -33,7 +33,7 @@ t.test('a request that was sent behind another one waits until that is answered'
   )
 })
 
-t.test('requests that wait behind one whose client leaves are never forwarded', async (t) => {
+t.test('pipelined requests are not forwarded after their client disconnects', async (t) => {
   const under = await startGatewayUnderTest(t)
   let ended = false
   under.upstream.reply((socket) => {
@@ -52,26 +52,23 @@ t.test('requests that wait behind one whose client leaves are never forwarded', 
   t.equal(under.upstream.requests.length, 1)
 })
 
-t.test(
-  'a connection with too many requests behind an unanswered one ends after those that were taken',
-  async (t) => {
-    const under = await startGatewayUnderTest(t)
-    let release: () => void = () => undefined
-    under.upstream.reply((socket) => {
-      under.upstream.reply(OK_REPLY)
-      release = () => socket.write(OK_REPLY)
-    })
-    const answer = under.raw(`GET /pub/x HTTP/1.1\r\n${HOST}\r\n`.repeat(5_000))
-    await until('the first', async () => under.upstream.requests.length > 0)
-    release()
-    const count = codes(await answer)?.length ?? 0
-    t.ok(count > 1 && count < 2_000, `${count} were answered`)
-    t.equal(under.upstream.requests.length, count)
-  },
-)
+t.test('a connection with too many pipelined requests closes after the accepted ones', async (t) => {
+  const under = await startGatewayUnderTest(t)
+  let release: () => void = () => undefined
+  under.upstream.reply((socket) => {
+    under.upstream.reply(OK_REPLY)
+    release = () => socket.write(OK_REPLY)
+  })
+  const answer = under.raw(`GET /pub/x HTTP/1.1\r\n${HOST}\r\n`.repeat(5_000))
+  await until('the first', async () => under.upstream.requests.length > 0)
+  release()
+  const count = codes(await answer)?.length ?? 0
+  t.ok(count > 1 && count < 2_000, `${count} were answered`)
+  t.equal(under.upstream.requests.length, count)
+})
 
-// The upstream did what was asked, and the client was told that it had not understood the request.
-t.test('junk behind a good request does not take the place of its answer', async (t) => {
+// The upstream had processed the request, and the client received an error for an invalid request.
+t.test('invalid bytes after a valid request do not replace its response', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply((socket) => setImmediate(() => socket.write(OK_REPLY)))
   for (const junk of ['this is not HTTP\r\n\r\n', `GET / HTTP/1.1\r\n${HOST}X: a\0b\r\n\r\n`]) {

@@ -1,5 +1,5 @@
-// The gateway answered a preflight for the authorization endpoint and the sign-in pages by itself, and told pages of
-// every origin that they may call there.
+// The gateway sent its own preflight response for the authorization endpoint and the sign-in pages. It allowed calls from
+// every origin.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'
@@ -19,14 +19,14 @@ for (const path of [
   `${ENDPOINTS.interaction}/some-uid/sign-in`,
   `${ENDPOINTS.interaction}/some-uid/consent`,
 ])
-  t.test(`no other origin is invited to ${path}`, async (t) => {
+  t.test(`a preflight for ${path} allows no other origin`, async (t) => {
     const answer = await preflight(path)
     t.ok([404, 405].includes(answer.status), `${answer.status}`)
     t.match(answer.headers.get('content-type'), /^application\/json/)
     for (const name of answer.headers.keys()) t.notMatch(name, /^access-control-/)
   })
 
-t.test('a preflight of the token endpoint is answered', async (t) => {
+t.test('a preflight for the token endpoint gets a response', async (t) => {
   const answer = await preflight(ENDPOINTS.token)
   t.equal(answer.status, 204)
   t.equal(answer.headers.get('access-control-allow-origin'), '*')

@@ -4,8 +4,8 @@ import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// With --json, a program that read standard output got nothing at all when a policy was broken.
-t.test('verbs with --json tell a program what is wrong with policies', async (t) => {
+// With --json, standard output was empty when a policy was invalid.
+t.test('commands with --json print policy errors as JSON', async (t) => {
   const policies = join(findPackageRoot(), 'test', 'policies', 'broken', 'one-name-in-two-files')
   for (const words of [['test'], ['routes'], ['explain', 'GET', '/'], ['export', 'openapi']]) {
     const terminal = aTerminal()
@@ -15,8 +15,8 @@ t.test('verbs with --json tell a program what is wrong with policies', async (t)
   }
 })
 
-// It printed them in a form of its own, and of a configuration that is broken nothing at all.
-t.test('fmt --json tells what is wrong in the words of check', async (t) => {
+// fmt printed policy errors in a different format, and printed nothing about an invalid configuration.
+t.test('fmt --json prints errors in the format of check', async (t) => {
   const folder = t.testdir({
     policies: { 'a.policy.yaml': 'name: a\nroutes: [\n' },
     config: { 'gateway.yaml': 'nonsense: 1\n' },

@@ -4,13 +4,13 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 
-// The listener closed at once: whoever had not seen readiness turn yet was refused or cut off.
-t.test('a gateway that ends takes requests until its surroundings had time to notice', async (t) => {
+// The listener closed immediately. Clients that had not yet seen the failing readiness lost their connections.
+t.test('a gateway that shuts down accepts requests until load balancers had time to notice', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, drain: { delayMs: 3_000, graceMs: 20_000 } }),
   })
   const { port } = new URL(under.gateway.url)
-  // A connection that a load balancer keeps, answered once before the end begins.
+  // A keep-alive connection of a load balancer, with one response before the shutdown.
   const kept = connect(Number(port), '127.0.0.1')
   kept.write('GET /pub/before HTTP/1.1\r\nHost: a\r\n\r\n')
   const [before] = await once(kept, 'data')

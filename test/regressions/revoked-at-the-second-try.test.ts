@@ -1,5 +1,5 @@
-// The token was destroyed, then its grant: when the store failed in between, the client was told 503, asked again, was told
-// 200 because there was no such token any more, and the grant with its refresh token lived on; no gateway heard of it.
+// The server deleted the token and then its grant. When the store failed in between, the client got 503. Its retry got 200,
+// because the token did not exist any more. The grant and its refresh token stayed valid, and no gateway received a revocation.
 import { join } from 'node:path'
 import t from 'tap'
 import { providerAdapter } from '../../authorization-server/engine/provider-adapter.ts'
@@ -8,7 +8,7 @@ import type { Store } from '../../authorization-server/store/store.ts'
 import { StoreError } from '../../authorization-server/store/store-error.ts'
 import { WHOSE } from '../fixtures/whose-tokens.ts'
 
-t.test('a token whose grant could not be ended is still there for the next try', async (t) => {
+t.test('a token whose grant could not be deleted remains for the next attempt', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   let isAway = true

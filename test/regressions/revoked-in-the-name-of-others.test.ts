@@ -26,20 +26,20 @@ async function heard(): Promise<readonly unknown[]> {
   return entries.map(([, fields]) => readRevocation(fields[fields.indexOf(REVOCATION_FIELD) + 1] ?? ''))
 }
 
-t.test('no issuer keeps the others from hearing what another one takes back', async (t) => {
-  // Anybody can work out the name of somebody else's subject.
+t.test('no issuer can suppress the revocations of another issuer', async (t) => {
+  // An attacker can compute the identifier of another issuer's subject.
   const ofB = { ...ofA(now + 1e9), issuer: 'https://b.test' }
   await relayRevocation(redis, ofB, now)
   await relayRevocation(redis, ofA(now), now)
   t.same(await heard(), [ofB, ofA(now)])
   await relayRevocation(redis, ofA(now), now)
   await relayRevocation(redis, ofA(now - 1), now)
-  t.equal((await heard()).length, 2, 'the same, or an older one, is told once')
+  t.equal((await heard()).length, 2, 'the same or an older revocation is published once')
   await relayRevocation(redis, ofA(now + 1), now)
   t.equal((await heard()).length, 3)
 })
 
-t.test('a later revocation that matters for less time shortens none', async (t) => {
+t.test('a later revocation with a shorter lifetime does not shorten an earlier one', async (t) => {
   const mark = revokedKey('subject', ofA(now).subject ?? '')
   await relayRevocation(redis, ofA(now), now)
   await relayRevocation(redis, ofA(now + 1, { expiresAtSeconds: now + 60 }), now)
@@ -47,7 +47,7 @@ t.test('a later revocation that matters for less time shortens none', async (t) 
   t.equal(await redis.get(mark), `${now + 1}`)
 })
 
-t.test('an issuer of any name is understood by those who read of it', async (t) => {
+t.test('subscribers can parse a revocation of an issuer with any name', async (t) => {
   for (const issuer of [`https://login.test/${'tenant'.repeat(100)}`, 'https://a.test/schlüssel']) {
     const revocation = { ...ofA(now), issuer }
     t.same(readRevocation(writeRevocation(revocation)), revocation)

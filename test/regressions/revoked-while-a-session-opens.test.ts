@@ -17,7 +17,7 @@ routes:
   - { name: plain, match: { methods: [GET], path: /plain }, scopes: { all: [courses:read] } }
 `
 
-/** A gateway before an upstream that agrees to a WebSocket when it is told to. */
+/** A gateway before an upstream that accepts a WebSocket when the test releases it. */
 async function start(t: Test) {
   const live = await startWebsocketUpstream()
   t.teardown(() => live.close())
@@ -48,18 +48,15 @@ async function statusOf(url: string, token: string): Promise<number> {
   return response.status
 }
 
-t.test(
-  'a token that is revoked while the upstream makes up its mind opens no session that stays',
-  async (t) => {
-    const { under, waiting } = await start(t)
-    await under.issuer.subscribed()
-    under.issuer.store('one', { scope: 'courses:read' })
-    const opening = openWebsocket(`${under.gateway.url}/live`, 'one')
-    await until('asked', async () => waiting.length === 1)
-    under.issuer.revoke('one')
-    await until('refused', async () => (await statusOf(under.gateway.url, 'one')) === 401)
-    waiting[0]?.()
-    const client = await opening
-    t.match(await client.closed, { code: 1008 })
-  },
-)
+t.test('closes a session whose token is revoked before the upstream accepts the WebSocket', async (t) => {
+  const { under, waiting } = await start(t)
+  await under.issuer.subscribed()
+  under.issuer.store('one', { scope: 'courses:read' })
+  const opening = openWebsocket(`${under.gateway.url}/live`, 'one')
+  await until('asked', async () => waiting.length === 1)
+  under.issuer.revoke('one')
+  await until('refused', async () => (await statusOf(under.gateway.url, 'one')) === 401)
+  waiting[0]?.()
+  const client = await opening
+  t.match(await client.closed, { code: 1008 })
+})

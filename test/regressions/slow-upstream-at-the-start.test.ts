@@ -8,8 +8,8 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// When many requests once waited for a slow upstream, V8 took what belongs to one request for something that lasts and made
-// it in the old generation from then on; what it pointed to was never collected with the young one again.
+// After many requests had waited for a slow upstream, V8 treated the objects of a request as long-lived. It allocated them in
+// the old generation from then on. Young-generation collections never freed the objects that they referenced.
 
 const MAIN = join(import.meta.dirname, '..', '..', 'gateway', 'main.ts')
 const COLLECT_NOW_AND_THEN = "data:text/javascript,setInterval(() => gc({ type: 'minor' }), 200).unref()"
@@ -17,39 +17,45 @@ const PATH = '/api/courses'
 const WAITING = 800
 const LATER = 5_000
 const CONNECTIONS = 32
-/** Of one request, its headers alone take several times that many bytes. */
+/** In bytes. The headers of one request alone take several times as much. */
 const PROMOTED_BYTES_PER_REQUEST = 1_024
 const LIMIT_MS = 60_000
 
-t.test('a slow upstream at the start does not make later requests outlive their answers', async (t) => {
-  const held: ServerResponse[] = []
-  let holds = true
-  const upstream = createServer((request, response) => {
-    if (holds && request.url === PATH) held.push(response)
-    else response.end('{}')
-  }).listen(0, '127.0.0.1')
-  await once(upstream, 'listening')
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(t, `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+t.test(
+  'after a slow upstream at the start, memory of later requests is freed after their responses',
+  async (t) => {
+    const held: ServerResponse[] = []
+    let holds = true
+    const upstream = createServer((request, response) => {
+      if (holds && request.url === PATH) held.push(response)
+      else response.end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(upstream, 'listening')
+    t.teardown(() => upstream.close())
+    const gateway = await startGateway(t, `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
 
-  const burst = ask(gateway.url, WAITING, new Agent({ maxSockets: WAITING }))
-  burst.catch(() => undefined) // it is awaited below
-  await until('every request waits', async () => held.length === WAITING, LIMIT_MS)
-  await gateway.collected(2)
-  holds = false
-  for (const response of held) response.end('{}')
-  await burst
-  await gateway.collected(2)
+    const burst = ask(gateway.url, WAITING, new Agent({ maxSockets: WAITING }))
+    burst.catch(() => undefined) // awaited below
+    await until('every request waits', async () => held.length === WAITING, LIMIT_MS)
+    await gateway.collected(2)
+    holds = false
+    for (const response of held) response.end('{}')
+    await burst
+    await gateway.collected(2)
 
-  const before = gateway.promotedBytes()
-  await ask(gateway.url, LATER, new Agent({ keepAlive: true, maxSockets: CONNECTIONS }))
-  await gateway.collected(2)
-  const perRequest = (gateway.promotedBytes() - before) / LATER
-  t.ok(perRequest < PROMOTED_BYTES_PER_REQUEST, `${Math.round(perRequest)} bytes of each request became old`)
-  t.notMatch(gateway.log(), /illegal value|unrecognized flag|bad option/i, 'this V8 knows the flag')
-})
+    const before = gateway.promotedBytes()
+    await ask(gateway.url, LATER, new Agent({ keepAlive: true, maxSockets: CONNECTIONS }))
+    await gateway.collected(2)
+    const perRequest = (gateway.promotedBytes() - before) / LATER
+    t.ok(
+      perRequest < PROMOTED_BYTES_PER_REQUEST,
+      `${Math.round(perRequest)} bytes of each request became old`,
+    )
+    t.notMatch(gateway.log(), /illegal value|unrecognized flag|bad option/i, 'this V8 knows the flag')
+  },
+)
 
-/** A gateway that tells of every collection of its young generation, which is large from the start. */
+/** A gateway that reports every collection of its young generation, which is large from the start. */
 async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: string) {
   const secretFile = join(t.testdir(), 'secret')
   writeFileSync(secretFile, 'a'.repeat(43), { mode: 0o600 })
@@ -93,8 +99,8 @@ async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: str
 }
 
 /**
- * Asks so often, with as many connections as the agent has, and waits for the last answer.
- * @throws {Error} when one is not that of the upstream.
+ * Sends this number of requests over all connections of the agent, and waits for the last response.
+ * @throws {Error} when a response does not come from the upstream.
  */
 async function ask(url: string, times: number, agent: Agent): Promise<void> {
   const one = (): Promise<void> =>

@@ -2,8 +2,8 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// JSON escapes the control characters below a space only; terminals obey those from 0x80 to 0x9f too.
-t.test('a user agent with control characters is harmless to who reads the log in a terminal', async (t) => {
+// JSON escapes only the control characters below a space. Terminals also obey the characters from 0x80 to 0x9f.
+t.test('the log escapes control characters of a user agent that a terminal would obey', async (t) => {
   const under = await startGatewayUnderTest(t)
   await under.raw(
     'GET /pub/x HTTP/1.1\r\nHost: a\r\nUser-Agent: a\x9b2Jb\x85"\\c\xfc\r\nConnection: close\r\n\r\n',

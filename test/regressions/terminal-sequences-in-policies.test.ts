@@ -7,13 +7,13 @@ import { compilePolicies } from '../../policy-engine/decide/compile-policies.ts'
 import { aPolicyRoute } from '../fixtures/a-policy-route.ts'
 import { someResources } from '../fixtures/some-resources.ts'
 
-// Owners and claims are text that anybody may propose. Written out as they were, a claim could move the cursor up and wipe
-// the line of `scopegate diff` that said WIDENED.
+// Every contributor can propose owners and claims. Printed unescaped, a claim could move the cursor up and erase the line of
+// `scopegate diff` that said WIDENED.
 
 const WIPE = '\x1b[1A\x1b[2K\r\u202e'
 const NOTHING_LIVE = /[^\P{Cc}\n]|\p{Cf}/u
 
-t.test('what policies say cannot rewrite the terminal that shows them', async (t) => {
+t.test('policy text cannot control the terminal that shows it', async (t) => {
   const route = aPolicyRoute({ name: 'p/r', owner: `team${WIPE}`, anonymous: 'deny' })
   const source = { file: 'x', line: 1, column: 1 }
   const condition = { claim: `plan${WIPE}`, test: { exists: true }, source }
@@ -32,7 +32,7 @@ t.test('what policies say cannot rewrite the terminal that shows them', async (t
   t.notMatch(diff, NOTHING_LIVE)
 })
 
-t.test('what a server says cannot rewrite the terminal of who examines it', async (t) => {
+t.test('doctor prints no control characters of a server', async (t) => {
   const shown = renderFinding(
     {
       level: 'fault',

@@ -20,9 +20,9 @@ const place = (path: readonly unknown[]) => ({
   text: '',
 })
 
-// A timer of more than 24.8 days fires at once: `timeout: 30d` was 504 for every request, and so was `0s`.
+// A timer of more than 24.8 days fires immediately: `timeout: 30d` caused 504 for every request, and so did `0s`.
 for (const timeout of ['30d', '25d', '9999999s', '100h', '9999m', '0s', '0ms', '00h'])
-  t.test(`a timeout of ${timeout} is refused, in policies and in configuration`, async (t) => {
+  t.test(`rejects a timeout of ${timeout} in policies and in the configuration`, async (t) => {
     const { diagnostics } = loadPolicies({ dir: t.testdir({ 'test.policy.yaml': policy(timeout) }) })
     t.match(diagnostics, [
       { code: 'P105', severity: 'error', place: { line: 5 } },
@@ -36,7 +36,7 @@ for (const timeout of ['30d', '25d', '9999999s', '100h', '9999m', '0s', '0ms', '
     t.ok(problems.some(({ code, message }) => code === 'C105' && message.includes(timeout)))
   })
 
-t.test('timeouts that a timer can keep are taken', async (t) => {
+t.test('accepts timeouts within the range of a timer', async (t) => {
   for (const timeout of ['1ms', '9999999ms', '99999s', '999m', '99h']) {
     const { diagnostics, routes } = loadPolicies({
       dir: t.testdir({ 'test.policy.yaml': policy(timeout) }),

@@ -2,13 +2,13 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 
-// The rest of a refused body never came: the gateway said so, although that request had its answer. Whoever shares a
-// connection between clients takes the second answer for the next request's.
+// The rest of a rejected body never arrived. The gateway sent a second response for that request. A proxy that shares a
+// connection between clients reads it as the response to the next request.
 for (const [what, head] of [
   ['refused', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
   ['of no route', 'POST /nothing HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
 ] as const)
-  t.test(`a request that was ${what} gets one answer, though its body ends early`, async (t) => {
+  t.test(`a request that was ${what} gets one response when its body ends early`, async (t) => {
     const { gateway, upstream } = await startGatewayUnderTest(t)
     const { statuses, text } = await sendBytes(gateway.url, `${head}0123456789`, { hangsUp: true })
     t.equal(statuses.length, 1)

@@ -5,10 +5,10 @@ import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// `npm start` and `npm test` at the same moment in a new checkout: each `npm ci` took away what the other one installed, both failed,
-// and what was left said of itself that everything was there, so that every later start failed too.
+// `npm start` and `npm test` started together in a new checkout. Each `npm ci` removed the packages of the other, and both failed.
+// The remaining folder was marked as complete, so that every later start failed too.
 const LOCK = JSON.stringify({ packages: { 'node_modules/a': { version: '1.0.0' } } })
-/** As npm: it takes away what is there, and cannot bear another one beside it. */
+/** Like npm: removes the existing packages, and fails beside another run. */
 const NPM = `
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 if (existsSync('busy')) process.exit(1)
@@ -22,7 +22,7 @@ setTimeout(() => {
 }, 500)
 `
 
-t.test('what sets a checkout up twice at once is done once', async (t) => {
+t.test('two concurrent set-ups of a checkout install once', async (t) => {
   const folder = t.testdir({
     'package.json': '{ "type": "module" }',
     'package-lock.json': LOCK,

@@ -2,8 +2,8 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// An HTTP client may keep what it could not parse in its error, and the log wrote every member of errors down.
-t.test('what an upstream sent is not in the log when it cannot be parsed', async (t) => {
+// An HTTP client may store unparsable bytes in its error, and the log wrote every property of an error.
+t.test('the log contains no bytes of an upstream response that cannot be parsed', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply((socket) =>
     socket.end('HTTP/1.1 200 OK\r\nset-cookie: session=of-somebody\r\nx: \x01\r\n\r\nprivate'),

@@ -1,4 +1,4 @@
-// A token whose client was removed was not active to the gateway any more, and still opened userinfo.
+// A token of a removed client was inactive for the gateway, and still gave access to userinfo.
 import { join } from 'node:path'
 import t from 'tap'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
@@ -10,7 +10,7 @@ import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { WHOSE } from '../fixtures/whose-tokens.ts'
 
-t.test('a token whose client is gone does not open userinfo', async (t) => {
+t.test('userinfo rejects a token of a removed client', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const { accessToken } = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })

@@ -11,9 +11,9 @@ const REFUSED = `GET /nothing HTTP/1.1\r\n${HOST}\r\n`
 const BEHIND = `GET /pub/behind HTTP/1.1\r\n${HOST}\r\n`
 const HALF = `PUT /pub/half HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nhalf`
 
-// The parser said at once that what came behind is no request, and the connection ended behind the one that was being answered:
-// those that came whole in between were neither forwarded nor answered. RFC 9112 section 9.6: the one with the close option
-// is the last.
+// The parser reported trailing invalid bytes immediately, and the connection closed after the response in progress. Complete
+// requests in between were neither forwarded nor given a response. RFC 9112 section 9.6: the request with the close option is
+// the last.
 const CASES: readonly (readonly [
   what: string,
   bytes: string,
@@ -34,7 +34,7 @@ const CASES: readonly (readonly [
 ]
 
 for (const [what, bytes, statuses, forwarded] of CASES)
-  t.test(`whole requests are answered before bytes ${what} end the connection`, async (t) => {
+  t.test(`complete requests get responses before bytes ${what} end the connection`, async (t) => {
     const under = await startGatewayUnderTest(t)
     let waiting: (() => void) | undefined
     under.upstream.reply((socket) => {
