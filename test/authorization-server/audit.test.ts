@@ -52,7 +52,7 @@ const bob = idOf('bob')
 const seen = new Set<unknown>(['account_added', 'account_removed'])
 const GRANT = /^[\w-]{43}$/
 
-t.test('A4: development accounts that are added have an audit line each', async (t) => {
+t.test('development accounts that are added have an audit line each', async (t) => {
   const added = audits().filter(({ action }) => action === 'account_added')
   t.equal(added.length, 2)
   for (const [index, username] of ['alice', 'bob'].entries()) {
@@ -66,7 +66,7 @@ t.test('A4: development accounts that are added have an audit line each', async 
   }
 })
 
-t.test('A4: development accounts that are removed have an audit line each', async (t) => {
+t.test('development accounts that are removed have an audit line each', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
   t.teardown(() => rmSync(dataDir, { recursive: true }))
   const first = await startServer(t, { dataDir })
@@ -83,7 +83,7 @@ t.test('A4: development accounts that are removed have an audit line each', asyn
   )
 })
 
-t.test('A4: registration, sign-in, consent and tokens: the exact fields of each audit line', async (t) => {
+t.test('registration, sign-in, consent and tokens: the exact fields of each audit line', async (t) => {
   const [registered] = await auditsOf(() => registerClient(server))
   t.match(registered?.['client_id'], /^[\w-]{20,}$/)
   t.strictSame(
@@ -115,7 +115,7 @@ t.test('A4: registration, sign-in, consent and tokens: the exact fields of each 
   t.strictSame(unknown.map(stable), [line('consent_denied', { client_id: client.clientId })])
 })
 
-t.test('A4: failed sign-ins: the exact fields of each audit line', async (t) => {
+t.test('failed sign-ins: the exact fields of each audit line', async (t) => {
   const browser = openBrowser(server.baseUrl)
   const page = await visitSignIn(client, browser)
   const attempt = (username: string, password: string) =>
@@ -134,7 +134,7 @@ t.test('A4: failed sign-ins: the exact fields of each audit line', async (t) => 
   t.match(metrics.text, /^scopegate_oauth_sign_ins_throttled_total 20$/m)
 })
 
-t.test('A4: who takes over a browser signs the other account out', async (t) => {
+t.test('who takes over a browser signs the other account out', async (t) => {
   const fresh = await startServer(t)
   const own = await registerClient(fresh)
   const browser = openBrowser(fresh.baseUrl)
@@ -158,7 +158,7 @@ t.test('A4: who takes over a browser signs the other account out', async (t) => 
   t.equal(lines[0]?.['request_id'], lines[1]?.['request_id'])
 })
 
-t.test('A4: refresh, revocation and reuse: the exact fields of each audit line', async (t) => {
+t.test('refresh, revocation and reuse: the exact fields of each audit line', async (t) => {
   const browser = openBrowser(server.baseUrl)
   const person = { username: 'bob' }
   const who = { client_id: client.clientId, subject: bob }
@@ -188,7 +188,7 @@ t.test('A4: refresh, revocation and reuse: the exact fields of each audit line',
   )
 })
 
-t.test('A4: a reused refresh token has an audit line with every field', async (t) => {
+t.test('a reused refresh token has an audit line with every field', async (t) => {
   const strict = await startServer(t, { refreshTokens: { repeatWindowSeconds: 0 } })
   const own = await registerClient(strict)
   const { refreshToken } = await own.obtainTokens({ browser: openBrowser(strict.baseUrl), scope: SCOPE })
@@ -206,7 +206,7 @@ t.test('A4: a reused refresh token has an audit line with every field', async (t
   t.ok(last?.['subject'])
 })
 
-t.test('A4: audit lines have the request id and the address that the gateway reports', async (t) => {
+t.test('audit lines have the request id and the address that the gateway reports', async (t) => {
   for (const trusted of [true, false]) {
     const [port, serverPort] = [await quietPort(), await quietPort()]
     const base = `http://127.0.0.1:${port}`
@@ -231,7 +231,7 @@ t.test('A4: audit lines have the request id and the address that the gateway rep
   }
 })
 
-t.test('A4: a refused request has the same request id and address in the log', async (t) => {
+t.test('a refused request has the same request id and address in the log', async (t) => {
   const answer = await client.refresh('x'.repeat(43))
   t.equal(answer.status, 400)
   const refused = server.log().findLast(({ event }) => event === 'refused')
@@ -239,7 +239,7 @@ t.test('A4: a refused request has the same request id and address in the log', a
   t.equal(refused?.['request_id'], answer.headers.get('x-request-id'))
 })
 
-t.test('A4: the log names the endpoint and the error of each refused request', async (t) => {
+t.test('the log names the endpoint and the error of each refused request', async (t) => {
   const client_id = 'unknown'
   const { challenge } = makePkce()
   const pushed = {
@@ -262,7 +262,7 @@ t.test('A4: the log names the endpoint and the error of each refused request', a
   }
 })
 
-t.test('A4: no log line holds a password, a typed name, a code, a verifier or a token', async (t) => {
+t.test('no log line holds a password, a typed name, a code, a verifier or a token', async (t) => {
   const log = server.output()
   for (const typed of ['my-secret-password', '"wrong"']) t.notOk(log.includes(typed), typed)
   const secret = 'a password that must stay secret'
@@ -279,7 +279,7 @@ t.test('A4: no log line holds a password, a typed name, a code, a verifier or a 
     t.notOk(server.output().includes(String(value)))
 })
 
-t.test('A4: docs/operating.md lists each action, and no other', async (t) => {
+t.test('docs/operating.md lists each action, and no other', async (t) => {
   const page = readFileSync(join(findPackageRoot(), 'docs', 'operating.md'), 'utf8')
   const [, section = ''] = page.split('## Audit lines')
   const listed = [...(section.split('\n## ')[0]?.matchAll(/^\| `(\w+)` \|/gm) ?? [])].map(

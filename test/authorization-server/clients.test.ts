@@ -215,7 +215,7 @@ t.test('an access token ends with its lifetime, a family with the longest one', 
   )
 })
 
-t.test('T1: a successor expires with the lifetime of its first refresh token', async (t) => {
+t.test('a successor expires with the lifetime of its first refresh token', async (t) => {
   const server = await startServer(t, {
     lifetimes: {
       codeSeconds: 60,

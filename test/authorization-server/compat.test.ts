@@ -16,7 +16,7 @@ const register = (server: AuthorizationServer, redirectUri: string) =>
 const PORTLESS = 'http://127.0.0.1/callback'
 const LOCALHOST = 'http://localhost:3118/callback'
 
-t.test('A6: each key of compat is off by default, and allows one thing only', async (t) => {
+t.test('each key of compat is off by default, and allows one thing only', async (t) => {
   const rows = [
     ['none', OFF, { scope: false, state: false, redirects: false }],
     ['defaultScope', { ...OFF, defaultScope: 'openid' }, { scope: true, state: false, redirects: false }],
@@ -57,7 +57,7 @@ t.test('A6: each key of compat is off by default, and allows one thing only', as
   }
 })
 
-t.test('A6: the default scope also holds for pushed requests, and the token response names it', async (t) => {
+t.test('the default scope also holds for pushed requests, and the token response names it', async (t) => {
   const server = await startServer(t, { compat: ON })
   const client = await registerClient(server)
   const { verifier, challenge } = makePkce()
@@ -80,7 +80,7 @@ t.test('A6: the default scope also holds for pushed requests, and the token resp
   t.equal(client.readTokens(answer).scope, ON.defaultScope)
 })
 
-t.test('A6: a redirect URI without a port matches any port, with the same host and path only', async (t) => {
+t.test('a redirect URI without a port matches any port, with the same host and path only', async (t) => {
   const server = await startServer(t, { compat: ON })
   for (const host of ['127.0.0.1', 'localhost']) {
     const client = await registerClient(server, { redirect_uris: [`http://${host}/callback`] })
@@ -100,7 +100,7 @@ t.test('A6: a redirect URI without a port matches any port, with the same host a
   }
 })
 
-t.test('A6: a web client must register a port, because its redirect URIs match exactly', async (t) => {
+t.test('a web client must register a port, because its redirect URIs match exactly', async (t) => {
   const server = await startServer(t, { compat: ON })
   const registerAs = (type: string, redirectUri: string) =>
     send(`${server.baseUrl}${ENDPOINTS.registration}`, {
@@ -118,7 +118,7 @@ t.test('A6: a web client must register a port, because its redirect URIs match e
   t.equal((await registerAs('native', PORTLESS)).status, 201)
 })
 
-t.test('A6: the MCP SDK signs in without scope and state, with localhost', async (t) => {
+t.test('the MCP SDK signs in without scope and state, with localhost', async (t) => {
   const server = await startServer(t, { compat: ON })
   const asked: URL[] = []
   const provider = rememberingProvider({

@@ -121,7 +121,7 @@ t.test('readAuthorizationServerConfig() needs little: the rest has defaults', as
   t.equal(config.redis?.url, 'redis://127.0.0.1/')
 })
 
-t.test('readAuthorizationServerConfig() reads a repeat window from 0s to 5m (A1)', async (t) => {
+t.test('readAuthorizationServerConfig() reads a repeat window from 0s to 5m', async (t) => {
   const read = (text: string) =>
     readAuthorizationServerConfig({
       configDir: shipped,
@@ -133,7 +133,7 @@ t.test('readAuthorizationServerConfig() reads a repeat window from 0s to 5m (A1)
     t.throws(() => read(text), { exitCode: 3, message: /at most 5m/ }, text)
 })
 
-t.test('A1: a repeat window may be up to a second below the lifetime of access tokens', async (t) => {
+t.test('a repeat window may be up to a second below the lifetime of access tokens', async (t) => {
   for (const window of ['0s', '59s']) {
     const env = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: window, SCOPEGATE_LIFETIMES__ACCESS_TOKEN: '60s' }
     const { warnings } = readAuthorizationServerConfig({ configDir: shipped, env })

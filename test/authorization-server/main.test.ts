@@ -108,7 +108,7 @@ t.test('SIGTERM ends it with 0 after it said it was ready; so does a parent that
 })
 
 t.test(
-  'A8: after SIGTERM it accepts requests for drain.delay, is not ready, and then exits with 0',
+  'after SIGTERM it accepts requests for drain.delay, is not ready, and then exits with 0',
   async (t) => {
     const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
     const { url, managementUrl } = await ran.ready
@@ -131,7 +131,7 @@ t.test(
   },
 )
 
-t.test('A8: 0 of many requests fail while it drains, and an open request is finished', async (t) => {
+t.test('0 of many requests fail while it drains, and an open request is finished', async (t) => {
   const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
   const { url, managementUrl } = await ran.ready
   const { hostname, port } = new URL(url)

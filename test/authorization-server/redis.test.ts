@@ -67,7 +67,7 @@ t.test('100 exchanges of one code at two servers: one 200, and its tokens die', 
   for (const answer of won) t.notOk(await isActive(client.readTokens(answer).accessToken))
 })
 
-t.test('A1: 200 uses of one refresh token at two servers get one response', async (t) => {
+t.test('200 uses of one refresh token at two servers get one response', async (t) => {
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
@@ -90,7 +90,7 @@ t.test('A1: 200 uses of one refresh token at two servers get one response', asyn
   client.readTokens(next)
 })
 
-t.test('A1: the stored response is sealed, expires with the window and goes with the grant', async (t) => {
+t.test('the stored response is sealed, expires with the window and goes with the grant', async (t) => {
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   const direct = new Redis(redis.url)
   t.teardown(() => direct.disconnect())
@@ -109,7 +109,7 @@ t.test('A1: the stored response is sealed, expires with the window and goes with
   t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
 })
 
-t.test('A1: without a window every second use ends the grant, on Redis too', async (t) => {
+t.test('without a window every second use ends the grant, on Redis too', async (t) => {
   const strictPort = await quietPort()
   await startServer(t, {
     ...store,
@@ -126,7 +126,7 @@ t.test('A1: without a window every second use ends the grant, on Redis too', asy
   t.match(await atStrict.refresh(successor.refreshToken), refused)
 })
 
-t.test('A1: a refresh whose store answer is lost gets 503, and its repeat the one response', async (t) => {
+t.test('a refresh whose store answer is lost gets 503, and its repeat the one response', async (t) => {
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   way.toClient({ blackHole: true })
   const lost = await atLossy.refresh(refreshToken)
@@ -152,41 +152,38 @@ t.test('a token of one server is revoked at the other', async (t) => {
   t.notOk(await isActive(accessToken))
 })
 
-t.test(
-  'A11: without its store the server sends 503, stays ready, and serves metadata and keys',
-  async (t) => {
-    const { accessToken, refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
-    isRunning = false
-    await redis.stop()
-    for (const answer of [
-      await client.revoke(refreshToken),
-      await client.refresh(refreshToken),
-      await send(`${one.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken }),
-      await send(`${one.baseUrl}${ENDPOINTS.registration}`, {
-        json: { redirect_uris: [client.redirectUri] },
-      }),
-    ]) {
-      t.match(answer, { status: 503, json: { error: 'temporarily_unavailable' } })
-      t.ok(answer.headers.has('retry-after'))
-      t.notMatch(answer.text, /ECONNREFUSED|redis/i)
-    }
-    const page = await browser.visit(client.authorizeUrl('openid', 'x'.repeat(43)))
-    t.match(page, { left: false, status: 503, html: /does not work right now/ })
-    t.ok(page.left === false && page.headers.has('retry-after'))
-    for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks])
-      t.equal((await send(`${one.baseUrl}${path}`)).status, 200, path)
-    const ready = await until('the outage is shown', async () => {
-      const answer = await send(`${one.managementUrl}/readyz?verbose`)
-      return answer.text.includes('[!] store: away') && answer
-    })
-    t.equal(ready.status, 200)
-    t.match(ready.text, /^\[\+\] accepting\n\[!\] store: away: .*\nok \(degraded\)\n$/)
-    t.equal((await send(`${one.managementUrl}/livez`)).status, 200)
-    const { text } = await send(`${one.managementUrl}/metrics`)
-    t.match(text, /^scopegate_oauth_store_writable 0$/m)
-    t.match(text, /^scopegate_oauth_store_errors_total\{reason="away"\} [1-9]/m)
-    const degraded = one.log().filter(({ event }) => event === 'store_degraded')
-    t.match(degraded, [{ reason: 'away', level: 'warn' }])
-    t.equal(degraded.length, 1)
-  },
-)
+t.test('without its store the server sends 503, stays ready, and serves metadata and keys', async (t) => {
+  const { accessToken, refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
+  isRunning = false
+  await redis.stop()
+  for (const answer of [
+    await client.revoke(refreshToken),
+    await client.refresh(refreshToken),
+    await send(`${one.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken }),
+    await send(`${one.baseUrl}${ENDPOINTS.registration}`, {
+      json: { redirect_uris: [client.redirectUri] },
+    }),
+  ]) {
+    t.match(answer, { status: 503, json: { error: 'temporarily_unavailable' } })
+    t.ok(answer.headers.has('retry-after'))
+    t.notMatch(answer.text, /ECONNREFUSED|redis/i)
+  }
+  const page = await browser.visit(client.authorizeUrl('openid', 'x'.repeat(43)))
+  t.match(page, { left: false, status: 503, html: /does not work right now/ })
+  t.ok(page.left === false && page.headers.has('retry-after'))
+  for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks])
+    t.equal((await send(`${one.baseUrl}${path}`)).status, 200, path)
+  const ready = await until('the outage is shown', async () => {
+    const answer = await send(`${one.managementUrl}/readyz?verbose`)
+    return answer.text.includes('[!] store: away') && answer
+  })
+  t.equal(ready.status, 200)
+  t.match(ready.text, /^\[\+\] accepting\n\[!\] store: away: .*\nok \(degraded\)\n$/)
+  t.equal((await send(`${one.managementUrl}/livez`)).status, 200)
+  const { text } = await send(`${one.managementUrl}/metrics`)
+  t.match(text, /^scopegate_oauth_store_writable 0$/m)
+  t.match(text, /^scopegate_oauth_store_errors_total\{reason="away"\} [1-9]/m)
+  const degraded = one.log().filter(({ event }) => event === 'store_degraded')
+  t.match(degraded, [{ reason: 'away', level: 'warn' }])
+  t.equal(degraded.length, 1)
+})

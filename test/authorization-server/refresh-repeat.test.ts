@@ -40,7 +40,7 @@ function stored(model: string): readonly Record<string, unknown>[] {
   }
 }
 
-t.test('A1: a repeated refresh token gets the same response, and no second successor', async (t) => {
+t.test('a repeated refresh token gets the same response, and no second successor', async (t) => {
   const first = await obtain()
   const [repeats, audited] = [
     await metric('scopegate_oauth_refresh_repeats_total'),
@@ -66,7 +66,7 @@ t.test('A1: a repeated refresh token gets the same response, and no second succe
   client.readTokens(next)
 })
 
-t.test('A1: 200 parallel uses of a refresh token get one response', async (t) => {
+t.test('200 parallel uses of a refresh token get one response', async (t) => {
   const { refreshToken } = await obtain()
   const before = [stored('RefreshToken').length, stored('AccessToken').length]
   const answers = await Promise.all(Array.from({ length: 200 }, () => client.refresh(refreshToken)))
@@ -84,7 +84,7 @@ t.test('A1: 200 parallel uses of a refresh token get one response', async (t) =>
   client.readTokens(next)
 })
 
-t.test('A1: a repeat within the window succeeds 28 s later', async (t) => {
+t.test('a repeat within the window succeeds 28 s later', async (t) => {
   const first = await obtain()
   const answer = await client.refresh(first.refreshToken)
   client.readTokens(answer)
@@ -105,7 +105,7 @@ t.test('§4.14.2 of RFC 9700: a second use outside the repeat window (A1) ends t
   t.equal(await metric('scopegate_oauth_refresh_reuse_total'), reuses + 1)
 })
 
-t.test('A1: a repeat by another client within the window ends the grant', async (t) => {
+t.test('a repeat by another client within the window ends the grant', async (t) => {
   const other = await registerClient(server)
   const before = audits('refresh_token_reused').length
   const first = await obtain()
@@ -120,7 +120,7 @@ t.test('A1: a repeat by another client within the window ends the grant', async 
   t.match(audits('refresh_token_reused').at(-1), { client_id: other.clientId, subject: /./, grant: /./ })
 })
 
-t.test('A1: a repeat with another scope or resource is denied and leaves the grant', async (t) => {
+t.test('a repeat with another scope or resource is denied and leaves the grant', async (t) => {
   const first = await obtain()
   const asked = { scope: 'courses:read openid' }
   const answer = await client.refresh(first.refreshToken, asked)
@@ -138,7 +138,7 @@ t.test('A1: a repeat with another scope or resource is denied and leaves the gra
   client.readTokens(next)
 })
 
-t.test('A1: a repeat after the successor was used is denied and leaves the grant', async (t) => {
+t.test('a repeat after the successor was used is denied and leaves the grant', async (t) => {
   const first = await obtain()
   const second = client.readTokens(await client.refresh(first.refreshToken))
   const third = client.readTokens(await client.refresh(second.refreshToken))
@@ -151,7 +151,7 @@ t.test('A1: a repeat after the successor was used is denied and leaves the grant
   client.readTokens(next)
 })
 
-t.test('A1: revocation removes the stored response', async (t) => {
+t.test('revocation removes the stored response', async (t) => {
   for (const name of ['accessToken', 'refreshToken'] as const) {
     const first = await obtain()
     const before = stored('RefreshResponse').length
@@ -164,7 +164,7 @@ t.test('A1: revocation removes the stored response', async (t) => {
   }
 })
 
-t.test('A1: the stored response holds no token in the clear and expires with the window', async (t) => {
+t.test('the stored response holds no token in the clear and expires with the window', async (t) => {
   const first = await obtain()
   const successor = client.readTokens(await client.refresh(first.refreshToken))
   const rows = stored('RefreshResponse')
@@ -178,7 +178,7 @@ t.test('A1: the stored response holds no token in the clear and expires with the
   }
 })
 
-t.test('A1: a confidential client authenticates for a repeat as for the first use', async (t) => {
+t.test('a confidential client authenticates for a repeat as for the first use', async (t) => {
   const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
   const first = await obtain(confidential)
   const answer = await confidential.refresh(first.refreshToken)
@@ -192,7 +192,7 @@ t.test('A1: a confidential client authenticates for a repeat as for the first us
   t.ok(await isActive(successor.accessToken))
 })
 
-t.test('A1: a repeat of a sender-constrained token needs a new proof by the same key', async (t) => {
+t.test('a repeat of a sender-constrained token needs a new proof by the same key', async (t) => {
   const key = aProofKey()
   const url = server.baseUrl + ENDPOINTS.token
   const prove = (by: ProofKey = key): string => aProof({ key: by, url, method: 'POST', token: '' })
@@ -230,7 +230,7 @@ t.test('A1: a repeat of a sender-constrained token needs a new proof by the same
   }
 })
 
-t.test('A1: without a window every second use ends the grant', async (t) => {
+t.test('without a window every second use ends the grant', async (t) => {
   const strict = await startServer(t, { refreshTokens: { repeatWindowSeconds: 0 } })
   const own = await registerClient(strict)
   const asking = { browser: openBrowser(strict.baseUrl), scope }

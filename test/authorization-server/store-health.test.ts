@@ -41,7 +41,7 @@ async function shownAs(t: Test, server: AuthorizationServer, expected: string): 
   t.equal(answer.status, 200)
 }
 
-t.test('A5: after FAILOVER the server connects to the new primary and writes again', async (t) => {
+t.test('after FAILOVER the server connects to the new primary and writes again', async (t) => {
   const folder = t.testdir({ one: {}, other: {} })
   const primary = await startRedis({ folder: join(folder, 'one') })
   const replica = await startRedis({ folder: join(folder, 'other') })
@@ -81,7 +81,7 @@ t.test('A5: after FAILOVER the server connects to the new primary and writes aga
   t.ok(degraded.length <= 2, 'one line for each change')
 })
 
-t.test('A5: a full Redis is shown as degraded, counted, and logged in one line', async (t) => {
+t.test('a full Redis is shown as degraded, counted, and logged in one line', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   const admin = new Redis(redis.url)
   t.teardown(async () => {
@@ -113,7 +113,7 @@ t.test('A5: a full Redis is shown as degraded, counted, and logged in one line',
   )
 })
 
-t.test('A5: without any request, the write probe notices that SQLite takes no writes', async (t) => {
+t.test('without any request, the write probe notices that SQLite takes no writes', async (t) => {
   const server = await startServer(t)
   await shownAs(t, server, '[+] store')
   const file = join(server.dataDir, 'authorization-server.sqlite')
@@ -131,7 +131,7 @@ t.test('A5: without any request, the write probe notices that SQLite takes no wr
   t.equal(events(server, 'store_recovered').length, 1)
 })
 
-t.test('A5: attemptSqlite() names a full disk, a read-only file and a lock', async (t) => {
+t.test('attemptSqlite() names a full disk, a read-only file and a lock', async (t) => {
   const file = join(t.testdir(), 'x.sqlite')
   const database = new DatabaseSync(file, { timeout: 1 })
   database.exec('create table x (y text); pragma max_page_count = 2')
@@ -146,7 +146,7 @@ t.test('A5: attemptSqlite() names a full disk, a read-only file and a lock', asy
   for (const one of [database, readOnly, other]) one.close()
 })
 
-t.test('A5: a probe does not wait for the lock of another process', async (t) => {
+t.test('a probe does not wait for the lock of another process', async (t) => {
   const file = join(t.testdir(), 'locked.sqlite')
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())

@@ -6,13 +6,13 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// The walkthrough cannot rot: its commands are taken out of the live document and run in one shell, as it says.
+// Runs the commands of the served walkthrough in one shell, so that the document stays correct.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const walkthrough = (await send(`${baseUrl}/auth.md`)).text
 const blocks = [...walkthrough.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
 
-t.test('auth.md is short and holds nothing but commands in its code blocks', async (t) => {
+t.test('auth.md is short and its code blocks contain only commands', async (t) => {
   t.ok(walkthrough.split('\n').length < 200)
   t.same([...new Set(blocks.map(([, language]) => language))], ['sh'])
   t.notMatch(walkthrough, /undefined|\[object|\$\{/)
@@ -31,7 +31,7 @@ t.test('the commands of auth.md lead from discovery to revocation', async (t) =>
     t.equal(
       redirect.searchParams.get('state'),
       await shell.run('echo "$STATE"'),
-      'state is the one of the shell',
+      'state equals the value from the shell',
     )
     t.equal(redirect.searchParams.get('iss'), baseUrl)
     const code = redirect.searchParams.get('code') ?? ''
@@ -47,16 +47,16 @@ t.test('the commands of auth.md lead from discovery to revocation', async (t) =>
     await shell.run('printf "%s\\n" "$ACCESS_TOKEN" "$REFRESH_TOKEN" "$CLIENT_ID"')
   ).split('\n')
   for (const token of [accessToken, refreshToken]) scopegate.secret(token)
-  t.match(accessToken, /^[\w-]{22,}$/, 'the shell got an access token')
+  t.match(accessToken, /^[\w-]{22,}$/, 'the shell received an access token')
   t.match(refreshToken, /^[\w-]{22,}$/, 'and a refresh token')
   t.match(clientId, /^[\w-]{16,}$/)
-  await until('after the last command the token is dead', async () => {
+  await until('the last command revoked the token', async () => {
     const { status } = await send(`${baseUrl}/api/account`, { token: accessToken })
     return status === 401
   })
 })
 
-t.test('every address and error that auth.md names is real', async (t) => {
+t.test('every URL and error code in auth.md exists', async (t) => {
   const addresses = new Set(walkthrough.match(/http:\/\/127\.0\.0\.1:\d+\/[\w./-]+\w/g))
   for (const address of addresses) {
     if (!address.startsWith(`${baseUrl}/`)) continue
@@ -64,7 +64,7 @@ t.test('every address and error that auth.md names is real', async (t) => {
   }
 })
 
-/** A bash that stays open between commands, so that variables last. A command that fails ends it. */
+/** A bash process that stays open between commands, so that variables persist. It exits when a command fails. */
 function openShell() {
   const bash = spawnPlainly('bash', ['-eu', '-o', 'pipefail'])
   const END = '-- end of command --'

@@ -8,7 +8,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// Whatever comes in: a 4xx with {error, error_description}, never a 500, never a stack, never HTML below /api/.
+// Each bad input gets a 4xx with {error, error_description}: no 500, no stack trace, no HTML below /api/.
 const FORM = 'application/x-www-form-urlencoded'
 const STACK = /\bat (?:\S+ \()?(?:file:|node:|\/)\S+:\d+:\d+/
 
@@ -19,10 +19,10 @@ const client = await registerClient(scopegate)
 const confidential = await registerClient(scopegate, { token_endpoint_auth_method: 'client_secret_post' })
 const tokens = await client.obtainTokens({ browser, scope: 'courses:read' })
 
-/** What a row expects: one status or several, and the error code. */
+/** Expected result of a row: one or more statuses, and the error code. */
 type Row = readonly [name: string, expected: string, message: Message]
 
-t.test('the token endpoint', async (t) => {
+t.test('the token endpoint rejects bad input with the expected error', async (t) => {
   const code = {
     grant_type: 'authorization_code',
     redirect_uri: client.redirectUri,
@@ -33,13 +33,9 @@ t.test('the token endpoint', async (t) => {
   const form = (parameters: Fields): Message => ({ form: parameters })
   const rows: readonly Row[] = [
     ['no body', '400 invalid_request', { method: 'POST' }],
-    ['a body that says it is JSON', '400 invalid_request', { json: used }],
-    ['a form that says it is plain text', '400 invalid_request', { ...form(used), headers: plain() }],
-    [
-      'a form in a charset that nobody has',
-      '4xx',
-      { ...form(used), headers: type(`${FORM};charset=klingon`) },
-    ],
+    ['a JSON content type', '400 invalid_request', { json: used }],
+    ['a form with a text/plain content type', '400 invalid_request', { ...form(used), headers: plain() }],
+    ['a form in an unknown charset', '4xx', { ...form(used), headers: type(`${FORM};charset=klingon`) }],
     ['no grant_type', '400 invalid_request', form({ ...used, grant_type: undefined })],
     ['an empty grant_type', '400 invalid_request', form({ ...used, grant_type: '' })],
     ['a password grant', '400 unsupported_grant_type', form({ ...used, grant_type: 'password' })],
@@ -57,7 +53,7 @@ t.test('the token endpoint', async (t) => {
     ],
     ['no code', '400 invalid_request', form({ ...used, code: undefined })],
     ['an unknown code', '400 invalid_grant', form(used)],
-    ['a code of other characters', '400 invalid_grant', form({ ...used, code: '\u0000é%00<svg>' })],
+    ['a code with invalid characters', '400 invalid_grant', form({ ...used, code: '\u0000é%00<svg>' })],
     ['no redirect_uri', '400 invalid_request', form({ ...used, redirect_uri: undefined })],
     ['no client_id', '400 invalid_request', form({ ...used, client_id: undefined })],
     ['an unknown client', '401 invalid_client', form({ ...used, client_id: 'nobody' })],
@@ -69,7 +65,7 @@ t.test('the token endpoint', async (t) => {
       form({ ...renew, client_id: confidential.clientId, client_secret: 'wrong' }),
     ],
     [
-      'the secret by HTTP Basic, which the seed does not offer',
+      'the secret by HTTP Basic, which is not a supported method',
       '401 invalid_client',
       {
         form: { ...renew, client_id: undefined },
@@ -95,12 +91,12 @@ t.test('the token endpoint', async (t) => {
       form({ ...renew, refresh_token: tokens.refreshToken, scope: 'courses:read courses:write' }),
     ],
     [
-      'a resource that is not an API here',
+      'a resource that is not a configured API',
       '400 invalid_target',
       form({ ...renew, refresh_token: tokens.refreshToken, resource: 'https://elsewhere.example' }),
     ],
     [
-      'a resource that is not an address',
+      'a resource that is not a URL',
       '400 invalid_target',
       form({ ...renew, refresh_token: tokens.refreshToken, resource: 'not an address' }),
     ],
@@ -111,10 +107,14 @@ t.test('the token endpoint', async (t) => {
     ['PUT', '405 method_not_allowed', { ...form(renew), method: 'PUT' }],
   ]
   await expectRows(t, ENDPOINTS.token, rows)
-  t.equal((await client.refresh(tokens.refreshToken)).status, 200, 'none of it used the refresh token up')
+  t.equal(
+    (await client.refresh(tokens.refreshToken)).status,
+    200,
+    'no rejected request consumed the refresh token',
+  )
 })
 
-t.test('the registration endpoint', async (t) => {
+t.test('the registration endpoint rejects bad input with the expected error', async (t) => {
   const metadata = {
     client_name: 'Bad input',
     application_type: 'native',
@@ -126,16 +126,20 @@ t.test('the registration endpoint', async (t) => {
   const rows: readonly Row[] = [
     ['no body', '400 invalid_request', { method: 'POST', headers: type('application/json') }],
     ['a form', '4xx', { form: { client_name: 'x' } }],
-    ['JSON that says it is plain text', '4xx', { body: JSON.stringify(metadata), headers: plain() }],
-    ['a content type with a tab and more behind it', '4xx', typed('application/json\ta', metadata)],
+    ['JSON with a text/plain content type', '4xx', { body: JSON.stringify(metadata), headers: plain() }],
+    ['a content type with a tab and trailing text', '4xx', typed('application/json\ta', metadata)],
     ['broken JSON', '400 invalid_request', { body: '{"client_name": ', headers: type('application/json') }],
     ['a JSON list', '4xx', { json: [metadata] }],
     ['JSON null', '4xx', { json: null }],
     ['a JSON string', '4xx', { json: 'client' }],
     ['no redirect_uris', '400 invalid_redirect_uri', json({ redirect_uris: undefined })],
     ['no redirect URI in the list', '400 invalid_redirect_uri', json({ redirect_uris: [] })],
-    ['redirect_uris as text', '400 invalid_redirect_uri', json({ redirect_uris: metadata.redirect_uris[0] })],
-    ['a number for an address', '400 invalid_redirect_uri', redirect(7)],
+    [
+      'redirect_uris as a string',
+      '400 invalid_redirect_uri',
+      json({ redirect_uris: metadata.redirect_uris[0] }),
+    ],
+    ['a number as redirect URI', '400 invalid_redirect_uri', redirect(7)],
     ['an HTTPS callback', '400 invalid_redirect_uri', redirect('https://app.example/callback')],
     [
       'HTTPS on the loopback address',
@@ -146,17 +150,21 @@ t.test('the registration endpoint', async (t) => {
     ['the IPv6 loopback', '400 invalid_redirect_uri', redirect('http://[::1]:4000/callback')],
     ['another address', '400 invalid_redirect_uri', redirect('http://127.0.0.2:4000/callback')],
     [
-      'a host that begins alike',
+      'a host with the loopback address as prefix',
       '400 invalid_redirect_uri',
       redirect('http://127.0.0.1.evil.example/callback'),
     ],
-    ['a user in front', '400 invalid_redirect_uri', redirect('http://127.0.0.1:80@evil.example/callback')],
+    [
+      'user information before the host',
+      '400 invalid_redirect_uri',
+      redirect('http://127.0.0.1:80@evil.example/callback'),
+    ],
     ['a fragment', '400 invalid_redirect_uri', redirect('http://127.0.0.1:4000/callback#here')],
     ['a custom scheme', '400 invalid_redirect_uri', redirect('com.example.app:/callback')],
     ['a script', '400 invalid_redirect_uri', redirect('javascript:alert(1)')],
-    ['a decimal address', '400 invalid_redirect_uri', redirect('http://2130706433:4000/callback')],
+    ['a decimal IP address', '400 invalid_redirect_uri', redirect('http://2130706433:4000/callback')],
     [
-      'one good address and one bad',
+      'one valid redirect URI and one invalid',
       '400 invalid_redirect_uri',
       json({ redirect_uris: [metadata.redirect_uris[0], 'https://app.example/callback'] }),
     ],
@@ -181,78 +189,81 @@ t.test('the registration endpoint', async (t) => {
   await expectRows(t, ENDPOINTS.registration, rows)
 })
 
-t.test('the revocation, introspection, userinfo and other endpoints', async (t) => {
-  const form = (parameters: Fields): Message => ({ form: parameters })
-  const { clientId } = client
-  const rows: readonly (readonly [path: string, ...Row])[] = [
-    [ENDPOINTS.revocation, 'no token', '400 invalid_request', form({ client_id: clientId })],
-    [ENDPOINTS.revocation, 'no client', '400 invalid_request', form({ token: tokens.accessToken })],
-    [
-      ENDPOINTS.revocation,
-      'an unknown client',
-      '401 invalid_client',
-      form({ token: 'x', client_id: 'nobody' }),
-    ],
-    [
-      ENDPOINTS.revocation,
-      'token twice',
-      '400 invalid_request',
-      form({ token: ['a', 'b'], client_id: clientId }),
-    ],
-    [ENDPOINTS.revocation, 'JSON', '400 invalid_request', { json: { token: 'x', client_id: clientId } }],
-    [ENDPOINTS.revocation, 'GET', '405 method_not_allowed', {}],
-    [ENDPOINTS.introspection, 'nobody asking', '4xx', form({ token: tokens.accessToken })],
-    [
-      ENDPOINTS.introspection,
-      'a wrong secret',
-      '401 invalid_client',
-      form({ token: tokens.accessToken, client_id: 'gateway', client_secret: 'wrong' }),
-    ],
-    [
-      ENDPOINTS.introspection,
-      'a client that registered itself without a secret',
-      '4xx',
-      form({ token: tokens.accessToken, client_id: clientId }),
-    ],
-    [ENDPOINTS.introspection, 'GET', '405 method_not_allowed', {}],
-    [ENDPOINTS.userinfo, 'a bad token', '401 invalid_token', { token: 'not-a-token' }],
-    [ENDPOINTS.userinfo, 'no token', '401', {}],
-    [ENDPOINTS.userinfo, 'a token without openid', '403 insufficient_scope', { token: tokens.accessToken }],
-    [ENDPOINTS.userinfo, 'another scheme', '401', { headers: { authorization: 'Basic YTpi' } }],
-    [ENDPOINTS.userinfo, 'DELETE', '405 method_not_allowed', { method: 'DELETE' }],
-    [ENDPOINTS.pushedAuthorizationRequest, 'no client', '400 invalid_request', form({ scope: 'openid' })],
-    [ENDPOINTS.pushedAuthorizationRequest, 'GET', '405 method_not_allowed', {}],
-    [ENDPOINTS.jwks, 'POST', '405 method_not_allowed', { method: 'POST' }],
-    [ENDPOINTS.authorizationServerMetadata, 'POST', '405 method_not_allowed', { method: 'POST' }],
-    [ENDPOINTS.openidConfiguration, 'DELETE', '405 method_not_allowed', { method: 'DELETE' }],
-    [ENDPOINTS.protectedResourceMetadata, 'POST', '405 method_not_allowed', { method: 'POST' }],
-    ['/openapi.json', 'POST', '405 method_not_allowed', { method: 'POST' }],
-    ['/auth.md', 'POST', '405 method_not_allowed', { method: 'POST' }],
-    ['/api/oauth/nothing', 'an unknown endpoint', '404 not_found', {}],
-    ['/api/oauth', 'the folder itself', '404 not_found', {}],
-    ['/api/oauth/TOKEN', 'another case', '404 not_found', { method: 'POST' }],
-    ['/api/oauth/token/', 'a slash at the end', '404 not_found', { method: 'POST' }],
-    ['/.well-known/oauth-protected-resource/api/courses', 'another resource', '404 not_found', {}],
-    ['/.well-known/nothing', 'an unknown document', '404 not_found', {}],
-    ['/internal/revocations', 'the stream for gateways', '404 not_found', {}],
-  ]
-  for (const [path, ...row] of rows) await expectRows(t, path, [row])
+t.test(
+  'the revocation, introspection, userinfo and other endpoints reject bad input with the expected error',
+  async (t) => {
+    const form = (parameters: Fields): Message => ({ form: parameters })
+    const { clientId } = client
+    const rows: readonly (readonly [path: string, ...Row])[] = [
+      [ENDPOINTS.revocation, 'no token', '400 invalid_request', form({ client_id: clientId })],
+      [ENDPOINTS.revocation, 'no client', '400 invalid_request', form({ token: tokens.accessToken })],
+      [
+        ENDPOINTS.revocation,
+        'an unknown client',
+        '401 invalid_client',
+        form({ token: 'x', client_id: 'nobody' }),
+      ],
+      [
+        ENDPOINTS.revocation,
+        'token twice',
+        '400 invalid_request',
+        form({ token: ['a', 'b'], client_id: clientId }),
+      ],
+      [ENDPOINTS.revocation, 'JSON', '400 invalid_request', { json: { token: 'x', client_id: clientId } }],
+      [ENDPOINTS.revocation, 'GET', '405 method_not_allowed', {}],
+      [ENDPOINTS.introspection, 'nobody asking', '4xx', form({ token: tokens.accessToken })],
+      [
+        ENDPOINTS.introspection,
+        'a wrong secret',
+        '401 invalid_client',
+        form({ token: tokens.accessToken, client_id: 'gateway', client_secret: 'wrong' }),
+      ],
+      [
+        ENDPOINTS.introspection,
+        'a client that registered itself without a secret',
+        '4xx',
+        form({ token: tokens.accessToken, client_id: clientId }),
+      ],
+      [ENDPOINTS.introspection, 'GET', '405 method_not_allowed', {}],
+      [ENDPOINTS.userinfo, 'a bad token', '401 invalid_token', { token: 'not-a-token' }],
+      [ENDPOINTS.userinfo, 'no token', '401', {}],
+      [ENDPOINTS.userinfo, 'a token without openid', '403 insufficient_scope', { token: tokens.accessToken }],
+      [ENDPOINTS.userinfo, 'another scheme', '401', { headers: { authorization: 'Basic YTpi' } }],
+      [ENDPOINTS.userinfo, 'DELETE', '405 method_not_allowed', { method: 'DELETE' }],
+      [ENDPOINTS.pushedAuthorizationRequest, 'no client', '400 invalid_request', form({ scope: 'openid' })],
+      [ENDPOINTS.pushedAuthorizationRequest, 'GET', '405 method_not_allowed', {}],
+      [ENDPOINTS.jwks, 'POST', '405 method_not_allowed', { method: 'POST' }],
+      [ENDPOINTS.authorizationServerMetadata, 'POST', '405 method_not_allowed', { method: 'POST' }],
+      [ENDPOINTS.openidConfiguration, 'DELETE', '405 method_not_allowed', { method: 'DELETE' }],
+      [ENDPOINTS.protectedResourceMetadata, 'POST', '405 method_not_allowed', { method: 'POST' }],
+      ['/openapi.json', 'POST', '405 method_not_allowed', { method: 'POST' }],
+      ['/auth.md', 'POST', '405 method_not_allowed', { method: 'POST' }],
+      ['/api/oauth/nothing', 'an unknown endpoint', '404 not_found', {}],
+      ['/api/oauth', 'the parent path', '404 not_found', {}],
+      ['/api/oauth/TOKEN', 'another case', '404 not_found', { method: 'POST' }],
+      ['/api/oauth/token/', 'a trailing slash', '404 not_found', { method: 'POST' }],
+      ['/.well-known/oauth-protected-resource/api/courses', 'another resource', '404 not_found', {}],
+      ['/.well-known/nothing', 'an unknown document', '404 not_found', {}],
+      ['/internal/revocations', 'the revocation stream', '404 not_found', {}],
+    ]
+    for (const [path, ...row] of rows) await expectRows(t, path, [row])
 
-  t.test('a client learns nothing about the tokens of another', async (t) => {
-    const { clientId: client_id, clientSecret: client_secret } = confidential
-    for (const token of [tokens.accessToken, 'no-such-token']) {
-      const answer = await send(`${baseUrl}${ENDPOINTS.introspection}`, {
-        form: { token, client_id, client_secret },
-      })
-      t.same({ status: answer.status, json: answer.json }, { status: 200, json: { active: false } })
-      t.equal((await confidential.revoke(token)).status, 200)
-    }
-    const used = await send(`${baseUrl}/api/courses`, { token: tokens.accessToken })
-    t.equal(used.status, 200, 'nor does it end them')
-  })
-})
+    t.test('introspection and revocation ignore the tokens of another client', async (t) => {
+      const { clientId: client_id, clientSecret: client_secret } = confidential
+      for (const token of [tokens.accessToken, 'no-such-token']) {
+        const answer = await send(`${baseUrl}${ENDPOINTS.introspection}`, {
+          form: { token, client_id, client_secret },
+        })
+        t.same({ status: answer.status, json: answer.json }, { status: 200, json: { active: false } })
+        t.equal((await confidential.revoke(token)).status, 200)
+      }
+      const used = await send(`${baseUrl}/api/courses`, { token: tokens.accessToken })
+      t.equal(used.status, 200, 'the other client did not revoke the token')
+    })
+  },
+)
 
-t.test('the authorization endpoint', async (t) => {
+t.test('the authorization endpoint reports errors on a page or to the client', async (t) => {
   const { challenge } = makePkce()
   const ask = (overrides: Fields, accept: string): Promise<Answer> =>
     send(client.authorizeUrl('courses:read', challenge, overrides), { headers: { accept } })
@@ -267,7 +278,7 @@ t.test('the authorization endpoint', async (t) => {
     'redirect_uri twice': { redirect_uri: [client.redirectUri, 'https://evil.example/'] },
   }
   for (const [name, overrides] of Object.entries(shown))
-    t.test(`${name} is shown and never redirected`, async (t) => {
+    t.test(`${name}: shows an error page and does not redirect`, async (t) => {
       const page = await ask(overrides, 'text/html')
       t.equal(page.status, 400)
       t.notOk(page.headers.has('location'))
@@ -288,17 +299,17 @@ t.test('the authorization endpoint', async (t) => {
     'the plain challenge method': ['invalid_request', { code_challenge_method: 'plain' }],
     'no challenge method, which means plain': ['invalid_request', { code_challenge_method: undefined }],
     'a challenge that is too short': ['invalid_request', { code_challenge: 'short' }],
-    'a resource that is not an API here': ['invalid_target', { resource: 'https://elsewhere.example' }],
+    'a resource that is not a configured API': ['invalid_target', { resource: 'https://elsewhere.example' }],
     'prompt none without a session': ['login_required', { prompt: 'none', scope: 'openid courses:read' }],
     'a request object': ['request_not_supported', { request: 'e30.e30.' }],
   }
   for (const [name, [error, overrides]] of Object.entries(redirected))
-    t.test(`${name} goes back to the client as ${error} with iss and state`, async (t) => {
+    t.test(`${name}: redirects to the client with ${error}, iss and state`, async (t) => {
       const answer = await ask(overrides, 'text/html')
       t.match(answer.status, /^30[23]$/, answer.text.slice(0, 300))
       const location = new URL(answer.headers.get('location') ?? 'about:blank')
       t.equal(`${location.origin}${location.pathname}`, client.redirectUri)
-      // RFC 6749 section 4.2.2.1: who asks for a token in the fragment is answered there.
+      // RFC 6749 section 4.2.2.1: the response to a request for a token is in the fragment.
       const said =
         location.search === '' ? new URLSearchParams(location.hash.slice(1)) : location.searchParams
       t.equal(said.get('error'), error)
@@ -307,7 +318,7 @@ t.test('the authorization endpoint', async (t) => {
       t.notOk(said.has('code'))
     })
 
-  t.test('another method gets 405, and an unknown interaction a page that helps', async (t) => {
+  t.test('responds 405 to other methods, and shows a helpful page for an unknown interaction', async (t) => {
     expectError(
       t,
       await send(`${baseUrl}${ENDPOINTS.authorization}`, { method: 'DELETE' }),
@@ -329,8 +340,8 @@ t.test('the authorization endpoint', async (t) => {
   })
 })
 
-t.test('API routes', async (t) => {
-  t.test('tokens that are not tokens get 401 invalid_token', async (t) => {
+t.test('API routes reject bad requests with the expected error', async (t) => {
+  t.test('malformed tokens get 401 invalid_token', async (t) => {
     const broken = ['not-a-token', 'x', '.', '..', 'a.b.c', `${tokens.accessToken}x`, 'x'.repeat(9_000)]
     for (const token of [...broken, `${tokens.accessToken}=`, tokens.accessToken.slice(1)])
       expectChallenge(t, await send(`${baseUrl}/api/courses`, { token }), token.slice(0, 12))
@@ -350,7 +361,7 @@ t.test('API routes', async (t) => {
       )
   })
 
-  t.test('two credentials, or a token in the address, get 400 invalid_request', async (t) => {
+  t.test('two credentials, or a token in the URL, get 400 invalid_request', async (t) => {
     const bearer = `Bearer ${tokens.accessToken}`
     const twice = await raw('/api/courses', {
       headers: ['authorization', bearer, 'authorization', 'Bearer x'],
@@ -381,7 +392,7 @@ t.test('API routes', async (t) => {
     }
   })
 
-  t.test('addresses that could mean two things get 400', async (t) => {
+  t.test('ambiguous paths get 400', async (t) => {
     const targets = [
       '/api/courses/../orders',
       '/api/./courses',
@@ -399,7 +410,7 @@ t.test('API routes', async (t) => {
     for (const target of targets) expectError(t, await raw(target), '400 invalid_request', target)
   })
 
-  t.test('too much gets 413, 414 and 431', async (t) => {
+  t.test('oversized bodies, URLs and headers get 413, 414 and 431', async (t) => {
     const bearer = ['authorization', `Bearer ${tokens.accessToken}`]
     expectError(t, await raw(`/api/courses?q=${'x'.repeat(9_000)}`), '414')
     expectError(t, await raw('/api/courses', { headers: ['x-large', 'x'.repeat(20_000)] }), '431')
@@ -410,7 +421,7 @@ t.test('API routes', async (t) => {
       headers: ['authorization', `Bearer ${accessToken}`, 'content-type', 'application/json'],
       body: large,
     }).catch((error: NodeJS.ErrnoException) => error.code)
-    // The gateway answers before it has read everything; a client that goes on writing may see the connection end.
+    // The gateway responds before it has read the whole body. A client that keeps writing may see a closed connection.
     if (typeof answer === 'object') expectError(t, answer, '413 payload_too_large')
     else t.match(answer, /^(EPIPE|ECONNRESET)$/)
     const announced = await sendBytes(
@@ -418,12 +429,16 @@ t.test('API routes', async (t) => {
       `POST /api/courses HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\nContent-Length: ${large.length}\r\n\r\n{`,
       { hangsUp: true },
     )
-    t.same(announced.statuses, [413], 'who sends little of it is told for certain')
+    t.same(
+      announced.statuses,
+      [413],
+      'a client that sends only a part of the body always receives the response',
+    )
     t.match(announced.text, /"error":"payload_too_large"/)
-    t.equal((await raw('/api/courses', { headers: bearer })).status, 200, 'and goes on')
+    t.equal((await raw('/api/courses', { headers: bearer })).status, 200, 'the gateway still serves requests')
   })
 
-  t.test('a broken body is refused by the API, in the same form', async (t) => {
+  t.test('the API rejects a malformed body in the same error format', async (t) => {
     const { accessToken: token } = await client.obtainTokens({ browser, scope: 'courses:write' })
     const url = `${baseUrl}/api/courses`
     const json = type('application/json')
@@ -459,7 +474,7 @@ function expectChallenge(t: Test, answer: Answer, about: string): void {
   t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { error: 'invalid_token' })
 }
 
-/** RFC 6750 section 3.1: 401 for a credential that is not good, 400 for a header that is not well-formed. */
+/** RFC 6750 section 3.1: 401 for an invalid credential, 400 for a malformed header. */
 function expectAuthorization(t: Test, answer: Answer, about: string): void {
   expectError(t, answer, answer.status === 400 ? '400 invalid_request' : '401 invalid_token', about)
   t.ok(answer.headers.has('www-authenticate'), about)

@@ -10,8 +10,8 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 import { until } from '../fixtures/until.ts'
 
-// What an operator meets when something is wrong: no process that serves half of what it should, and words that help.
-t.jobs = 3 // each test starts programs of its own, in folders of its own
+// Start-up failures: no process starts partially, and each message helps the operator.
+t.jobs = 3 // each test starts its own programs in its own folders
 const APART = { buffered: true }
 const STACK = /^\s+at .*:\d+:\d+\)?$/m
 
@@ -41,16 +41,16 @@ t.test(
       t.match(output, 'courses:raed', 'the unknown scope')
       t.match(output, 'nmae', 'the unknown key')
       t.match(output, /orders\.policy\.yaml:\d+:\d+/)
-      t.match(output, 'FETCH', 'the method that there is not')
+      t.match(output, 'FETCH', 'the unknown method')
       t.match(output, /extra\.policy\.yaml:\d+:\d+/, 'the file that is not YAML')
       t.notMatch(output, STACK)
-      t.notMatch(output, /\bcurl http/, 'nothing says that it is ready')
+      t.notMatch(output, /\bcurl http/, 'the output does not report readiness')
     }
   },
 )
 
 t.test(
-  'broken configuration: each service does not start and names every problem with its place',
+  'broken configuration: each service does not start and names every problem with its location',
   APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
@@ -78,7 +78,7 @@ t.test(
 )
 
 t.test(
-  'a configuration folder that is not there, and an environment that says nonsense',
+  'a missing configuration folder and invalid environment variables: each program does not start and names the problem',
   APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
@@ -96,7 +96,7 @@ t.test(
   },
 )
 
-t.test('a port that is taken: each program says which, and how to choose another', APART, async (t) => {
+t.test('a port in use: each program names the port and how to choose another', APART, async (t) => {
   const holder = createServer().listen(0, '127.0.0.1')
   t.teardown(() => holder.close())
   await new Promise((resolve) => holder.on('listening', resolve))
@@ -142,7 +142,7 @@ t.test('a data folder that cannot be written: the message names it and what to c
 })
 
 t.test(
-  'upstreams down: the gateway starts, and answers with its own JSON that says what to do',
+  'unreachable upstreams: the gateway starts and responds with JSON that says what to do',
   APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
@@ -176,11 +176,11 @@ t.test(
       t.notMatch(answer.text, /127\.0\.0\.1|ECONNREFUSED/, `${name} tells nothing about the inside`)
     }
     t.equal((await send(`${gateway.url}/.well-known/oauth-protected-resource`)).status, 200)
-    await until('the log says exactly what is wrong', async () => gateway.log().includes('ECONNREFUSED'))
+    await until('the log contains the exact cause', async () => gateway.log().includes('ECONNREFUSED'))
   },
 )
 
-/** A copy of the configuration and the policies of this repository, to be broken. */
+/** Copies the configuration and the policies of this repository, so that a test can change them. */
 function copyConfiguration(t: Test): { readonly configDir: string; readonly policiesDir: string } {
   const folder = t.testdir()
   const configDir = join(folder, 'config')
@@ -192,14 +192,14 @@ function copyConfiguration(t: Test): { readonly configDir: string; readonly poli
   return { configDir, policiesDir }
 }
 
-/** Where the program finds the secret that both services share; `dev` makes its own. */
+/** Environment with the secret that both services share. `dev` generates its own. */
 function secretFile(verb: string, configDir: string): Record<string, string> {
   const file = join(configDir, '..', 'secrets', 'gateway')
   if (verb === 'gateway') return { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: file }
   return verb === 'authorization-server' ? { SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: file } : {}
 }
 
-/** `gateway` finds the policies through its configuration; `dev` is told. */
+/** `gateway` reads the policy path from its configuration; `dev` takes it as an argument. */
 function policiesOf(verb: string, policiesDir: string): readonly string[] {
   return verb === 'dev' ? ['--policies', policiesDir] : []
 }

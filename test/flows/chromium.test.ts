@@ -12,7 +12,7 @@ for (const javaScriptEnabled of [true, false]) {
   const mode = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript'
 
   t.test(
-    `a person signs in and allows in Chromium ${mode}, and the app on this device gets its code`,
+    `in Chromium ${mode}, a user signs in and consents, and the app on this device gets its code`,
     async (t) => {
       const app = await listenAsLoopbackClient(t)
       const client = await registerClient(scopegate, {
@@ -42,7 +42,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('button', { name: /allow/i }).waitFor()
       const words = await page.locator('body').textContent()
       t.match(words, 'Chromium <b>flow</b>', "the app's name is shown as text")
-      t.match(words, `127.0.0.1:${new URL(app.redirectUri).port}`, 'and where the browser will be sent')
+      t.match(words, `127.0.0.1:${new URL(app.redirectUri).port}`, 'the page shows the redirect target')
       const arrives = app.nextCallback()
       await page.getByRole('button', { name: /allow/i }).click()
       const redirect = await arrives
@@ -57,12 +57,12 @@ for (const javaScriptEnabled of [true, false]) {
       t.same(
         (await context.cookies()).filter(({ httpOnly }) => !httpOnly),
         [],
-        'no cookie can be read by a script',
+        'scripts can read no cookie',
       )
       t.same(
         blocked.filter((text) => /Content.Security.Policy|refused/i.test(text)),
         [],
-        'the pages break no rule of their own',
+        'the pages comply with their Content Security Policy',
       )
     },
   )

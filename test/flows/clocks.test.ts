@@ -15,7 +15,7 @@ import { until } from '../fixtures/until.ts'
 const AHEAD_SECONDS = 7_200
 const scope = 'openid courses:read'
 
-t.test('A9: a server whose clock is two hours ahead revokes, and reports the difference', async (t) => {
+t.test('a server whose clock is two hours ahead revokes, and reports the difference', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir({ redis: {} })
   t.teardown(() => cleanup.run())
@@ -59,7 +59,11 @@ t.test('A9: a server whose clock is two hours ahead revokes, and reports the dif
   const { refreshToken } = await client.obtainTokens({ browser, scope })
   const answer = await client.refresh(refreshToken)
   client.readTokens(answer)
-  t.equal((await atAhead.refresh(refreshToken)).text, answer.text, 'A1: the repeat window is open there too')
+  t.equal(
+    (await atAhead.refresh(refreshToken)).text,
+    answer.text,
+    'the repeat window is also open on that server',
+  )
 
   const difference = await ahead.metric('scopegate_oauth_store_clock_difference_seconds')
   t.ok(Math.abs(difference - AHEAD_SECONDS) < 600, `${difference} s`)
@@ -68,17 +72,14 @@ t.test('A9: a server whose clock is two hours ahead revokes, and reports the dif
   t.equal(lines.length, 1)
 })
 
-t.test(
-  'A9: on SQLite, a clock that jumps two hours ahead does not keep a token from revocation',
-  async (t) => {
-    const server = await startServer(t)
-    const client = await registerClient(server)
-    const tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope })
-    const now = Date.now
-    t.intercept(Date, 'now', { value: () => now() + AHEAD_SECONDS * 1_000 })
-    t.equal((await client.revoke(tokens.accessToken)).status, 200)
-    t.intercept(Date, 'now', { value: now })
-    t.equal((await introspect(server, tokens.accessToken))['active'], false)
-    t.match(await client.refresh(tokens.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
-  },
-)
+t.test('on SQLite, a token can be revoked after the clock jumps two hours ahead', async (t) => {
+  const server = await startServer(t)
+  const client = await registerClient(server)
+  const tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope })
+  const now = Date.now
+  t.intercept(Date, 'now', { value: () => now() + AHEAD_SECONDS * 1_000 })
+  t.equal((await client.revoke(tokens.accessToken)).status, 200)
+  t.intercept(Date, 'now', { value: now })
+  t.equal((await introspect(server, tokens.accessToken))['active'], false)
+  t.match(await client.refresh(tokens.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+})

@@ -11,28 +11,31 @@ const scopegate = await startScopegate(t)
 const client = await registerClient(scopegate)
 const browser = openBrowser(scopegate.baseUrl)
 
-t.test(`${PARALLEL} exchanges of one code at once: one succeeds, the others get invalid_grant`, async (t) => {
-  const grant = await client.obtainCode({ browser, scope: 'courses:read' })
-  const answers = await Promise.all(Array.from({ length: PARALLEL }, () => client.exchange(grant)))
+t.test(
+  `${PARALLEL} concurrent exchanges of one code: one succeeds, the others get invalid_grant`,
+  async (t) => {
+    const grant = await client.obtainCode({ browser, scope: 'courses:read' })
+    const answers = await Promise.all(Array.from({ length: PARALLEL }, () => client.exchange(grant)))
 
-  const [winner, ...others] = answers.toSorted((one, other) => one.status - other.status)
-  t.equal(winner?.status, 200)
-  t.equal(others.length, PARALLEL - 1)
-  t.same(
-    new Set(others.map(({ status, json }) => `${status} ${json['error']}`)),
-    new Set(['400 invalid_grant']),
-  )
+    const [winner, ...others] = answers.toSorted((one, other) => one.status - other.status)
+    t.equal(winner?.status, 200)
+    t.equal(others.length, PARALLEL - 1)
+    t.same(
+      new Set(others.map(({ status, json }) => `${status} ${json['error']}`)),
+      new Set(['400 invalid_grant']),
+    )
 
-  // RFC 6749 section 4.1.2: what a code gave is revoked when the code is used again.
-  if (winner === undefined) return
-  const { accessToken } = client.readTokens(winner)
-  await until('the token of the code that was replayed is refused', async () => {
-    const { status } = await send(`${scopegate.baseUrl}/api/courses`, { token: accessToken })
-    return status === 401
-  })
-})
+    // RFC 6749 section 4.1.2: a second use of a code revokes its tokens.
+    if (winner === undefined) return
+    const { accessToken } = client.readTokens(winner)
+    await until('the gateway rejects the token of the replayed code', async () => {
+      const { status } = await send(`${scopegate.baseUrl}/api/courses`, { token: accessToken })
+      return status === 401
+    })
+  },
+)
 
-t.test(`${PARALLEL} uses of one refresh token at once: one response`, async (t) => {
+t.test(`${PARALLEL} concurrent uses of one refresh token get the same response`, async (t) => {
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
   const answers = await Promise.all(Array.from({ length: PARALLEL }, () => client.refresh(refreshToken)))
 

@@ -7,7 +7,7 @@ import { launchChromium } from '../fixtures/launch-chromium.ts'
 // A real browser decides which requests a page may send, and which response headers it may read.
 const chrome = await launchChromium(t)
 
-/** Opens an empty page of an origin of its own. */
+/** Opens an empty page with its own origin. */
 async function openPage(t: Test) {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
@@ -36,7 +36,7 @@ async function openPage(t: Test) {
   return { origin, call }
 }
 
-t.test('G4: a page in Chromium sends the headers of MCP, preconditions and its own', async (t) => {
+t.test('a page in Chromium sends the headers of MCP, preconditions and its own', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { call } = await openPage(t)
   under.upstream.reply(
@@ -67,10 +67,12 @@ t.test('G4: a page in Chromium sends the headers of MCP, preconditions and its o
   t.match(refused.headers['www-authenticate'], /^Bearer .*resource_metadata=/)
 })
 
-t.test('G4: Chromium sends what cors allows to a page, and shows it no other response', async (t) => {
-  const [own, foreign] = await Promise.all([openPage(t), openPage(t)])
-  const under = await startGatewayUnderTest(t, {
-    policy: `apiVersion: scopegate/v1
+t.test(
+  'Chromium sends requests that cors allows, and hides every other response from the page',
+  async (t) => {
+    const [own, foreign] = await Promise.all([openPage(t), openPage(t)])
+    const under = await startGatewayUnderTest(t, {
+      policy: `apiVersion: scopegate/v1
 kind: Policy
 name: test
 upstream: api
@@ -80,19 +82,23 @@ defaults:
 routes:
   - { name: courses, match: { methods: [GET, PUT, DELETE], path: /courses } }
 `,
-  })
-  const url = `${under.gateway.url}/courses`
-  const authorization = `Bearer ${under.issuer.store('token-1')}`
-  const headers = { authorization, 'x-school-id': 'school-1' }
-  t.equal((await own.call(url, { method: 'PUT', headers })).status, 200)
-  t.same(under.upstream.seen('x-school-id'), ['school-1'])
-  t.equal((await own.call(url)).status, 401, 'an allowed page reads the refusal')
-  t.equal(under.upstream.requests.length, 1)
+    })
+    const url = `${under.gateway.url}/courses`
+    const authorization = `Bearer ${under.issuer.store('token-1')}`
+    const headers = { authorization, 'x-school-id': 'school-1' }
+    t.equal((await own.call(url, { method: 'PUT', headers })).status, 200)
+    t.same(under.upstream.seen('x-school-id'), ['school-1'])
+    t.equal((await own.call(url)).status, 401, 'an allowed page can read the 401 response')
+    t.equal(under.upstream.requests.length, 1)
 
-  const blocked = 'TypeError: Failed to fetch'
-  t.equal((await own.call(url, { method: 'DELETE', headers })).status, blocked)
-  t.equal((await own.call(url, { method: 'PUT', headers: { ...headers, 'if-match': '*' } })).status, blocked)
-  t.equal((await foreign.call(url, { method: 'PUT', headers })).status, blocked)
-  t.equal((await foreign.call(url)).status, blocked, 'the response is hidden')
-  t.equal(under.upstream.requests.length, 1, 'no blocked request was forwarded')
-})
+    const blocked = 'TypeError: Failed to fetch'
+    t.equal((await own.call(url, { method: 'DELETE', headers })).status, blocked)
+    t.equal(
+      (await own.call(url, { method: 'PUT', headers: { ...headers, 'if-match': '*' } })).status,
+      blocked,
+    )
+    t.equal((await foreign.call(url, { method: 'PUT', headers })).status, blocked)
+    t.equal((await foreign.call(url)).status, blocked, 'the response is hidden')
+    t.equal(under.upstream.requests.length, 1, 'no blocked request was forwarded')
+  },
+)

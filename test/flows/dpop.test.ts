@@ -9,7 +9,7 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 
-// RFC 9449 from end to end with the strictest client library there is: the gateway asks for its own nonces.
+// RFC 9449 end to end with oauth4webapi, a strict client library. The gateway requires its own nonces.
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const REDIRECT_URI = 'http://127.0.0.1:49153/callback'
 const SECRET = 'a secret that every replica has, of 32 characters'
@@ -36,7 +36,7 @@ async function discover(base: string): Promise<oauth.AuthorizationServer> {
   )
 }
 
-/** Signs in and gives the callback of a client that announces its key. */
+/** Signs in with a client that announces its key, and returns the callback. */
 async function authorize(as: oauth.AuthorizationServer, client: oauth.Client, base: string, jkt: string) {
   const verifier = oauth.generateRandomCodeVerifier()
   const state = oauth.generateRandomState()
@@ -93,16 +93,16 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
     oauth.protectedResourceRequest(token, method, api, undefined, null, { DPoP: handle, ...INSECURE })
   const failure = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error)
 
-  await t.test('the first request is told a nonce, the second one has it', async (t) => {
+  await t.test('the first request receives a nonce and the second request uses it', async (t) => {
     const asked = await failure(call(tokens.access_token))
     t.equal(oauth.isDPoPNonceError(asked), true)
     t.equal((await call(tokens.access_token)).status, 200)
-    t.equal((await call(tokens.access_token)).status, 200, 'and so has the third')
+    t.equal((await call(tokens.access_token)).status, 200, 'the third request also uses the nonce')
     t.match(under.upstream.bytes, 'x-auth-client-id: ')
     t.notMatch(under.upstream.bytes.toLowerCase(), /^dpop:/m)
   })
 
-  await t.test('introspection tells the binding', async (t) => {
+  await t.test('introspection returns the key binding', async (t) => {
     const answer = await fetch(`${serverUrl}/api/oauth/introspect`, {
       method: 'POST',
       body: new URLSearchParams({
@@ -118,7 +118,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
     })
   })
 
-  await t.test('nobody else can use the token, nor the refresh token', async (t) => {
+  await t.test('another key cannot use the access token or the refresh token', async (t) => {
     const before = under.upstream.bytes
     const stolen = await send(api.href, { token: tokens.access_token })
     t.equal(stolen.status, 401)
@@ -133,7 +133,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
       oauth
         .refreshTokenGrantRequest(as, client, auth, tokens.refresh_token ?? '', { ...options, ...INSECURE })
         .then((response) => oauth.processRefreshTokenResponse(as, client, response))
-    await failure(refresh({ DPoP: thief })) // learns the nonce of that server
+    await failure(refresh({ DPoP: thief })) // receives the nonce of that server
     t.match(await failure(refresh({ DPoP: thief })), { error: 'invalid_grant' })
     t.match(await failure(refresh({})), { error: /^invalid_/ })
   })
@@ -158,7 +158,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
       dpop: aProof({ key, url, token: tokens.access_token }),
     }
     const others = await send(url, { headers })
-    t.match(others, { status: 401, json: { error: 'invalid_token' } }, 'a good proof, by another key')
+    t.match(others, { status: 401, json: { error: 'invalid_token' } }, 'a valid proof by another key')
     t.match(others.headers.get('www-authenticate'), /^DPoP error="invalid_token".*algs="/)
     for (const [what, proof] of Object.entries({
       missing: undefined,
@@ -189,7 +189,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
     }
   })
 
-  await t.test('the key refreshes, and the new token is bound as well', async (t) => {
+  await t.test('the key refreshes the token, and the new token is also bound', async (t) => {
     const refresh = async (refreshToken: string | undefined) => {
       const ask = () =>
         oauth

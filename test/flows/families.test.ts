@@ -10,7 +10,7 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// What is tested comes out of the catalogue and the policies: no family is special, and a new one is tested by being there.
+// The catalogue and the policies define the tests. A new family is tested without a change here.
 type Route = {
   readonly name: string
   readonly match: { readonly methods: readonly string[]; readonly path: string }
@@ -25,7 +25,7 @@ type Operation = {
 }
 
 const STATUS_OF: Readonly<Record<string, number>> = { GET: 200, POST: 201, PUT: 200, PATCH: 200, DELETE: 204 }
-const MAX_TRIES = 5 // at a value that no other resource has
+const MAX_TRIES = 5 // attempts to find a unique value
 
 const root = findPackageRoot()
 const catalogue = (
@@ -43,36 +43,36 @@ const browser = openBrowser(scopegate.baseUrl)
 const client = await registerClient(scopegate)
 const api = (await send(`${scopegate.baseUrl}/openapi.json`)).json as unknown as OpenApi
 
-/** For each scope a token with it and nothing else. */
+/** For each scope, a token with only this scope. */
 const only = new Map<string, string>()
-/** For each scope a token with every other one. */
+/** For each scope, a token with all other scopes. */
 const allBut = new Map<string, string>()
 await obtainAllTokens()
 
-t.test('the policies ask for every resource scope of the catalogue, and for nothing else', async (t) => {
+t.test('the policies require exactly the resource scopes of the catalogue', async (t) => {
   const asked = policies.flatMap(operationsOf).map(({ scope }) => scope)
   t.same([...new Set(asked)].toSorted(), resourceScopes.toSorted())
   t.equal(
     new Set(resourceScopes.map((scope) => scope.split(':')[0])).size,
     policies.length,
-    'one file a family',
+    'one file for each family',
   )
 })
 
 for (const policy of policies) {
   const operations = operationsOf(policy)
-  t.test(`family ${policy.name}`, async (t) => {
+  t.test(`routes of family ${policy.name} enforce their scopes`, async (t) => {
     for (const operation of operations) {
       const { scope, title } = operation
 
-      t.test(`${title} with ${scope} alone is served`, async (t) => {
+      t.test(`${title} with only ${scope} succeeds`, async (t) => {
         const answer = await perform(t, operation, operations, only.get(scope))
         t.equal(answer.status, STATUS_OF[operation.method], answer.text)
         t.notOk(answer.headers.has('x-scopegate-error'))
         t.notOk(answer.headers.has('www-authenticate'))
       })
 
-      t.test(`${title} without ${scope} gets 403 naming it`, async (t) => {
+      t.test(`${title} without ${scope} gets 403 with the missing scope`, async (t) => {
         const sibling = operations.find((other) => other.scope !== scope)?.scope ?? nextScope(scope)
         for (const token of [allBut.get(scope), only.get(sibling)]) {
           const answer = await attempt(operation, token)
@@ -86,7 +86,7 @@ for (const policy of policies) {
               resource_metadata: `${scopegate.baseUrl}/.well-known/oauth-protected-resource`,
             },
           })
-          t.equal(answer.json['scope'], scope, 'no other scope is named')
+          t.equal(answer.json['scope'], scope, 'the response names no other scope')
           t.equal(answer.headers.get('x-scopegate-error'), '1')
         }
       })
@@ -100,8 +100,8 @@ for (const policy of policies) {
 
       t.test(`${title} without a token is served as anonymous`, async (t) => {
         const answer = await attempt(operation, undefined)
-        t.notOk(answer.headers.has('x-scopegate-error'), 'the API answered')
-        t.notOk(answer.headers.has('www-authenticate'), 'and nobody was challenged')
+        t.notOk(answer.headers.has('x-scopegate-error'), 'the response comes from the API')
+        t.notOk(answer.headers.has('www-authenticate'), 'the response has no challenge')
         const isWrite = operation.method !== 'GET'
         t.ok((isWrite ? [403] : [200, 404]).includes(answer.status), `${answer.status} ${answer.text}`)
         if (isWrite) t.match(answer.json, { error: 'access_denied', error_description: String })
@@ -120,7 +120,7 @@ function operationsOf({ routes }: Policy): readonly Operation[] {
   )
 }
 
-/** One session at the browser, one authorization for each scope; and the rest by narrowing one grant of everything. */
+/** Uses one browser session: one authorization for each scope, and one full grant that is narrowed for the others. */
 async function obtainAllTokens(): Promise<void> {
   for (const scope of resourceScopes) {
     const { accessToken } = await client.obtainTokens({ browser, scope })
@@ -136,7 +136,7 @@ async function obtainAllTokens(): Promise<void> {
   }
 }
 
-/** Performs an operation that is expected to succeed, and looks whether it did what it says. */
+/** Performs an operation that must succeed, and checks its effect. */
 async function perform(
   t: Test,
   operation: Operation,
@@ -153,7 +153,7 @@ async function perform(
   const id = path.includes('{') ? idOf(await createOne(operations, existing, token)) : undefined
   if (method === 'DELETE') {
     const answer = await attempt(operation, token, id)
-    t.equal((await readBack(operations, id)).status, 404, 'it is gone')
+    t.equal((await readBack(operations, id)).status, 404, 'the resource is deleted')
     return answer
   }
   const current = (await readBack(operations, id)).json
@@ -161,11 +161,11 @@ async function perform(
   const change = oneChange(schema, current)
   const body = method === 'PATCH' ? change : { ...likeExisting(schema, current), ...change }
   const answer = await attempt(operation, token, id, body)
-  t.match((await readBack(operations, id)).json, change, 'it is changed')
+  t.match((await readBack(operations, id)).json, change, 'the resource is changed')
   return answer
 }
 
-/** Sends an operation, with `id` in its path, whoever may be allowed to. */
+/** Sends an operation with `id` in its path, with any token. */
 function attempt(
   { method, path }: Operation,
   token: string | undefined,
@@ -177,7 +177,7 @@ function attempt(
   return send(url, { method, token, ...body })
 }
 
-/** Creates a resource like an existing one; where a value must be unique, the API says which. */
+/** Creates a copy of an existing resource. The API names each value that must be unique. */
 async function createOne(
   operations: readonly Operation[],
   existing: Readonly<Record<string, unknown>>,
@@ -193,7 +193,7 @@ async function createOne(
   }
 }
 
-/** Any resource of the family: the first of its list, or itself where there is only one. */
+/** Returns any resource of the family: the first list item, or the resource itself for a singleton. */
 async function readExisting(operations: readonly Operation[]): Promise<Readonly<Record<string, unknown>>> {
   const list = operations.find(({ method, path }) => method === 'GET' && !path.includes('{'))
   if (list === undefined) throw new Error('the family has nothing to read')

@@ -15,7 +15,7 @@ import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { quietPort, startScopegate } from '../fixtures/start-scopegate.ts'
 
-// An agent's way to the tools of examples/mcp-server: the official SDK's client, given an address and nothing else.
+// The client of the official SDK uses the tools of examples/mcp-server. The server URL is its only input.
 const REDIRECT_URI = 'http://127.0.0.1:49300/callback'
 const REVISION = '2026-07-28'
 const folder = (name: string): string =>
@@ -40,7 +40,7 @@ const { baseUrl } = scopegate
 const address = `${baseUrl}/mcp`
 const metadata = `${baseUrl}/.well-known/oauth-protected-resource/mcp`
 
-t.test('whoever has no token is told where to sign in, and for what', async (t) => {
+t.test('challenges a request without a token with the metadata URL and the scope', async (t) => {
   const answer = await call({ method: 'server/discover' })
   t.equal(answer.status, 401)
   const challenge = parseChallenge(answer.headers.get('www-authenticate'))
@@ -54,11 +54,11 @@ t.test('whoever has no token is told where to sign in, and for what', async (t) 
   })
 })
 
-t.test('what the headers do not say as the policy says it reaches no tool', async (t) => {
+t.test('forwards no call whose headers do not match the policy', async (t) => {
   const hidden: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'no headers at all': {},
     'no version': { 'mcp-method': 'tools/call', 'mcp-name': 'list_courses' },
-    'a version that is none': {
+    'an invalid version': {
       'mcp-protocol-version': 'latest',
       'mcp-method': 'tools/call',
       'mcp-name': 'list_courses',
@@ -75,7 +75,7 @@ t.test('what the headers do not say as the policy says it reaches no tool', asyn
   }
 })
 
-t.test('a name in its encoded form counts as the name that it stands for', async (t) => {
+t.test('treats an encoded tool name as the decoded name', async (t) => {
   const answer = await call({ method: 'tools/call', name: encoded('create_course') })
   t.equal(answer.status, 401)
   t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { scope: 'courses:write' })
@@ -85,8 +85,8 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
   const agent = anAgent()
   await t.rejects(agent.client.connect(agent.transport), UnauthorizedError)
   await agent.finish()
-  t.equal(agent.asked.at(-1)?.get('scope'), 'courses:read', 'it asked for what the challenge named')
-  t.equal(agent.asked.at(-1)?.get('resource'), address, 'for this resource')
+  t.equal(agent.asked.at(-1)?.get('scope'), 'courses:read', 'the agent requested the scope of the challenge')
+  t.equal(agent.asked.at(-1)?.get('resource'), address, 'the agent requested a token for this resource')
   await agent.client.connect(agent.newTransport())
 
   const { tools } = await agent.client.listTools()
@@ -96,7 +96,7 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
   )
   const listed = await agent.client.callTool({ name: 'list_courses', arguments: { limit: 2 } })
   t.not(listed.isError, true)
-  t.equal(readText(listed).items.length, 2, 'the platform answered the tool')
+  t.equal(readText(listed).items.length, 2, 'the tool received the data of the platform')
 
   const course = {
     title: 'Tools for agents',
@@ -114,18 +114,26 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
     scope: 'courses:write',
     resource_metadata: metadata,
   })
-  await t.rejects(create(), UnauthorizedError, 'the SDK goes to the person again')
+  await t.rejects(create(), UnauthorizedError, 'the SDK starts a new authorization')
   await agent.finish()
-  t.equal(agent.asked.at(-1)?.get('scope'), 'courses:read courses:write', 'for what it had and what it lacks')
+  t.equal(
+    agent.asked.at(-1)?.get('scope'),
+    'courses:read courses:write',
+    'the agent requested its current scope and the missing scope',
+  )
   const created = await create()
   t.not(created.isError, true)
   t.match(readText(created), { ...course, state: 'draft' })
 
-  t.equal((await send(`${baseUrl}/api/courses`, { token: agent.token() })).status, 404, 'no other route here')
+  t.equal(
+    (await send(`${baseUrl}/api/courses`, { token: agent.token() })).status,
+    404,
+    'the token is not valid on another route',
+  )
   await agent.client.close()
 })
 
-t.test('a call whose body says something else than its headers is refused by the server', async (t) => {
+t.test('the MCP server rejects a call whose body contradicts its headers', async (t) => {
   const agent = anAgent()
   await t.rejects(agent.client.connect(agent.transport), UnauthorizedError)
   await agent.finish()
@@ -140,12 +148,12 @@ t.test('a call whose body says something else than its headers is refused by the
       body: { method, ...(name === undefined ? {} : { name }) },
     })
     t.equal(answer.status, 400, `${method} ${name ?? ''}`)
-    t.equal(answer.headers.get('x-scopegate-error'), null, 'the server said so')
+    t.equal(answer.headers.get('x-scopegate-error'), null, 'the response comes from the server')
     t.match(answer.json, { error: { message: /header/i } })
   }
 })
 
-/** The SDK's client with a provider that keeps what it must, and a person at a browser. */
+/** The SDK's client with a provider that stores its state, and a user with a browser. */
 function anAgent() {
   let tokens: OAuthTokens | undefined
   let goTo: URL | undefined
@@ -175,9 +183,9 @@ function anAgent() {
       return transport
     },
     token: () => tokens?.access_token ?? '',
-    /** What the person does who was sent to the pages. */
+    /** Completes sign-in and consent as the user. */
     async finish() {
-      if (goTo === undefined) throw new Error('nobody was sent anywhere')
+      if (goTo === undefined) throw new Error('the SDK did not start an authorization')
       const redirect = await signIn(openBrowser(baseUrl), goTo)
       if (redirect.searchParams.get('state') !== provider.lastState) throw new Error('another state')
       await transport.finishAuth(redirect.searchParams)
@@ -185,7 +193,7 @@ function anAgent() {
   }
 }
 
-/** One call as the revision of the protocol writes it; `body` says something else than the headers. */
+/** One call in the format of the protocol revision. `body` overrides values that the headers also carry. */
 async function call(what: {
   readonly method: string
   readonly name?: string
@@ -220,7 +228,7 @@ function named(name: string): Readonly<Record<string, string>> {
   return { 'mcp-protocol-version': REVISION, 'mcp-method': 'tools/call', 'mcp-name': name }
 }
 
-/** How the protocol writes names that fit into no header. */
+/** Encodes names that are not valid header values, as the protocol specifies. */
 function encoded(name: string): string {
   return `=?base64?${Buffer.from(name).toString('base64')}?=`
 }

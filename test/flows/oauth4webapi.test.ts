@@ -6,7 +6,7 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// The whole way once more with the strictest client library there is: it refuses any answer that a specification forbids.
+// The complete flow with oauth4webapi, which rejects any response that violates a specification.
 const SCOPE = 'openid email students:read'
 const REDIRECT_URI = 'http://127.0.0.1:49210/callback'
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const // the test speaks plain HTTP on the loopback address
@@ -16,7 +16,7 @@ const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)
 
 for (const method of ['none', 'client_secret_post'] as const) {
-  t.test(`the whole way as a client with token_endpoint_auth_method ${method}`, async (t) => {
+  t.test(`completes the flow for a client with token_endpoint_auth_method ${method}`, async (t) => {
     const server = await discover()
     t.ok(server.scopes_supported?.includes('students:read'))
     const { client, authentication } = await register(server, method)
@@ -59,7 +59,7 @@ for (const method of ['none', 'client_secret_post'] as const) {
     await oauth.processRevocationResponse(
       await oauth.revocationRequest(server, client, authentication, third.access_token, INSECURE),
     )
-    await until('the revoked token is refused', async () => {
+    await until('the gateway rejects the revoked token', async () => {
       const { status } = await send(`${baseUrl}/api/students`, { token: third.access_token })
       return status === 401
     })
@@ -75,7 +75,7 @@ for (const method of ['none', 'client_secret_post'] as const) {
       'the successor was used',
     )
     const repeated = await refresh(server, client, authentication, heir.refresh_token)
-    t.equal(repeated.access_token, last.access_token, 'a repeat gets the same response')
+    t.equal(repeated.access_token, last.access_token, 'a repeated request gets the same response')
     t.equal(repeated.refresh_token, last.refresh_token)
     const next = await refresh(server, client, authentication, last.refresh_token)
     t.equal((await call(next.access_token, '/api/students')).status, 200)

@@ -6,7 +6,7 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// The whole way as an app written with openid-client goes it: everything through the gateway's one base URL.
+// The complete flow of an app that uses openid-client. All requests use the base URL of the gateway.
 const SCOPE = 'openid profile email courses:read account:read'
 const REDIRECT_URI = 'http://127.0.0.1:49200/callback'
 
@@ -15,7 +15,7 @@ const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)
 const client = await discoverAndRegister()
 
-t.test('discovery by the OAuth and the OpenID Connect document gives the same server', async (t) => {
+t.test('OAuth and OpenID Connect discovery return the same server', async (t) => {
   const insecure = { execute: [openid.allowInsecureRequests] }
   const { client_id: clientId } = client.clientMetadata()
   const found = await openid.discovery(new URL(baseUrl), clientId, undefined, openid.None(), {
@@ -29,12 +29,12 @@ t.test('discovery by the OAuth and the OpenID Connect document gives the same se
     if (typeof value === 'string') t.equal(server[name], value, name)
 })
 
-t.test('sign-in, calls, refresh, reuse', async (t) => {
+t.test('sign-in, API calls, refresh and refresh token reuse work as specified', async (t) => {
   const { tokens, redirect } = await authorize(SCOPE)
-  t.equal(redirect.searchParams.get('iss'), baseUrl, 'iss is the issuer of the metadata, byte for byte')
+  t.equal(redirect.searchParams.get('iss'), baseUrl, 'iss equals the issuer in the metadata')
   t.equal(tokens.token_type, 'bearer')
   const subject = tokens.claims()?.sub ?? ''
-  t.ok(subject, 'the id_token was validated by openid-client')
+  t.ok(subject, 'openid-client validated the ID token')
 
   const user = await openid.fetchUserInfo(client, tokens.access_token, subject)
   t.match(user, { sub: subject, name: String, email: /@/ })
@@ -48,12 +48,16 @@ t.test('sign-in, calls, refresh, reuse', async (t) => {
   t.equal(withToken.status, 200)
   const account = await openid.fetchProtectedResource(client, tokens.access_token, url('/api/account'), 'GET')
   t.equal(account.status, 200)
-  t.match(await account.text(), subject, 'the API was told who calls')
+  t.match(await account.text(), subject, 'the API received the subject')
 
   const anonymous = await send(url('/api/courses'))
   t.equal(anonymous.status, 200)
-  t.equal(anonymous.headers.get('www-authenticate'), null, 'an anonymous caller is not challenged')
-  t.ok(anonymous.text.length < (await withToken.text()).length, 'and is told less')
+  t.equal(
+    anonymous.headers.get('www-authenticate'),
+    null,
+    'the response to an anonymous caller has no challenge',
+  )
+  t.ok(anonymous.text.length < (await withToken.text()).length, 'an anonymous caller receives less data')
 
   const bad = await challengeOf(
     openid.fetchProtectedResource(client, 'not-a-token', url('/api/courses'), 'GET'),
@@ -92,18 +96,18 @@ t.test('sign-in, calls, refresh, reuse', async (t) => {
   t.equal((await call(third.access_token)).status, 200)
 
   const reuse = await refresh(tokens.refresh_token).catch((error: unknown) => error)
-  t.match(reuse, { status: 400, error: 'invalid_grant' }, 'the successor of this token was used')
+  t.match(reuse, { status: 400, error: 'invalid_grant' }, 'the successor of this token was already used')
   const repeated = await refresh(second.refresh_token)
-  t.equal(repeated.access_token, third.access_token, 'a repeat gets the same response')
+  t.equal(repeated.access_token, third.access_token, 'a repeated request gets the same response')
   const fourth = await refresh(third.refresh_token)
-  t.equal((await call(fourth.access_token)).status, 200, 'the grant goes on')
+  t.equal((await call(fourth.access_token)).status, 200, 'the grant stays valid')
 })
 
-t.test('revocation of an access token reaches the gateway, which had it cached', async (t) => {
+t.test('a revoked access token is rejected although the gateway had it in the cache', async (t) => {
   const { tokens } = await authorize('courses:read')
   t.equal((await call(tokens.access_token)).status, 200)
   await openid.tokenRevocation(client, tokens.access_token)
-  const answer = await until('the revoked token is refused', async () => {
+  const answer = await until('the gateway rejects the revoked token', async () => {
     const answer = await call(tokens.access_token)
     return answer.status !== 200 && answer
   })
@@ -112,22 +116,25 @@ t.test('revocation of an access token reaches the gateway, which had it cached',
   t.match(answer.headers.get('www-authenticate'), /^Bearer error="invalid_token"/)
 })
 
-t.test('revocation of a refresh token ends the grant with its access tokens', async (t) => {
+t.test('revocation of a refresh token revokes the grant and its access tokens', async (t) => {
   const { tokens } = await authorize('courses:read')
   t.equal((await call(tokens.access_token)).status, 200)
   await openid.tokenRevocation(client, tokens.refresh_token ?? '')
   t.match(await refresh(tokens.refresh_token).catch((error: unknown) => error), { error: 'invalid_grant' })
-  await until('the access token is refused', async () => (await call(tokens.access_token)).status === 401)
+  await until(
+    'the gateway rejects the access token',
+    async () => (await call(tokens.access_token)).status === 401,
+  )
 })
 
-t.test('a request that was pushed beforehand leads to tokens as well (RFC 9126)', async (t) => {
+t.test('a pushed authorization request leads to tokens (RFC 9126)', async (t) => {
   const state = openid.randomState()
   const verifier = openid.randomPKCECodeVerifier()
   const url = await openid.buildAuthorizationUrlWithPAR(
     client,
     await parameters('courses:read', state, verifier),
   )
-  t.notOk(url.searchParams.has('scope'), 'nothing but a reference goes through the browser')
+  t.notOk(url.searchParams.has('scope'), 'the browser receives only the request URI')
   const redirect = await signIn(browser, url)
   const tokens = await openid.authorizationCodeGrant(client, redirect, {
     pkceCodeVerifier: verifier,
@@ -183,7 +190,7 @@ async function authorize(scope: string) {
   const state = openid.randomState()
   const verifier = openid.randomPKCECodeVerifier()
   const redirect = await signIn(browser, await authorizationUrl(scope, state, verifier))
-  // Checks state and iss (RFC 9207), and the id_token when openid was asked for.
+  // Checks state and iss (RFC 9207), and the ID token for the openid scope.
   const tokens = await openid.authorizationCodeGrant(client, redirect, {
     pkceCodeVerifier: verifier,
     expectedState: state,

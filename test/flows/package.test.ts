@@ -8,7 +8,7 @@ import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-t.test('the package that npm packs gives a working scopegate command in an empty folder', async (t) => {
+t.test('the npm package installs a working scopegate command in an empty folder', async (t) => {
   const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' } })
   const empty = join(folder, 'empty')
   const env = plainEnvironment()
@@ -32,7 +32,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
     },
   )
 
-  await t.test('it carries no runtime and no test', async (t) => {
+  await t.test('the package contains no Node.js runtime and no test', async (t) => {
     const installed = readdirSync(join(empty, 'node_modules'))
     t.same(
       installed.filter(
@@ -48,7 +48,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
     t.match(readFileSync(join(empty, 'node_modules', 'scopegate', 'LICENSE'), 'utf8'), 'Apache License')
   })
 
-  await t.test('every link of its pages leads to something that is in it', async (t) => {
+  await t.test('every relative link in its documentation points to a file in the package', async (t) => {
     const packed = join(empty, 'node_modules', 'scopegate')
     const pages = readdirSync(packed, { recursive: true })
       .map(String)
@@ -61,7 +61,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
     }
   })
 
-  await t.test('npx scopegate --help names its verbs', async (t) => {
+  await t.test('npx scopegate --help lists its commands', async (t) => {
     t.match(
       execFileSync('env', [...WITHOUT_HOOKS, 'npx', '--no-install', 'scopegate', '--help'], {
         cwd: empty,
@@ -73,7 +73,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
   })
 
   await t.test(
-    'npx scopegate dev answers the curl line that it prints, and ends with 0 when told to',
+    'npx scopegate dev serves the curl command that it prints, and exits with 0 on a signal',
     async (t) => {
       const child = spawnPlainly(join(empty, 'node_modules', '.bin', 'scopegate'), ['dev'], {
         cwd: empty,
@@ -94,7 +94,7 @@ t.test('the package that npm packs gives a working scopegate command in an empty
 
       child.kill('SIGTERM')
       t.equal(await ended, 0)
-      t.ok(readdirSync(empty).includes('.scopegate'), 'data lies where the command was run')
+      t.ok(readdirSync(empty).includes('.scopegate'), 'the data folder is in the working directory')
     },
   )
 })

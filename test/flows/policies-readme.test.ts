@@ -7,15 +7,15 @@ import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// policies/README.md is followed word for word: its commands run in one folder, beside what `npm start` runs.
+// Runs the commands of policies/README.md unchanged, in the folder that `npm start` uses.
 const ROOT = findPackageRoot()
 const page = readFileSync(join(ROOT, 'policies/README.md'), 'utf8')
 const frontPage = readFileSync(join(ROOT, 'README.md'), 'utf8')
-/** The test of the whole file; its folder is not that of a test in it. */
+/** The root test of this file. Each nested test has another test folder. */
 const file = t
 const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = '']) => commands)
 
-t.test('from nothing to a tested route that is served, and a diff that says so', async (t) => {
+t.test('the commands create a tested route, the gateway serves it, and the diff shows it', async (t) => {
   const folder = t.testdir({ bin: {} })
   for (const name of ['config', 'policies']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
   const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
@@ -37,14 +37,14 @@ t.test('from nothing to a tested route that is served, and a diff that says so',
     args: ['--config', join(folder, 'config'), '--policies', join(folder, 'policies')],
   })
   const [write = '', check = '', test = '', explain = '', ask = '', diff = '', ...more] = blocks
-  t.same(more, [], 'every block is followed')
+  t.same(more, [], 'the test runs every block')
 
   t.equal(run(write).status, 0)
   const checked = run(check)
   t.equal(checked.status, 0, checked.said)
   t.match(checked.said, /^ok: 21 policies, 79 routes/m)
   const [, noted = 'none'] = /^(note\[N301\].*:\d+), …/m.exec(frontPage) ?? []
-  t.ok(checked.said.includes(noted), 'the README shows what is printed')
+  t.ok(checked.said.includes(noted), 'the README shows the real output')
   const tested = run(test)
   t.equal(tested.status, 0, tested.said)
   t.match(tested.said, /^ok: 3 tests/m)
@@ -52,14 +52,14 @@ t.test('from nothing to a tested route that is served, and a diff that says so',
     run(explain).said,
     /route +catalogue\/list-catalogue[\s\S]*scopes +DENY[\s\S]*403 insufficient_scope/,
   )
-  await until('the gateway takes the file over', async () =>
+  await until('the gateway reloads the policies', async () =>
     run(ask, baseUrl).said.startsWith('HTTP/1.1 401'),
   )
   t.match(run(ask, baseUrl).said, /www-authenticate: Bearer scope="courses:read", resource_metadata="/i)
   t.match(run(diff).said, /^\+ catalogue\/list-catalogue +GET \/api\/catalogue[\s\S]*1 new/m)
 })
 
-t.test('the message that it shows is the one that is printed', async (t) => {
+t.test('the README shows the real error message', async (t) => {
   const [, shown = ''] = /^```text\n([\s\S]*?)^```$/m.exec(page) ?? []
   const folder = t.testdir()
   cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })

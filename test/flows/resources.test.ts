@@ -21,84 +21,85 @@ routes:
   - { name: courses, match: { methods: [GET], path: /api/courses }, scopes: { all: [courses:read] } }
 `
 
-t.test(
-  'a client that is told nothing but the address finds its way to a token for that resource alone',
-  async (t) => {
-    const [port, serverPort] = [await quietPort(), await quietPort()]
-    const base = `http://127.0.0.1:${port}`
-    const resource = `${base}/mcp`
-    const server = await startServer(t, {
-      issuer: base,
-      listen: { host: '127.0.0.1', port: serverPort },
-      resources: [base, resource],
-    })
-    const serverUrl = `http://127.0.0.1:${serverPort}`
-    const { upstream } = await startGatewayUnderTest(t, {
-      policy: POLICY,
-      change: (config) => ({
-        ...beforeAuthorizationServer(config, { base, port, serverUrl, gatewaySecret: server.gatewaySecret }),
-        resources: [{ path: '/mcp' }],
-      }),
-    })
+t.test('a client that knows only the URL gets a token for that resource only', async (t) => {
+  const [port, serverPort] = [await quietPort(), await quietPort()]
+  const base = `http://127.0.0.1:${port}`
+  const resource = `${base}/mcp`
+  const server = await startServer(t, {
+    issuer: base,
+    listen: { host: '127.0.0.1', port: serverPort },
+    resources: [base, resource],
+  })
+  const serverUrl = `http://127.0.0.1:${serverPort}`
+  const { upstream } = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...beforeAuthorizationServer(config, { base, port, serverUrl, gatewaySecret: server.gatewaySecret }),
+      resources: [{ path: '/mcp' }],
+    }),
+  })
 
-    // The challenge names the metadata; the client works its address out as well, and compares.
-    const nobody = await send(resource, { method: 'POST', body: '{}' })
-    t.equal(nobody.status, 401)
-    const { parameters } = parseChallenge(nobody.headers.get('www-authenticate'))
-    const metadata = await oauth.resourceDiscoveryRequest(new URL(resource), insecure)
-    t.equal(metadata.url, parameters['resource_metadata'])
-    const described = await oauth.processResourceDiscoveryResponse(new URL(resource), metadata)
-    t.same(described.authorization_servers, [base])
-    t.same(described.scopes_supported, ['courses:read'])
+  // The challenge contains the metadata URL. The client also derives the URL and compares both.
+  const nobody = await send(resource, { method: 'POST', body: '{}' })
+  t.equal(nobody.status, 401)
+  const { parameters } = parseChallenge(nobody.headers.get('www-authenticate'))
+  const metadata = await oauth.resourceDiscoveryRequest(new URL(resource), insecure)
+  t.equal(metadata.url, parameters['resource_metadata'])
+  const described = await oauth.processResourceDiscoveryResponse(new URL(resource), metadata)
+  t.same(described.authorization_servers, [base])
+  t.same(described.scopes_supported, ['courses:read'])
 
-    const issuer = new URL(described.authorization_servers?.[0] ?? '')
-    const as = await oauth.processDiscoveryResponse(
-      issuer,
-      await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
-    )
-    t.same(as['protected_resources'], [base, described.resource])
-    const client = await oauth.processDynamicClientRegistrationResponse(
-      await oauth.dynamicClientRegistrationRequest(
-        as,
-        { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none', application_type: 'native' },
-        insecure,
-      ),
-    )
-    const verifier = oauth.generateRandomCodeVerifier()
-    const address = new URL(as.authorization_endpoint ?? '')
-    address.search = new URLSearchParams({
-      response_type: 'code',
-      client_id: client.client_id,
-      redirect_uri: REDIRECT_URI,
-      scope: parameters['scope'] ?? '',
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-      state: 'a-state',
-      resource: described.resource,
-    }).toString()
-    const location = await signIn(openBrowser(base), address)
-    const tokens = await oauth.processAuthorizationCodeResponse(
+  const issuer = new URL(described.authorization_servers?.[0] ?? '')
+  const as = await oauth.processDiscoveryResponse(
+    issuer,
+    await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure }),
+  )
+  t.same(as['protected_resources'], [base, described.resource])
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(
+      as,
+      { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none', application_type: 'native' },
+      insecure,
+    ),
+  )
+  const verifier = oauth.generateRandomCodeVerifier()
+  const address = new URL(as.authorization_endpoint ?? '')
+  address.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: client.client_id,
+    redirect_uri: REDIRECT_URI,
+    scope: parameters['scope'] ?? '',
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state: 'a-state',
+    resource: described.resource,
+  }).toString()
+  const location = await signIn(openBrowser(base), address)
+  const tokens = await oauth.processAuthorizationCodeResponse(
+    as,
+    client,
+    await oauth.authorizationCodeGrantRequest(
       as,
       client,
-      await oauth.authorizationCodeGrantRequest(
-        as,
-        client,
-        oauth.None(),
-        oauth.validateAuthResponse(as, client, location, 'a-state'),
-        REDIRECT_URI,
-        verifier,
-        { additionalParameters: { resource: described.resource }, ...insecure },
-      ),
-    )
-    for (const secret of [tokens.access_token, tokens.refresh_token, verifier]) server.secret(secret)
+      oauth.None(),
+      oauth.validateAuthResponse(as, client, location, 'a-state'),
+      REDIRECT_URI,
+      verifier,
+      { additionalParameters: { resource: described.resource }, ...insecure },
+    ),
+  )
+  for (const secret of [tokens.access_token, tokens.refresh_token, verifier]) server.secret(secret)
 
-    const token = tokens.access_token
-    const call = await send(`${resource}/tools`, { method: 'POST', body: '{}', token })
-    t.equal(call.status, 200)
-    t.same(upstream.seen('x-auth-scope'), ['courses:read'])
-    t.equal(upstream.requests.length, 1)
-    const elsewhere = await send(`${base}/api/courses`, { token })
-    t.match(elsewhere, { status: 401, json: { error: 'invalid_token' } }, 'the same scope, another resource')
-    t.equal(upstream.requests.length, 1)
-  },
-)
+  const token = tokens.access_token
+  const call = await send(`${resource}/tools`, { method: 'POST', body: '{}', token })
+  t.equal(call.status, 200)
+  t.same(upstream.seen('x-auth-scope'), ['courses:read'])
+  t.equal(upstream.requests.length, 1)
+  const elsewhere = await send(`${base}/api/courses`, { token })
+  t.match(
+    elsewhere,
+    { status: 401, json: { error: 'invalid_token' } },
+    'another resource rejects the token with the same scope',
+  )
+  t.equal(upstream.requests.length, 1)
+})

@@ -5,7 +5,7 @@ import { send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('what was granted outlives a restart, and what was revoked stays revoked', async (t) => {
+t.test('grants persist over a restart, and revoked tokens stay revoked', async (t) => {
   const before = await startScopegate(t)
   const browser = openBrowser(before.baseUrl)
   const client = await registerClient(before, { token_endpoint_auth_method: 'client_secret_post' })
@@ -21,11 +21,11 @@ t.test('what was granted outlives a restart, and what was revoked stays revoked'
   })
   t.equal(changed.status, 200)
   t.equal((await client.revoke(revoked.accessToken)).status, 200)
-  await until('the revoked token is refused', async () => {
+  await until('the gateway rejects the revoked token', async () => {
     const { status } = await send(`${before.baseUrl}/api/courses`, { token: revoked.accessToken })
     return status === 401
   })
-  t.equal(await before.stop(), 0, 'it ends with exit code 0')
+  t.equal(await before.stop(), 0, 'the process exits with code 0')
 
   const after = await startScopegate(t, { dataDir: before.dataDir, port: before.port })
   for (const secret of [kept.accessToken, kept.refreshToken, revoked.accessToken, writer.accessToken])
@@ -38,11 +38,11 @@ t.test('what was granted outlives a restart, and what was revoked stays revoked'
 
   const renewed = again.readTokens(await again.refresh(kept.refreshToken))
   t.equal((await send(`${after.baseUrl}/api/courses`, { token: renewed.accessToken })).status, 200)
-  t.equal((await again.refresh(renewed.refreshToken)).status, 200, 'the family goes on')
+  t.equal((await again.refresh(renewed.refreshToken)).status, 200, 'the token family stays valid')
 
   const fresh = await again.obtainTokens({ browser: openBrowser(after.baseUrl), scope: 'courses:read' })
   t.equal((await send(`${after.baseUrl}/api/courses`, { token: fresh.accessToken })).status, 200)
-  // With this password nobody could sign in: the browser's session goes on.
+  // The password is wrong, so the flow succeeds only with the existing browser session.
   const person = { password: 'not the password' }
   const remembered = await again.obtainTokens({ browser, scope: 'courses:read', person })
   t.equal((await send(`${after.baseUrl}/api/courses`, { token: remembered.accessToken })).status, 200)

@@ -17,17 +17,17 @@ import { knownClient } from '../fixtures/register-client.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-/** How long verdicts are kept while revocations do not arrive; 30 s while they do. */
+/** Cache time of token status while revocations do not arrive. It is 30 s while they arrive. */
 const CAP_MS = 5_000
-/** Half of what a verdict may be kept: who refuses by then was told. That it takes a second at most is for the soak test. */
+/** Half of the cache time: a gateway that denies by then received the revocation. The soak test checks the limit of 1 s. */
 const TOLD_MS = 15_000
 
-/** Every second use of a refresh token ends its grant. */
+/** Disables the repeat window: every second use of a refresh token revokes its grant. */
 const SERVER_SETTINGS = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '0s' }
 
 type Cluster = RevocationCluster & { readonly folder: string }
 
-/** What ends a cluster, and then finds no token in its logs. Registered before the folder, which is removed after it. */
+/** Stops a cluster, then checks that its logs contain no token. Registered before the folder, so it runs before removal. */
 function atEnd(t: Test) {
   const cleanup = createCleanup()
   const secrets = new Set<string>()
@@ -97,14 +97,14 @@ async function statuses({ gateways }: RevocationCluster, token: string): Promise
   return Promise.all(gateways.map((gateway) => gateway.statusOf(token)))
 }
 
-/** A token that every gateway has let pass. */
+/** Returns a token that every gateway has accepted. */
 async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> {
   const token = await cluster.obtainToken()
   t.same(await statuses(cluster, token), [201, 201, 201])
   return token
 }
 
-/** Ends grants in all ways there are. @returns tokens that all gateways had let pass, and refuse now. */
+/** Revokes grants in every supported way. @returns tokens that all gateways had accepted and now deny. */
 async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly string[]> {
   const { client, gateways, servers } = cluster
   const elsewhere = knownClient({ baseUrl: servers.at(-1)?.url ?? '', secret: () => undefined }, client)
@@ -124,54 +124,57 @@ async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly 
 
 async function denied(cluster: RevocationCluster, token: string, limitMs?: number): Promise<void> {
   await until(
-    'denied by all',
+    'all gateways deny the token',
     async () => (await statuses(cluster, token)).every((status) => status === 401),
     limitMs,
   )
 }
 
-t.test('Redis, two authorization servers: what one revokes all gateways refuse, for good', async (t) => {
-  const cluster = await startOnRedis(t, { servers: 2, keepsData: true })
-  const { client, gateways, servers } = cluster
-  const gone: string[] = []
-  const stillGone = async (what: string): Promise<void> => {
-    for (const token of gone) t.same(await statuses(cluster, token), [401, 401, 401], what)
-  }
-  const kept = await knownToken(t, cluster)
+t.test(
+  'Redis, two authorization servers: all gateways permanently deny a token that one server revoked',
+  async (t) => {
+    const cluster = await startOnRedis(t, { servers: 2, keepsData: true })
+    const { client, gateways, servers } = cluster
+    const gone: string[] = []
+    const stillGone = async (what: string): Promise<void> => {
+      for (const token of gone) t.same(await statuses(cluster, token), [401, 401, 401], what)
+    }
+    const kept = await knownToken(t, cluster)
 
-  // At full length, and with times, it is `npm run soak:revocation`.
-  const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
-  t.same([...answers], [[200, 10]])
-  gone.push(...tokens, ...(await endGrants(t, cluster)))
-  t.same(await statuses(cluster, kept), [201, 201, 201])
+    // `npm run soak:revocation` is the full version with time measurements.
+    const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
+    t.same([...answers], [[200, 10]])
+    gone.push(...tokens, ...(await endGrants(t, cluster)))
+    t.same(await statuses(cluster, kept), [201, 201, 201])
 
-  await gateways[1]?.restart()
-  await stillGone('after a gateway was restarted')
-  await servers[0]?.restart()
-  await servers[1]?.restart()
-  await stillGone('after the authorization servers were restarted')
-  t.same(await statuses(cluster, kept), [201, 201, 201])
+    await gateways[1]?.restart()
+    await stillGone('after a gateway was restarted')
+    await servers[0]?.restart()
+    await servers[1]?.restart()
+    await stillGone('after the authorization servers were restarted')
+    t.same(await statuses(cluster, kept), [201, 201, 201])
 
-  await cluster.redis.stop()
-  await awaitChannel(cluster, 'down')
-  for (const token of gone)
-    for (const status of await statuses(cluster, token))
-      t.ok([401, 503].includes(status), `${status} while Redis is away: no, or nobody knows`)
-  const again = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port, keepsData: true })
-  t.teardown(() => again.stop())
-  await awaitChannel(cluster, 'up')
-  await stillGone('after Redis was restarted with its data')
-  t.same(await statuses(cluster, kept), [201, 201, 201])
+    await cluster.redis.stop()
+    await awaitChannel(cluster, 'down')
+    for (const token of gone)
+      for (const status of await statuses(cluster, token))
+        t.ok([401, 503].includes(status), `${status} while Redis is away: no, or nobody knows`)
+    const again = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port, keepsData: true })
+    t.teardown(() => again.stop())
+    await awaitChannel(cluster, 'up')
+    await stillGone('after Redis was restarted with its data')
+    t.same(await statuses(cluster, kept), [201, 201, 201])
 
-  const token = await knownToken(t, cluster)
-  t.equal((await client.revoke(token)).status, 200)
-  await denied(cluster, token, TOLD_MS)
+    const token = await knownToken(t, cluster)
+    t.equal((await client.revoke(token)).status, 200)
+    await denied(cluster, token, TOLD_MS)
 
-  await servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
-  await denied(cluster, kept, TOLD_MS) // the account is gone, and its grants with it
-})
+    await servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
+    await denied(cluster, kept, TOLD_MS) // the account and its grants are deleted
+  },
+)
 
-t.test('Redis loses its data: nothing that was denied comes back, and what is gone is noticed', async (t) => {
+t.test('Redis loses its data: denied tokens stay denied, and the services report the loss', async (t) => {
   const cluster = await startOnRedis(t, { servers: 1 })
   const token = await knownToken(t, cluster)
   const other = await knownToken(t, cluster)
@@ -181,14 +184,14 @@ t.test('Redis loses its data: nothing that was denied comes back, and what is go
   t.equal((await cluster.client.revoke(token)).status, 200)
   await denied(cluster, token)
 
-  // It comes back as it was before the revocation: a snapshot is older than what was acknowledged.
+  // Redis restarts with a snapshot from before the acknowledged revocation.
   await cluster.redis.stop()
   const stale = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port })
   t.teardown(() => stale.stop())
   await awaitChannel(cluster, 'up')
   await cluster.gateways[1]?.restart()
   await awaitChannel(cluster, 'up')
-  t.same(await statuses(cluster, token), [401, 401, 401], 'the authorization server revoked it again')
+  t.same(await statuses(cluster, token), [401, 401, 401], 'the authorization server revoked the token again')
   t.same(await statuses(cluster, other), [201, 201, 201])
 
   await stale.stop()
@@ -201,7 +204,7 @@ t.test('Redis loses its data: nothing that was denied comes back, and what is go
 })
 
 t.test(
-  'the way from the gateways to Redis is cut: refused within the cap, and everything is told later',
+  'gateways lose Redis: revoked tokens are denied within the cap, and missed revocations arrive later',
   async (t) => {
     const cluster = await startOnRedis(t, { servers: 1 })
     const { client, way } = cluster
@@ -211,7 +214,11 @@ t.test(
     ] as const) {
       const token = await knownToken(t, cluster)
       await cut()
-      t.equal((await client.revoke(token)).status, 200, 'the authorization server has its own way')
+      t.equal(
+        (await client.revoke(token)).status,
+        200,
+        'the authorization server has its own connection to Redis',
+      )
       const startedMs = performance.now()
       await denied(cluster, token, CAP_MS + 15_000)
       t.comment(`${how}: denied by all after ${Math.round(performance.now() - startedMs)} ms`)
@@ -226,7 +233,7 @@ t.test(
 )
 
 t.test(
-  'with both channels, either is enough: the stream of events of any replica tells of all',
+  'with both channels, either is sufficient: the event stream of any replica carries all revocations',
   async (t) => {
     const cluster = await startOnRedis(t, { servers: 2, eventStream: true })
     const token = await knownToken(t, cluster)
@@ -242,47 +249,54 @@ t.test(
   },
 )
 
-t.test('a gateway that stood still hears what it missed, and believes nothing old meanwhile', async (t) => {
-  const cluster = await startOnRedis(t, { servers: 1 })
-  const [gateway] = cluster.gateways.slice(-1)
-  if (gateway === undefined) return
-  const token = await knownToken(t, cluster)
-  const knownMs = performance.now()
-  const gaps = await gateway.metric('scopegate_revocation_gaps_total')
-  process.kill(gateway.process.pid, 'SIGSTOP')
-  t.equal((await cluster.client.revoke(token)).status, 200)
-  await until('its verdict is older than the cap', async () => performance.now() - knownMs > CAP_MS)
-  process.kill(gateway.process.pid, 'SIGCONT')
-  t.equal(await gateway.statusOf(token), 401, 'at once')
-  await awaitChannel(cluster, 'up')
-  t.equal(await gateway.metric('scopegate_revocation_gaps_total'), gaps, 'it went on where it was')
-  t.ok((await gateway.metric('scopegate_revocations_received_total')) >= 1)
-})
-
 t.test(
-  'without Redis: the stream of events resumes, over a restart of the authorization server',
+  'a paused gateway receives missed revocations, and uses no outdated token status until then',
   async (t) => {
-    const cluster = await startOnSqlite(t)
-    await awaitChannel(cluster, 'up')
-    const kept = await knownToken(t, cluster)
-    const token = await knownToken(t, cluster)
-    t.equal((await cluster.client.revoke(token)).status, 200)
-    await denied(cluster, token, TOLD_MS)
-    const gone = await endGrants(t, cluster)
-    const missed = await knownToken(t, cluster)
+    const cluster = await startOnRedis(t, { servers: 1 })
     const [gateway] = cluster.gateways.slice(-1)
     if (gateway === undefined) return
+    const token = await knownToken(t, cluster)
+    const knownMs = performance.now()
+    const gaps = await gateway.metric('scopegate_revocation_gaps_total')
     process.kill(gateway.process.pid, 'SIGSTOP')
-    t.equal((await cluster.client.revoke(missed)).status, 200)
-    await cluster.servers[0]?.restart()
+    t.equal((await cluster.client.revoke(token)).status, 200)
+    await until(
+      'its cached token status is older than the cap',
+      async () => performance.now() - knownMs > CAP_MS,
+    )
     process.kill(gateway.process.pid, 'SIGCONT')
-    await denied(cluster, missed)
+    t.equal(await gateway.statusOf(token), 401, 'at once')
     await awaitChannel(cluster, 'up')
-    for (const one of cluster.gateways)
-      t.equal(await one.metric('scopegate_revocation_gaps_total'), 1, 'the one of its start')
-    for (const one of [token, ...gone]) t.same(await statuses(cluster, one), [401, 401, 401])
-    t.same(await statuses(cluster, kept), [201, 201, 201])
-    await cluster.servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
-    await denied(cluster, kept) // the account is gone, and its grants with it
+    t.equal(
+      await gateway.metric('scopegate_revocation_gaps_total'),
+      gaps,
+      'the gateway resumed without a gap',
+    )
+    t.ok((await gateway.metric('scopegate_revocations_received_total')) >= 1)
   },
 )
+
+t.test('without Redis: the event stream resumes after a restart of the authorization server', async (t) => {
+  const cluster = await startOnSqlite(t)
+  await awaitChannel(cluster, 'up')
+  const kept = await knownToken(t, cluster)
+  const token = await knownToken(t, cluster)
+  t.equal((await cluster.client.revoke(token)).status, 200)
+  await denied(cluster, token, TOLD_MS)
+  const gone = await endGrants(t, cluster)
+  const missed = await knownToken(t, cluster)
+  const [gateway] = cluster.gateways.slice(-1)
+  if (gateway === undefined) return
+  process.kill(gateway.process.pid, 'SIGSTOP')
+  t.equal((await cluster.client.revoke(missed)).status, 200)
+  await cluster.servers[0]?.restart()
+  process.kill(gateway.process.pid, 'SIGCONT')
+  await denied(cluster, missed)
+  await awaitChannel(cluster, 'up')
+  for (const one of cluster.gateways)
+    t.equal(await one.metric('scopegate_revocation_gaps_total'), 1, 'only the gap at start-up')
+  for (const one of [token, ...gone]) t.same(await statuses(cluster, one), [401, 401, 401])
+  t.same(await statuses(cluster, kept), [201, 201, 201])
+  await cluster.servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
+  await denied(cluster, kept) // the account and its grants are deleted
+})

@@ -13,8 +13,8 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 import { until } from '../fixtures/until.ts'
 
-// As an operator runs it: each service by its own command, no development mode, an account of the operator's own,
-// and the logs at their most talkative.
+// Production setup: each service runs by its own command, without development mode, with one operator account
+// and the most verbose log level.
 const PASSWORD = 'correct horse of the tests'
 
 const folder = t.testdir({ demo: {} })
@@ -62,7 +62,7 @@ const secret = (value: string | undefined): void => {
 const product = { baseUrl, secret }
 const carol = { username: 'carol', password: PASSWORD }
 
-t.test('the account was added, and the development accounts are not there', async (t) => {
+t.test('the added account can sign in, and the development accounts do not exist', async (t) => {
   t.equal(added.code, 0, added.output)
   const client = await registerClient(product)
   for (const username of ['alice', 'bob'])
@@ -73,12 +73,12 @@ t.test('the account was added, and the development accounts are not there', asyn
     )
 })
 
-t.test('the account signs in, calls, refreshes and revokes', async (t) => {
+t.test('the account can sign in, call the API, refresh and revoke', async (t) => {
   const browser = openBrowser(baseUrl)
   const client = await registerClient(product, { token_endpoint_auth_method: 'client_secret_post' })
   const scope = 'openid email courses:read'
   const tokens = await client.obtainTokens({ browser, scope, person: carol })
-  // An interaction's id stands in its address as well; what makes its cookie worth something is the signature.
+  // The URL also contains the ID of an interaction. The signature protects its cookie.
   for (const { name, value } of browser.cookies.values())
     if (!/_(interaction|resume)$/.test(name)) secrets.add(value)
   t.ok([...browser.cookies.values()].some(({ name }) => name.endsWith('.sig')))
@@ -94,16 +94,21 @@ t.test('the account signs in, calls, refreshes and revokes', async (t) => {
   const queried = await send(`${baseUrl}/api/courses?access_token=${renewed.accessToken}`)
   t.equal(queried.status, 400)
   t.equal((await client.revoke(renewed.accessToken)).status, 200)
-  await until('the token is dead', async () => (await call(renewed.accessToken)).status === 401)
+  await until(
+    'the gateway rejects the revoked token',
+    async () => (await call(renewed.accessToken)).status === 401,
+  )
 })
 
 t.test(
-  'management answers, and neither it nor a log line tells a token, code, secret, password or cookie',
+  'the management listener responds; its output and the logs contain no token, code, secret, password or cookie',
   async (t) => {
-    // The logs have come as far as what was done last.
+    // Wait until the logs contain the last actions.
     await send(`${baseUrl}/api/courses`, { headers: { 'user-agent': 'the-last-of-all' } })
-    await until('the last request is logged', async () => gateway.log().includes('the-last-of-all'))
-    await until('the revocation is logged', async () => server.log().includes('"action":"token_revoked"'))
+    await until('the log contains the last request', async () => gateway.log().includes('the-last-of-all'))
+    await until('the log contains the revocation', async () =>
+      server.log().includes('"action":"token_revoked"'),
+    )
     let told = gateway.log() + server.log()
     for (const { managementUrl } of [gateway, server])
       for (const path of ['/livez', '/readyz?verbose', '/metrics', '/version']) {
@@ -114,7 +119,7 @@ t.test(
     t.ok(secrets.size > 10)
     for (const secret of secrets) t.notOk(told.includes(secret), `${secret.slice(0, 4)}…`)
     for (const log of [gateway.log(), server.log()]) {
-      const [, ...whole] = log.split('\n').toReversed() // the last one is on its way
+      const [, ...whole] = log.split('\n').toReversed() // the last line may be incomplete
       for (const line of whole) t.doesNotThrow(() => JSON.parse(line), 'every line is JSON')
     }
   },

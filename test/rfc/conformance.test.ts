@@ -12,13 +12,13 @@ const rows = [...read('docs/conformance.md').matchAll(ROW)].map(({ groups = {} }
   name: decodeEntities(String(groups['name'])),
 }))
 
-t.test('every test that docs/conformance.md names exists, once', async (t) => {
+t.test('every test that docs/conformance.md names exists exactly once', async (t) => {
   t.ok(rows.length > 80, `${rows.length} rows`)
   for (const { file, name } of rows) t.equal(read(file).split(`'${name}'`).length, 2, `${file}: ${name}`)
-  t.equal(new Set(rows.map(({ name }) => name)).size, rows.length, 'and no row stands twice')
+  t.equal(new Set(rows.map(({ name }) => name)).size, rows.length, 'every row is unique')
 })
 
-t.test('every test of a row of the service interface is named in docs/conformance.md', async (t) => {
+t.test('docs/conformance.md names every test of the service interface', async (t) => {
   const listed = new Set(rows.map(({ file, name }) => `${file} ${name}`))
   for (const file of readdirSync(join(root, 'test', 'rfc')).filter((name) => name.startsWith('seed-')))
     for (const [, name] of read(`test/rfc/${file}`).matchAll(/'(§[^']+)'/g))

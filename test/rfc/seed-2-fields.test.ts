@@ -31,8 +31,8 @@ t.test('§2 client_name is the name under which the person at the browser meets 
   let page = await browser.visit(named.authorizeUrl(scope, makePkce().challenge))
   if (!page.left && page.html.includes('type="password"')) page = await answerPage(browser, page)
   if (page.left) throw new Error('no consent page was shown')
-  t.ok(decodeEntities(page.html).includes('The <i>Kiln</i> Companion'), 'as text')
-  t.notOk(page.html.includes('<i>Kiln'), 'never as markup')
+  t.ok(decodeEntities(page.html).includes('The <i>Kiln</i> Companion'), 'the name is text')
+  t.notOk(page.html.includes('<i>Kiln'), 'the name is not markup')
 })
 
 t.test('§2 application_type native is used for loopback clients', async (t) => {

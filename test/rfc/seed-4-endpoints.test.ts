@@ -98,7 +98,7 @@ t.test('§4 POST /api/oauth/token takes a form and returns a JSON token response
 t.test('§4 GET /api/oauth/userinfo returns JSON user information for a bearer token', async (t) => {
   const answer = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken })
   const posted = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken, form: {} })
-  t.same([posted.status, posted.json], [200, answer.json], 'A10: also with POST')
+  t.same([posted.status, posted.json], [200, answer.json], 'also with POST')
   t.match(answer, { status: 200, json: { sub: String, name: String, email: /@/ } })
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
@@ -179,7 +179,7 @@ t.test('§4 on approval the redirect carries code and iss', async (t) => {
   t.equal(redirect.searchParams.get('iss'), baseUrl)
 })
 
-/** What clients.md asks of every document: open to all, cacheable, revalidated by its tag, HEAD like GET. */
+/** Checks the rules for every document: public, cacheable, revalidated by ETag, HEAD like GET. */
 async function expectDocument(t: Test, path: string, contentType = /^application\/json/): Promise<Answer> {
   const answer = await send(`${baseUrl}${path}`)
   t.equal(answer.status, 200)
@@ -194,23 +194,23 @@ async function expectDocument(t: Test, path: string, contentType = /^application
   t.equal(head.status, 200)
   t.equal(head.text, '')
   const foreign = await send(`${baseUrl}${path}`, { headers: { 'x-forwarded-host': 'evil.example' } })
-  t.equal(foreign.text, answer.text, 'no header of the request changes it')
+  t.equal(foreign.text, answer.text, 'no request header changes the document')
   return answer
 }
 
-/** The request goes back to the client with an error, its state and our iss. */
+/** Checks that the server redirects to the client with an error, the state and its iss. */
 async function expectRefusal(t: Test, overrides: Fields, error: string): Promise<void> {
   const answer = await authorize(overrides)
   const location = new URL(answer.headers.get('location') ?? 'about:blank')
   t.equal(`${location.origin}${location.pathname}`, client.redirectUri, answer.text.slice(0, 300))
-  // RFC 6749 section 4.2.2.1: who asks for a token in the fragment is answered there.
+  // RFC 6749 section 4.2.2.1: the response to a request for a token is in the fragment.
   const parameters =
     location.search === '' ? new URLSearchParams(location.hash.slice(1)) : location.searchParams
   t.equal(parameters.get('error'), error)
   t.equal(parameters.get('iss'), baseUrl)
 }
 
-/** The request is answered with a page: there is nowhere that could be trusted to take the person back to. */
+/** Checks that the server responds with a page, because it trusts no redirect target. */
 async function expectPage(t: Test, overrides: Fields): Promise<void> {
   const answer = await authorize(overrides)
   t.equal(answer.status, 400)

@@ -57,7 +57,7 @@ t.test('§5.2 public clients use none and confidential clients use client_secret
         redirect_uri: registered.redirectUri,
       },
     })
-    t.match(basic, { status: 401, json: { error: 'invalid_client' } }, 'HTTP Basic is not a method here')
+    t.match(basic, { status: 401, json: { error: 'invalid_client' } }, 'HTTP Basic is not a supported method')
   }
 })
 
@@ -78,7 +78,10 @@ t.test('§5.3 the flow is discover, register, authorize, exchange, call, refresh
   const renewed = inOrder.readTokens(await inOrder.refresh(tokens.refreshToken))
   t.equal((await call(renewed.accessToken)).status, 200)
   t.equal((await inOrder.revoke(renewed.refreshToken)).status, 200)
-  await until('the revoked grant opens nothing', async () => (await call(renewed.accessToken)).status === 401)
+  await until(
+    'the gateway rejects tokens of the revoked grant',
+    async () => (await call(renewed.accessToken)).status === 401,
+  )
 })
 
 t.test(
@@ -98,7 +101,7 @@ t.test(
         uri,
       )
     }
-    // RFC 8252 section 7.3: the port is the app's choice at the moment of asking.
+    // RFC 8252 section 7.3: the app chooses the port when it sends the authorization request.
     const native = await registerClient(scopegate, { redirect_uris: ['http://127.0.0.1:49152/callback'] })
     const elsewhere = { redirect_uri: 'http://127.0.0.1:50123/callback' }
     const tokens = await native.obtainTokens(
@@ -116,11 +119,11 @@ t.test('§5.5 a request without a token is served as anonymous and is not challe
   t.equal(anonymous.status, 200)
   t.notOk(anonymous.headers.has('www-authenticate'))
   t.notOk(anonymous.headers.has('x-scopegate-error'))
-  t.notSame(anonymous.json, identified.json, 'and is told less than a token would be told')
+  t.notSame(anonymous.json, identified.json, 'an anonymous caller receives less data')
   const forged = await send(`${baseUrl}/api/courses`, {
     headers: { 'x-auth-subject': 'alice', 'x-auth-scope': 'courses:read', X_Auth_Subject: 'alice' },
   })
-  t.same(forged.json, anonymous.json, 'whatever identity it claims for itself')
+  t.same(forged.json, anonymous.json, 'forged identity headers have no effect')
 })
 
 t.test('§5.6 an invalid token gets 401 invalid_token and a pointer to the metadata', async (t) => {
@@ -133,7 +136,7 @@ t.test('§5.6 an invalid token gets 401 invalid_token and a pointer to the metad
       parameters: { error: 'invalid_token', resource_metadata: metadataUrl },
     })
   }
-  t.equal((await send(metadataUrl)).status, 200, 'the pointer leads somewhere')
+  t.equal((await send(metadataUrl)).status, 200, 'the metadata URL works')
 })
 
 t.test('§5.7 a token without the scope gets 403 insufficient_scope and a challenge', async (t) => {
@@ -158,12 +161,12 @@ t.test('§5.8 agent authentication is not supported: no assertion, no claim step
   const registered = await registerClient(scopegate)
   const first = await registered.obtainCode({ browser, scope: 'courses:read' })
   scopegate.secret(first.code)
-  t.match((await send(`${baseUrl}/auth.md`)).text, /no claim step/i, 'auth.md says so')
+  t.match((await send(`${baseUrl}/auth.md`)).text, /no claim step/i, 'auth.md states it')
 })
 
 t.test('§5.9 lifetimes are ours to choose, and clients are told them', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'courses:read' })
   const answer = await client.exchange(grant)
   client.readTokens(answer)
-  t.equal(answer.json['expires_in'], 15 * 60, 'an access token lives 15 minutes')
+  t.equal(answer.json['expires_in'], 15 * 60, 'an access token expires after 15 minutes')
 })

@@ -5,7 +5,7 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// The scope table of section 5 of the service interface. What each scope opens is tested in test/flows/families.test.ts.
+// The scope table of section 5 of the service interface. test/flows/families.test.ts tests the access of each scope.
 const SCOPES = [
   ['openid', '§5 scope openid: OpenID Connect authentication'],
   ['profile', '§5 scope profile: Basic profile information'],
@@ -57,7 +57,7 @@ const offered = (metadata.json['scopes_supported'] as readonly string[]).filter(
   (name) => name !== 'offline_access',
 )
 
-t.test('the catalogue is that of section 5, in its order', async (t) => {
+t.test('the catalogue lists the scopes of section 5 in their order', async (t) => {
   t.same(
     offered,
     SCOPES.map(([scope]) => scope),
@@ -70,11 +70,11 @@ for (const [scope, name] of SCOPES) {
     t.match(walkthrough.text, `\`${scope}\``, 'auth.md explains it')
     const tokens = await client.obtainTokens({ browser, scope })
     t.match(await introspect(scopegate, tokens.accessToken), { active: true, scope })
-    t.equal((await introspect(scopegate, tokens.accessToken))['scope'], scope, 'and nothing more is granted')
+    t.equal((await introspect(scopegate, tokens.accessToken))['scope'], scope, 'the token has no other scope')
   })
 }
 
-t.test('openid signs in, profile tells the name, email the address', async (t) => {
+t.test('openid returns the subject, profile the name and email the address', async (t) => {
   const told: Record<string, Readonly<Record<string, unknown>>> = {}
   for (const scope of ['openid', 'openid profile', 'openid email']) {
     const { accessToken, idToken } = await client.obtainTokens({ browser, scope })
@@ -87,5 +87,5 @@ t.test('openid signs in, profile tells the name, email the address', async (t) =
   t.match(told['openid email'], { sub: String, email: /@/ })
   t.notOk('name' in (told['openid email'] ?? {}))
   const { idToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
-  t.equal(idToken, undefined, 'without openid there is no ID token')
+  t.equal(idToken, undefined, 'the response without openid has no ID token')
 })

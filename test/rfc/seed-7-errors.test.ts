@@ -94,9 +94,9 @@ t.test('§7.2 the 401 and 403 responses carry a WWW-Authenticate header', async 
 t.test('§7.3 errors of the business endpoints pass through untouched, in the same form', async (t) => {
   const answer = await send(`${baseUrl}/api/courses/crs_99999999`, { token: tokens.accessToken })
   expectBody(t, answer, 404, 'not_found')
-  t.notOk(answer.headers.has('x-scopegate-error'), 'it is the answer of the API')
+  t.notOk(answer.headers.has('x-scopegate-error'), 'the response comes from the API')
   const ours = await send(`${baseUrl}/api/nothing`)
-  t.equal(ours.headers.get('x-scopegate-error'), '1', 'and this one is ours')
+  t.equal(ours.headers.get('x-scopegate-error'), '1', 'the response comes from the gateway')
 })
 
 function expectBody(t: Test, answer: Answer, status: number, error: string): void {

@@ -18,7 +18,7 @@ const server = await startServer(t)
 const chrome = await launchChromium(t)
 
 for (const width of [320, 1280])
-  t.test(`A3: at ${width} pixels, 35 scopes are visible and no write scope is ticked`, async (t) => {
+  t.test(`at ${width} pixels, 35 scopes are visible and no write scope is ticked`, async (t) => {
     const { page, allow } = await openConsent(t, { scopes: all, width })
     for (const name of all) {
       t.ok(await box(page, name).isVisible(), `${name} is visible`)
@@ -29,14 +29,14 @@ for (const width of [320, 1280])
     t.same(await allow(), reads, 'Allow grants the ticked scopes, and the token response names them')
   })
 
-t.test('A3: up to three write scopes are ticked', async (t) => {
+t.test('up to three write scopes are ticked', async (t) => {
   const scopes = ['courses:read', ...writes.slice(0, 3)]
   const { page, allow } = await openConsent(t, { scopes })
   t.equal(await chosen(page), 'Selected: 4 of 4, 3 can change data')
   t.same(await allow(), scopes)
 })
 
-t.test('A3: the checkboxes for a group and for all work without a script', async (t) => {
+t.test('the checkboxes for a group and for all work without a script', async (t) => {
   const { page, allow } = await openConsent(t, { scopes: all })
   const courses = page.getByRole('checkbox', { name: 'All of Courses' })
   const everything = page.getByRole('checkbox', { name: 'Everything' })
@@ -57,7 +57,7 @@ t.test('A3: the checkboxes for a group and for all work without a script', async
   t.same(await allow(), ['courses:read', 'courses:write', 'orders:read'])
 })
 
-t.test('A3: a toggle shows the ticks below it, also before the server knows them', async (t) => {
+t.test('a toggle shows the ticks below it, also before the server knows them', async (t) => {
   const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
   const mark = (value: string) =>
     page.evaluate<string>(
@@ -70,7 +70,7 @@ t.test('A3: a toggle shows the ticks below it, also before the server knows them
   t.same([await mark('all'), await mark('group.Courses')], ['"–"', '""'])
 })
 
-t.test('A3: the keyboard reaches everything, and Enter in a checkbox changes no tick', async (t) => {
+t.test('the keyboard reaches everything, and Enter in a checkbox changes no tick', async (t) => {
   const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
   const everything = page.getByRole('checkbox', { name: 'Everything' })
   await everything.focus()
@@ -93,7 +93,7 @@ t.test('A3: the keyboard reaches everything, and Enter in a checkbox changes no 
   t.ok(await box(page, 'orders:read').isChecked())
 })
 
-t.test('A3: every checkbox has a name', async (t) => {
+t.test('every checkbox has a name', async (t) => {
   const { page } = await openConsent(t, { scopes: all })
   const nodes = await accessibilityTree(page)
   const names = nodes.filter(({ role }) => role === 'checkbox').map(({ name }) => name)
@@ -103,7 +103,7 @@ t.test('A3: every checkbox has a name', async (t) => {
 })
 
 for (const colorScheme of ['light', 'dark'] as const)
-  t.test(`A3: Allow is filled and Cancel is not, in the ${colorScheme} scheme`, async (t) => {
+  t.test(`Allow is filled and Cancel is not, in the ${colorScheme} scheme`, async (t) => {
     const { page } = await openConsent(t, { scopes: ['courses:read'], colorScheme })
     const background = (selector: string) =>
       page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).backgroundColor`)
@@ -111,7 +111,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     t.match(await background('.actions button'), /^rgb\(/)
   })
 
-t.test('A3: Allow without a tick says so, keeps the page, and grants nothing', async (t) => {
+t.test('Allow without a tick says so, keeps the page, and grants nothing', async (t) => {
   const { page, allow } = await openConsent(t, { scopes: ['courses:read', 'orders:read'] })
   await press(page, page.getByRole('checkbox', { name: 'Everything' }))
   await page.getByRole('button', { name: 'Allow' }).click()

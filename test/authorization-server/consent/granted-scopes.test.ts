@@ -37,7 +37,7 @@ t.test('groupScopes() follows the catalogue, without openid', async (t) => {
   )
 })
 
-t.test('A3: defaultTicks() ticks up to three scopes with write access, and none of four', async (t) => {
+t.test('defaultTicks() ticks up to three scopes with write access, and none of four', async (t) => {
   for (const [writes, ticked] of [
     [0, 2],
     [3, 5],
@@ -53,7 +53,7 @@ t.test('A3: defaultTicks() ticks up to three scopes with write access, and none 
 })
 
 t.test(
-  'A3: toggleTicks() ticks a group or everything, and unticks a group that is ticked completely',
+  'toggleTicks() ticks a group or everything, and unticks a group that is ticked completely',
   async (t) => {
     const groups = groupScopes(['profile', 'courses:read', 'courses:write', 'more:1'], aCatalogue())
     const courses = groups.find(({ name }) => name === 'Courses')?.scopes ?? []

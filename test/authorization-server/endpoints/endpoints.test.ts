@@ -237,7 +237,7 @@ t.test('introspection: nobody is answered without a secret', async (t) => {
   ]) {
     const answer = await send(url(ENDPOINTS.introspection), { form })
     t.match(answer, { status: 401, json: { error: 'invalid_client' } })
-    t.notOk(answer.headers.has('www-authenticate'), 'A7: credentials in the form are not challenged')
+    t.notOk(answer.headers.has('www-authenticate'), 'credentials in the form are not challenged')
   }
   const gateway = { client_id: 'gateway', client_secret: server.gatewaySecret }
   for (const token of ['x', 'a.b.c', '\u0000', 'é'])

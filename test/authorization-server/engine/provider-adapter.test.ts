@@ -4,7 +4,7 @@ import { providerAdapter } from '../../../authorization-server/engine/provider-a
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
-t.test('T3: the second consumer of a code gets invalid_grant and ends the grant', async (t) => {
+t.test('the second consumer of a code gets invalid_grant and ends the grant', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const reported: string[] = []
@@ -28,7 +28,7 @@ t.test('T3: the second consumer of a code gets invalid_grant and ends the grant'
   await t.rejects(adapter('AuthorizationCode').consume('code-raced') as Promise<void>, {
     message: 'invalid_grant',
   })
-  t.same(reported, ['raced'], 'A4: for the audit line')
+  t.same(reported, ['raced'], 'for the audit line')
   for (const [model, id] of [
     ['Grant', 'raced'],
     ['AuthorizationCode', 'code-raced'],
@@ -38,7 +38,7 @@ t.test('T3: the second consumer of a code gets invalid_grant and ends the grant'
   t.ok(await adapter('AccessToken').find('token-other'), 'another grant stays')
 })
 
-t.test('A1: during a refresh the adapter collects the writes and does none', async (t) => {
+t.test('during a refresh the adapter collects the writes and does none', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const writes: unknown[] = []

@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('A4: a throttled sign-in reads no store and is one event for the audit log', async (t) => {
+t.test('a throttled sign-in reads no store and is one event for the audit log', async (t) => {
   const pages = await startPages(t)
   const { cookie, token } = await openForm(pages)
   const body = { username: 'carol', password: 'wrong', form_token: token }
@@ -291,7 +291,7 @@ t.test('consent cannot be given for what was not asked or not ticked', async (t)
   t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid', 'courses:read'] }])
 })
 
-t.test('A3: a toggle changes the ticks, keeps the others, and grants nothing', async (t) => {
+t.test('a toggle changes the ticks, keeps the others, and grants nothing', async (t) => {
   const interaction = anInteraction({
     ...CONSENT,
     scopes: ['openid', 'profile', 'courses:read', 'courses:write'],
@@ -417,7 +417,7 @@ t.test('a verified integration is shown with its host and without the warning', 
   t.notMatch(markup, /Only continue if|Not verified/)
 })
 
-t.test('A3: a long list shows every scope, and openid alone is a sentence', async (t) => {
+t.test('a long list shows every scope, and openid alone is a sentence', async (t) => {
   const many = ['openid', 'courses:write', ...Array.from({ length: 12 }, (_, i) => `more:${i}`)]
   const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, scopes: many }) })
   const long = await openForm(pages)

@@ -67,7 +67,7 @@ t.test('isLoopbackRedirect() accepts other hosts only where the operator lists t
   t.notOk(accepts('http://127.0.0.1:4000/callback', '[::1]'))
 })
 
-t.test('A6: isLoopbackRedirect() accepts an absent port, and no odd one, where it is optional', async (t) => {
+t.test('isLoopbackRedirect() accepts an absent port, and no odd one, where it is optional', async (t) => {
   const accepts = (uri: string) =>
     isLoopbackRedirect(uri, { loopbackHosts: ['127.0.0.1', '[::1]'], portOptional: true })
   for (const uri of ['http://127.0.0.1/callback', 'http://[::1]/', 'http://127.0.0.1:4000/callback'])

@@ -53,7 +53,7 @@ t.test('a newer schema and a read-only replica are boot errors', async (t) => {
   await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_REDIS_READ_ONLY' })
 })
 
-t.test('T11: the claim of an id expires in Redis, so that used ids do not fill it', async (t) => {
+t.test('the claim of an id expires in Redis, so that used ids do not fill it', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const store = await openRedisStore(server.url, clock)
   const redis = new Redis(server.url)
@@ -71,7 +71,7 @@ t.test('T11: the claim of an id expires in Redis, so that used ids do not fill i
   }
 })
 
-t.test('A2: an artifact with a short life does not shorten the records of the bound', async (t) => {
+t.test('an artifact with a short life does not shorten the records of the bound', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const store = await openRedisStore(server.url, clock)
   const redis = new Redis(server.url)

@@ -166,7 +166,7 @@ async function contract(
     },
   )
 
-  t.test('A2: upsertBounded() evicts from a network of many addresses with one artifact each', async (t) => {
+  t.test('upsertBounded() evicts from a network of many addresses with one artifact each', async (t) => {
     const pending = (await open(t)).artifacts('BoundedOfOneNetwork')
     const admit = (id: string, network: string) =>
       pending.upsertBounded(id, { jti: id }, 60, {
@@ -455,7 +455,7 @@ async function contract(
     t.equal(logged?.length, 1)
     t.match(logged, [{ revocation: { grant: undefined, subject: subjectName(WHOSE.issuer, 'gone') } }])
     const revokedUpTo = logged?.[0]?.revocation.atSeconds ?? 0
-    t.ok(revokedUpTo > 100_000_000_000, 'A9: also tokens of a server whose clock is ahead')
+    t.ok(revokedUpTo > 100_000_000_000, 'also tokens of a server whose clock is ahead')
     t.equal(await store.accounts.findById('gone'), undefined)
     t.equal(await store.accounts.findByUsername('gone'), undefined)
     t.equal(await store.artifacts('Session').find('s'), undefined)
@@ -498,7 +498,7 @@ t.test('SQLite: find(), consume() and claim() expire to the second', async (t) =
   t.equal(await tokens.claim('claimed', 60), true)
 })
 
-t.test('A9: Redis: expiry and revocation follow its clock, not the clock of a server', async (t) => {
+t.test('Redis: expiry and revocation follow its clock, not the clock of a server', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const now = Math.floor(Date.now() / 1_000)
@@ -524,31 +524,28 @@ t.test('A9: Redis: expiry and revocation follow its clock, not the clock of a se
   t.ok(difference < 3_600, `logged ${difference} s from the right time`)
 })
 
-t.test(
-  'A9: Redis: the mark of a removed account covers a token of a server whose clock is ahead',
-  async (t) => {
-    const server = await startRedis({ folder: t.testdir() })
-    t.teardown(() => server.stop())
-    const store = await openStore(
-      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
-      { nowSeconds: () => Math.floor(Date.now() / 1_000) },
-    )
-    const redis = new Redis(server.url)
-    t.teardown(async () => {
-      redis.disconnect()
-      await store.close()
-    })
-    await store.accounts.insert(anAccount({ id: 'gone', username: 'gone' }))
-    await store.accounts.remove('gone')
-    const caller = aCaller({
-      issuer: WHOSE.issuer,
-      subject: 'gone',
-      issuedAtSeconds: Math.floor(Date.now() / 1_000) + 7_200,
-    })
-    t.equal(await isMarkedRevoked(redis, caller), true)
-    t.equal(await isMarkedRevoked(redis, { ...caller, subject: 'stays' }), false)
-  },
-)
+t.test('Redis: the mark of a removed account covers a token of a server whose clock is ahead', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  t.teardown(() => server.stop())
+  const store = await openStore(
+    { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+    { nowSeconds: () => Math.floor(Date.now() / 1_000) },
+  )
+  const redis = new Redis(server.url)
+  t.teardown(async () => {
+    redis.disconnect()
+    await store.close()
+  })
+  await store.accounts.insert(anAccount({ id: 'gone', username: 'gone' }))
+  await store.accounts.remove('gone')
+  const caller = aCaller({
+    issuer: WHOSE.issuer,
+    subject: 'gone',
+    issuedAtSeconds: Math.floor(Date.now() / 1_000) + 7_200,
+  })
+  t.equal(await isMarkedRevoked(redis, caller), true)
+  t.equal(await isMarkedRevoked(redis, { ...caller, subject: 'stays' }), false)
+})
 
 t.test('SQLite: 4 processes on one file consume each of 50 codes once in all', async (t) => {
   const file = join(t.testdir(), 'shared.sqlite')

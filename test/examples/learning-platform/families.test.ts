@@ -107,7 +107,7 @@ const OTHER_VALUES: Readonly<Record<string, readonly [field: string, put: string
   appearance: ['primary_colour', '#123456', '#abcdef'],
 }
 
-t.test('T15: PUT and PATCH of a singleton store the body of the request', async (t) => {
+t.test('PUT and PATCH of a singleton store the body of the request', async (t) => {
   const platform = await startPlatform(t)
   const singletons = families.filter((family) => family.kind === 'singleton')
   t.same(singletons.map(({ name }) => name).sort(), Object.keys(OTHER_VALUES).sort())
