@@ -16,7 +16,7 @@ routes:
   - { name: plain, match: { methods: [GET], path: "/plain/**" } }
 `
 
-t.test('what a request holds never leads out of the path that the policy names', async (t) => {
+t.test('request values never leave the path that the policy sets', async (t) => {
   const { raw, upstream, authorizationServer } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const target of [
     '/strip/../admin',
@@ -46,7 +46,7 @@ t.test('what a request holds never leads out of the path that the policy names',
   t.equal(upstream.bytes + authorizationServer.bytes, '')
 })
 
-t.test('the upstream is asked for the rewritten path, with the query as it came', async (t) => {
+t.test('the upstream gets the rewritten path with the original query', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const [target, forwarded] of [
     ['/api/courses/42', '/internal/courses/42'],
@@ -73,7 +73,7 @@ t.test('the upstream is asked for the rewritten path, with the query as it came'
   }
 })
 
-t.test('the base path of the upstream stays in front', async (t) => {
+t.test('the base path of the upstream precedes the rewritten path', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({
@@ -93,7 +93,7 @@ t.test('the base path of the upstream stays in front', async (t) => {
   }
 })
 
-t.test('a rewritten path that is longer than targets may be is refused', async (t) => {
+t.test('a rewritten path above the target length limit is rejected', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({ ...config, limits: { ...config.limits, targetBytes: 100 } }),

@@ -26,7 +26,7 @@ type Claims = Readonly<Record<string, unknown>>
 const now = () => Math.floor(Date.now() / 1_000)
 const ofSubject = ({ issuer }: JwtIssuer, sub = 'user-1') => ({ format: 'iss_sub', iss: issuer, sub })
 
-/** A token that says that all sessions of user-1 ended, changed as told. */
+/** A security event token that reports the end of all sessions of user-1, with the given changes. */
 const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): string =>
   by.sign(
     {
@@ -42,7 +42,7 @@ const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): strin
     { typ: 'secevent+jwt', ...header },
   )
 
-/** A and B may send events, C may not; tokens of all three are good. B is asked for an unknown key once. */
+/** A and B may send events, C may not. Tokens of all three are valid. B gets one request for an unknown key. */
 async function start(t: Test, redis?: string) {
   const issuers = await Promise.all([startJwtIssuer(), startJwtIssuer(), startJwtIssuer()])
   const [a, b, c] = issuers
@@ -81,10 +81,10 @@ function withGateway(world: Awaited<ReturnType<typeof startGatewayUnderTest>>) {
 const aToken = (by: JwtIssuer, claims: Claims = {}): string =>
   by.sign({ aud: BASE_URL, scope: 'posts:read', jti: 'token-1', ...claims })
 
-// One world for all tests but those that say otherwise; each has subjects of its own.
+// All tests share one setup unless they state otherwise. Each test has its own subjects.
 const { a, b, c, gateway, post, statusOf, upstream, log, logText } = await start(t)
 
-t.test('RFC 8935 §2.4: what is no event of a listed issuer for this gateway changes nothing', async (t) => {
+t.test('RFC 8935 §2.4: an invalid event, or one of an unlisted issuer, changes nothing', async (t) => {
   const token = aToken(a)
   const good = anEvent(a)
   const [header = '', claims = '', signature = ''] = good.split('.')
@@ -192,19 +192,19 @@ t.test('RFC 8935 §2.4: what is no event of a listed issuer for this gateway cha
       { status: 400, json: { err: 'invalid_request' } },
       type,
     )
-  t.equal(await statusOf(token), 200, 'nothing was taken back')
+  t.equal(await statusOf(token), 200, 'no token was revoked')
   t.notOk(logText().includes(signature), 'no event is logged')
 
   const accepted = await post(good)
   t.equal(accepted.status, 202)
-  t.equal(accepted.headers.get('content-length'), '0', 'no chunked coding for an empty body')
-  t.equal(accepted.headers.get('cache-control'), 'no-store', 'T5: an accepted event')
+  t.equal(accepted.headers.get('content-length'), '0', 'no chunked encoding for an empty body')
+  t.equal(accepted.headers.get('cache-control'), 'no-store', 'an accepted event')
   t.equal(await statusOf(token), 401)
-  t.equal(await statusOf(good), 401, 'an event is no access token')
-  t.equal(upstream.requests.length, 1, 'and none was forwarded')
+  t.equal(await statusOf(good), 401, 'an event is not an access token')
+  t.equal(upstream.requests.length, 1, 'no event was forwarded')
 })
 
-t.test('RFC 8935 §2.2: what an event takes back, for whom, and until when', async (t) => {
+t.test('RFC 8935 §2.2: an event revokes the tokens of its subject up to its time', async (t) => {
   const at = now() - 50
   const about = { iat: at }
   const rows: readonly (readonly [string, Claims, { readonly [claim: string]: unknown }, number])[] = [
@@ -248,7 +248,7 @@ t.test('RFC 8935 §2.2: what an event takes back, for whom, and until when', asy
       { jti: 'another', iat: at },
       200,
     ],
-    // Accepted, and without effect: nobody of ours can be told by it, or it means nothing to us.
+    // Accepted without effect: the event matches no caller of this gateway, or its type is not supported.
     [
       'token-claims-change',
       { ...about, events: { [`${BASE}/caep/event-type/token-claims-change`]: { claims: {} } } },
@@ -291,7 +291,7 @@ t.test('RFC 8935 §2.2: what an event takes back, for whom, and until when', asy
     const answer = await post(event)
     t.match(answer, { status: 202, text: '' }, name)
     t.equal(await statusOf(token), status, name)
-    t.equal(await statusOf(ofB), 200, `${name}: what another issuer gave stays good`)
+    t.equal(await statusOf(ofB), 200, `${name}: tokens of another issuer stay valid`)
   }
   const ignored = log().filter(({ event }) => event === 'security_event_ignored')
   t.ok(ignored.some(({ types }) => String(types).includes('token-claims-change')))
@@ -316,13 +316,13 @@ t.test('RFC 8935 §2.2: what an event takes back, for whom, and until when', asy
     t.equal(await statusOf(token), 401, JSON.stringify(subject))
   }
 
-  // Nobody speaks for another issuer.
+  // An issuer cannot revoke tokens of another issuer.
   const theirs = aToken(b, { sub: 'somebody of b' })
   t.equal((await post(anEvent(a, { sub_id: ofSubject(b, 'somebody of b') }))).status, 202)
   t.equal(await statusOf(theirs), 200)
 })
 
-t.test('an event that comes again, or late, takes nothing back that a later one did not', async (t) => {
+t.test('a repeated or late event revokes nothing beyond a later event', async (t) => {
   const sub_id = ofSubject(a, 'late')
   const old = anEvent(a, { iat: now() - 100, jti: 'old', sub_id })
   const recent = anEvent(a, { iat: now() - 10, jti: 'recent', sub_id })
@@ -335,7 +335,7 @@ t.test('an event that comes again, or late, takes nothing back that a later one 
   }
 })
 
-t.test('the address is nobody else’s, takes POST alone, and bounds what it reads', async (t) => {
+t.test('the events endpoint accepts only POST, at one path, and limits the body size', async (t) => {
   const before = upstream.requests.length
   const url = gateway.url + PATH
   t.match(await send(url, { method: 'DELETE' }), { status: 405, json: { error: 'method_not_allowed' } })
@@ -362,7 +362,7 @@ t.test('the address is nobody else’s, takes POST alone, and bounds what it rea
     `${head}Expect: 100-continue\r\nContent-Length: ${event.length}\r\n\r\n${event}${next}`,
   )
   t.match(waits.text, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 202 /)
-  t.same(waits.statuses, [202, 200], 'the next request on the connection is its own')
+  t.same(waits.statuses, [202, 200], 'the next request on the connection is separate')
   const half = await sendBytes(url, `${head}Content-Length: 100\r\n\r\nhalf`, { hangsUp: true })
   t.notMatch(half.text, /202/)
   const both = await sendBytes(url, `${head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`)
@@ -370,12 +370,12 @@ t.test('the address is nobody else’s, takes POST alone, and bounds what it rea
   t.equal(
     (await post(event, { authorization: 'Bearer junk', cookie: 'a=b' })).status,
     202,
-    'credentials are not looked at',
+    'credentials are ignored',
   )
   t.equal(upstream.requests.length, before)
 })
 
-t.test('an event by a new key is not refused because somebody asked for an unknown one before', async (t) => {
+t.test('an event with a new key gets 503, not 400, after a lookup of another unknown key', async (t) => {
   t.match(await post(anEvent(b, {}, { kid: 'nobodys' })), { status: 400, json: { err: 'invalid_key' } })
   b.rotate()
   const answer = await post(anEvent(b))
@@ -383,7 +383,7 @@ t.test('an event by a new key is not refused because somebody asked for an unkno
   t.ok(Number(answer.headers.get('retry-after')) >= 1)
 })
 
-t.test('while the keys cannot be had an event is neither taken nor refused', async (t) => {
+t.test('while the keys are unavailable an event is neither accepted nor rejected', async (t) => {
   await b.stop()
   const fresh = b.rotate()
   const answer = await post(anEvent(b, {}, { kid: fresh.jwk['kid'] }))
@@ -391,7 +391,7 @@ t.test('while the keys cannot be had an event is neither taken nor refused', asy
   t.ok(Number(answer.headers.get('retry-after')) >= 1)
 })
 
-t.test('nobody takes events unless an issuer may send some', async (t) => {
+t.test('the events endpoint exists only when an issuer may send events', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   const answer = await send(gateway.url + PATH, {
     method: 'POST',
@@ -399,10 +399,10 @@ t.test('nobody takes events unless an issuer may send some', async (t) => {
     headers: { 'content-type': 'application/secevent+jwt' },
   })
   t.match(answer, { status: 404, json: { error: 'not_found' } })
-  t.equal(upstream.requests.length, 0, 'not even a route for everything')
+  t.equal(upstream.requests.length, 0, 'not even to a route for every path')
 })
 
-t.test('with Redis every gateway hears of an event, one that starts later too', async (t) => {
+t.test('with Redis an event reaches every gateway, also one that starts later', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(redis.stop)
   const { a, post, statusOf, another } = await start(t, redis.url)
@@ -415,8 +415,8 @@ t.test('with Redis every gateway hears of an event, one that starts later too', 
   await until('heard by the other one', async () => (await two.statusOf(token)) === 401)
   const three = withGateway(await another())
   await until('heard by one that started later', async () => (await three.statusOf(token)) === 401)
-  for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'what was issued later is good')
-  // A later event is not taken for the same, although both were sent after it had happened.
+  for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'a token issued later is valid')
+  // A later event counts as a different event, although both were sent after it had occurred.
   await until('taken', async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202)
   await until('heard by a third', async () => (await three.statusOf(later)) === 401)
 
@@ -425,6 +425,9 @@ t.test('with Redis every gateway hears of an event, one that starts later too', 
     const answer = await post(anEvent(a, { sub_id: ofSubject(a, 'user-2') }))
     return answer.status === 503 && answer
   })
-  t.ok(Number(away.headers.get('retry-after')) >= 1, 'the others were not told: it has to come again')
-  t.equal(await statusOf(aToken(a, { sub: 'user-2' })), 401, 'and holds here')
+  t.ok(
+    Number(away.headers.get('retry-after')) >= 1,
+    'the issuer must retry, because the other gateways got no event',
+  )
+  t.equal(await statusOf(aToken(a, { sub: 'user-2' })), 401, 'and the event is effective in this gateway')
 })

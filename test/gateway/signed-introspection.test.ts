@@ -3,7 +3,7 @@ import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 
-t.test('RFC 9701: an issuer that signs its answers is believed when it does, and only then', async (t) => {
+t.test('RFC 9701: a response of an issuer that signs is accepted only with its signature', async (t) => {
   const jwts = await startJwtIssuer()
   t.teardown(() => jwts.close())
   const under = await startGatewayUnderTest(t, {
@@ -30,11 +30,11 @@ t.test('RFC 9701: an issuer that signs its answers is believed when it does, and
     { typ: 'token-introspection+jwt' },
   )
   answer(JSON.stringify(claims), 'application/json')
-  t.equal(await ask('one'), 503, 'an answer that is not signed is none')
+  t.equal(await ask('one'), 503, 'an unsigned response is rejected')
   answer(jwts.sign({ ...claims, aud: under.issuer.clientId }), 'application/token-introspection+jwt')
-  t.equal(await ask('two'), 503, 'an access token is no answer')
+  t.equal(await ask('two'), 503, 'an access token is not a response')
   answer(signed, 'application/token-introspection+jwt')
   t.equal(await ask('three'), 200)
-  t.equal(await ask(signed), 401, 'an answer is no access token')
+  t.equal(await ask(signed), 401, 'a response is not an access token')
   t.equal(under.upstream.requests.length, 1)
 })

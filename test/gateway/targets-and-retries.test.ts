@@ -18,7 +18,7 @@ routes:
 
 type Pair = { under: GatewayUnderTest; other: RecordingUpstream; proxy: FaultProxy }
 
-/** A gateway with an upstream at two addresses; the network to the first one can be made bad. */
+/** A gateway with an upstream at two addresses. The test can break the network to the first one. */
 async function startPair(t: Test, failures = 100): Promise<Pair> {
   const other = await startRecordingUpstream()
   t.teardown(() => other.close())
@@ -54,14 +54,14 @@ async function statuses(under: GatewayUnderTest, path: string, count: number, in
   return found
 }
 
-t.test('equal addresses of an upstream take turns', async (t) => {
+t.test('equal addresses of an upstream are used in rotation', async (t) => {
   const { under, other } = await startPair(t)
   t.same(await statuses(under, '/once/x', 10), { 200: 10 })
   t.equal(under.upstream.requests.length, 5)
   t.equal(other.requests.length, 5)
 })
 
-t.test('an address with less to do gets the next request', async (t) => {
+t.test('the address with the fewest requests in progress gets the next request', async (t) => {
   const { under, other } = await startPair(t)
   const hangs: (() => void)[] = []
   other.reply((socket) => {
@@ -71,7 +71,7 @@ t.test('an address with less to do gets the next request', async (t) => {
   await Promise.any(waiting)
   t.equal(other.requests.length, 1)
   t.same(await statuses(under, '/once/x', 5), { 200: 5 })
-  t.equal(other.requests.length, 1, 'the other one is still busy')
+  t.equal(other.requests.length, 1, 'the other address is still busy')
   for (const answer of hangs) answer()
   await Promise.all(waiting)
 })
@@ -82,7 +82,7 @@ t.test('without retries in the policy a request is sent once', async (t) => {
   t.same(await statuses(under, '/once/x', 4), { 200: 2, 502: 2 })
 })
 
-t.test('a request that reached nobody goes to the other address', async (t) => {
+t.test('a request that reached no address is retried at the other address', async (t) => {
   const { under, other, proxy } = await startPair(t)
   await proxy.down()
   t.same(await statuses(under, '/retried/x', 4), { 200: 4 })
@@ -92,7 +92,7 @@ t.test('a request that reached nobody goes to the other address', async (t) => {
   t.match(metrics, /^# HELP scopegate_upstream_retries_total .*sent to an upstream again/m)
 })
 
-t.test('a request whose connection broke before an answer goes to the other address', async (t) => {
+t.test('a request whose connection broke before a response is retried at the other address', async (t) => {
   const { under, other } = await startPair(t)
   under.upstream.reply((socket) => {
     socket.resetAndDestroy()
@@ -102,29 +102,29 @@ t.test('a request whose connection broke before an answer goes to the other addr
   t.equal(other.requests.length, 4)
 })
 
-t.test('an answer of 503 is asked for elsewhere, and given when there is no other', async (t) => {
+t.test('a 503 response is retried at another address, and returned when there is no other', async (t) => {
   const { under, other } = await startPair(t)
   under.upstream.reply(UNAVAILABLE)
   t.same(await statuses(under, '/retried/x', 4), { 200: 4 })
   other.reply(UNAVAILABLE)
   const response = await fetch(`${under.gateway.url}/retried/x`)
   t.equal(response.status, 503)
-  t.equal(await response.text(), 'busy', 'in the words of the upstream')
+  t.equal(await response.text(), 'busy', 'with the body of the upstream')
   t.equal(response.headers.get('x-scopegate-error'), null)
 })
 
-t.test('a method that is not idempotent is sent once, whatever the policy says', async (t) => {
+t.test('a non-idempotent method is sent once under any policy', async (t) => {
   const { under, other, proxy } = await startPair(t)
   under.upstream.reply((socket) => {
     socket.resetAndDestroy()
   })
   t.same(await statuses(under, '/retried/x', 4, { method: 'POST', body: 'x' }), { 200: 2, 502: 2 })
-  t.equal(under.upstream.requests.length + other.requests.length, 4, 'each was executed once at most')
+  t.equal(under.upstream.requests.length + other.requests.length, 4, 'each request was executed at most once')
   await proxy.down()
   t.same(await statuses(under, '/retried/x', 2, { method: 'POST', body: 'x' }), { 200: 1, 502: 1 })
 })
 
-t.test('a body is sent elsewhere only when nothing of it was read', async (t) => {
+t.test('a request with a body is retried only when no byte of the body was read', async (t) => {
   const { under, other, proxy } = await startPair(t)
   await proxy.down()
   t.same(await statuses(under, '/retried/x', 4, { method: 'PUT', body: 'whole' }), { 200: 4 })
@@ -139,7 +139,7 @@ t.test('a body is sent elsewhere only when nothing of it was read', async (t) =>
   t.same(await statuses(under, '/retried/x', 2, { method: 'PUT', body: 'gone' }), { 200: 1, 502: 1 })
 })
 
-t.test('nothing is sent again once a byte of the answer went out', async (t) => {
+t.test('no request is retried after the first byte of the response was sent', async (t) => {
   const { under, other } = await startPair(t)
   const reply = (socket: import('node:net').Socket) => {
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf')
@@ -151,7 +151,7 @@ t.test('nothing is sent again once a byte of the answer went out', async (t) => 
   t.equal(under.upstream.requests.length + other.requests.length, 1)
 })
 
-t.test('at most one request in five is sent again, beyond ten that were saved up', async (t) => {
+t.test('at most one request in five is retried, plus a reserve of ten', async (t) => {
   const { under, other } = await startPair(t)
   for (const upstream of [under.upstream, other])
     upstream.reply((socket) => {
@@ -163,7 +163,7 @@ t.test('at most one request in five is sent again, beyond ten that were saved up
   t.ok(sent >= 120, `${sent} requests for 100`)
 })
 
-t.test('an address that fails too often is left out, and comes back', async (t) => {
+t.test('an address that fails repeatedly is skipped, and returns', async (t) => {
   const { under, other, proxy } = await startPair(t, 2)
   await proxy.down()
   t.same(await statuses(under, '/once/x', 20), { 200: 18, 502: 2 })
@@ -171,5 +171,5 @@ t.test('an address that fails too often is left out, and comes back', async (t) 
   await proxy.up()
   const before = under.upstream.requests.length
   while (under.upstream.requests.length === before)
-    t.same(await statuses(under, '/once/x', 1), { 200: 1 }, 'nobody pays for the trial')
+    t.same(await statuses(under, '/once/x', 1), { 200: 1 }, 'the probe costs no client request')
 })

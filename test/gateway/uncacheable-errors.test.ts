@@ -16,7 +16,7 @@ async function rejects(t: Test, under: GatewayUnderTest, status: number, bytes: 
   t.same(cacheControl(text), ['no-store'], `${status} ${bytes.slice(0, 60)}`)
 }
 
-t.test('T5: an error of the gateway must not be stored by caches', async (t) => {
+t.test('an error of the gateway must not be stored by caches', async (t) => {
   const limited = `${POLICY}  - { name: limited, match: { methods: [GET], path: /api/limited }, rateLimit: { requests: 1, per: 1m, by: ip } }\n`
   const under = await startGatewayUnderTest(t, { policy: limited })
   under.issuer.store('poor', { scope: 'posts:read' })
@@ -41,7 +41,7 @@ t.test('T5: an error of the gateway must not be stored by caches', async (t) => 
   await rejects(t, under, 502, get('/pub/x'))
 })
 
-t.test('T5: the 500 of a request that fails before it has an id must not be stored by caches', async (t) => {
+t.test('the 500 of a request that fails before it has an ID must not be stored by caches', async (t) => {
   let isBroken = false
   const under = await startGatewayUnderTest(t, {
     gateway: {
@@ -55,5 +55,5 @@ t.test('T5: the 500 of a request that fails before it has an id must not be stor
   isBroken = true
   await rejects(t, under, 500, `GET /nothing HTTP/1.1\r\n${HEAD}\r\n`)
   const failed = under.log().filter(({ event }) => event === 'request_failed')
-  t.match(failed, [{ request_id: '-', err: { message: 'made up' } }], 'the request has no id')
+  t.match(failed, [{ request_id: '-', err: { message: 'made up' } }], 'the request has no ID')
 })

@@ -8,7 +8,7 @@ const HEAD = 'Host: api.test\r\nConnection: close\r\n'
 const GET = `GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-t.test('interim answers reach the client, in order and without what is between two hops', async (t) => {
+t.test('interim responses reach the client in order and without hop-by-hop headers', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply(
     `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\nx-auth-subject: eve\r\n\r\n${OK}`,
@@ -23,7 +23,7 @@ t.test('interim answers reach the client, in order and without what is between t
   t.notMatch(answer, /eve/)
 })
 
-t.test('a hint that is none is dropped, and so are interim answers that nobody knows', async (t) => {
+t.test('an invalid early hint is dropped, and so are unknown interim responses', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply(
     `HTTP/1.1 103 Early Hints\r\nlink: this is no link\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\nHTTP/1.1 104 What\r\n\r\n${OK}`,
@@ -31,7 +31,7 @@ t.test('a hint that is none is dropped, and so are interim answers that nobody k
   t.match(await raw(GET), /^HTTP\/1\.1 200 (?:(?!HTTP).)*$/s)
 })
 
-t.test('an HTTP/1.0 client gets no interim answer and no chunks', async (t) => {
+t.test('an HTTP/1.0 client gets no interim response and no chunks', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply(
     'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
@@ -40,7 +40,7 @@ t.test('an HTTP/1.0 client gets no interim answer and no chunks', async (t) => {
   t.match(answer, /^HTTP\/1\.1 200 (?:(?!transfer-encoding|HTTP).)*\r\n\r\nok$/is)
 })
 
-t.test('trailers are dropped, both ways', async (t) => {
+t.test('trailers are dropped in both directions', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply(
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-checked\r\n\r\n2\r\nok\r\n0\r\nx-checked: yes\r\nset-cookie: a=b\r\n\r\n',
@@ -54,7 +54,7 @@ t.test('trailers are dropped, both ways', async (t) => {
   t.notMatch(upstream.bytes, /eve|trailer/i)
 })
 
-t.test('an answer that comes before the body has been sent reaches the client whole', async (t) => {
+t.test('a response before the end of the request body reaches the client completely', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   upstream.onHead((socket) => {
     socket.pause()
@@ -67,7 +67,7 @@ t.test('an answer that comes before the body has been sent reaches the client wh
     const client = connect(Number(port), '127.0.0.1')
     let answer = ''
     client.on('data', (chunk) => (answer += chunk.toString()))
-    // The connection ends under what it still sends; the answer is there by then.
+    // The connection closes while the client still sends. The response has arrived by then.
     client.on('error', () => undefined)
     client.write(`POST /pub/x HTTP/1.1\r\n${HEAD}Content-Length: 900000\r\n\r\n`)
     const sending = setInterval(() => client.writable && client.write(Buffer.alloc(50_000)), 1)
@@ -77,7 +77,7 @@ t.test('an answer that comes before the body has been sent reaches the client wh
   }
 })
 
-t.test('bytes that nobody asked for are never the next answer', async (t) => {
+t.test('unsolicited bytes never become the next response', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   const POISON = 'HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON'
   let ended: Promise<unknown> | undefined
@@ -85,7 +85,7 @@ t.test('bytes that nobody asked for are never the next answer', async (t) => {
     const nonce = target.slice('/pub/'.length)
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${nonce.length}\r\n\r\n${nonce}`)
     if (nonce.endsWith('0')) ended = new Promise((resolve) => socket.once('close', resolve))
-    // Right behind the answer, or when the connection is idle.
+    // Directly after the response, or while the connection is idle.
     if (nonce.endsWith('0')) setTimeout(() => socket.write(POISON), 2)
     else socket.write(POISON)
   })
@@ -100,14 +100,14 @@ t.test('bytes that nobody asked for are never the next answer', async (t) => {
   t.same(mismatches, [])
 })
 
-t.test('an event stream outlives the time that an answer may take to begin', async (t) => {
+t.test('an event stream outlives the timeout for the start of a response', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   let stream: Socket | undefined
   upstream.reply((socket) => {
     stream = socket
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 0\n\n')
   })
-  // A busy machine may need more time to begin one than this route gives.
+  // A busy machine may need more time to start a response than this route allows.
   const response = await until('it begins', async () => {
     const answer = await fetch(`${gateway.url}/api/impatient`)
     if (answer.status === 200) return answer
@@ -119,7 +119,7 @@ t.test('an event stream outlives the time that an answer may take to begin', asy
   t.equal(await read(), 'data: 0\n\n')
   upstream.reply(() => undefined)
   for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
-    // A request that began later has had all the time that there is.
+    // A request that started later has had the whole timeout.
     t.equal((await fetch(`${gateway.url}/api/impatient`)).status, 504)
     stream?.write(event)
     t.equal(await read(), event)
@@ -127,7 +127,7 @@ t.test('an event stream outlives the time that an answer may take to begin', asy
   await reader?.cancel()
 })
 
-t.test('a client that takes nothing is cut off, and so is its request at the upstream', async (t) => {
+t.test('a client that reads nothing is cut off, and its upstream request ends', async (t) => {
   const { gateway, upstream, log } = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
@@ -154,7 +154,7 @@ t.test('a client that takes nothing is cut off, and so is its request at the ups
   await until('the access line', async () => log().some((line) => line['event'] === 'access'))
 })
 
-t.test('an upstream may be named, as the system knows it', async (t) => {
+t.test('an upstream URL may contain a host name that the system resolves', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,
@@ -169,7 +169,7 @@ t.test('an upstream may be named, as the system knows it', async (t) => {
   t.match(upstream.seen('host')[0], /^localhost:/)
 })
 
-t.test('an answer to the body is given while the body is still coming', async (t) => {
+t.test('a response to the body is forwarded while the body is still sent', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   upstream.onHead((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')

@@ -75,7 +75,7 @@ async function open(under: Under, path: string, token?: string, protocols?: stri
   return { socket, messages, closed }
 }
 
-/** The bytes of a handshake; `change` replaces header lines. */
+/** The bytes of a handshake. `change` replaces header lines. */
 function handshake(path: string, headers: readonly string[] = []): string {
   return [
     `GET ${path} HTTP/1.1`,
@@ -93,7 +93,7 @@ function sessionLines(under: Under) {
   return under.log().filter((line) => 'websocket.close_code' in line)
 }
 
-t.test('only who may gets a WebSocket, and the upstream hears of nobody else', async (t) => {
+t.test('only an allowed caller gets a WebSocket, and the upstream sees no other handshake', async (t) => {
   const under = await start(t)
   under.issuer.store('poor', { scope: 'posts:read' })
   const refused = {
@@ -130,7 +130,7 @@ t.test('only who may gets a WebSocket, and the upstream hears of nobody else', a
   t.equal(under.live.handshakes.length, 0)
 })
 
-t.test('a route that says nothing of WebSockets gets a plain request', async (t) => {
+t.test('a route without WebSockets forwards a plain request', async (t) => {
   const under = await start(t)
   const answer = await under.raw(handshake('/live/plain'))
   t.match(answer, /^HTTP\/1.1 200 /)
@@ -138,7 +138,7 @@ t.test('a route that says nothing of WebSockets gets a plain request', async (t)
   t.equal(under.live.handshakes.length, 0)
 })
 
-t.test('what is sent before the answer is not passed on', async (t) => {
+t.test('bytes before the response are not forwarded', async (t) => {
   const under = await start(t)
   const smuggled = 'GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n'
   const answer = await under.raw(handshake('/live/open') + smuggled)
@@ -156,7 +156,7 @@ t.test('what is sent before the answer is not passed on', async (t) => {
   t.notMatch(pipelined, ' 101 ')
 })
 
-t.test('messages pass both ways, text and binary, large and empty', async (t) => {
+t.test('messages are forwarded in both directions: text and binary, large and empty', async (t) => {
   const under = await start(t)
   under.issuer.store('good', { scope: 'courses:read' })
   const { socket, messages, closed } = await open(under, '/live/scoped', 'good', ['chat', 'other'])
@@ -172,7 +172,7 @@ t.test('messages pass both ways, text and binary, large and empty', async (t) =>
   t.same(messages.slice(0, 3), ['hello', '', 'ü'.repeat(40_000)])
   t.ok(large.equals(Buffer.from(messages[3] as ArrayBuffer)))
   socket.close(4001, 'done')
-  t.same(await closed, { code: 4001, reason: 'done' }, 'the upstream answers with the same code')
+  t.same(await closed, { code: 4001, reason: 'done' }, 'the upstream responds with the same code')
   await until('logged', async () => sessionLines(under).length === 1)
   await until('the upstream is told', async () => under.live.closes.length === 1)
   t.same(under.live.closes, [4001])
@@ -191,7 +191,7 @@ t.test('messages pass both ways, text and binary, large and empty', async (t) =>
   t.match(metrics, /scopegate_http_requests_in_flight 0/)
 })
 
-t.test('pings and pongs pass', async (t) => {
+t.test('pings and pongs are forwarded', async (t) => {
   const under = await start(t)
   let pong = ''
   under.live.onSession((socket) => {
@@ -205,10 +205,11 @@ t.test('pings and pongs pass', async (t) => {
   socket.close()
 })
 
-t.test('a token that expires closes the session with 1008, both sides', async (t) => {
+t.test('a token that expires closes both sides of the session with 1008', async (t) => {
   const under = await start(t)
   let tried = 0
-  // On a busy machine a token may be over before its session has begun, or before its echo came: the next one, then.
+  // On a busy machine a token can expire before its session starts or its echo arrives. The test then tries the next
+  // one.
   const client = await until('a session that was used before its token was over', async () => {
     const token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
@@ -240,7 +241,7 @@ t.test('a revocation closes the sessions of its grant with 1008, and no others',
   two.socket.close()
 })
 
-t.test('a revocation that was missed is noticed when the channel is back', async (t) => {
+t.test('a missed revocation is detected when the channel reconnects', async (t) => {
   const under = await start(t)
   under.issuer.store('one', { scope: 'courses:read' })
   const one = await open(under, '/live/scoped', 'one')
@@ -249,7 +250,7 @@ t.test('a revocation that was missed is noticed when the channel is back', async
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
 })
 
-t.test('a session ends when its issuer stays away, and does not end at the first hiccup', async (t) => {
+t.test('a session ends when its issuer stays unavailable, but not at the first failure', async (t) => {
   const under = await start(t, {}, { pushes: false, maxTtlMs: 2_500, ttlWithoutPushMs: 100 })
   const { issuer } = under
   const failures = async (count: number) => {
@@ -278,7 +279,7 @@ t.test('a session ends when its issuer stays away, and does not end at the first
   nobody.socket.close()
 })
 
-t.test('a revocation that was missed while nobody could be asked is noticed when somebody can', async (t) => {
+t.test('a revocation that was missed during an issuer outage is detected afterwards', async (t) => {
   const under = await start(t, {}, { ttlWithoutPushMs: 100 })
   const { issuer } = under
   issuer.store('one', { scope: 'courses:read' })
@@ -305,7 +306,7 @@ t.test('a revocation that was missed while nobody could be asked is noticed when
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
 })
 
-t.test('an upstream that dies closes the session with 1011', async (t) => {
+t.test('a failed upstream closes the session with 1011', async (t) => {
   const under = await start(t)
   const client = await open(under, '/live/open')
   under.live.kill()
@@ -314,7 +315,7 @@ t.test('an upstream that dies closes the session with 1011', async (t) => {
   t.equal(sessionLines(under)[0]?.['websocket.close_code'], 1006)
 })
 
-t.test('an upstream that dies within a message ends the connection without a Close', async (t) => {
+t.test('an upstream that fails within a message ends the connection without a Close frame', async (t) => {
   const under = await start(t)
   under.live.onHandshake((socket, request) => {
     void acceptRaw(socket, request.headers['sec-websocket-key'] ?? '', Buffer.from([0x81, 0x05, 0x68]))
@@ -324,7 +325,7 @@ t.test('an upstream that dies within a message ends the connection without a Clo
   t.same(client.messages, [])
 })
 
-t.test('a client that dies is told to the upstream', async (t) => {
+t.test('the failure of a client is reported to the upstream', async (t) => {
   const under = await start(t)
   const { port, hostname } = new URL(under.gateway.url)
   const socket = connect(Number(port), hostname)
@@ -336,25 +337,28 @@ t.test('a client that dies is told to the upstream', async (t) => {
   t.same(under.live.closes, [1001])
 })
 
-t.test('an upstream that does not agree is answered for, and one that lies is a 502', async (t) => {
-  const under = await start(t)
-  under.live.onHandshake((socket) =>
-    socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope'),
-  )
-  const refused = await under.raw(handshake('/live/open'))
-  t.match(refused, /^HTTP\/1.1 403 /)
-  t.match(refused, /nope$/)
-  under.live.onHandshake((socket) =>
-    socket.write(
-      'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: wrong\r\n\r\n',
-    ),
-  )
-  t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 502 /)
-  under.live.onHandshake(() => undefined)
-  t.match(await under.raw(handshake('/live/impatient')), /^HTTP\/1.1 504 /)
-})
+t.test(
+  'a rejected handshake gets the status of the upstream, and an invalid acceptance gets 502',
+  async (t) => {
+    const under = await start(t)
+    under.live.onHandshake((socket) =>
+      socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope'),
+    )
+    const refused = await under.raw(handshake('/live/open'))
+    t.match(refused, /^HTTP\/1.1 403 /)
+    t.match(refused, /nope$/)
+    under.live.onHandshake((socket) =>
+      socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: wrong\r\n\r\n',
+      ),
+    )
+    t.match(await under.raw(handshake('/live/open')), /^HTTP\/1.1 502 /)
+    under.live.onHandshake(() => undefined)
+    t.match(await under.raw(handshake('/live/impatient')), /^HTTP\/1.1 504 /)
+  },
+)
 
-t.test('frames that break the rules are not passed on', async (t) => {
+t.test('frames that violate the protocol are not forwarded', async (t) => {
   const under = await start(t)
   const bad: Record<string, readonly [bytes: readonly number[], code: number]> = {
     'a client that does not mask': [[0x81, 0x01, 0x61], 1002],
@@ -401,7 +405,7 @@ t.test('a message above the limit of its route closes with 1009', async (t) => {
   t.same(await client.closed, { code: 1009, reason: 'message too big' })
 })
 
-t.test('a client that reads slowly slows the upstream down, and loses nothing', async (t) => {
+t.test('a client that reads slowly slows the upstream down and loses no message', async (t) => {
   const under = await start(t)
   const total = 32 * 1024 * 1024
   const piece = Buffer.alloc(64 * 1024, 1)
@@ -414,7 +418,7 @@ t.test('a client that reads slowly slows the upstream down, and loses nothing', 
   const socket = connect(Number(port), hostname)
   socket.write(handshake('/live/open'))
   await once(socket, 'readable')
-  // Nothing is read: what is not in a kernel's buffers stays at the upstream.
+  // Nothing is read. Bytes beyond the kernel buffers stay at the upstream.
   await until('settled', async () => {
     const [upstream] = under.live.sockets
     const before = upstream?.bufferedAmount ?? 0
@@ -434,7 +438,7 @@ t.test('a client that reads slowly slows the upstream down, and loses nothing', 
   socket.destroy()
 })
 
-t.test('there are as many sessions as there may be, and no more', async (t) => {
+t.test('the number of sessions is limited', async (t) => {
   const under = await start(t, { maxSessions: 3, maxSessionsPerCaller: 2 })
   under.issuer.store('good', { scope: 'courses:read' })
   const first = await open(under, '/live/open')
@@ -453,7 +457,7 @@ t.test('there are as many sessions as there may be, and no more', async (t) => {
   for (let attempt = 0; attempt < 3; attempt += 1) await under.raw(handshake('/live/open'))
 })
 
-t.test('an end without a drain closes every session with 1001', async (t) => {
+t.test('a shutdown without a drain closes every session with 1001', async (t) => {
   const under = await start(t)
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(under, '/live/open')))
   await under.gateway.close({ how: 'now' })
@@ -463,7 +467,7 @@ t.test('an end without a drain closes every session with 1001', async (t) => {
   await until('each is logged', async () => sessionLines(under).length === clients.length)
 })
 
-/** Agrees to a handshake by hand, says something, and is gone. */
+/** Accepts a handshake, sends some bytes, and closes. */
 async function acceptRaw(socket: import('node:stream').Duplex, key: string, bytes: Buffer): Promise<void> {
   const { hash } = await import('node:crypto')
   const accept = hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')
@@ -473,7 +477,7 @@ async function acceptRaw(socket: import('node:stream').Duplex, key: string, byte
   socket.end(bytes)
 }
 
-t.test('a session ends when a condition that it began under does not hold any longer', async (t) => {
+t.test('a session ends when a condition of its route no longer holds', async (t) => {
   const under = await start(t, {}, { pushes: false, maxTtlMs: 100, ttlWithoutPushMs: 100 })
   const { issuer } = under
   issuer.store('one', { school: 's1' })
@@ -486,7 +490,7 @@ t.test('a session ends when a condition that it began under does not hold any lo
   t.same(await one.closed, { code: 1008, reason: 'no longer allowed' })
 })
 
-/** Grants a handshake that the upstream held back. RFC 6455 section 4.2.2. */
+/** Accepts a handshake that the upstream held back. RFC 6455 section 4.2.2. */
 function grant({ socket, request }: Held): void {
   const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
   const accept = createHash('sha1').update(key).digest('base64')
@@ -504,7 +508,7 @@ function holdHandshakes({ live }: Under): readonly Held[] {
   return held
 }
 
-t.test('T9: a session that opens while the gateway drains is closed with 1001', async (t) => {
+t.test('a session that opens while the gateway drains is closed with 1001', async (t) => {
   const under = await start(t)
   const first = await open(under, '/live/open')
   const held = holdHandshakes(under)

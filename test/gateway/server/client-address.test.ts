@@ -66,12 +66,12 @@ for (const [value, client, why] of FORWARDED)
     t.equal(clientAddress('10.0.0.1', value, { header: 'forwarded', trusted }), client)
   })
 
-t.test('clientAddress() gives an address for anything that a header can hold', async (t) => {
+t.test('clientAddress() returns an address for any header value', async (t) => {
   const value = `${'10.0.0.2, '.repeat(1_600)}x`
   t.equal(clientAddress('10.0.0.1', value, { header: 'x-forwarded-for', trusted }), '10.0.0.1')
 })
 
-t.test('compileTrustedProxies() compares as the network does', async (t) => {
+t.test('compileTrustedProxies() compares addresses by network prefix', async (t) => {
   for (const address of ['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd12:3456::1'])
     t.ok(trusted.has(address), address)
   for (const address of [
@@ -89,7 +89,7 @@ t.test('compileTrustedProxies() compares as the network does', async (t) => {
   t.throws(() => compileTrustedProxies(['everybody']), { message: /everybody/ })
 })
 
-t.test('normalizeIp() has one spelling for an address', async (t) => {
+t.test('normalizeIp() returns one spelling per address', async (t) => {
   t.equal(normalizeIp('::ffff:127.0.0.1'), '127.0.0.1')
   t.equal(normalizeIp('::FFFF:127.0.0.1'), '127.0.0.1')
   t.equal(normalizeIp('::1'), '::1')

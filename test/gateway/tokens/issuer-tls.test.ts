@@ -13,7 +13,7 @@ import { introspectionOptions } from '../../fixtures/introspection-options.ts'
 const authority = aCertificate({ authority: true })
 const CLIENT = { clientId: 'gateway', clientSecret: 'the secret of a test' }
 
-/** An issuer on HTTPS, and what it was asked. */
+/** An issuer on HTTPS, and the requests that it received. */
 async function startIssuer(t: Test, { cert, key }: TestCertificate) {
   const asked: string[] = []
   const server = createServer({ cert, key }, (request, response) => {
@@ -36,7 +36,7 @@ async function startIssuer(t: Test, { cert, key }: TestCertificate) {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 }
 
-/** Asks the issuer once. @throws what was said where it could not be asked; the reasons are its causes. */
+/** Calls the issuer once. @throws the error of the call, with the reasons as its causes. */
 type Ask = (t: Test, url: string, ca: string | undefined) => Promise<unknown>
 
 const ASKS: Readonly<Record<string, Ask>> = {
@@ -91,7 +91,7 @@ const UNTRUSTED: readonly (readonly [what: string, certificate: TestCertificate,
 for (const [name, ask] of Object.entries(ASKS)) {
   for (const [what, certificate, ca] of UNTRUSTED)
     t.test(
-      `${name}: an issuer with a certificate ${what} hears nothing, whatever the environment says`,
+      `${name}: an issuer with a certificate ${what} gets no request, with any environment`,
       async (t) => {
         process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
         t.teardown(() => delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'])
@@ -101,7 +101,7 @@ for (const [name, ask] of Object.entries(ASKS)) {
       },
     )
 
-  t.test(`${name}: an authority that is named for an issuer vouches for it`, async (t) => {
+  t.test(`${name}: the CA certificate of an issuer verifies that issuer`, async (t) => {
     const issuer = await startIssuer(t, aCertificate({ by: authority }))
     await t.resolves(ask(t, issuer.url, authority.cert))
     t.equal(issuer.asked.length, 1)

@@ -13,7 +13,7 @@ function kids(keys: readonly AssertionKey[]): readonly string[] {
   return keys.map(({ kid }) => kid).toSorted()
 }
 
-t.test('a new key is published at once and signs when everybody can have seen it', async (t) => {
+t.test('a new key is published immediately and signs after every verifier can have fetched it', async (t) => {
   const [old, fresh] = [generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(old)
   ring.replace([fresh], 1_000)
@@ -22,7 +22,7 @@ t.test('a new key is published at once and signs when everybody can have seen it
   t.equal(ring.signingKey(1_000 + LEAD), fresh)
 })
 
-t.test('an old key stays until the last assertion that it signed has ended', async (t) => {
+t.test('an old key stays until the last assertion that it signed has expired', async (t) => {
   const [old, fresh] = [generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(old)
   ring.replace([fresh], 0)
@@ -30,7 +30,7 @@ t.test('an old key stays until the last assertion that it signed has ended', asy
   t.same(ring.publishedKeys(LEAD + LIFE), [fresh])
 })
 
-t.test('a key that has been published long enough signs at once when it comes first', async (t) => {
+t.test('a key that was published long enough signs immediately when it becomes the first', async (t) => {
   const [first, second] = [generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(first, second)
   t.equal(ring.signingKey(0), first)
@@ -39,7 +39,7 @@ t.test('a key that has been published long enough signs at once when it comes fi
   t.same(kids(ring.publishedKeys(5_000 + LEAD + LIFE)), kids([first, second]))
 })
 
-t.test('a second change before the first is in force leaves no key signing that nobody knows', async (t) => {
+t.test('a second change during a key rollover leaves only published keys signing', async (t) => {
   const [a, b, c] = [generateAssertionKey(), generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(a)
   ring.replace([b], 0)
@@ -50,7 +50,7 @@ t.test('a second change before the first is in force leaves no key signing that 
   t.same(ring.publishedKeys(10_000 + LEAD + LIFE), [c])
 })
 
-t.test('taking a change back keeps what signs', async (t) => {
+t.test('a reverted change keeps the signing key', async (t) => {
   const [old, fresh] = [generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(old)
   ring.replace([fresh], 0)
@@ -59,7 +59,7 @@ t.test('taking a change back keeps what signs', async (t) => {
   t.same(ring.publishedKeys(LEAD * 2), [old])
 })
 
-t.test('publishedKeys() gives the same array as long as nothing changes', async (t) => {
+t.test('publishedKeys() returns the same array as long as nothing changes', async (t) => {
   const ring = ringOf(generateAssertionKey())
   t.equal(ring.publishedKeys(0), ring.publishedKeys(1))
   ring.replace([generateAssertionKey()], 2)

@@ -18,51 +18,51 @@ function assertWith(key: AssertionKey, ttlSeconds = 60) {
 const ed25519 = toAssertionKey(generateKeyPairSync('ed25519').privateKey) as AssertionKey
 
 for (const key of [generateAssertionKey(), ed25519])
-  t.test(`an ${key.alg} assertion is a JWT that says who calls, to one upstream, for a minute`, async (t) => {
-    const caller = aCaller({ scopes: new Set(['openid', 'courses:read']), expiresAtSeconds: 5_000 })
-    const text = assertWith(key)('courses')(caller, 1_000_500)
-    const { payload, protectedHeader } = await jwtVerify(text, await importJWK({ ...key.publicJwk }), {
-      issuer: ISSUER,
-      audience: 'courses',
-      typ: 'scopegate-assertion+jwt',
-      currentDate: new Date(1_000_500),
-    })
-    t.same(protectedHeader, { alg: key.alg, typ: 'scopegate-assertion+jwt', kid: key.kid })
-    t.match(payload.jti, /^[0-9a-f-]{36}$/)
-    t.same(payload, {
-      iss: ISSUER,
-      aud: 'courses',
-      sub: 'user-1',
-      client_id: 'client-1',
-      token_issuer: 'https://api.test',
-      scope: 'openid courses:read',
-      iat: 1_000,
-      exp: 1_060,
-      jti: payload.jti,
-    })
-  })
+  t.test(
+    `an ${key.alg} assertion is a JWT that identifies the caller to one upstream for one minute`,
+    async (t) => {
+      const caller = aCaller({ scopes: new Set(['openid', 'courses:read']), expiresAtSeconds: 5_000 })
+      const text = assertWith(key)('courses')(caller, 1_000_500)
+      const { payload, protectedHeader } = await jwtVerify(text, await importJWK({ ...key.publicJwk }), {
+        issuer: ISSUER,
+        audience: 'courses',
+        typ: 'scopegate-assertion+jwt',
+        currentDate: new Date(1_000_500),
+      })
+      t.same(protectedHeader, { alg: key.alg, typ: 'scopegate-assertion+jwt', kid: key.kid })
+      t.match(payload.jti, /^[0-9a-f-]{36}$/)
+      t.same(payload, {
+        iss: ISSUER,
+        aud: 'courses',
+        sub: 'user-1',
+        client_id: 'client-1',
+        token_issuer: 'https://api.test',
+        scope: 'openid courses:read',
+        iat: 1_000,
+        exp: 1_060,
+        jti: payload.jti,
+      })
+    },
+  )
 
-t.test(
-  'one is minted for a caller and an upstream, and used again until shortly before its end',
-  async (t) => {
-    const assertFor = assertWith(generateAssertionKey())
-    const caller = aCaller({ expiresAtSeconds: 5_000 })
-    const first = assertFor('courses')(caller, 1_000_000)
-    t.equal(assertFor('courses')(caller, 1_044_999), first)
-    const second = assertFor('courses')(caller, 1_045_000)
-    t.not(second, first)
-    t.not(decodeJwt(second).jti, decodeJwt(first).jti)
-    t.equal(decodeJwt(assertFor('posts')(caller, 1_000_000)).aud, 'posts')
-    t.not(assertFor('courses')(aCaller({ expiresAtSeconds: 5_000 }), 1_045_000), second, 'another token')
-  },
-)
+t.test('one assertion per caller and upstream is reused until shortly before its expiry', async (t) => {
+  const assertFor = assertWith(generateAssertionKey())
+  const caller = aCaller({ expiresAtSeconds: 5_000 })
+  const first = assertFor('courses')(caller, 1_000_000)
+  t.equal(assertFor('courses')(caller, 1_044_999), first)
+  const second = assertFor('courses')(caller, 1_045_000)
+  t.not(second, first)
+  t.not(decodeJwt(second).jti, decodeJwt(first).jti)
+  t.equal(decodeJwt(assertFor('posts')(caller, 1_000_000)).aud, 'posts')
+  t.not(assertFor('courses')(aCaller({ expiresAtSeconds: 5_000 }), 1_045_000), second, 'another token')
+})
 
-t.test('it never outlives the token', async (t) => {
+t.test('an assertion never outlives the token', async (t) => {
   const assert = assertWith(generateAssertionKey())('courses')
   const caller = aCaller({ expiresAtSeconds: 1_010 })
   const text = assert(caller, 1_000_000)
   t.equal(decodeJwt(text).exp, 1_010)
-  t.equal(assert(caller, 1_009_999), text, 'nothing better can be minted')
+  t.equal(assert(caller, 1_009_999), text, 'no longer lifetime is possible')
 })
 
 t.test('a client that acts for itself has no subject', async (t) => {
@@ -70,7 +70,7 @@ t.test('a client that acts for itself has no subject', async (t) => {
   t.notOk('sub' in decodeJwt(text))
 })
 
-t.test('toAssertionKey() takes P-256 and Ed25519, and publishes nothing private', async (t) => {
+t.test('toAssertionKey() accepts P-256 and Ed25519, and publishes no private member', async (t) => {
   t.equal(toAssertionKey(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey), undefined)
   t.equal(toAssertionKey(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey), undefined)
   t.equal(toAssertionKey(generateKeyPairSync('x25519').privateKey), undefined)

@@ -9,7 +9,7 @@ function opened(): Circuit {
   return circuit
 }
 
-t.test('Circuit opens after so many failures in a row', async (t) => {
+t.test('Circuit opens after the configured number of consecutive failures', async (t) => {
   const circuit = new Circuit(RULES)
   t.same([circuit.failed(1), circuit.failed(2)], [false, false])
   t.equal(circuit.takes, true)
@@ -17,7 +17,7 @@ t.test('Circuit opens after so many failures in a row', async (t) => {
   t.same([circuit.state, circuit.takes, circuit.pauseMs], ['open', false, 1_000])
 })
 
-t.test('Circuit forgets failures when there is an answer', async (t) => {
+t.test('Circuit resets the failures after a response', async (t) => {
   const circuit = new Circuit(RULES)
   circuit.failed(1)
   circuit.failed(2)
@@ -25,27 +25,27 @@ t.test('Circuit forgets failures when there is an answer', async (t) => {
   t.same([circuit.failed(4), circuit.failed(5), circuit.failed(6)], [false, false, true])
 })
 
-t.test('Circuit does not count a failure of a request that others were answered beside', async (t) => {
+t.test('Circuit does not count a failure when a concurrent request got a response', async (t) => {
   const circuit = new Circuit(RULES)
   circuit.answered(10)
   for (let i = 0; i < 100; i++) t.equal(circuit.failed(10 - i), false)
   t.equal(circuit.state, 'closed')
 })
 
-t.test('Circuit lets one request at a time try a target that may be back', async (t) => {
+t.test('Circuit allows one probe at a time when half-open', async (t) => {
   const circuit = opened()
   circuit.halfOpen(10)
   t.equal(circuit.takes, true)
   circuit.began()
   t.equal(circuit.takes, false)
   circuit.ended()
-  t.equal(circuit.takes, true, 'a trial that its client left was none')
+  t.equal(circuit.takes, true, 'a probe whose client left does not count')
   circuit.began()
   circuit.answered(20)
   t.same([circuit.state, circuit.takes], ['closed', true])
 })
 
-t.test('Circuit waits longer after each trial that failed, up to a limit', async (t) => {
+t.test('Circuit waits longer after each failed probe, up to a limit', async (t) => {
   const circuit = opened()
   for (const [at, pauseMs] of [
     [10, 2_000],
@@ -62,12 +62,12 @@ t.test('Circuit waits longer after each trial that failed, up to a limit', async
   t.equal(circuit.pauseMs, 1_000)
 })
 
-t.test('Circuit does not close again for a failure from before it opened', async (t) => {
+t.test('Circuit ignores a failure from before it opened', async (t) => {
   const circuit = opened()
   t.equal(circuit.failed(4), false)
   circuit.halfOpen(10)
   t.equal(circuit.failed(9), false)
   t.equal(circuit.state, 'half_open')
   circuit.answered(11)
-  t.equal(circuit.state, 'closed', 'a late answer is an answer')
+  t.equal(circuit.state, 'closed', 'a late response counts as a response')
 })

@@ -7,7 +7,7 @@ import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool
 
 const CONNECTION = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
 
-/** Another thread, so that it can answer and reset while this one does nothing. */
+/** A separate thread, so that it can respond and reset while this thread is blocked. */
 const EARLY_ANSWERER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const flag = new Int32Array(workerData.flag)
@@ -26,7 +26,7 @@ require('node:net').createServer((socket) => {
 
 type Outcome = { status: number; body: string; error: string | undefined }
 
-/** An answer and a reset arrive while a body is sent, and the next write finds the connection broken. */
+/** A response and a reset arrive while a body is sent, and the next write finds the connection broken. */
 async function sendInto(answer: string): Promise<Outcome> {
   const flag = new SharedArrayBuffer(8)
   const view = new Int32Array(flag)
@@ -72,7 +72,7 @@ async function sendInto(answer: string): Promise<Outcome> {
   })
   body.write(Buffer.alloc(1_000))
   await once(worker, 'message')
-  // From here to the writes nothing is read: the answer waits in the system, with the reset behind it.
+  // Nothing is read from here to the writes. The response waits in the system, with the reset behind it.
   Atomics.store(view, 0, 1)
   Atomics.notify(view, 0)
   Atomics.wait(view, 1, 0, 60_000)
@@ -84,14 +84,20 @@ async function sendInto(answer: string): Promise<Outcome> {
   return outcome
 }
 
-t.test('createConnector() reads an answer whose sender reset the connection under a body', async (t) => {
-  const outcome = await sendInto(
-    'HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig',
-  )
-  t.same(outcome, { status: 413, body: 'big', error: undefined })
-})
+t.test(
+  'createConnector() reads a response whose sender reset the connection during the request body',
+  async (t) => {
+    const outcome = await sendInto(
+      'HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig',
+    )
+    t.same(outcome, { status: 413, body: 'big', error: undefined })
+  },
+)
 
-t.test('createConnector() takes no answer without a length for whole when a reset ended it', async (t) => {
-  const outcome = await sendInto('HTTP/1.1 413 Content Too Large\r\nconnection: close\r\n\r\nhal')
-  t.match(outcome, { status: 413, body: 'hal', error: /RESET|EPIPE|ECONNRESET/ })
-})
+t.test(
+  'createConnector() does not accept a response without a length as complete after a reset',
+  async (t) => {
+    const outcome = await sendInto('HTTP/1.1 413 Content Too Large\r\nconnection: close\r\n\r\nhal')
+    t.match(outcome, { status: 413, body: 'hal', error: /RESET|EPIPE|ECONNRESET/ })
+  },
+)

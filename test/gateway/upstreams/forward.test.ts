@@ -91,7 +91,7 @@ const UNFORWARDABLE: Readonly<Record<string, readonly [method: 'GET' | 'POST', P
 }
 
 for (const [what, [method, change]] of Object.entries(UNFORWARDABLE))
-  t.test(`T10: requests with ${what} are no failures of the target`, async (t) => {
+  t.test(`requests with ${what} do not count as failures of the target`, async (t) => {
     const { url, upstream, refusals, change: use } = await startForwarder(t)
     use(change)
     for (let i = 0; i < FAILURES * 2; i++)
@@ -105,21 +105,24 @@ for (const [what, [method, change]] of Object.entries(UNFORWARDABLE))
     t.equal((await send(url)).status, 200)
   })
 
-t.test('T10: a lack of descriptors is no failure of the target, a missing address is', async (t) => {
-  let code = 'EMFILE'
-  const { url, upstream, refusals } = await startForwarder(t, () =>
-    Promise.reject(Object.assign(new Error(code), { code })),
-  )
-  for (let i = 0; i < FAILURES * 2; i++) await send(url)
-  t.same(new Set(refusals.map(({ refused }) => refused)), new Set(['overloaded']))
-  t.equal(upstream.targets.state, 'closed')
-  code = 'ENOTFOUND'
-  for (let i = 0; i < FAILURES; i++) await send(url)
-  t.equal(refusals.at(-1)?.refused, 'upstream_unreachable')
-  t.equal(upstream.targets.state, 'open')
-})
+t.test(
+  'a lack of file descriptors does not count as a failure of the target, and a missing address does',
+  async (t) => {
+    let code = 'EMFILE'
+    const { url, upstream, refusals } = await startForwarder(t, () =>
+      Promise.reject(Object.assign(new Error(code), { code })),
+    )
+    for (let i = 0; i < FAILURES * 2; i++) await send(url)
+    t.same(new Set(refusals.map(({ refused }) => refused)), new Set(['overloaded']))
+    t.equal(upstream.targets.state, 'closed')
+    code = 'ENOTFOUND'
+    for (let i = 0; i < FAILURES; i++) await send(url)
+    t.equal(refusals.at(-1)?.refused, 'upstream_unreachable')
+    t.equal(upstream.targets.state, 'open')
+  },
+)
 
-t.test('T8: an upgrade that arrives after the client left does not keep its socket', async (t) => {
+t.test('an upgrade that arrives after the client left does not keep its socket', async (t) => {
   const started = Promise.withResolvers<{ exchange: Exchange; left: Promise<unknown> }>()
   let upgrades = 0
   const { url, recording } = await startForwarder(t, loopback, (request) => {

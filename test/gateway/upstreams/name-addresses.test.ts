@@ -25,7 +25,7 @@ const V4 = (address: string): Address => ({ address, family: 4 })
 const V6 = (address: string): Address => ({ address, family: 6 })
 const failed = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
 
-t.test('NameAddresses asks once in five seconds, and once at a time', async (t) => {
+t.test('NameAddresses resolves once per five seconds, and once at a time', async (t) => {
   const { lookup, at, counts } = aName(async () => [V4('10.0.0.1')])
   await Promise.all([lookup(), lookup(), lookup()])
   t.same(await lookup(), [V4('10.0.0.1')])
@@ -35,7 +35,7 @@ t.test('NameAddresses asks once in five seconds, and once at a time', async (t) 
   t.equal(counts().asked, 2)
 })
 
-t.test('NameAddresses keeps what it knew when the name service fails', async (t) => {
+t.test('NameAddresses keeps the last addresses when the name service fails', async (t) => {
   let works = true
   const { lookup, at, counts } = aName(() =>
     works ? Promise.resolve([V4('10.0.0.1')]) : failed('EAI_AGAIN'),
@@ -46,7 +46,7 @@ t.test('NameAddresses keeps what it knew when the name service fails', async (t)
   t.equal(counts().moved, 0)
 })
 
-t.test('NameAddresses does not wait for a name service that hangs, when it knows an address', async (t) => {
+t.test('NameAddresses does not wait for a hanging name service when it has an address', async (t) => {
   let hangs = false
   const { lookup, at, counts } = aName(() =>
     hangs ? new Promise(() => undefined) : Promise.resolve([V4('10.0.0.1')]),
@@ -58,13 +58,13 @@ t.test('NameAddresses does not wait for a name service that hangs, when it knows
   t.equal(counts().asked, 2, 'one thread of the system hangs, not two')
 })
 
-t.test('NameAddresses tells why there is none', async (t) => {
+t.test('NameAddresses reports the reason for a missing address', async (t) => {
   t.equal(await aName(() => failed('ENOTFOUND')).lookup(), 'ENOTFOUND')
   t.equal(await aName(async () => []).lookup(), 'ENOTFOUND')
   t.equal(await aName(async () => [V4('10.0.0.1')]).lookup({ family: 6 }), 'ENOTFOUND')
 })
 
-t.test('NameAddresses gives addresses in turn, of the family that is asked for', async (t) => {
+t.test('NameAddresses returns addresses in rotation, of the requested family', async (t) => {
   const { lookup } = aName(async () => [V4('10.0.0.1'), V4('10.0.0.2'), V6('::1')])
   const firsts = new Set()
   for (let i = 0; i < 3; i++) firsts.add(await lookup({}))
@@ -73,7 +73,7 @@ t.test('NameAddresses gives addresses in turn, of the family that is asked for',
   t.same(await lookup({ family: 'IPv6', all: true }), [V6('::1')])
 })
 
-t.test('NameAddresses says when a name moved, not when it grew', async (t) => {
+t.test('NameAddresses reports a move of a name, but not additional addresses', async (t) => {
   let addresses = [V4('10.0.0.1')]
   const { name, counts } = aName(async () => addresses)
   await name.refresh()

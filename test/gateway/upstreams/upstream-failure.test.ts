@@ -58,13 +58,13 @@ const ROWS: readonly Row[] = [
 
 for (const [codes, reason, refused, retryCause] of ROWS)
   for (const code of codes)
-    t.test(`T15: upstreamFailure() maps ${code || 'an error without code'} to ${reason}`, async (t) => {
+    t.test(`upstreamFailure() maps ${code || 'an error without code'} to ${reason}`, async (t) => {
       const error = code === '' ? new Error('x') : Object.assign(new Error('x'), { code })
       t.match(upstreamFailure(error), { reason, refusal: { refused }, retryCause })
       t.equal(upstreamFailure(error).retryCause, retryCause)
     })
 
-t.test('upstreamFailure() asks clients of an overloaded gateway to retry after a second', async (t) => {
+t.test('upstreamFailure() tells clients of an overloaded gateway to retry after one second', async (t) => {
   const error = Object.assign(new Error('x'), { code: 'EMFILE' })
   t.match(upstreamFailure(error).refusal, { refused: 'overloaded', retryAfterSeconds: 1 })
 })

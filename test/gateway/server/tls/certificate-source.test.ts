@@ -31,7 +31,7 @@ function open(t: Test, files: { certFile: string; keyFile: string }, clock = { n
   return { source, reloads, inForce, events, log: () => text }
 }
 
-t.test('openCertificateSource() does not start with files of no use', async (t) => {
+t.test('openCertificateSource() rejects unusable files at the start', async (t) => {
   const good = aCertificate()
   const { swap, ...files } = mountSecret(t.testdir({}), { ...good, key: aCertificate().key })
   t.throws(() => open(t, files), {
@@ -43,11 +43,11 @@ t.test('openCertificateSource() does not start with files of no use', async (t) 
   })
 })
 
-t.test('a Secret that was swapped comes into force, with its chain', async (t) => {
+t.test('a swapped Secret becomes active with its chain', async (t) => {
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
   const { source, reloads, inForce, events } = open(t, files)
   await source.look()
-  t.same(inForce, [], 'nothing changed, nothing happens')
+  t.same(inForce, [], 'no change, no event')
   swap(aCertificate({ names: ['two.test'] }))
   await source.look()
   t.same(inForce, ['DNS:two.test'])
@@ -59,7 +59,7 @@ t.test('a Secret that was swapped comes into force, with its chain', async (t) =
   ])
 })
 
-t.test('what is of no use leaves the certificate in force, is told once, and may be mended', async (t) => {
+t.test('unusable files keep the active certificate, are reported once, and can be repaired', async (t) => {
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
   const { source, reloads, inForce, events, log } = open(t, files)
   const next = aCertificate({ names: ['two.test'] })
@@ -92,7 +92,7 @@ t.test('what is of no use leaves the certificate in force, is told once, and may
   t.notMatch(log(), next.key.split('\n')[1] ?? 'no key', 'no key is logged')
 })
 
-t.test('a certificate that was written too early comes into force when it is valid', async (t) => {
+t.test('a certificate that is not yet valid becomes active when it is valid', async (t) => {
   const clock = { nowMs: Date.now() }
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate())
   const { source, inForce } = open(t, files, clock)
@@ -104,7 +104,7 @@ t.test('a certificate that was written too early comes into force when it is val
   t.same(inForce, ['DNS:two.test'])
 })
 
-t.test('a certificate that expires while it is in force stays, and the log says so once', async (t) => {
+t.test('a certificate that expires stays active, and the log reports the expiry once', async (t) => {
   const clock = { nowMs: Date.now() }
   const { swap, ...files } = mountSecret(
     t.testdir({}),

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** What a client says first: a hello that is whole. */
+/** A complete ClientHello. */
 async function aClientHello(t: Test, under: TlsGateway): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -35,7 +35,7 @@ const failures = async (under: TlsGateway, reason: string): Promise<number> =>
     )?.[1] ?? 0,
   )
 
-t.test('plain HTTP on the TLS port gets no answer, and never reaches an upstream', async (t) => {
+t.test('plain HTTP on the TLS port gets no response and never reaches an upstream', async (t) => {
   const under = await startTlsGateway(t)
   const received = await under.raw('GET /pub/x HTTP/1.1\r\nhost: api.test\r\n\r\n')
   t.notMatch(received, /HTTP\//)
@@ -44,49 +44,46 @@ t.test('plain HTTP on the TLS port gets no answer, and never reaches an upstream
   t.equal(await under.get('/pub/x'), 200)
 })
 
-t.test(
-  'bytes that are no handshake, half of one, and clients that leave in the middle end nothing',
-  async (t) => {
-    const under = await startTlsGateway(t)
-    const hello = await aClientHello(t, under)
-    const starts: readonly Buffer[] = [
-      ...Array.from({ length: 60 }, () => randomBytes(200)),
-      ...Array.from({ length: 60 }, (_, at) => {
-        // One byte of a real hello is another one.
-        const changed = Buffer.from(hello)
-        const place = Math.floor((at / 60) * changed.length)
-        changed[place] = (changed[place] ?? 0) ^ 0xff
-        return changed
-      }),
-      Buffer.from([0x16, 0x03, 0x01, 0xff, 0xff, 0x01]),
-      Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-      Buffer.from('\x80\x2e\x01\x00\x02', 'latin1'), // SSL 2
-    ]
-    const ends = starts.map(async (bytes, at) => {
-      const socket = under.plain()
-      socket.write(bytes)
-      if (at % 3 === 0) socket.end()
-      else if (at % 3 === 1) socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()))
-      else setTimeout(() => socket.destroy(), 500) // these stay a while, whatever comes of their bytes
-      await whenClosed(socket)
-    })
-    const cut = Array.from({ length: 60 }, async (_, at) => {
-      const socket = under.plain()
-      socket.write(hello.subarray(0, Math.ceil(((at + 1) / 60) * hello.length)))
-      await once(socket, 'connect')
-      if (at % 2 === 0) socket.resetAndDestroy()
-      else socket.end()
-      await whenClosed(socket)
-    })
-    await Promise.all([...ends, ...cut])
-    t.equal(await under.get('/pub/x'), 200)
-    t.notMatch(under.logText(), /uncaught|"level":"error"/)
-    await until('those who left are counted', async () => (await failures(under, 'aborted')) > 0)
-  },
-)
+t.test('invalid handshakes, incomplete ones, and clients that leave do not stop the server', async (t) => {
+  const under = await startTlsGateway(t)
+  const hello = await aClientHello(t, under)
+  const starts: readonly Buffer[] = [
+    ...Array.from({ length: 60 }, () => randomBytes(200)),
+    ...Array.from({ length: 60 }, (_, at) => {
+      // One byte of a valid ClientHello is changed.
+      const changed = Buffer.from(hello)
+      const place = Math.floor((at / 60) * changed.length)
+      changed[place] = (changed[place] ?? 0) ^ 0xff
+      return changed
+    }),
+    Buffer.from([0x16, 0x03, 0x01, 0xff, 0xff, 0x01]),
+    Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    Buffer.from('\x80\x2e\x01\x00\x02', 'latin1'), // SSL 2.
+  ]
+  const ends = starts.map(async (bytes, at) => {
+    const socket = under.plain()
+    socket.write(bytes)
+    if (at % 3 === 0) socket.end()
+    else if (at % 3 === 1) socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()))
+    else setTimeout(() => socket.destroy(), 500) // These connections stay open for some time after their bytes.
+    await whenClosed(socket)
+  })
+  const cut = Array.from({ length: 60 }, async (_, at) => {
+    const socket = under.plain()
+    socket.write(hello.subarray(0, Math.ceil(((at + 1) / 60) * hello.length)))
+    await once(socket, 'connect')
+    if (at % 2 === 0) socket.resetAndDestroy()
+    else socket.end()
+    await whenClosed(socket)
+  })
+  await Promise.all([...ends, ...cut])
+  t.equal(await under.get('/pub/x'), 200)
+  t.notMatch(under.logText(), /uncaught|"level":"error"/)
+  await until('those who left are counted', async () => (await failures(under, 'aborted')) > 0)
+})
 
 t.test(
-  'a handshake that never ends is closed, dripping or silent, and so is a silent client after one',
+  'an incomplete handshake is closed, slow or silent, and so is a client that stays silent after one',
   async (t) => {
     const under = await startTlsGateway(t)
     const hello = await aClientHello(t, under)
@@ -102,7 +99,7 @@ t.test(
     const shaken = await under.shake()
     const done = Promise.all([silent, half, dripping, shaken].map(whenClosed))
     for (let time = 0; time < 5; time++)
-      t.equal(await under.get('/pub/x'), 200, 'others are served meanwhile')
+      t.equal(await under.get('/pub/x'), 200, 'other clients are served in the meantime')
     await done
     await until('they are counted', async () => (await failures(under, 'timeout')) === 3)
   },
@@ -146,7 +143,7 @@ const REFUSED: readonly [what: string, options: ConnectionOptions, code: RegExp]
   ['HTTP/2 and nothing else', { ALPNProtocols: ['h2'] }, /NO_APPLICATION_PROTOCOL/],
 ]
 
-t.test('what is too old or too weak is refused with an alert that says so', async (t) => {
+t.test('obsolete and weak protocols are rejected with a specific alert', async (t) => {
   const under = await startTlsGateway(t)
   for (const [what, options, code] of REFUSED)
     await t.rejects(under.shake({ ...options, agent: false } as ConnectionOptions), { code }, what)
@@ -156,19 +153,19 @@ t.test('what is too old or too weak is refused with an alert that says so', asyn
     t.match((await under.shake(options)).getProtocol(), options.maxVersion ?? options.minVersion)
 })
 
-t.test('minVersion: TLSv1.3 refuses TLS 1.2', async (t) => {
+t.test('minVersion: TLSv1.3 rejects TLS 1.2', async (t) => {
   const under = await startTlsGateway(t, { minVersion: 'TLSv1.3' })
   await t.rejects(under.shake({ maxVersion: 'TLSv1.2' }), { code: /PROTOCOL_VERSION/ })
   t.equal((await under.shake()).getProtocol(), 'TLSv1.3')
 })
 
-t.test('HTTP/1.1 is what there is to agree upon', async (t) => {
+t.test('ALPN offers only HTTP/1.1', async (t) => {
   const under = await startTlsGateway(t)
   t.equal((await under.shake({ ALPNProtocols: ['h2', 'http/1.1'] })).alpnProtocol, 'http/1.1')
-  t.equal((await under.shake()).alpnProtocol, false, 'a client may say nothing')
+  t.equal((await under.shake()).alpnProtocol, false, 'a client may omit ALPN')
 })
 
-t.test('a client cannot make the gateway shake hands again and again on one connection', async (t) => {
+t.test('a client cannot renegotiate repeatedly on one connection', async (t) => {
   const under = await startTlsGateway(t)
   const socket = await under.shake({ maxVersion: 'TLSv1.2' })
   const outcomes: unknown[] = []

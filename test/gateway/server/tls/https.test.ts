@@ -7,7 +7,7 @@ import { askForHalfAnAnswer } from '../../../fixtures/half-an-answer.ts'
 import { until } from '../../../fixtures/until.ts'
 import { startWebsocketUpstream } from '../../../fixtures/websocket-upstream.ts'
 
-t.test('requests pass as they do without TLS, and the upstream learns that it was https', async (t) => {
+t.test('requests are forwarded as without TLS, and the upstream learns the https scheme', async (t) => {
   const under = await startTlsGateway(t)
   t.match(under.gateway.url, /^https:/)
   t.equal(await under.get('/pub/x'), 200)
@@ -16,7 +16,7 @@ t.test('requests pass as they do without TLS, and the upstream learns that it wa
   t.same(under.upstream.seen('x-forwarded-proto'), ['https'])
 })
 
-t.test('the rules for bytes on a connection hold inside TLS', async (t) => {
+t.test('the framing rules of a connection apply inside TLS', async (t) => {
   const under = await startTlsGateway(t)
   for (const [bytes, status] of [
     ['GET /pub/x HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n', 400],
@@ -40,7 +40,7 @@ t.test('the rules for bytes on a connection hold inside TLS', async (t) => {
   t.equal(under.upstream.requests.length, 0)
 })
 
-t.test('half an answer to an HTTP/1.0 client does not end in good order', async (t) => {
+t.test('an incomplete response to an HTTP/1.0 client does not end with close_notify', async (t) => {
   const under = await startTlsGateway(t)
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     const { outcome, received } = await askForHalfAnAnswer(under, await under.shake({ maxVersion }))
@@ -49,7 +49,7 @@ t.test('half an answer to an HTTP/1.0 client does not end in good order', async 
   }
 })
 
-t.test('a WebSocket over TLS', async (t) => {
+t.test('a WebSocket works over TLS', async (t) => {
   const live = await startWebsocketUpstream()
   t.teardown(() => live.close())
   const under = await startTlsGateway(t, {
@@ -76,7 +76,7 @@ routes:
   t.same(live.closes, [1000])
 })
 
-t.test('a new certificate serves new handshakes; no request fails and no connection is lost', async (t) => {
+t.test('a new certificate serves new handshakes without a failed request or a lost connection', async (t) => {
   const under = await startTlsGateway(t)
   const fingerprintOf = async () => {
     const socket = await under.shake()
@@ -115,16 +115,16 @@ t.test('a new certificate serves new handshakes; no request fails and no connect
   })
   old.write('GET /pub/x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
   await once(old, 'close')
-  t.match(received, /^HTTP\/1\.1 200 /, 'a connection from before goes on')
+  t.match(received, /^HTTP\/1\.1 200 /, 'an existing connection continues')
   t.match(await under.metrics(), /^scopegate_tls_certificate_reloads_total\{result="success"\} 1$/m)
 })
 
-t.test('a session of the certificate before is not taken up again', async (t) => {
+t.test('a TLS session of the previous certificate is not resumed', async (t) => {
   const under = await startTlsGateway(t)
   const first = await under.shake({ maxVersion: 'TLSv1.2' })
   const session = first.getSession()
   const again = await under.shake({ maxVersion: 'TLSv1.2', session })
-  t.ok(again.isSessionReused(), 'with the same certificate it is')
+  t.ok(again.isSessionReused(), 'with the same certificate it is resumed')
   const before = first.getPeerCertificate().fingerprint256
   under.secret.swap(aCertificate({ by: under.authority }))
   await until(
@@ -135,7 +135,7 @@ t.test('a session of the certificate before is not taken up again', async (t) =>
   t.notOk((await under.shake({ maxVersion: 'TLSv1.2', session })).isSessionReused())
 })
 
-t.test('when the certificate expires is a metric', async (t) => {
+t.test('the expiry of the certificate is a metric', async (t) => {
   const under = await startTlsGateway(t)
   const socket = await under.shake()
   const expiresAt = Date.parse(socket.getPeerCertificate().valid_to) / 1_000
@@ -143,7 +143,7 @@ t.test('when the certificate expires is a metric', async (t) => {
 })
 
 t.test(
-  'the end: what is under way is answered; idle connections and half handshakes hold nothing up',
+  'shutdown completes requests in progress and does not wait for idle connections or handshakes',
   async (t) => {
     const under = await startTlsGateway(t)
     let release: () => void = () => undefined
@@ -163,7 +163,7 @@ t.test(
     t.equal(await answer, 200)
     const startedMs = performance.now()
     await closing
-    t.ok(performance.now() - startedMs < 8_000, 'well before a handshake times out')
+    t.ok(performance.now() - startedMs < 8_000, 'well before the handshake timeout')
     if (!half.closed) await once(half, 'close')
     if (!idle.closed) await once(idle, 'close')
   },

@@ -12,7 +12,7 @@ import { mountSecret } from '../../../fixtures/mounted-secret.ts'
 import { until } from '../../../fixtures/until.ts'
 
 t.test(
-  'every worker follows the certificate; no request fails while it changes and while workers do',
+  'every worker follows the certificate, without a failed request during certificate and worker changes',
   async (t) => {
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())
@@ -40,7 +40,7 @@ t.test(
       await once(response, 'end')
       return response.statusCode
     }
-    /** Of as many handshakes as reach both workers. */
+    /** Makes enough handshakes to reach both workers. */
     const fingerprints = async (): Promise<ReadonlySet<string>> => {
       const seen = new Set<string>()
       for (let time = 0; time < 6; time++) {

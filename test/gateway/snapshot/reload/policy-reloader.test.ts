@@ -14,7 +14,7 @@ const sourcesOf = (hash: string): PolicySources => ({
 })
 const PROBLEMS = [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))]
 
-/** A reloader whose disk says what it is told to; contents that begin with `bad` are broken. */
+/** A reloader with a disk that the test controls. Contents that start with `bad` are invalid. */
 function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []
@@ -57,7 +57,7 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
   }
 }
 
-t.test('what is broken while it is being written is told to nobody', async (t) => {
+t.test('a file that is invalid while it is written causes no report', async (t) => {
   const contents = ['bad-half', 'bad-half-more', 'good-1', 'good-1']
   const { reloader, counts, events } = start({ read: () => contents.shift() ?? 'good-1' })
   t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1', previousHash: 'good-0' })
@@ -65,16 +65,16 @@ t.test('what is broken while it is being written is told to nobody', async (t) =
   t.same(events(), ['policy_reloaded'])
 })
 
-t.test('a watch waits for two looks that agree, and looks at nothing twice', async (t) => {
+t.test('a watch waits for two equal reads and checks no content twice', async (t) => {
   const { reloader, counts, put } = start()
   await reloader.reload('watch')
-  t.same(counts.applied, [], 'nothing new')
+  t.same(counts.applied, [], 'no change')
   put('good-1')
   await reloader.reload('watch')
   put('bad-1')
   await reloader.reload('watch')
   await reloader.reload('watch')
-  t.same(counts.applied, ['good-1', 'bad-1'], 'the same broken contents are not checked again')
+  t.same(counts.applied, ['good-1', 'bad-1'], 'the same invalid content is not checked again')
   t.match(reloader.check(), {
     ok: true,
     degraded: true,
@@ -87,14 +87,14 @@ t.test('a watch waits for two looks that agree, and looks at nothing twice', asy
   t.equal(reloader.inForce.hash, 'good-1')
 })
 
-t.test('of a disk that never comes to rest, what is there then has to do', async (t) => {
+t.test('on a disk that changes constantly, the watch uses the content at the deadline', async (t) => {
   let look = 0
   const { reloader } = start({ read: () => `good-${++look}` })
   t.match(await reloader.reload('watch'), { result: 'applied' })
 })
 
 t.test(
-  'one reload at a time; all who ask meanwhile share the next one, which reads after they asked',
+  'reloads run one at a time; concurrent requests share the next one, which reads after their arrival',
   async (t) => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => {
@@ -117,7 +117,7 @@ t.test(
   },
 )
 
-t.test('a defect of ours leaves the policies in force, and the next reload goes on', async (t) => {
+t.test('an internal error keeps the active policies, and the next reload works', async (t) => {
   let breaks = true
   const { reloader, counts, events, put } = start({
     async apply() {

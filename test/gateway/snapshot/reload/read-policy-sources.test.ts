@@ -11,7 +11,7 @@ import { inUnwritableFolder } from '../../../fixtures/in-unwritable-folder.ts'
 const read = (policiesDir: string, scopesFile?: string) =>
   readPolicySources({ policiesDir, scopesFile, presetsFile: scopesFile })
 
-t.test('whatever cannot be read says so, and nothing waits for it', async (t) => {
+t.test('an unreadable file is reported and does not block the read', async (t) => {
   const dir = t.testdir({ 'good.policy.yaml': 'a: 1\n', 'wide.policy.yaml': Buffer.from([0xff, 0xfe, 0x41]) })
   mkdirSync(join(dir, 'folder.policy.yaml'))
   symlinkSync('loop.policy.yaml', join(dir, 'loop.policy.yaml'))
@@ -32,7 +32,7 @@ t.test('whatever cannot be read says so, and nothing waits for it', async (t) =>
   t.same((await read(join(dir, 'good.policy.yaml'))).folder, { code: 'ENOTDIR' })
 })
 
-t.test('a folder that may not be read says so', (t) =>
+t.test('an unreadable folder is reported', (t) =>
   inUnwritableFolder(t, async (folder) => {
     const dir = join(folder, 'policies')
     chmodSync(folder, 0o100)
@@ -41,17 +41,17 @@ t.test('a folder that may not be read says so', (t) =>
   }),
 )
 
-t.test('the hash is that of what decides: names, contents and scopes, and of nothing else', async (t) => {
+t.test('the hash covers exactly the names, contents and scopes that affect decisions', async (t) => {
   const dir = t.testdir({ 'a.policy.yaml': 'a: 1\n', 'scopes.yaml': 'scopes: []\n' })
   const scopes = join(dir, 'scopes.yaml')
   const { hash } = await read(dir, scopes)
   t.match(hash, /^[0-9a-f]{64}$/)
-  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // another time, the same text
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // Another modification time, the same text.
   writeFileSync(join(dir, 'a_test.yaml'), 'tests: []\n')
   writeFileSync(join(dir, 'README.md'), '# a\n')
   const again = await read(dir, scopes)
   t.equal(again.hash, hash)
-  t.notMatch(again.folder, { names: ['a_test.yaml'] }, 'tests are not for what serves requests')
+  t.notMatch(again.folder, { names: ['a_test.yaml'] }, 'tests do not affect decisions')
   writeFileSync(scopes, 'scopes: [ ]\n')
   const other = await read(dir, scopes)
   t.not(other.hash, hash)
@@ -60,7 +60,7 @@ t.test('the hash is that of what decides: names, contents and scopes, and of not
   t.not(third.hash, other.hash)
 })
 
-t.test('a ConfigMap is read from one of its versions, however often it is swapped meanwhile', async (t) => {
+t.test('a ConfigMap is read at one version, also during concurrent swaps', async (t) => {
   const dir = t.testdir()
   const version = (number: number) =>
     Object.fromEntries(
@@ -81,11 +81,11 @@ t.test('a ConfigMap is read from one of its versions, however often it is swappe
     if (texts.has('unread') || files.length !== 9) torn += 1
     if (texts.size !== 2) mixed += 1
   }
-  t.equal(torn, 0, 'files that were there, and are gone')
+  t.equal(torn, 0, 'missing files that existed')
   t.equal(mixed, 0, 'files of two versions together')
 })
 
-t.test('D3: each nested folder is read at one version of its ConfigMap', async (t) => {
+t.test('each nested folder is read at one version of its ConfigMap', async (t) => {
   const dir = t.testdir({
     one: {},
     two: {},
@@ -124,7 +124,7 @@ t.test('D3: each nested folder is read at one version of its ConfigMap', async (
   t.same(mixed, [], 'each read shows one version of each ConfigMap')
 })
 
-t.test('D3: a nested folder that cannot be read is an error, because its policies would vanish', (t) =>
+t.test('an unreadable nested folder is an error, because its policies would disappear', (t) =>
   inUnwritableFolder(t, async (folder) => {
     chmodSync(folder, 0o700)
     mkdirSync(join(folder, 'team'))

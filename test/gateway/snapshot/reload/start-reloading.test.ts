@@ -5,7 +5,7 @@ import { startReloading } from '../../../../gateway/snapshot/reload/start-reload
 import { createLogger } from '../../../../platform/logging/logger.ts'
 import { until } from '../../../fixtures/until.ts'
 
-t.test('D3: every folder that policies are read from is watched, nested ones too', async (t) => {
+t.test('every policies folder is watched, nested ones too', async (t) => {
   const dir = t.testdir({ config: { 'scopes.yaml': '' }, policies: { one: {}, two: {}, '.hidden': {} } })
   const watched = new Set<string>()
   const end = startReloading(async () => undefined, {

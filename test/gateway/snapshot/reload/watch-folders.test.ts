@@ -18,7 +18,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const NEVER_MS = 1_000_000
 
-/** A watch of a folder, and what came of it so far. */
+/** A watch of a folder, and its results so far. */
 function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) {
   const counts = { looks: 0, watches: 0, heard: 0 }
   let looksBefore = 0
@@ -53,7 +53,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
     lines,
     counts,
     more,
-    /** Waits until the system has told of what `act` does, and a look has followed. */
+    /** Waits until the system has reported the change that `act` makes, and a check has followed. */
     async noticed(what: string, act: () => void): Promise<void> {
       await until('it is watched', async () => counts.watches > 0)
       await more(`${what}: heard`, 'heard', act)
@@ -62,7 +62,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
   }
 }
 
-t.test('files that are written, replaced, added and removed are noticed, and swapped volumes', async (t) => {
+t.test('written, replaced, added and removed files are detected, and swapped volumes', async (t) => {
   const dir = t.testdir({ a: '1' })
   const { noticed } = start(t, dir)
   const file = join(dir, 'a')
@@ -80,7 +80,7 @@ t.test('files that are written, replaced, added and removed are noticed, and swa
   await other.noticed('swapped again', () => volume.swap({ a: '3' }))
 })
 
-t.test('many changes in a row are one', async (t) => {
+t.test('many changes in a row are reported as one', async (t) => {
   const dir = t.testdir()
   const watched = start(t, dir, { quietMs: 200 })
   await until('the first looks', async () => watched.counts.looks === 2)
@@ -92,7 +92,7 @@ t.test('many changes in a row are one', async (t) => {
 })
 
 t.test(
-  'a folder that is deleted is watched again when it is back; so is one whose link is turned',
+  'a deleted folder is watched again when it returns, and so is a folder whose link changes',
   async (t) => {
     const parent = t.testdir({ one: { a: '1' }, two: { a: '2' } })
     const dir = join(parent, 'one')
@@ -112,7 +112,7 @@ t.test(
   },
 )
 
-t.test('where the system gives no watch, it is looked regularly, and the log says so once', async (t) => {
+t.test('without a file system watch the folder is polled, and the log reports this once', async (t) => {
   const dir = t.testdir()
   const fails = start(t, dir, {
     lookEveryMs: 20,
@@ -137,20 +137,20 @@ t.test('where the system gives no watch, it is looked regularly, and the log say
   t.equal(breaks.lines.length, 1)
 })
 
-t.test('nothing is heard of a watch that was closed', async (t) => {
+t.test('a closed watch reports nothing', async (t) => {
   const dir = t.testdir()
   const closed = start(t, dir, { lookEveryMs: 20 })
   const open = start(t, dir)
   await until('both are watched', async () => closed.counts.watches + open.counts.watches === 2)
   closed.watch.close()
-  // Events of before have come by then, and a look that had begun is over.
+  // Earlier events have arrived by then, and a check in progress has finished.
   await open.noticed('what came before', () => writeFileSync(join(dir, 'a'), '1'))
   const { looks } = closed.counts
   for (const text of ['2', '3', '4']) await open.noticed(text, () => writeFileSync(join(dir, 'a'), text))
   t.equal(closed.counts.looks, looks)
 })
 
-t.test('D3: nested folders are watched while they exist', async (t) => {
+t.test('nested folders are watched while they exist', async (t) => {
   const dir = t.testdir({ one: {} })
   const volume = aConfigMap(join(dir, 'one'), { a: '1' })
   const watched = start(t, dir, { listDirs: () => findPolicyFolders(dir) })

@@ -15,7 +15,7 @@ const BUSY_MACHINE_MS = 60_000
 type Replica = {
   readonly used: UsedProofs
   use(id: string): Promise<boolean>
-  /** Proofs that only this replica remembers. */
+  /** Proofs that only this replica has stored. */
   readonly alone: number
   readonly events: readonly string[]
   readonly lines: readonly Readonly<Record<string, unknown>>[]
@@ -61,7 +61,7 @@ async function aReplica(t: Test, url: string, patienceMs?: number): Promise<Repl
   }
 }
 
-t.test('G6: two replicas accept a proof once while a call of one of them is slow', async (t) => {
+t.test('two replicas accept a proof once while a call of one of them is slow', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   const proxy = await startFaultProxy(redis.port)
   t.teardown(async () => {
@@ -82,7 +82,7 @@ t.test('G6: two replicas accept a proof once while a call of one of them is slow
   t.equal(slow.alone + fast.alone, 0)
 })
 
-t.test('F6: while Redis is frozen one proof waits for it, and each replica remembers its own', async (t) => {
+t.test('while Redis is frozen one proof waits for it, and each replica stores its own proofs', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(redis.stop)
   const one = await aReplica(t, redis.url, 200)
@@ -92,7 +92,7 @@ t.test('F6: while Redis is frozen one proof waits for it, and each replica remem
   t.equal(await one.use('first'), true)
   for (let count = 0; count < 20; count++) {
     const outcome = one.used.use(`frozen ${count}`, now + 60, now)
-    t.equal(outcome, true, 'at once, because a call is overdue')
+    t.equal(outcome, true, 'immediately, because a call is overdue')
     t.equal(await one.use(`frozen ${count}`), false, 'a proof that this replica has seen is a replay')
   }
   t.equal(one.alone, 21)
@@ -108,7 +108,7 @@ t.test('F6: while Redis is frozen one proof waits for it, and each replica remem
   t.equal(await one.use('frozen 1'), false)
 })
 
-t.test('F6: without a connection each replica remembers its own proofs', async (t) => {
+t.test('without a connection each replica stores its own proofs', async (t) => {
   const folder = t.testdir()
   const redis = await startRedis({ folder })
   const one = await aReplica(t, redis.url)
@@ -123,7 +123,7 @@ t.test('F6: without a connection each replica remembers its own proofs', async (
   t.equal(await one.use('before'), false)
   const again = await startRedis({ folder, port: redis.port })
   t.teardown(again.stop)
-  t.equal(await one.use('gone'), false, 'the replica remembers what Redis lost')
+  t.equal(await one.use('gone'), false, 'the replica still has the proof that Redis lost')
 })
 
 t.test('a call that ends with its connection is no longer overdue', async (t) => {
@@ -148,36 +148,33 @@ t.test('a call that ends with its connection is no longer overdue', async (t) =>
   t.equal(await other.use('lost'), false, 'Redis had stored it')
 })
 
-t.test(
-  'G6: an error of Redis is logged with its code, and Redis is asked about the next proof',
-  async (t) => {
-    const redis = await startRedis({ folder: t.testdir() })
-    t.teardown(redis.stop)
-    const admin = new Redis(redis.url)
-    t.teardown(() => admin.disconnect())
-    const one = await aReplica(t, redis.url, BUSY_MACHINE_MS)
-    const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
-    await admin.config('SET', 'maxmemory', '1')
-    t.equal(await one.use('full'), true)
-    t.equal(await one.use('full'), false, 'this replica detects the replay')
-    t.equal(await one.use('full too'), true)
-    t.equal(one.alone, 2)
-    t.equal(one.lines.length, 1, 'repeated failures are counted')
-    t.match(one.lines[0], {
-      level: 'warn',
-      event: 'dpop_proof_not_stored',
-      reason: 'OOM',
-      err: { message: /^OOM / },
-    })
-    await admin.config('SET', 'maxmemory', '0')
-    t.equal(await one.use('stored'), true)
-    t.equal(await other.use('stored'), false, 'the next proof is shared again')
-    t.equal(one.alone, 2)
-    t.same(one.events, ['dpop_proof_not_stored'], 'Redis was never away')
-  },
-)
+t.test('an error of Redis is logged with its code, and the next proof uses Redis again', async (t) => {
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(redis.stop)
+  const admin = new Redis(redis.url)
+  t.teardown(() => admin.disconnect())
+  const one = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+  const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+  await admin.config('SET', 'maxmemory', '1')
+  t.equal(await one.use('full'), true)
+  t.equal(await one.use('full'), false, 'this replica detects the replay')
+  t.equal(await one.use('full too'), true)
+  t.equal(one.alone, 2)
+  t.equal(one.lines.length, 1, 'repeated failures are counted')
+  t.match(one.lines[0], {
+    level: 'warn',
+    event: 'dpop_proof_not_stored',
+    reason: 'OOM',
+    err: { message: /^OOM / },
+  })
+  await admin.config('SET', 'maxmemory', '0')
+  t.equal(await one.use('stored'), true)
+  t.equal(await other.use('stored'), false, 'the next proof is shared again')
+  t.equal(one.alone, 2)
+  t.same(one.events, ['dpop_proof_not_stored'], 'Redis was never unavailable')
+})
 
-t.test('G6: an error of a server that has become a replica is logged with its code', async (t) => {
+t.test('an error of a server that has become a replica is logged with its code', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(redis.stop)
   const admin = new Redis(redis.url)

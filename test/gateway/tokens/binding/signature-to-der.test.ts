@@ -10,12 +10,12 @@ const CURVES = [
   { namedCurve: 'P-521', size: 66 },
 ]
 
-t.test('signatureToDer() takes a signature of one length only', async (t) => {
+t.test('signatureToDer() accepts a signature of one length only', async (t) => {
   const lengths = [0, 1, 31, 32, 63, 65, 70, 71, 72, 96, 128, 132]
   for (const length of lengths) t.equal(signatureToDer(Buffer.alloc(length, 1), 32), undefined, `${length}`)
 })
 
-t.test('signatureToDer() writes each number with as few bytes as it takes', async (t) => {
+t.test('signatureToDer() encodes each integer with the fewest bytes', async (t) => {
   const der = (r: string, s: string) =>
     signatureToDer(Buffer.from(r.padStart(8, '0') + s.padStart(8, '0'), 'hex'), 4)?.toString('hex')
   t.equal(der('01', '02'), '3006020101020102')
@@ -31,7 +31,7 @@ t.test('signatureToDer() writes each number with as few bytes as it takes', asyn
 })
 
 for (const { namedCurve, size } of CURVES)
-  t.test(`signatures of ${namedCurve} are the same to OpenSSL in both forms`, async (t) => {
+  t.test(`OpenSSL accepts signatures of ${namedCurve} in both forms`, async (t) => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
     const raw = { key: privateKey, dsaEncoding: 'ieee-p1363' } as const
     for (let count = 0; count < 20; count++) {
@@ -39,16 +39,16 @@ for (const { namedCurve, size } of CURVES)
       if (!verify('sha256', DATA, publicKey, der)) t.fail(der.toString('hex'))
     }
     const zero = signatureToDer(Buffer.alloc(size * 2), size) ?? Buffer.alloc(0)
-    t.notOk(verify('sha256', DATA, publicKey, zero), 'two zeros are no signature')
+    t.notOk(verify('sha256', DATA, publicKey, zero), 'two zeros are not a signature')
   })
 
-t.test('signatureFromDer() gives back what signatureToDer() was given', async (t) => {
+t.test('signatureFromDer() inverts signatureToDer()', async (t) => {
   for (const text of ['0000000100000002', '00000000000000ff', '80000000000000ff', 'ffffffff7fffffff']) {
     const signature = Buffer.from(text, 'hex')
     t.same(signatureFromDer(signatureToDer(signature, 4) ?? signature, 4), signature, text)
   }
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // One in 128 has a number with a zero in front.
+  // One in 128 signatures has an integer with a leading zero.
   for (let count = 0; count < 400; count++) {
     const signature = signatureFromDer(sign('sha256', DATA, privateKey), 32)
     if (signature.length !== 64) t.fail(`${signature.length} bytes`)

@@ -30,7 +30,7 @@ function verify(
   )
 }
 
-/** The good proof, signed otherwise. */
+/** The valid proof with another signature. */
 function resigned(change: (signature: Buffer, input: string) => Buffer): string {
   const proof = aProof(GOOD)
   const at = proof.lastIndexOf('.')
@@ -38,7 +38,7 @@ function resigned(change: (signature: Buffer, input: string) => Buffer): string 
   return `${proof.slice(0, at)}.${signature.toString('base64url')}`
 }
 
-/** Proofs that are refused although nothing about their id is wrong. */
+/** Proofs that are rejected although their jti is valid. */
 const REFUSED: Readonly<Record<string, string>> = {
   'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
   'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),
@@ -56,26 +56,29 @@ const REFUSED: Readonly<Record<string, string>> = {
   'another type': aProof({ ...GOOD, header: { typ: 'JWT' } }),
 }
 
-t.test('a proof is used up only when everything about it is right', async (t) => {
+t.test('a proof ID is stored only when the whole proof is valid', async (t) => {
   const used = createUsedProofs()
   for (const [what, text] of Object.entries(REFUSED)) {
     t.hasProp(await verify(text, used), 'refused', what)
-    t.equal(used.size, 0, `${what} is not remembered`)
+    t.equal(used.size, 0, `${what} is not stored`)
   }
   t.match(await verify(aProof(GOOD), used, NONCES), { refused: 'proof_nonce' })
-  t.equal(used.size, 0, 'one without a nonce is not remembered: the client comes again')
+  t.equal(used.size, 0, 'a proof without a nonce is not stored, because the client retries with it')
 
-  t.match(await verify(aProof(GOOD), used), { thumbprint: KEY.thumbprint }, 'the id is nobody else’s yet')
+  t.match(await verify(aProof(GOOD), used), { thumbprint: KEY.thumbprint }, 'the ID is still unused')
   t.equal(used.size, 1)
   t.match(await verify(aProof(GOOD), used), { refused: 'proof_invalid', fault: 'replayed' })
 })
 
-t.test('a proof by another key than the one of the token says so, and no more is found out', async (t) => {
-  const used = createUsedProofs()
-  await verify(aProof(GOOD), used)
-  for (const id of ['id', 'new'])
-    t.same(await verify(aProof({ ...GOOD, key: THIEF, claims: { jti: id, iat: NOW } }), used), {
-      refused: 'token_invalid',
-      fault: { reason: 'wrong_key' },
-    })
-})
+t.test(
+  'a proof by another key than the key of the token is reported as such, and later checks are skipped',
+  async (t) => {
+    const used = createUsedProofs()
+    await verify(aProof(GOOD), used)
+    for (const id of ['id', 'new'])
+      t.same(await verify(aProof({ ...GOOD, key: THIEF, claims: { jti: id, iat: NOW } }), used), {
+        refused: 'token_invalid',
+        fault: { reason: 'wrong_key' },
+      })
+  },
+)

@@ -26,7 +26,7 @@ t.teardown(async () => {
 })
 t.beforeEach(() => spy.flushall())
 
-/** A gateway's way to ask an issuer, with a wall clock that the test sets. */
+/** The introspection client of one gateway, with a wall clock that the test sets. */
 async function aGateway(
   t: Test,
   issuer: TestIssuer,
@@ -39,7 +39,7 @@ async function aGateway(
     url: redis.url,
     logger,
     tickMs: () => performance.now(),
-    commandTimeoutMs: 20_000, // a busy machine is no Redis that fails
+    commandTimeoutMs: 20_000, // A long timeout, so that a busy machine does not look like a failed Redis.
   })
   const introspector = createIntrospector(
     introspectionOptions({
@@ -71,26 +71,26 @@ async function setUp(t: Test) {
   return { issuer, one: await aGateway(t, issuer), two: await aGateway(t, issuer) }
 }
 
-/** The one key in Redis, once it is there. */
+/** Returns the only key in Redis when it exists. */
 async function theKey(): Promise<string> {
   return until('the answer is kept', async () => (await spy.keys('scopegate:verdict:*'))[0])
 }
 
-t.test('an issuer is asked by one gateway, and the others know', async (t) => {
+t.test('one gateway introspects a token, and the others use its cache entry', async (t) => {
   const { issuer, one, two } = await setUp(t)
   issuer.store('token', { scope: 'courses:read', jti: 'a', email: 'alice@example.com' })
   const first = await one.introspect('token')
   const key = await theKey()
   const second = await two.introspect('token')
   t.equal(issuer.asked.length, 1)
-  t.same(second.verdict, first.verdict, 'the very same claims')
+  t.same(second.verdict, first.verdict, 'the same claims')
   t.ok(second.ageMs >= 0 && second.ageMs < 5_000 && second.ttlMs <= TTL_MS)
   t.same([...one.results, ...two.results], ['miss', 'hit'])
   const ttl = await spy.pttl(key)
   t.ok(ttl > 0 && ttl <= TTL_MS)
 })
 
-t.test('Redis holds nothing that can be read: no token, no claim, no hash of a token', async (t) => {
+t.test('Redis contains no readable token, claim or token hash', async (t) => {
   const { issuer, one } = await setUp(t)
   issuer.store('the-token', { sub: 'alice', scope: 'courses:read', email: 'alice@example.com' })
   await one.introspect('the-token')
@@ -99,7 +99,7 @@ t.test('Redis holds nothing that can be read: no token, no claim, no hash of a t
     t.notMatch(everything, word)
 })
 
-t.test('class 49: another issuer, another configuration, another secret: nothing is shared', async (t) => {
+t.test('entries of another issuer, configuration or secret are not shared', async (t) => {
   const { issuer, one } = await setUp(t)
   issuer.store('token')
   await one.introspect('token')
@@ -112,7 +112,7 @@ t.test('class 49: another issuer, another configuration, another secret: nothing
   t.same([...other.results, ...stranger.results], ['miss', 'miss'])
 })
 
-t.test('a token that is not active is told to nobody', async (t) => {
+t.test('an inactive token status is not shared', async (t) => {
   const { issuer, one, two } = await setUp(t)
   t.match(await one.introspect('unknown'), { verdict: { active: false } })
   issuer.store('good')
@@ -123,7 +123,7 @@ t.test('a token that is not active is told to nobody', async (t) => {
   t.equal(issuer.asked.length, 3)
 })
 
-t.test('whatever else stands in Redis is a miss, and the issuer is asked', async (t) => {
+t.test('an invalid entry in Redis is a miss, and the gateway introspects the token', async (t) => {
   const { issuer, one, two } = await setUp(t)
   issuer.store('token')
   issuer.store('rich', { scope: 'courses:write', sub: 'rich' })
@@ -155,19 +155,19 @@ t.test('whatever else stands in Redis is a miss, and the issuer is asked', async
     t.equal(issuer.asked.length, asked + 1, what)
     t.equal(two.results.at(-1), 'bad', what)
     await until('the answer is kept again', async () => {
-      // A key of another kind is replaced, too.
+      // A key of another type is replaced too.
       return (await spy.type(key)) === 'string' && (await spy.strlen(key)) === own.length
     })
   }
   await spy.set(key, own, 'PX', TTL_MS * 100)
   await two.introspect('token')
-  t.equal(two.results.at(-1), 'hit', 'a longer life in Redis makes nothing younger')
+  t.equal(two.results.at(-1), 'hit', 'a longer TTL in Redis does not make an entry younger')
   two.clock.aheadMs = TTL_MS
   await two.introspect('token')
   t.equal(two.results.at(-1), 'stale')
 })
 
-t.test('F13: a clock that is an hour off costs a question, and nothing else', async (t) => {
+t.test('a clock that is one hour off costs one introspection and nothing else', async (t) => {
   for (const aheadMs of [3_600_000, -3_600_000]) {
     const { issuer, one, two } = await setUp(t)
     issuer.store('token', { exp: Math.floor(Date.now() / 1_000) + 86_400 })
@@ -181,18 +181,18 @@ t.test('F13: a clock that is an hour off costs a question, and nothing else', as
   }
 })
 
-t.test('an answer is not older than the caller takes, nor than the token lives', async (t) => {
+t.test('an entry is at most as old as the caller accepts, and expires with the token', async (t) => {
   const { issuer, one, two } = await setUp(t)
   issuer.store('token', { exp: Math.floor(Date.now() / 1_000) + 10 })
   await one.introspect('token')
   const ttl = await spy.pttl(await theKey())
-  t.ok(ttl <= 10_000, `kept for ${ttl} ms`)
+  t.ok(ttl <= 10_000, `TTL of ${ttl} ms`)
   await two.introspect('token', 0)
   t.same(two.results, ['stale'])
   t.equal(issuer.asked.length, 2)
 })
 
-t.test('an answer is used no longer than the gateway that asked may use it', async (t) => {
+t.test('an entry is used no longer than the gateway that introspected may use it', async (t) => {
   const { issuer, one } = await setUp(t)
   issuer.store('token')
   const hasty = await aGateway(t, issuer, { maxTtlMs: 1_000 })
@@ -204,7 +204,7 @@ t.test('an answer is used no longer than the gateway that asked may use it', asy
   t.same(one.results, ['stale'])
 })
 
-t.test('what was revoked is not taken from Redis, whoever heard of it', async (t) => {
+t.test('a revoked token is not read from Redis in any gateway', async (t) => {
   const { issuer, one, two } = await setUp(t)
   issuer.store('token', { grant: 'grant-1' })
   await one.introspect('token')
@@ -215,7 +215,7 @@ t.test('what was revoked is not taken from Redis, whoever heard of it', async (t
   t.same(two.results, ['revoked'])
 })
 
-t.test('an answer that leaves a claim open which policies name is asked for anew', async (t) => {
+t.test('an entry that lacks a claim of the policies is introspected again', async (t) => {
   const issuer = await startIssuer({ issuer: ISSUER, audience: ISSUER })
   t.teardown(() => issuer.close())
   issuer.store('a', { tenant: 't1', roles: { inner: ['x', { y: 1 }] }, huge: 'x'.repeat(2_000) })
@@ -237,5 +237,5 @@ t.test('an answer that leaves a claim open which policies name is asked for anew
     return one.results.at(-1) === 'hit'
   })
   t.strictSame(await claimsOf(one, names), known)
-  t.strictSame(await claimsOf(one, ['absent']), known, 'what is known beyond that does no harm')
+  t.strictSame(await claimsOf(one, ['absent']), known, 'additional known claims have no effect')
 })

@@ -5,7 +5,7 @@ import { tokenKey } from '../../../../gateway/tokens/cache/token-key.ts'
 const token = fc.stringMatching(/^[\w\-.~+/]{1,40}=*$/)
 const issuer = fc.string({ maxLength: 40 }).filter((text) => !text.includes('\n'))
 
-t.test('tokenKey() is the same for no two pairs of issuer and token, however they are cut', async () => {
+t.test('tokenKey() is unique for each pair of issuer and token, at any boundary between them', async () => {
   fc.assert(
     fc.property(issuer, token, fc.nat(), (id, value, at) => {
       const whole = id + value
@@ -17,12 +17,12 @@ t.test('tokenKey() is the same for no two pairs of issuer and token, however the
   )
 })
 
-t.test('class 49: the same token of two issuers, and two tokens of one, have different keys', async (t) => {
+t.test('the same token of two issuers, and two tokens of one issuer, have different keys', async (t) => {
   t.not(tokenKey('a', 'token'), tokenKey('b', 'token'))
   t.not(tokenKey('a', 'token'), tokenKey('a', 'token2'))
 })
 
-t.test('tokenKey() tells nothing of the token', async (t) => {
+t.test('tokenKey() reveals nothing about the token', async (t) => {
   t.notMatch(tokenKey('https://issuer.test', 'a-token-of-somebody'), /token|issuer/)
   t.equal(tokenKey('a', 'b').length, 32)
 })

@@ -11,7 +11,7 @@ import { aRevocation } from '../../../fixtures/a-revocation.ts'
 const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies TokenStatus
 const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
-/** Verdicts with a clock and an issuer in the test's hand. */
+/** A token validator with a clock and an issuer that the test controls. */
 function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
   const clock = { ms: 0, wallMs: 0 }
   const questions: {
@@ -56,7 +56,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     if (found === undefined) throw new Error(`there is no question ${index}`)
     return found
   }
-  /** Lets the issuer answer question `index`, and gives what `pending` became. */
+  /** Completes introspection `index`, and returns the result of `pending`. */
   const settle = (pending: TokenStatus | Promise<TokenStatus>, index: number, verdict: TokenStatus) => {
     question(index).answer(verdict)
     return pending
@@ -64,15 +64,15 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
   return { clock, questions, question, settle, cache, ask, verdicts }
 }
 
-t.test('verdictOf() refuses a token that was revoked while the issuer was answering', async (t) => {
+t.test('the validator rejects a token that was revoked during its introspection', async (t) => {
   const { settle, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
   verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
   t.match(await settle(pending, 0, GOOD), BAD)
-  t.ok(verdicts.verdictOf('a') instanceof Promise, 'and nothing was remembered')
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'no status was cached')
 })
 
-t.test('verdictOf() asks again after a revocation of another grant changed nothing', async (t) => {
+t.test('the validator introspects once when a revocation of another grant arrives', async (t) => {
   const { settle, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
   verdicts.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
@@ -80,19 +80,19 @@ t.test('verdictOf() asks again after a revocation of another grant changed nothi
   t.equal(verdicts.verdictOf('a'), GOOD)
 })
 
-t.test('verdictOf() remembers nothing that was asked before everything was forgotten', async (t) => {
+t.test('the validator caches no introspection that started before the cache was cleared', async (t) => {
   const { questions, settle, verdicts } = setUp()
   const before = verdicts.verdictOf('a')
   verdicts.clear()
   const after = verdicts.verdictOf('a')
-  t.equal(questions.length, 2, 'a question of before is not shared')
+  t.equal(questions.length, 2, 'an introspection from before is not shared')
   t.equal(await settle(before, 0, GOOD), GOOD)
   t.ok(verdicts.verdictOf('a') instanceof Promise)
   t.equal(await settle(after, 1, GOOD), GOOD)
   t.equal(verdicts.verdictOf('a'), GOOD)
 })
 
-t.test('revoke() forgets every token of the grant and no other', async (t) => {
+t.test('revoke() evicts every token of the grant and no other', async (t) => {
   const { question, cache, verdicts } = setUp()
   const other: TokenStatus = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
   await Promise.all(
@@ -108,7 +108,7 @@ t.test('revoke() forgets every token of the grant and no other', async (t) => {
   t.equal(verdicts.verdictOf('token-2'), other)
 })
 
-t.test('verdictOf() asks the issuer once for a thousand parallel uses', async (t) => {
+t.test('the validator sends one introspection for a thousand concurrent uses', async (t) => {
   const { questions, question, verdicts } = setUp()
   const all = Array.from({ length: 1_000 }, () => verdicts.verdictOf('a'))
   t.equal(questions.length, 1)
@@ -116,7 +116,7 @@ t.test('verdictOf() asks the issuer once for a thousand parallel uses', async (t
   t.same(new Set(await Promise.all(all)), new Set([GOOD]))
 })
 
-t.test('verdictOf() remembers no failure', async (t) => {
+t.test('the validator caches no failure', async (t) => {
   const { question, settle, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
   question(0).fail(new Error('away'))
@@ -125,28 +125,31 @@ t.test('verdictOf() remembers no failure', async (t) => {
   t.equal(await settle(again, 1, GOOD), GOOD)
 })
 
-t.test('verdictOf() keeps a good verdict for its time, and never past the token', async (t) => {
-  const { clock, settle, verdicts } = setUp()
-  await settle(verdicts.verdictOf('a'), 0, GOOD)
-  clock.ms = 29_999
-  t.equal(verdicts.verdictOf('a'), GOOD)
-  clock.ms = 30_000
-  const again = verdicts.verdictOf('a')
-  t.ok(again instanceof Promise)
-  clock.ms = 59_999
-  await settle(again, 1, GOOD)
-  t.equal(verdicts.verdictOf('a'), GOOD)
-  clock.ms = 60_000
-  t.ok(verdicts.verdictOf('a') instanceof Promise, 'its time began when it was asked about')
-  clock.ms = 90_000
-  await settle(verdicts.verdictOf('b'), 3, GOOD)
-  clock.ms = 99_999
-  t.equal(verdicts.verdictOf('b'), GOOD)
-  clock.ms = 100_000
-  t.ok(verdicts.verdictOf('b') instanceof Promise)
-})
+t.test(
+  'the validator caches an active status for its TTL, and never longer than the token is valid',
+  async (t) => {
+    const { clock, settle, verdicts } = setUp()
+    await settle(verdicts.verdictOf('a'), 0, GOOD)
+    clock.ms = 29_999
+    t.equal(verdicts.verdictOf('a'), GOOD)
+    clock.ms = 30_000
+    const again = verdicts.verdictOf('a')
+    t.ok(again instanceof Promise)
+    clock.ms = 59_999
+    await settle(again, 1, GOOD)
+    t.equal(verdicts.verdictOf('a'), GOOD)
+    clock.ms = 60_000
+    t.ok(verdicts.verdictOf('a') instanceof Promise, 'the TTL starts with the introspection')
+    clock.ms = 90_000
+    await settle(verdicts.verdictOf('b'), 3, GOOD)
+    clock.ms = 99_999
+    t.equal(verdicts.verdictOf('b'), GOOD)
+    clock.ms = 100_000
+    t.ok(verdicts.verdictOf('b') instanceof Promise)
+  },
+)
 
-t.test('verdictOf() keeps an answer no longer than its issuer allows', async (t) => {
+t.test('the validator caches a status no longer than its issuer allows', async (t) => {
   const { clock, question, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
   question(0).answer(GOOD, 1_000)
@@ -157,7 +160,7 @@ t.test('verdictOf() keeps an answer no longer than its issuer allows', async (t)
   t.ok(verdicts.verdictOf('a') instanceof Promise)
 })
 
-t.test('verdictOf() counts the time for which another gateway knew it', async (t) => {
+t.test('the validator subtracts the age of a status from another gateway', async (t) => {
   const { clock, question, verdicts } = setUp()
   for (const [token, ttlMs] of [
     ['a', Infinity],
@@ -170,13 +173,13 @@ t.test('verdictOf() counts the time for which another gateway knew it', async (t
   clock.ms = 4_999
   for (const token of ['a', 'b']) t.equal(verdicts.verdictOf(token), GOOD)
   clock.ms = 5_000
-  t.ok(verdicts.verdictOf('b') instanceof Promise, 'the issuer said 25 s, 20 of which were over')
+  t.ok(verdicts.verdictOf('b') instanceof Promise, 'the issuer set 25 s, and 20 s had passed')
   clock.ms = 10_000
   t.ok(verdicts.verdictOf('a') instanceof Promise)
 })
 
 t.test(
-  'verdictOf() says how long ago everything was forgotten: no answer from before is taken over',
+  'the validator reports the time since the cache was cleared, so that older results are not used',
   async (t) => {
     const { clock, question, verdicts } = setUp()
     clock.ms = 1_000
@@ -188,7 +191,7 @@ t.test(
   },
 )
 
-t.test('F13 verdictOf() keeps a verdict for its time when the wall clock jumps', async (t) => {
+t.test('the validator keeps a status for its TTL when the wall clock jumps', async (t) => {
   for (const jumpMs of [3_600_000, -3_600_000]) {
     const { clock, settle, verdicts } = setUp()
     clock.wallMs = 1_800_000_000_000
@@ -196,13 +199,13 @@ t.test('F13 verdictOf() keeps a verdict for its time when the wall clock jumps',
     await settle(verdicts.verdictOf('a'), 0, good)
     clock.wallMs += jumpMs
     clock.ms = 29_999
-    t.equal(verdicts.verdictOf('a'), good, 'whether it has expired is judged by whoever asks')
+    t.equal(verdicts.verdictOf('a'), good, 'the caller of the validator checks the expiry')
     clock.ms = 30_000
     t.ok(verdicts.verdictOf('a') instanceof Promise)
   }
 })
 
-t.test('verdictOf() keeps a bad verdict for seconds only', async (t) => {
+t.test('the validator caches an inactive status for seconds only', async (t) => {
   const { clock, settle, verdicts } = setUp()
   await settle(verdicts.verdictOf('a'), 0, BAD)
   clock.ms = 4_999
@@ -211,7 +214,7 @@ t.test('verdictOf() keeps a bad verdict for seconds only', async (t) => {
   t.ok(verdicts.verdictOf('a') instanceof Promise)
 })
 
-t.test('bad tokens do not push out good ones, and both are bounded', async (t) => {
+t.test('inactive tokens do not evict active ones, and both caches are bounded', async (t) => {
   const { cache } = setUp({ maxEntries: 10 })
   const put = (key: string, verdict: TokenStatus) =>
     cache.set(key, { verdict, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
@@ -229,7 +232,7 @@ t.test('bad tokens do not push out good ones, and both are bounded', async (t) =
   t.same(cache.entries, { jwt: 0, opaque: 0 })
 })
 
-t.test('a cache is bounded by the size of what tokens say', async (t) => {
+t.test('the cache is bounded by the size of the claims', async (t) => {
   const cache = new TokenCache({
     maxEntries: 1_000,
     maxBytes: 100_000,
@@ -249,38 +252,41 @@ t.test('a cache is bounded by the size of what tokens say', async (t) => {
   t.ok(cache.get('key-999', 1))
 })
 
-t.test('verdictOf() refuses a known token, and one whose answer is new, by its token id', async (t) => {
+t.test('the validator rejects a cached token, and one with a new result, by its token ID', async (t) => {
   const { questions, settle, verdicts } = setUp()
   const verdict = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
   await settle(verdicts.verdictOf('a'), 0, verdict)
   verdicts.revoke(aRevocation({ token: 'id-2' }), verdict.caller.issuer)
   t.equal(verdicts.verdictOf('a'), verdict)
   verdicts.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
-  t.equal(verdicts.verdictOf('a'), verdict, 'another issuer takes nothing back')
+  t.equal(verdicts.verdictOf('a'), verdict, 'another issuer revokes nothing')
   verdicts.revoke(aRevocation({ token: 'id-1' }), verdict.caller.issuer)
   t.match(verdicts.verdictOf('a'), BAD)
   verdicts.clear()
-  t.match(await settle(verdicts.verdictOf('a'), 1, verdict), BAD, 'a signature that is good changes nothing')
+  t.match(await settle(verdicts.verdictOf('a'), 1, verdict), BAD, 'a valid signature changes nothing')
   t.equal(questions.length, 2)
 })
 
-t.test('verdictOf() refuses what a subject had, and takes what it gets when it signs in again', async (t) => {
-  const { clock, settle, verdicts } = setUp()
-  const issued = (issuedAtSeconds: number | undefined) =>
-    ({ active: true, caller: aCaller({ grant: undefined, issuedAtSeconds }) }) as const
-  await settle(verdicts.verdictOf('before'), 0, issued(10))
-  await settle(verdicts.verdictOf('undated'), 1, issued(undefined))
-  clock.ms = 20_000
-  const subject = subjectName('https://api.test', 'user-1')
-  verdicts.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
-  t.match(verdicts.verdictOf('before'), BAD)
-  t.match(verdicts.verdictOf('undated'), BAD)
-  t.match(await settle(verdicts.verdictOf('at once'), 2, issued(20)), BAD)
-  const later = issued(21)
-  t.equal(await settle(verdicts.verdictOf('later'), 3, later), later)
-})
+t.test(
+  'the validator rejects the old tokens of a subject, and accepts tokens from a new sign-in',
+  async (t) => {
+    const { clock, settle, verdicts } = setUp()
+    const issued = (issuedAtSeconds: number | undefined) =>
+      ({ active: true, caller: aCaller({ grant: undefined, issuedAtSeconds }) }) as const
+    await settle(verdicts.verdictOf('before'), 0, issued(10))
+    await settle(verdicts.verdictOf('undated'), 1, issued(undefined))
+    clock.ms = 20_000
+    const subject = subjectName('https://api.test', 'user-1')
+    verdicts.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
+    t.match(verdicts.verdictOf('before'), BAD)
+    t.match(verdicts.verdictOf('undated'), BAD)
+    t.match(await settle(verdicts.verdictOf('at once'), 2, issued(20)), BAD)
+    const later = issued(21)
+    t.equal(await settle(verdicts.verdictOf('later'), 3, later), later)
+  },
+)
 
-t.test('verdictOf() judges the age of what it knows by the cap that is in force', async (t) => {
+t.test('the validator compares the age of a cached status with the current limit', async (t) => {
   const cap = { ms: 30_000 }
   const { clock, settle, verdicts } = setUp({ capMs: () => cap.ms })
   await settle(verdicts.verdictOf('a'), 0, GOOD)
@@ -288,10 +294,10 @@ t.test('verdictOf() judges the age of what it knows by the cap that is in force'
   cap.ms = 5_000
   t.equal(verdicts.verdictOf('a'), GOOD)
   clock.ms = 5_000
-  t.ok(verdicts.verdictOf('a') instanceof Promise, 'it was remembered under a longer one')
+  t.ok(verdicts.verdictOf('a') instanceof Promise, 'cached under a higher limit')
 })
 
-t.test('verdictOf() takes no verdict that leaves open a claim which the route looks at', async (t) => {
+t.test('the validator rejects a cached status that lacks a claim of the route', async (t) => {
   const { ask, settle } = setUp()
   const names = ['plan', 'tenant']
   const known = (claims: readonly (readonly [string, string])[]): TokenStatus => ({
@@ -299,9 +305,9 @@ t.test('verdictOf() takes no verdict that leaves open a claim which the route lo
     caller: aCaller({ expiresAtSeconds: 100, claims: new Map(claims) }),
   })
   await settle(ask('a'), 0, GOOD)
-  t.equal(ask('a', { needed: [], names }), GOOD, 'a route without conditions asks nobody')
+  t.equal(ask('a', { needed: [], names }), GOOD, 'a route without conditions causes no introspection')
   const [one, two] = [ask('a', { needed: ['tenant'], names }), ask('a', { needed: ['plan'], names })]
-  t.equal(one, two, 'parallel uses share the question')
+  t.equal(one, two, 'concurrent uses share the introspection')
   const full = known([
     ['plan', 'gold'],
     ['tenant', 't1'],
@@ -313,6 +319,6 @@ t.test('verdictOf() takes no verdict that leaves open a claim which the route lo
   const before = ask('a', { needed: ['role', 'plan'], names: ['plan', 'role'] })
   t.ok(
     other instanceof Promise && before instanceof Promise && other !== before,
-    'each policy set asks for its own',
+    'each policy set introspects separately',
   )
 })

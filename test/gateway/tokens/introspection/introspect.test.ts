@@ -16,7 +16,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://issuer.test'
 
-/** An introspector with a real issuer. */
+/** An introspection client with a real issuer. */
 async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
   const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
   const clock = { ms: 0 }
@@ -75,7 +75,7 @@ const typed =
     if (coding !== undefined) response.setHeader('content-encoding', coding)
     response.end(coding === undefined ? GOOD_ANSWER : gzipSync(GOOD_ANSWER))
   }
-/** Never ends by itself. Counts the written bytes. */
+/** An endless response. Counts the written bytes. */
 function endless(written: { bytes: number }): Answer {
   return (response) => {
     const chunk = Buffer.alloc(64 * 1024, 0x20)
@@ -89,7 +89,7 @@ function endless(written: { bytes: number }): Answer {
   }
 }
 
-t.test('class 50: a malformed response is never used as a token status', async (t) => {
+t.test('a malformed response is never used as a token status', async (t) => {
   const written = { bytes: 0 }
   const rows: readonly (readonly [what: string, answer: Answer, code: string])[] = [
     ['"true"', json('{"active":"true"}'), 'ERR_INTROSPECTION_RESPONSE'],
@@ -123,13 +123,13 @@ t.test('class 50: a malformed response is never used as a token status', async (
     issuer.answerWith(answer)
     await t.rejects(introspector.introspect('a'), { code }, what)
     t.equal(issuer.asked.length, code === 'ERR_INTROSPECTION_CONNECTION' ? 2 : 1, `${what}: questions`)
-    // An answer that is well-formed and says nothing is the issuer's, and counts as one.
+    // A well-formed response without a status comes from the issuer and counts as a response.
     t.equal(results.length, 1)
   }
   t.ok(written.bytes < 32 * 1024 * 1024, `${written.bytes} bytes were read at most`)
 })
 
-t.test('introspect() takes JSON of any spelling of its type', async (t) => {
+t.test('introspect() accepts JSON with any spelling of its media type', async (t) => {
   const { issuer, introspector } = await setUp(t)
   for (const type of ['application/json', 'Application/JSON;charset=UTF-8', 'application/json ; x=y']) {
     issuer.answerWith(typed(type))
@@ -137,7 +137,7 @@ t.test('introspect() takes JSON of any spelling of its type', async (t) => {
   }
 })
 
-t.test('introspect() ends with an answer that drips for ever, at its deadline', async (t) => {
+t.test('introspect() stops reading an endless slow response at its deadline', async (t) => {
   const { issuer, introspector } = await setUp(t, { timeoutMs: 200 })
   issuer.answerWith((response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
@@ -147,14 +147,14 @@ t.test('introspect() ends with an answer that drips for ever, at its deadline', 
   await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
 })
 
-t.test('introspect() waits for no answer beyond its deadline, and does not ask twice then', async (t) => {
+t.test('introspect() waits for no response beyond its deadline, and does not retry afterwards', async (t) => {
   const { issuer, introspector } = await setUp(t, { timeoutMs: 400 })
   issuer.answerWith(() => undefined)
   await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
   t.equal(issuer.asked.length, 1)
 })
 
-t.test('introspect() asks once more when the connection breaks, and gives that answer', async (t) => {
+t.test('introspect() retries once when the connection breaks, and returns that response', async (t) => {
   const { issuer, introspector, results } = await setUp(t)
   issuer.store('a')
   issuer.answerWith((response) => {
@@ -167,7 +167,7 @@ t.test('introspect() asks once more when the connection breaks, and gives that a
 })
 
 t.test(
-  'F11: a thousand tokens: at most the cap is asked about at once, the rest waits or is refused',
+  'introspect() limits concurrent requests for a thousand tokens, and queues or rejects the rest',
   async (t) => {
     const { issuer, introspector, results } = await setUp(t, { maxConcurrent: 64, maxQueue: 500 })
     let open = 0
@@ -195,13 +195,13 @@ t.test(
     for (const one of refused)
       t.match(one, { reason: { code: 'ERR_INTROSPECTION_OVERLOAD', retryAfterMs: 1_000 } })
     t.equal(issuer.asked.length, 564)
-    t.ok(most <= 64, `${most} at once`)
+    t.ok(most <= 64, `${most} concurrent requests`)
     t.match(introspector.load, { working: 0, waiting: 0 })
     t.equal(results.filter((result) => result === 'answered').length, 564)
   },
 )
 
-t.test('introspect() gives an issuer that fails a rest, and says until when', async (t) => {
+t.test('introspect() opens the circuit of a failing issuer and returns the retry time', async (t) => {
   const { issuer, introspector, clock } = await setUp(t)
   issuer.answerWith(json('', 500))
   for (let i = 0; i < 5; i++) {
@@ -220,7 +220,7 @@ t.test('introspect() gives an issuer that fails a rest, and says until when', as
   t.equal(introspector.trouble, undefined)
 })
 
-t.test('introspect() puts no question for those who waited while the issuer was given up', async (t) => {
+t.test('introspect() sends no request for queued callers after the circuit opened', async (t) => {
   const { issuer, introspector, results } = await setUp(t, { maxConcurrent: 1, maxQueue: 20 })
   issuer.answerWith(json('{}', 500))
   await Promise.allSettled(
@@ -230,26 +230,26 @@ t.test('introspect() puts no question for those who waited while the issuer was 
   t.equal(results.filter((result) => result === 'ERR_INTROSPECTION_SUSPENDED').length, 7)
 })
 
-/** Rejects some tokens with an error, and answers about the others. */
+/** Rejects some tokens with an error, and returns a status for the others. */
 function rejecting(isRejected: (token: string) => boolean, rejection: Answer) {
   return (response: ServerResponse, body: URLSearchParams) =>
     (isRejected(body.get('token') ?? '') ? rejection : json('{"active":false}'))(response)
 }
 
-t.test('G1: introspect() reports a token as inactive whose kind the issuer does not support', async (t) => {
+t.test('introspect() reports a token as inactive when the issuer does not support its kind', async (t) => {
   for (const error of ['unsupported_token_type', 'invalid_token']) {
     const { issuer, introspector, results } = await setUp(t)
     issuer.answerWith(json(JSON.stringify({ error }), 400))
     t.match(await introspector.introspect('crafted'), {
       verdict: { active: false, fault: { reason: 'inactive' } },
     })
-    t.equal(issuer.asked.length, 1, 'the error code says enough')
+    t.equal(issuer.asked.length, 1, 'the error code is sufficient')
     t.same(results, ['answered'])
     t.equal(introspector.trouble, undefined)
   }
 })
 
-t.test('G1: introspect() reports a token as inactive when the issuer rejects that token alone', async (t) => {
+t.test('introspect() reports a token as inactive when the issuer rejects that token alone', async (t) => {
   const rejections: Readonly<Record<string, Answer>> = {
     invalid_request: json('{"error":"invalid_request"}', 400),
     '400 with HTML': (response) => response.writeHead(400, { 'content-type': 'text/html' }).end('<p>'),
@@ -305,7 +305,7 @@ function isCanonicalJwt(token: string): boolean {
 }
 
 t.test(
-  'G1: introspect() rejects a token of a wrong form where the issuer rejects every such token',
+  'introspect() rejects a token of a wrong form where the issuer rejects every such token',
   async (t) => {
     for (const [form, [token, isForm]] of Object.entries(FORMS)) {
       const { issuer, introspector, logged } = await setUp(t)
@@ -326,7 +326,7 @@ t.test(
   },
 )
 
-t.test('G1: introspect() accepts a probe that is rejected for its kind', async (t) => {
+t.test('introspect() accepts a probe that is rejected for its kind', async (t) => {
   const { issuer, introspector } = await setUp(t)
   issuer.answerWith((response, body) => {
     const error = body.get('token') === 'crafted' ? 'invalid_request' : 'unsupported_token_type'
@@ -335,7 +335,7 @@ t.test('G1: introspect() accepts a probe that is rejected for its kind', async (
   t.match(await introspector.introspect('crafted'), { verdict: { active: false } })
 })
 
-t.test('G1: introspect() calls no token invalid when an outage follows an accepted request', async (t) => {
+t.test('introspect() calls no token invalid when an outage follows an accepted request', async (t) => {
   const { issuer, introspector } = await setUp(t)
   t.match(await introspector.introspect('other'), { verdict: { active: false } })
   issuer.answerWith(json('{"error":"invalid_request"}', 400))
@@ -344,7 +344,7 @@ t.test('G1: introspect() calls no token invalid when an outage follows an accept
   t.match(await introspector.introspect('good'), { verdict: { active: true } })
 })
 
-t.test('G1: introspect() accepts a token that the issuer rejects only at the end of an outage', async (t) => {
+t.test('introspect() accepts a token that the issuer rejects only at the end of an outage', async (t) => {
   const { issuer, introspector, logged } = await setUp(t)
   issuer.store('good')
   issuer.answerWith((response) => {
@@ -359,7 +359,7 @@ t.test('G1: introspect() accepts a token that the issuer rejects only at the end
   t.same(logged, [])
 })
 
-t.test('G1: introspect() calls no token invalid that is rejected in two ways', async (t) => {
+t.test('introspect() calls no token invalid that is rejected in two ways', async (t) => {
   const seconds: readonly (readonly [answer: Answer, status: number])[] = [
     [json('{"error":"invalid_request"}', 422), 422],
     [json('{"error":"server_error"}', 400), 400],
@@ -380,7 +380,7 @@ t.test('G1: introspect() calls no token invalid that is rejected in two ways', a
   }
 })
 
-t.test('G1: introspect() calls no token invalid when a probe of a known form fails', async (t) => {
+t.test('introspect() calls no token invalid when a probe of a known form fails', async (t) => {
   const failures: readonly Answer[] = [400, 413, 429, 500, 503].map((status) => json('{}', status))
   for (const failure of [...failures, hangUp, halfway]) {
     const { issuer, introspector } = await setUp(t)
@@ -396,7 +396,7 @@ t.test('G1: introspect() calls no token invalid when a probe of a known form fai
   }
 })
 
-t.test('G1: introspect() takes the form of probes from active tokens only', async (t) => {
+t.test('introspect() takes the form of probes from active tokens only', async (t) => {
   const { issuer, introspector } = await setUp(t)
   const known = issuer.store('00112233445566778899aabbccddeeff')
   await introspector.introspect(known)
@@ -411,14 +411,14 @@ t.test('G1: introspect() takes the form of probes from active tokens only', asyn
   )
 })
 
-t.test('G1: introspect() calls no token invalid while the issuer rejects every request', async (t) => {
+t.test('introspect() calls no token invalid while the issuer rejects every request', async (t) => {
   const { issuer, introspector, clock, logged, results } = await setUp(t)
   issuer.answerWith(json('{"error":"invalid_request"}', 400))
   for (let i = 0; i < 20; i++) {
     clock.ms += 1
     await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
   }
-  t.equal(issuer.asked.length, 21, 'one probe a second at most, and the circuit stays closed')
+  t.equal(issuer.asked.length, 21, 'one probe per second at most, and the circuit stays closed')
   t.same(logged, [
     {
       event: 'introspection_requests_rejected',
@@ -434,7 +434,7 @@ t.test('G1: introspect() calls no token invalid while the issuer rejects every r
   t.equal(introspector.trouble, undefined)
 })
 
-t.test('G1: introspect() sends no probe after a failure that cannot concern the token', async (t) => {
+t.test('introspect() sends no probe after a failure that cannot concern the token', async (t) => {
   for (const status of [404, 405, 408, 413, 414, 415, 429, 431, 500, 503]) {
     const { issuer, introspector } = await setUp(t)
     issuer.answerWith(rejecting((token) => token === 'a', json('{"error":"invalid_request"}', status)))
@@ -443,7 +443,7 @@ t.test('G1: introspect() sends no probe after a failure that cannot concern the 
   }
 })
 
-t.test('G1: introspect() takes invalid_client for wrong credentials, whatever the status', async (t) => {
+t.test('introspect() reads invalid_client as wrong credentials with any status', async (t) => {
   for (const error of ['invalid_client', 'unauthorized_client']) {
     const { issuer, introspector, logged } = await setUp(t)
     issuer.answerWith(json(JSON.stringify({ error }), 400))
@@ -452,7 +452,7 @@ t.test('G1: introspect() takes invalid_client for wrong credentials, whatever th
   }
 })
 
-t.test('introspect() says loudly, and once, that its own credentials are refused', async (t) => {
+t.test('introspect() logs rejected client credentials once, as an error', async (t) => {
   const { introspector, logged, results } = await setUp(t, { clientSecret: 'another one' })
   for (let i = 0; i < 3; i++)
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
@@ -462,7 +462,7 @@ t.test('introspect() says loudly, and once, that its own credentials are refused
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_CREDENTIALS']))
 })
 
-t.test('introspect() does not repeat a request after a response that is not HTTP', async (t) => {
+t.test('introspect() does not retry after a response that is not HTTP', async (t) => {
   let connections = 0
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

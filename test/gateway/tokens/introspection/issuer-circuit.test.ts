@@ -16,7 +16,7 @@ function setUp() {
   return { clock, changes, circuit, fail }
 }
 
-t.test('refusedForMs() refuses after five failures in a row, and says for how long', async (t) => {
+t.test('refusedForMs() rejects after five consecutive failures and returns the wait time', async (t) => {
   const { clock, changes, circuit, fail } = setUp()
   fail(4)
   t.equal(circuit.refusedForMs(), undefined)
@@ -24,18 +24,18 @@ t.test('refusedForMs() refuses after five failures in a row, and says for how lo
   t.equal(circuit.refusedForMs(), 1_000)
   clock.ms += 400
   t.equal(circuit.refusedForMs(), 600)
-  t.same(changes, [false], 'it is told once')
+  t.same(changes, [false], 'logged once')
 })
 
-t.test('refusedForMs() lets one try when the pause is over, and doubles it when that fails', async (t) => {
+t.test('refusedForMs() allows one probe after the pause, and doubles the pause when it fails', async (t) => {
   const { clock, circuit, fail } = setUp()
   fail(5)
   const pauses: (number | undefined)[] = []
   for (let i = 0; i < 5; i++) {
     clock.ms += circuit.refusedForMs() ?? 0
-    t.equal(circuit.refusedForMs(), undefined, 'the first one may')
+    t.equal(circuit.refusedForMs(), undefined, 'the first request may try')
     circuit.began()
-    t.equal(circuit.refusedForMs(), 1_000, 'the second one may not')
+    t.equal(circuit.refusedForMs(), 1_000, 'the second request may not')
     circuit.failed(clock.ms)
     circuit.ended()
     pauses.push(circuit.refusedForMs())
@@ -43,7 +43,7 @@ t.test('refusedForMs() lets one try when the pause is over, and doubles it when 
   t.same(pauses, [2_000, 4_000, 5_000, 5_000, 5_000])
 })
 
-t.test('answered() opens the way for everybody', async (t) => {
+t.test('answered() closes the circuit for all requests', async (t) => {
   const { clock, changes, circuit, fail } = setUp()
   fail(5)
   clock.ms += 1_000
@@ -54,5 +54,5 @@ t.test('answered() opens the way for everybody', async (t) => {
   t.equal(circuit.refusedForMs(), undefined)
   t.same(changes, [false, true])
   fail(4)
-  t.equal(circuit.refusedForMs(), undefined, 'counting starts anew')
+  t.equal(circuit.refusedForMs(), undefined, 'the count starts again')
 })

@@ -37,7 +37,7 @@ t.test(
   },
 )
 
-t.test('after a failed probe no request is sent for a second', async (t) => {
+t.test('after a failed probe no request is sent for one second', async (t) => {
   const { clock, sent, failures, isAccepted, nth } = setUp()
   const first = isAccepted()
   ;(await nth(1)).reject()

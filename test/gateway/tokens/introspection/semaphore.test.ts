@@ -3,7 +3,7 @@ import { createSemaphore } from '../../../../gateway/tokens/introspection/semaph
 
 const NEVER = new AbortController().signal
 
-t.test('take() refuses whoever finds the queue full', async (t) => {
+t.test('take() rejects a caller when the queue is full', async (t) => {
   const turns = createSemaphore({ atOnce: 1, waiting: 1 })
   await turns.take(NEVER)
   t.ok(turns.take(NEVER) instanceof Promise)
@@ -11,7 +11,7 @@ t.test('take() refuses whoever finds the queue full', async (t) => {
   t.match(turns, { working: 1, waiting: 1 })
 })
 
-t.test('take() gives turns in the order in which they were asked for', async (t) => {
+t.test('take() grants permits in the order of the calls', async (t) => {
   const turns = createSemaphore({ atOnce: 2, waiting: 10 })
   const begun: number[] = []
   const all = [0, 1, 2, 3, 4].map((index) => turns.take(NEVER)?.then(() => begun.push(index)))
@@ -21,14 +21,14 @@ t.test('take() gives turns in the order in which they were asked for', async (t)
     turns.end()
     await all[more]
     t.equal(begun.at(-1), more)
-    t.equal(turns.working, 2, 'one ends, one begins')
+    t.equal(turns.working, 2, 'one ends, one starts')
   }
   turns.end()
   turns.end()
   t.match(turns, { working: 0, waiting: 0 })
 })
 
-t.test('take() gives up a place in the queue whose time is over', async (t) => {
+t.test('take() removes a caller from the queue at its deadline', async (t) => {
   const turns = createSemaphore({ atOnce: 1, waiting: 1 })
   await turns.take(NEVER)
   const deadline = new AbortController()

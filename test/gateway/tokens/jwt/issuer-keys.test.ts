@@ -10,7 +10,7 @@ import { aKey } from '../../../fixtures/jwk.ts'
 const ALGORITHMS = new Set(['ES256'])
 const HOUR = 3_600_000
 const AWAY = new IssuerKeysError('ERR_ISSUER_KEYS_CONNECTION', 'The connection failed.')
-/** Making keys takes time; a test needs names more than keys. */
+/** Key generation is slow, and the tests need key IDs more than different keys. */
 const POOL = Array.from({ length: 4 }, (_, index) => aKey('ES256', String(index)).jwk)
 
 function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
@@ -54,44 +54,48 @@ function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
   }
 }
 
-/** Fetches in any second that begins with one of them. */
+/** Returns the highest number of fetches within one second. */
 const mostInOneSecond = (ticks: readonly number[]) =>
   Math.max(...ticks.map((start) => ticks.filter((tick) => tick >= start && tick < start + 1_000).length))
 
-t.test('a key that is known is given at once, and nothing is fetched for it', async (t) => {
+t.test('a known key is returned immediately, without a fetch', async (t) => {
   const { keys, fetchedAt } = setUp(t)
   t.equal(keys.ready, false)
   await keys.start()
   t.equal(keys.ready, true)
   const found = new Set(Array.from({ length: 1_000 }, () => keys.lookUp('a', 'ES256')))
   t.match([...found], [{ kid: 'a' }])
-  t.equal(keys.lookUp('a', 'ES384'), undefined, 'a known name with another algorithm')
+  t.equal(keys.lookUp('a', 'ES384'), undefined, 'a known key ID with another algorithm')
   t.equal(fetchedAt.length, 1)
 })
 
-t.test('F10: 100 unknown kids at once cause one fetch, and 10,000 within the cool-down none', async (t) => {
-  const { keys, clock, fetchedAt } = setUp(t)
-  await keys.start()
-  await clock.advance(10_000)
-  const answers = Promise.all(Array.from({ length: 100 }, (_, index) => keys.lookUp(`x${index}`, 'ES256')))
-  await clock.advance(1_000)
-  t.same(new Set(await answers), new Set([undefined]))
-  t.equal(fetchedAt.length, 2)
-  const found = new Set<unknown>()
-  for (let second = 0; second < 28; second += 1) {
-    for (let index = 0; index < 400; index += 1) found.add(await keys.lookUp(`y${second}-${index}`, 'ES256'))
+t.test(
+  '100 concurrent unknown kids cause one fetch, and 10,000 within the cool-down cause no fetch',
+  async (t) => {
+    const { keys, clock, fetchedAt } = setUp(t)
+    await keys.start()
+    await clock.advance(10_000)
+    const answers = Promise.all(Array.from({ length: 100 }, (_, index) => keys.lookUp(`x${index}`, 'ES256')))
     await clock.advance(1_000)
-  }
-  t.same(found, new Set([undefined]))
-  t.equal(fetchedAt.length, 2)
-  await clock.advance(2_000)
-  const later = keys.lookUp('z', 'ES256')
-  await clock.advance(1_000)
-  t.equal(await later, undefined)
-  t.equal(fetchedAt.length, 3, 'one for the next cool-down')
-})
+    t.same(new Set(await answers), new Set([undefined]))
+    t.equal(fetchedAt.length, 2)
+    const found = new Set<unknown>()
+    for (let second = 0; second < 28; second += 1) {
+      for (let index = 0; index < 400; index += 1)
+        found.add(await keys.lookUp(`y${second}-${index}`, 'ES256'))
+      await clock.advance(1_000)
+    }
+    t.same(found, new Set([undefined]))
+    t.equal(fetchedAt.length, 2)
+    await clock.advance(2_000)
+    const later = keys.lookUp('z', 'ES256')
+    await clock.advance(1_000)
+    t.equal(await later, undefined)
+    t.equal(fetchedAt.length, 3, 'one for the next cool-down')
+  },
+)
 
-t.test('F10: a new key is accepted on first use, however many ask for it', async (t) => {
+t.test('a new key is accepted on first use, with any number of concurrent requests', async (t) => {
   const { keys, clock, fetchedAt, publish } = setUp(t)
   await keys.start()
   await clock.advance(60_000)
@@ -102,7 +106,7 @@ t.test('F10: a new key is accepted on first use, however many ask for it', async
   t.equal(fetchedAt.length, 2)
 })
 
-t.test('F10: a new key is accepted from all who waited for a fetch that came too early for it', async (t) => {
+t.test('a new key is accepted for all requests that waited for an earlier fetch without it', async (t) => {
   const { keys, clock, fetchedAt, answerWith, publish } = setUp(t)
   await keys.start()
   const answered = Promise.withResolvers<unknown>()
@@ -117,22 +121,25 @@ t.test('F10: a new key is accepted from all who waited for a fetch that came too
   t.equal(fetchedAt.length, 3)
 })
 
-t.test('F10: keys that rotate every 10 s under load: no failure, at most a fetch a second', async (t) => {
-  const { keys, clock, fetchedAt, publish } = setUp(t)
-  publish('k0')
-  await keys.start()
-  for (let turn = 1; turn <= 60; turn += 1) {
-    await clock.advance(10_000)
-    publish(`k${turn - 1}`, `k${turn}`)
-    const asked = [`k${turn}`, `k${turn - 1}`, `k${turn}`].map((kid) => keys.lookUp(kid, 'ES256'))
-    await clock.advance(1_000)
-    for (const key of await Promise.all(asked)) t.ok(key)
-  }
-  t.ok(fetchedAt.length <= 64, `${fetchedAt.length} fetches`)
-  t.equal(mostInOneSecond(fetchedAt), 1)
-})
+t.test(
+  'keys that rotate every 10 s under load cause no failure, and one fetch per second at most',
+  async (t) => {
+    const { keys, clock, fetchedAt, publish } = setUp(t)
+    publish('k0')
+    await keys.start()
+    for (let turn = 1; turn <= 60; turn += 1) {
+      await clock.advance(10_000)
+      publish(`k${turn - 1}`, `k${turn}`)
+      const asked = [`k${turn}`, `k${turn - 1}`, `k${turn}`].map((kid) => keys.lookUp(kid, 'ES256'))
+      await clock.advance(1_000)
+      for (const key of await Promise.all(asked)) t.ok(key)
+    }
+    t.ok(fetchedAt.length <= 64, `${fetchedAt.length} fetches`)
+    t.equal(mostInOneSecond(fetchedAt), 1)
+  },
+)
 
-t.test('a key that the issuer no longer publishes is refused after the next refresh', async (t) => {
+t.test('a key that the issuer no longer publishes is rejected after the next refresh', async (t) => {
   const { keys, clock, publish } = setUp(t)
   await keys.start()
   publish('b')
@@ -145,7 +152,7 @@ t.test('a key that the issuer no longer publishes is refused after the next refr
 })
 
 t.test(
-  'F9: an issuer that is away for an hour fails no valid token, and is asked once a second at most',
+  'an issuer outage of one hour fails no valid token and causes one fetch per second at most',
   async (t) => {
     const { keys, clock, fetchedAt, events, goAway, publish } = setUp(t)
     await keys.start()
@@ -153,7 +160,7 @@ t.test(
     for (let second = 0; second < 3_600; second += 1) {
       const key = keys.lookUp('a', 'ES256')
       if (key === undefined || key instanceof Promise) t.fail(`the key was gone in second ${second}`)
-      // Whoever makes kids up changes nothing.
+      // Invented kids have no effect.
       void Promise.resolve(keys.lookUp(`junk-${second}`, 'ES256')).catch(() => undefined)
       await clock.advance(1_000)
     }
@@ -162,17 +169,17 @@ t.test(
     t.ok(events('issuer_keys_not_fetched') < 30, 'the log is not flooded')
     publish('b')
     await clock.advance(31_000)
-    t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'back within the longest pause')
+    t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'available again within the longest pause')
     t.equal(events('issuer_keys_back'), 1)
   },
 )
 
-t.test('F9: while the keys cannot be fetched, nobody can say whether an unknown kid is good', async (t) => {
+t.test('while the keys cannot be fetched, an unknown kid is neither accepted nor rejected', async (t) => {
   const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
   await keys.start()
   goAway()
   await clock.advance(5_000)
-  publish('a', 'b') // but it cannot be had yet
+  publish('a', 'b') // But the gateway cannot fetch it yet.
   goAway()
   const first = t.rejects(async () => keys.lookUp('b', 'ES256'), {
     code: 'ERR_ISSUER_KEYS_UNCONFIRMED',
@@ -181,8 +188,9 @@ t.test('F9: while the keys cannot be fetched, nobody can say whether an unknown 
   const others = Promise.allSettled(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
   await clock.advance(0)
   await first
-  for (const { status } of await others) t.equal(status, 'rejected', 'whoever waited for the same fetch')
-  t.equal(fetchedAt.length, 2, 'one fetch for all of them')
+  for (const { status } of await others)
+    t.equal(status, 'rejected', 'all requests that waited for the same fetch')
+  t.equal(fetchedAt.length, 2, 'one fetch for all requests')
 
   const error = await Promise.resolve(keys.lookUp('c', 'ES256')).then(
     () => t.fail('nobody knows'),
@@ -191,7 +199,7 @@ t.test('F9: while the keys cannot be fetched, nobody can say whether an unknown 
   t.match(
     error,
     { code: 'ERR_ISSUER_KEYS_UNCONFIRMED' },
-    'at once, within the cool-down of the fetch that failed',
+    'immediately, within the cool-down of the failed fetch',
   )
   t.equal(fetchedAt.length, 2)
   t.match(keys.lookUp('a', 'ES256'), { kid: 'a' }, 'known keys are used')
@@ -199,10 +207,10 @@ t.test('F9: while the keys cannot be fetched, nobody can say whether an unknown 
   publish('a', 'b')
   t.ok(error instanceof IssuerKeysError)
   await clock.advance(error instanceof IssuerKeysError ? (error.retryAfterMs ?? 0) : 0)
-  t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'Retry-After was right')
+  t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'Retry-After was correct')
 })
 
-t.test('F10: junk kids are refused as long as the issuer answers, however its fetches fall', async (t) => {
+t.test('invented kids are rejected while the issuer responds, at any time of its fetches', async (t) => {
   const { keys, clock, fetchedAt } = setUp(t)
   await keys.start()
   for (let turn = 0; turn < 2_000; turn += 1) {
@@ -215,7 +223,7 @@ t.test('F10: junk kids are refused as long as the issuer answers, however its fe
   t.equal(mostInOneSecond(fetchedAt), 1)
 })
 
-t.test('a fetch that fails and then succeeds without the kid: the kid is refused', async (t) => {
+t.test('a kid is rejected when a fetch fails and the next one succeeds without it', async (t) => {
   const { keys, clock, goAway, publish } = setUp(t)
   await keys.start()
   await clock.advance(5_000)
@@ -228,7 +236,7 @@ t.test('a fetch that fails and then succeeds without the kid: the kid is refused
   t.equal(await answer, undefined)
 })
 
-t.test('keys older than maxStale are not used: nobody can say', async (t) => {
+t.test('keys older than maxStale are unavailable', async (t) => {
   const { keys, clock, goAway, publish, events } = setUp(t)
   await keys.start()
   goAway()
@@ -237,26 +245,29 @@ t.test('keys older than maxStale are not used: nobody can say', async (t) => {
   await clock.advance(1_000)
   await t.rejects(async () => keys.lookUp('a', 'ES256'), { code: 'ERR_ISSUER_KEYS_UNAVAILABLE' })
   t.equal(events('issuer_keys_too_old'), 1)
-  t.equal(keys.ready, true, 'a pod is not taken out of service for it')
+  t.equal(keys.ready, true, 'a pod stays in service')
   publish('a')
   await clock.advance(31_000)
   t.match(keys.lookUp('a', 'ES256'), { kid: 'a' })
 })
 
-t.test('without keys nobody can say, and the issuer is asked until it answers', async (t) => {
-  const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
-  goAway()
-  await keys.start()
-  t.equal(keys.ready, false)
-  await t.rejects(async () => keys.lookUp('a', 'ES256'), { code: 'ERR_ISSUER_KEYS_UNAVAILABLE' })
-  await clock.advance(60_000)
-  t.ok(fetchedAt.length >= 10 && fetchedAt.length <= 60, `${fetchedAt.length} fetches in a minute`)
-  publish('a')
-  await clock.advance(5_000)
-  t.equal(keys.ready, true)
-})
+t.test(
+  'without keys validation is unavailable, and the gateway fetches until the issuer responds',
+  async (t) => {
+    const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
+    goAway()
+    await keys.start()
+    t.equal(keys.ready, false)
+    await t.rejects(async () => keys.lookUp('a', 'ES256'), { code: 'ERR_ISSUER_KEYS_UNAVAILABLE' })
+    await clock.advance(60_000)
+    t.ok(fetchedAt.length >= 10 && fetchedAt.length <= 60, `${fetchedAt.length} fetches in a minute`)
+    publish('a')
+    await clock.advance(5_000)
+    t.equal(keys.ready, true)
+  },
+)
 
-t.test('an issuer that takes its keys away is obeyed', async (t) => {
+t.test('keys that an issuer withdraws are rejected', async (t) => {
   const { keys, clock, publish } = setUp(t)
   await keys.start()
   publish()
@@ -266,7 +277,7 @@ t.test('an issuer that takes its keys away is obeyed', async (t) => {
   t.equal(await gone, undefined)
 })
 
-t.test('class 47: a dropped key is warned about once and counted every time', async (t) => {
+t.test('a dropped key is logged once and counted every time', async (t) => {
   const { keys, clock, counted, events, answerWith } = setUp(t)
   answerWith(async () => ({
     keys: [
@@ -280,7 +291,7 @@ t.test('class 47: a dropped key is warned about once and counted every time', as
   t.ok(counted.filter((what) => what === 'symmetric').length >= 4)
 })
 
-t.test('the refresh is spread: two gateways do not fetch in step', async (t) => {
+t.test('the refresh has jitter, so two gateways do not fetch at the same time', async (t) => {
   const early = setUp(t, { random: () => 0 })
   const late = setUp(t, { random: () => 0.999 })
   for (const { keys, clock } of [early, late]) {
@@ -291,7 +302,7 @@ t.test('the refresh is spread: two gateways do not fetch in step', async (t) => 
   t.ok((late.fetchedAt[1] ?? 0) > 299_000)
 })
 
-t.test('a clock that jumps changes nothing: ages are counted on a monotonic one', async (t) => {
+t.test('a clock that jumps changes nothing, because ages use a monotonic clock', async (t) => {
   const clock = aClock()
   let jumpMs = 0
   const { keys } = setUp(t, { clock: { ...clock, nowMs: () => clock.nowMs() + jumpMs } })
@@ -299,7 +310,7 @@ t.test('a clock that jumps changes nothing: ages are counted on a monotonic one'
   for (jumpMs of [24 * HOUR, -24 * HOUR]) t.match(keys.lookUp('a', 'ES256'), { kid: 'a' })
 })
 
-t.test('a restart without the issuer works from the copy, for as long as the keys may be used', async (t) => {
+t.test('a restart without the issuer uses the file cache, as long as the keys are usable', async (t) => {
   let copy: CachedJwks | undefined
   const kept = {
     read: async () => copy,
@@ -329,7 +340,7 @@ t.test('a restart without the issuer works from the copy, for as long as the key
   t.equal(tooLate.keys.ready, false)
 })
 
-t.test('a copy that cannot be written is said once, and nothing else suffers', async (t) => {
+t.test('a cache file that cannot be written is logged once and has no other effect', async (t) => {
   const { keys, clock, events } = setUp(t, {
     copy: { read: async () => undefined, write: () => Promise.reject(new Error('read-only')) },
   })

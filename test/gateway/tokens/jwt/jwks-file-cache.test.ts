@@ -23,22 +23,22 @@ async function aCopy(t: Test) {
   return { dir, copy, file: join(dir, 'issuer-keys-config-1.json') }
 }
 
-t.test('a copy is read as it was written, and is its owner’s alone', async (t) => {
+t.test('a cache file is read as written, and only its owner can access it', async (t) => {
   const { dir, copy, file } = await aCopy(t)
   t.same(await copy.read(), COPY)
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.equal(statSync(dir).mode & 0o777, 0o700)
-  t.same(readdirSync(dir), ['issuer-keys-config-1.json'], 'no draft is left')
+  t.same(readdirSync(dir), ['issuer-keys-config-1.json'], 'no temporary file remains')
 })
 
-t.test('20 writers at once leave one whole copy', async (t) => {
+t.test('20 concurrent writers leave one complete file', async (t) => {
   const { dir, copy } = await aCopy(t)
   await Promise.all(Array.from({ length: 20 }, () => copy.write(COPY)))
   t.same(await copy.read(), COPY)
   t.equal(readdirSync(dir).length, 1)
 })
 
-t.test('there is no copy at first, and none where nothing can be written', async (t) => {
+t.test('there is no file at first, and no file where the folder is read-only', async (t) => {
   const dir = t.testdir({ file: '' })
   t.equal(await createJwksFileCache({ dir, id: 'x', nowMs: () => NOW }).read(), undefined)
   const nowhere = [join(dir, 'file'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
@@ -46,13 +46,13 @@ t.test('there is no copy at first, and none where nothing can be written', async
     await t.rejects(createJwksFileCache({ dir: folder, id: 'x', nowMs: () => NOW }).write(COPY))
 })
 
-t.test('a copy of another configuration is not read', async (t) => {
+t.test('a file of another configuration is not read', async (t) => {
   const { dir, file } = await aCopy(t)
   renameSync(file, join(dir, 'issuer-keys-config-2.json'))
   t.equal(await createJwksFileCache({ dir, id: 'config-2', nowMs: () => NOW }).read(), undefined)
 })
 
-t.test('a copy from the future is not read: it would never grow old', async (t) => {
+t.test('a file from the future is not read, because it would never expire', async (t) => {
   const { dir } = await aCopy(t)
   t.equal(await createJwksFileCache({ dir, id: 'config-1', nowMs: () => NOW - 2_000 }).read(), undefined)
 })
@@ -86,7 +86,7 @@ const SPOILT: readonly (readonly [what: string, spoil: (file: string) => void])[
 ]
 
 for (const [what, spoil] of SPOILT)
-  t.test(`a copy ${what} is not read`, async (t) => {
+  t.test(`a file ${what} is not read`, async (t) => {
     const { copy, file } = await aCopy(t)
     spoil(file)
     t.equal(await copy.read(), undefined)

@@ -21,12 +21,12 @@ async function setUp(t: Test, options: JwtIssuerOptions & { place?: KeysLocation
   return { issuer, load, fetcher }
 }
 
-t.test('RFC 8414 §3.1 OAuth metadata is asked for first', async (t) => {
+t.test('RFC 8414 §3.1: OAuth metadata is fetched first', async (t) => {
   const { issuer, load } = await setUp(t)
   t.match(await load(), { keys: [{ kid: 'key-1' }] })
   t.same(issuer.asked, ['/.well-known/oauth-authorization-server', '/keys'])
   await load()
-  t.same(issuer.asked.slice(2), ['/keys'], 'the address is remembered')
+  t.same(issuer.asked.slice(2), ['/keys'], 'the URL is cached')
 })
 
 t.test('OpenID metadata is the second choice', async (t) => {
@@ -39,23 +39,20 @@ t.test('OpenID metadata is the second choice', async (t) => {
   ])
 })
 
-t.test(
-  'RFC 8414 §3.1 a path stands behind the well-known part, a slash at the end does not count',
-  async (t) => {
-    t.same(metadataUrls('https://a.test'), [
-      'https://a.test/.well-known/oauth-authorization-server',
-      'https://a.test/.well-known/openid-configuration',
-    ])
-    t.same(metadataUrls('https://tenant.auth.test/'), [
-      'https://tenant.auth.test/.well-known/oauth-authorization-server',
-      'https://tenant.auth.test/.well-known/openid-configuration',
-    ])
-    t.same(metadataUrls('https://login.test/tenant/v2.0'), [
-      'https://login.test/.well-known/oauth-authorization-server/tenant/v2.0',
-      'https://login.test/tenant/v2.0/.well-known/openid-configuration',
-    ])
-  },
-)
+t.test('RFC 8414 §3.1: the path follows the well-known part, and a final slash is ignored', async (t) => {
+  t.same(metadataUrls('https://a.test'), [
+    'https://a.test/.well-known/oauth-authorization-server',
+    'https://a.test/.well-known/openid-configuration',
+  ])
+  t.same(metadataUrls('https://tenant.auth.test/'), [
+    'https://tenant.auth.test/.well-known/oauth-authorization-server',
+    'https://tenant.auth.test/.well-known/openid-configuration',
+  ])
+  t.same(metadataUrls('https://login.test/tenant/v2.0'), [
+    'https://login.test/.well-known/oauth-authorization-server/tenant/v2.0',
+    'https://login.test/tenant/v2.0/.well-known/openid-configuration',
+  ])
+})
 
 const BAD_METADATA: readonly (readonly [what: string, change: Record<string, unknown>])[] = [
   ['another issuer', { issuer: 'https://evil.test' }],
@@ -70,7 +67,7 @@ const BAD_METADATA: readonly (readonly [what: string, change: Record<string, unk
 ]
 
 for (const [what, change] of BAD_METADATA)
-  t.test(`RFC 8414 §3.3 metadata with ${what} is of no use`, async (t) => {
+  t.test(`RFC 8414 §3.3: metadata with ${what} is rejected`, async (t) => {
     const { issuer, load } = await setUp(t)
     issuer.describe(
       'issuer' in change && change['issuer'] === undefined ? { issuer: `${issuer.issuer}/` } : change,
@@ -134,10 +131,10 @@ for (const [what, code, how] of MISCONDUCT)
     issuer.misbehave(how)
     await t.rejects(load(code === 'ERR_ISSUER_KEYS_TIMEOUT' ? 300 : 20_000), { code })
     issuer.misbehave(undefined)
-    t.match(await load(20_000), { keys: [{ kid: 'key-1' }] }, 'and is well again')
+    t.match(await load(20_000), { keys: [{ kid: 'key-1' }] }, 'and works again')
   })
 
-t.test('class 41: a redirect is not followed', async (t) => {
+t.test('a redirect is not followed', async (t) => {
   const elsewhere = await startJwtIssuer()
   t.teardown(() => elsewhere.close())
   for (const status of [301, 302, 303, 307, 308]) {
@@ -148,7 +145,7 @@ t.test('class 41: a redirect is not followed', async (t) => {
   t.same(elsewhere.asked, [])
 })
 
-t.test('class 37: a gigabyte is not read: neither as metadata nor as keys', async (t) => {
+t.test('metadata or keys of one gigabyte are not read completely', async (t) => {
   for (const from of ['metadata', 'keys']) {
     const { issuer, load } = await setUp(t)
     if (from === 'keys') await load()
@@ -165,19 +162,19 @@ t.test('class 37: a gigabyte is not read: neither as metadata nor as keys', asyn
       send()
     })
     await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_RESPONSE' })
-    // What the operating system's buffers took is counted too.
+    // The buffers of the operating system count too.
     t.ok(sent < 16 * 1_048_576, `${from}: ${sent} bytes were sent`)
   }
 })
 
-t.test('an issuer that is away is asked once a try, not at each of its addresses', async (t) => {
+t.test('an unreachable issuer gets one request per try, not one per metadata URL', async (t) => {
   const { issuer, load } = await setUp(t)
   issuer.misbehave((request) => request.socket.destroy())
   await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_CONNECTION' })
   t.equal(issuer.asked.length, 1)
 })
 
-t.test('keys that have moved are found again', async (t) => {
+t.test('keys at a new URL are found again', async (t) => {
   const { issuer, load } = await setUp(t)
   const moved = await startJwtIssuer()
   t.teardown(() => moved.close())
@@ -208,7 +205,7 @@ t.test('keys come from a file without a request', async (t) => {
   t.same(issuer.asked, [])
 })
 
-t.test('isProtectedAddress() wants https, or http that stays on this machine', async (t) => {
+t.test('isProtectedAddress() requires https, or http on the local machine', async (t) => {
   for (const address of [
     'https://a.test/x',
     'http://127.0.0.1:1/x',

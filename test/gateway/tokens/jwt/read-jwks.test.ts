@@ -15,7 +15,7 @@ const base64url = (number: bigint) => {
 }
 const withMembers = (jwk: Jwk, change: Jwk) => ({ ...jwk, ...change })
 
-/** A modulus with the fingerprint of the weak generator: a power of 65537 for every prime that gives it away. */
+/** A modulus with the fingerprint of the weak generator: a power of 65537 modulo each prime in the list. */
 const rocaModulus = () => {
   const product = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157]
     .map(BigInt)
@@ -86,7 +86,7 @@ const DROPPED: readonly (readonly [what: string, key: unknown, reason: string])[
 ]
 
 for (const [what, key, reason] of DROPPED)
-  t.test(`class 47: ${what} is dropped as ${reason}, and its neighbour stays`, async (t) => {
+  t.test(`${what} is dropped as ${reason}, and the other key stays`, async (t) => {
     const set = readJwks({ keys: [key, aKey('EdDSA', 'good').jwk] }, ALL)
     t.match(set?.dropped, [{ reason }])
     t.same(
@@ -95,7 +95,7 @@ for (const [what, key, reason] of DROPPED)
     )
   })
 
-t.test('class 47: two keys under one name are both dropped; the same key twice is one', async (t) => {
+t.test('two different keys with one key ID are both dropped, and a repeated key counts once', async (t) => {
   const other = aKey('ES256', 'e')
   const set = readJwks({ keys: [ec.jwk, other.jwk, rsa.jwk, { ...rsa.jwk }] }, ALL)
   t.same(set?.dropped, [
@@ -108,19 +108,19 @@ t.test('class 47: two keys under one name are both dropped; the same key twice i
   )
 })
 
-t.test('RFC 7517 §4.5 keys of different kinds may share a name', async (t) => {
+t.test('RFC 7517 §4.5: keys of different types may share a key ID', async (t) => {
   const set = readJwks({ keys: [ec.jwk, { ...rsa.jwk, kid: 'e' }] }, ALL)
   t.equal(set?.keys.length, 2)
   t.match(findKey(set?.keys ?? [], { keyId: 'e', algorithm: 'ES256' }), { kind: { kty: 'EC' } })
   t.match(findKey(set?.keys ?? [], { keyId: 'e', algorithm: 'RS256' }), { kind: { kty: 'RSA' } })
 })
 
-t.test('a key whose algorithm the issuer is not allowed is dropped', async (t) => {
+t.test('a key with an algorithm that is not allowed for the issuer is dropped', async (t) => {
   const set = readJwks({ keys: [ec.jwk, { ...rsa.jwk, alg: undefined }] }, new Set(['EdDSA']))
   t.match(set?.dropped, [{ reason: 'algorithm_not_allowed' }, { reason: 'algorithm_not_allowed' }])
 })
 
-t.test('more than 100 keys are not looked at', async (t) => {
+t.test('keys after the first 100 are ignored', async (t) => {
   const keys = Array.from({ length: 150 }, (_, index) => ({ ...ec.jwk, kid: String(index) }))
   const set = readJwks({ keys }, ALL)
   t.equal(set?.keys.length, 100)
@@ -128,18 +128,18 @@ t.test('more than 100 keys are not looked at', async (t) => {
 })
 
 for (const document of [null, [], 'x', {}, { keys: null }, { keys: {} }, { keys: 'x' }, { Keys: [] }])
-  t.test(`${JSON.stringify(document)} is no key set`, async (t) => {
+  t.test(`${JSON.stringify(document)} is not a key set`, async (t) => {
     t.equal(readJwks(document, ALL), undefined)
   })
 
-t.test('what is kept of a key is public members, kid and alg', async (t) => {
+t.test('only the public members, kid and alg of a key are kept', async (t) => {
   const set = readJwks({ keys: [{ ...ec.jwk, x5c: ['x'], note: 'x', d: undefined }] }, ALL)
   t.same(set?.dropped, [{ kid: 'e', reason: 'private_members' }])
   const good = readJwks({ keys: [{ ...ec.jwk, x5c: ['x'], note: 'x' }] }, ALL)
   t.same(Object.keys(good?.keys[0]?.publicJwk ?? {}), ['kty', 'crv', 'x', 'y', 'kid', 'alg'])
 })
 
-t.test('isRocaModulus() knows the fingerprint, and leaves proper keys alone', async (t) => {
+t.test('isRocaModulus() detects the fingerprint and accepts sound keys', async (t) => {
   t.equal(isRocaModulus(rocaModulus()), true)
   for (let round = 0; round < 3; round += 1) {
     const { n } = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({ format: 'jwk' })
@@ -147,7 +147,7 @@ t.test('isRocaModulus() knows the fingerprint, and leaves proper keys alone', as
   }
 })
 
-t.test('findKey() looks a kid up and lets no algorithm use a key of another kind', async (t) => {
+t.test('findKey() finds a key by kid and rejects algorithms of another key type', async (t) => {
   const plain = { ...aKey('RS256', 'plain').jwk, alg: undefined }
   const keys =
     readJwks({ keys: [ec.jwk, rsa.jwk, aKey('EdDSA', 'o').jwk, JSON.parse(JSON.stringify(plain))] }, ALL)

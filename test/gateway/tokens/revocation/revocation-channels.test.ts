@@ -19,7 +19,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://api.test'
 
-/** One gateway's ears. */
+/** The revocation channels of one gateway. */
 async function listen(
   t: Test,
   options: {
@@ -66,7 +66,7 @@ async function aRedis(t: Test) {
   return { url: server.url, redis, server }
 }
 
-t.test('an issuer is heard in Redis while it says that it publishes there', async (t) => {
+t.test('an issuer is connected through Redis while its publisher key exists', async (t) => {
   const { url, redis } = await aRedis(t)
   const { channels, heard } = await listen(t, { redis: url })
   const write = (revocation: Revocation) =>
@@ -79,10 +79,10 @@ t.test('an issuer is heard in Redis while it says that it publishes there', asyn
   await until('heard', async () => channels.hears(ISSUER))
   await redis.del(publisherKey(ISSUER))
   await until('no longer', async () => !channels.hears(ISSUER))
-  t.equal(channels.expects(ISSUER), true, 'it did once')
+  t.equal(channels.expects(ISSUER), true, 'the issuer has published before')
 })
 
-t.test('until Redis has answered, every issuer may be publishing there', async (t) => {
+t.test('until Redis has responded, every issuer counts as configured but not connected', async (t) => {
   const { url, redis, server } = await aRedis(t)
   await redis.set(publisherKey(ISSUER), '1')
   server.freeze()
@@ -99,15 +99,15 @@ t.test('until Redis has answered, every issuer may be publishing there', async (
   t.equal(late.channels.hears(ISSUER), false)
 
   const without = await listen(t, {})
-  t.equal(without.channels.expects(ISSUER), false, 'no Redis, no stream: nothing is promised')
+  t.equal(without.channels.expects(ISSUER), false, 'without Redis and stream no revocations are configured')
 })
 
-t.test('a process that was stopped believes nothing that it has not heard since', async (t) => {
+t.test('after a pause of the process a channel is disconnected until it receives data', async (t) => {
   const source = await startRevocationSource(t)
   const stream = await listen(t, { stream: source.url })
   await until('heard', async () => stream.channels.hears(ISSUER))
   stream.clock.aheadMs = 16_000
-  t.equal(stream.channels.hears(ISSUER), false, 'no comment for three times as long as one takes')
+  t.equal(stream.channels.hears(ISSUER), false, 'no comment for three times the interval')
   t.equal(stream.channels.expects(ISSUER), true)
   source.send('other', '{}')
   await until('heard again', async () => stream.channels.hears(ISSUER))
@@ -121,7 +121,7 @@ t.test('a process that was stopped believes nothing that it has not heard since'
   await until('heard again', async () => there.channels.hears(ISSUER))
 })
 
-t.test('what nobody can read, or is of nobody, makes everything forgotten', async (t) => {
+t.test('an unreadable entry, or an entry without an issuer, is a revocation gap', async (t) => {
   const { url, redis } = await aRedis(t)
   const { heard, seen } = await listen(t, { redis: url })
   await until('begun', async () => seen.missed === 1)
@@ -132,7 +132,7 @@ t.test('what nobody can read, or is of nobody, makes everything forgotten', asyn
   t.same(heard, [])
 })
 
-t.test('what a stream tells stands in Redis once, for gateways that start later', async (t) => {
+t.test('an event of a stream is stored once in Redis, for gateways that start later', async (t) => {
   const { url, redis } = await aRedis(t)
   const source = await startRevocationSource(t)
   const gateways = await Promise.all([1, 2, 3].map(() => listen(t, { stream: source.url, redis: url })))
@@ -163,27 +163,24 @@ t.test('what a stream tells stands in Redis once, for gateways that start later'
   t.equal(await redis.xlen(REVOCATION_STREAM), 3, 'by one of the three')
 })
 
-t.test(
-  'a stream that says `reset`, junk, or nothing of a resumption makes everything forgotten',
-  async (t) => {
-    const source = await startRevocationSource(t)
-    const { channels, seen } = await listen(t, { stream: source.url })
-    await until('heard', async () => channels.hears(ISSUER))
-    t.equal(seen.missed, 1)
-    source.send('reset', '{}')
-    await until('forgotten', async () => seen.missed === 2)
-    for (const junk of ['', '{', '{"grant":7}', 'x'.repeat(10_000)]) source.send('revoked', junk)
-    await until('forgotten', async () => seen.missed === 6)
-    source.send('something-else', 'junk')
-    source.send('revoked', '{"grant":"g"}', 'id-7')
-    source.drop()
-    await until('again', async () => source.lastEventIds.length === 2)
-    t.same(source.lastEventIds, [undefined, 'id-7'])
-    await until('forgotten', async () => seen.missed === 7, 10_000)
-    source.resume = true
-    source.drop()
-    await until('again', async () => source.lastEventIds.length === 3)
-    await until('heard', async () => channels.hears(ISSUER))
-    t.equal(seen.missed, 7)
-  },
-)
+t.test('a stream with `reset`, an unreadable event or no resumption causes a revocation gap', async (t) => {
+  const source = await startRevocationSource(t)
+  const { channels, seen } = await listen(t, { stream: source.url })
+  await until('heard', async () => channels.hears(ISSUER))
+  t.equal(seen.missed, 1)
+  source.send('reset', '{}')
+  await until('forgotten', async () => seen.missed === 2)
+  for (const junk of ['', '{', '{"grant":7}', 'x'.repeat(10_000)]) source.send('revoked', junk)
+  await until('forgotten', async () => seen.missed === 6)
+  source.send('something-else', 'junk')
+  source.send('revoked', '{"grant":"g"}', 'id-7')
+  source.drop()
+  await until('again', async () => source.lastEventIds.length === 2)
+  t.same(source.lastEventIds, [undefined, 'id-7'])
+  await until('forgotten', async () => seen.missed === 7, 10_000)
+  source.resume = true
+  source.drop()
+  await until('again', async () => source.lastEventIds.length === 3)
+  await until('heard', async () => channels.hears(ISSUER))
+  t.equal(seen.missed, 7)
+})

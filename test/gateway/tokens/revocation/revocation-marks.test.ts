@@ -21,7 +21,7 @@ const revocation = {
   issuer,
 }
 
-t.test('T7: a mark in Redis revokes a token that was issued in the second of the revocation', async (t) => {
+t.test('a mark in Redis revokes a token that was issued in the second of the revocation', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
   t.teardown(async () => {
@@ -37,7 +37,7 @@ t.test('T7: a mark in Redis revokes a token that was issued in the second of the
     )
 })
 
-t.test('T7: a revocation in this process applies to the same tokens as its mark', async (t) => {
+t.test('a revocation in this process applies to the same tokens as its mark', async (t) => {
   const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was evicted') })
   revoked.add(revocation, undefined, REVOKED_AT)
   for (const [issuedAtSeconds, isRevoked] of ROWS)

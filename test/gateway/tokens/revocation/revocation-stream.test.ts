@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createEventStreamReader } from '../../../../gateway/tokens/revocation/revocation-stream.ts'
 
-t.test('an id stays until another one comes, and is one that a header may hold', async (t) => {
+t.test('an event ID stays until the next ID, and is valid as a header value', async (t) => {
   const read = createEventStreamReader()
   t.same(read('event: ready\ndata: {}\n\nid: a.1\nevent: revoked\nda'), [
     { event: 'ready', data: '{}', id: undefined },
@@ -17,7 +17,7 @@ t.test('an id stays until another one comes, and is one that a header may hold',
   ])
 })
 
-t.test('a line, a comment or an event without an end is given up, and memory with it', async (t) => {
+t.test('an unterminated line, comment or event above the limit ends the stream', async (t) => {
   for (const piece of ['data: x', ': comment', 'x', 'data: x\n', 'data:\n'.repeat(10)]) {
     const read = createEventStreamReader()
     t.throws(

@@ -5,7 +5,7 @@ import { aRevocation } from '../../../fixtures/a-revocation.ts'
 
 const ISSUER = 'https://api.test'
 
-t.test('has() knows grants of their own issuer only', async (t) => {
+t.test('has() finds grants only with their issuer', async (t) => {
   const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was forgotten') })
   t.equal(revoked.has(aCaller()), false)
   revoked.add(aRevocation({ grant: 'grant-1' }), 'https://another.test', 100)
@@ -16,13 +16,13 @@ t.test('has() knows grants of their own issuer only', async (t) => {
   t.equal(revoked.has(aCaller({ grant: 'grant-2' })), false)
   for (const other of ['https://another.test', 'https://third.test'])
     revoked.add(aRevocation({ grant: 'grant-1' }), other, 200)
-  t.equal(revoked.has(aCaller()), true, 'others do not lift it')
+  t.equal(revoked.has(aCaller()), true, 'other tokens do not remove it')
   t.equal(revoked.has(aCaller({ issuer: 'https://another.test' })), true)
   t.equal(revoked.has(aCaller({ issuer: 'https://fourth.test' })), false)
   t.equal(revoked.has(aCaller({ grant: undefined })), false)
 })
 
-t.test('add() keeps nothing that no token can outlive', async (t) => {
+t.test('add() stores no revocation that every token has outlived', async (t) => {
   const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was forgotten') })
   revoked.add(aRevocation({ grant: 'grant-1', expiresAtSeconds: 100 }), ISSUER, 221)
   t.equal(revoked.size, 0)
@@ -30,13 +30,13 @@ t.test('add() keeps nothing that no token can outlive', async (t) => {
   t.equal(revoked.size, 1)
 })
 
-t.test('a flood is bounded, and says so when what still matters was forgotten', async (t) => {
+t.test('a flood is bounded, and reports the eviction of entries that are still needed', async (t) => {
   let forgotten = 0
   const revoked = createRevokedTokens({ onForgotten: () => (forgotten += 1), maxBans: 10 })
   for (let i = 0; i < 10; i++)
     revoked.add(aRevocation({ grant: `old-${i}`, expiresAtSeconds: 100 }), ISSUER, 99)
   for (let i = 0; i < 10; i++) revoked.add(aRevocation({ grant: `g-${i}` }), ISSUER, 300)
-  t.equal(forgotten, 0, 'nobody needs the old ones any longer')
+  t.equal(forgotten, 0, 'the old entries are no longer needed')
   revoked.add(aRevocation({ grant: 'one-more' }), ISSUER, 301)
   t.equal(forgotten, 1)
   t.equal(revoked.size, 10)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ChunkedDecoder } from '../../../../gateway/upstreams/http1/chunked-decoder.ts'
 
-/** Gives the input in pieces of `size` bytes. */
+/** Decodes the input in pieces of `size` bytes. */
 function decode(input: string, size = input.length): { body: string; rest: number; done: boolean } {
   const decoder = new ChunkedDecoder()
   const bytes = Buffer.from(input, 'latin1')
@@ -20,16 +20,16 @@ function decode(input: string, size = input.length): { body: string; rest: numbe
 const WHOLE =
   '4\r\nWiki\r\n6;a=b;c="d"\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n00\r\nX-Checked: yes\r\nexpires: \xff\r\n\r\n'
 
-t.test('ChunkedDecoder gives the same body however its bytes are cut', async (t) => {
+t.test('ChunkedDecoder returns the same body for every split of the input', async (t) => {
   for (let size = 1; size <= WHOLE.length; size++)
     t.same(decode(WHOLE, size), { body: 'Wikipedia in \r\n\r\nchunks.', rest: 0, done: true }, `${size}`)
 })
 
-t.test('ChunkedDecoder stops behind the end and leaves what follows', async (t) => {
+t.test('ChunkedDecoder stops after the end and leaves the rest', async (t) => {
   t.same(decode('1\r\na\r\n0\r\n\r\nHTTP/1.1'), { body: 'a', rest: 8, done: true })
 })
 
-t.test('ChunkedDecoder takes a break when told to, and goes on where it stopped', async (t) => {
+t.test('ChunkedDecoder pauses on request and resumes at the same position', async (t) => {
   const decoder = new ChunkedDecoder()
   const bytes = Buffer.from('3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n')
   const pieces: string[] = []
@@ -76,7 +76,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 for (const [what, input] of Object.entries(MALFORMED))
-  t.test(`ChunkedDecoder refuses ${what}`, async (t) => {
+  t.test(`ChunkedDecoder rejects ${what}`, async (t) => {
     t.throws(() => decode(input), { code: 'ERR_UPSTREAM_PROTOCOL' })
     t.throws(() => decode(input, 1), { code: 'ERR_UPSTREAM_PROTOCOL' })
   })

@@ -90,7 +90,7 @@ function ask(pool: ConnectionPool, given: Partial<OutgoingRequest> = {}, onData?
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const nextRound = () => new Promise((resolve) => setImmediate(resolve))
 
-t.test('ConnectionPool uses a connection again, and opens as many as there are requests', async (t) => {
+t.test('ConnectionPool reuses a connection, and opens one connection per concurrent request', async (t) => {
   const { pool, sockets } = await start(t, (socket) => socket.write(OK))
   for (let i = 0; i < 5; i++) {
     t.match(await ask(pool).over, { statuses: [200], body: 'ok', outcome: 'end' })
@@ -145,7 +145,7 @@ const ANSWERS: Readonly<Record<string, readonly [bytes: string, body: string, re
 for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
   for (const cut of [1, 7, 20_000])
     t.test(
-      `an answer with ${what} is whole, and its connection ${reused ? 'stays' : 'ends'}, in pieces of ${cut}`,
+      `a response with ${what} is complete, and its connection ${reused ? 'stays' : 'ends'}, in pieces of ${cut}`,
       async (t) => {
         if (cut * 3_000 < bytes.length) return
         const { pool, sockets } = await start(t, async (socket) => {
@@ -157,8 +157,8 @@ for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
         for (let i = 0; i < 3; i++) {
           const heard = await ask(pool).over
           t.equal(heard.outcome, 'end')
-          t.ok(heard.body === body, 'the very body')
-          // What comes too late for the same piece comes while the connection is idle.
+          t.ok(heard.body === body, 'the exact body')
+          // Bytes too late for the same piece arrive while the connection is idle.
           await until('it has been sent', async () => sockets.at(-1)?.writableLength === 0)
           for (let round = 0; round < 10; round++) await nextRound()
         }
@@ -167,7 +167,7 @@ for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
       },
     )
 
-t.test('bytes on an idle connection end it', async (t) => {
+t.test('bytes on an idle connection close it', async (t) => {
   const { pool, sockets } = await start(t, (socket) => socket.write(OK))
   await ask(pool).over
   await nextRound()
@@ -177,7 +177,7 @@ t.test('bytes on an idle connection end it', async (t) => {
   t.equal(sockets.length, 2)
 })
 
-t.test('a request does not go out on a connection that is only just free', async (t) => {
+t.test('a request is not sent on a connection that became idle in the same turn', async (t) => {
   const { pool, sockets } = await start(t, (socket) => socket.write(OK))
   let second: Promise<Heard> | undefined
   await new Promise<void>((resolve) => {
@@ -201,7 +201,7 @@ t.test('a request does not go out on a connection that is only just free', async
   t.equal(sockets.length, 2)
 })
 
-t.test('the connection of a HEAD is not used again', async (t) => {
+t.test('the connection of a HEAD request is not reused', async (t) => {
   const { pool, sockets } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n'),
   )
@@ -211,7 +211,7 @@ t.test('the connection of a HEAD is not used again', async (t) => {
   t.equal(sockets.length, 2)
 })
 
-t.test('an answer without a length is whole when its connection ends in good order', async (t) => {
+t.test('a response without a length is complete when its connection ends cleanly', async (t) => {
   const { pool } = await start(t, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello'))
   t.match(await ask(pool).over, { body: 'hello', outcome: 'end' })
 })
@@ -239,13 +239,13 @@ const BROKEN: Readonly<Record<string, readonly [bytes: string, code: string]>> =
 }
 
 for (const [what, [bytes, code]] of Object.entries(BROKEN))
-  t.test(`an answer that is ${what} is none`, async (t) => {
+  t.test(`a response that is ${what} is rejected`, async (t) => {
     const { pool, sockets } = await start(t, (socket) => socket.end(bytes, 'latin1'))
     t.equal((await ask(pool).over).outcome, code)
     await until('its connection has ended', async () => sockets[0]?.destroyed === true)
   })
 
-t.test('every interim answer is heard of', async (t) => {
+t.test('every interim response is reported', async (t) => {
   const { pool, sockets } = await start(t, (socket) =>
     socket.write(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}`),
   )
@@ -255,7 +255,7 @@ t.test('every interim answer is heard of', async (t) => {
   t.equal(sockets.length, 1)
 })
 
-t.test('whoever pauses gets nothing more until it resumes, however small the chunks are', async (t) => {
+t.test('a paused reader gets no data until it resumes, with chunks of any size', async (t) => {
   const chunks = 5_000
   const { pool } = await start(t, (socket) =>
     socket.write(
@@ -275,14 +275,14 @@ t.test('whoever pauses gets nothing more until it resumes, however small the chu
   t.equal(paused, chunks)
 })
 
-t.test('silence in the middle of an answer ends it', async (t) => {
+t.test('a stall within a response ends it', async (t) => {
   const { pool } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'),
   )
   t.match(await ask(pool, { idleTimeoutMs: 300 }).over, { body: 'half', outcome: 'ERR_UPSTREAM_IDLE' })
 })
 
-t.test('an abort ends the connection, and nothing more is heard', async (t) => {
+t.test('an abort closes the connection, and no further event is reported', async (t) => {
   const { pool, sockets } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'),
   )
@@ -293,7 +293,7 @@ t.test('an abort ends the connection, and nothing more is heard', async (t) => {
   t.equal(heard.outcome, '')
 })
 
-t.test('an abort before there is a connection sends nothing', async (t) => {
+t.test('an abort before the connection is open sends nothing', async (t) => {
   let heads = 0
   const { pool } = await start(t, (socket) => {
     heads += 1
@@ -307,7 +307,7 @@ t.test('an abort before there is a connection sends nothing', async (t) => {
   t.equal(heads, 1)
 })
 
-t.test('a controller has no power over the exchange that comes after its own', async (t) => {
+t.test('a controller cannot affect the exchange after its own', async (t) => {
   const { pool } = await start(t, (socket) => socket.write(OK))
   const first = await ask(pool).over
   await nextRound()
@@ -318,7 +318,7 @@ t.test('a controller has no power over the exchange that comes after its own', a
   t.match(await over, { body: 'ok', outcome: 'end' })
 })
 
-t.test('a body goes out in chunks, or in the length that was said and no other', async (t) => {
+t.test('a body is sent in chunks, or with exactly the announced length', async (t) => {
   let came = ''
   const { pool, sockets } = await start(t, (socket) => {
     socket.removeAllListeners('data')
@@ -349,7 +349,7 @@ t.test('a body goes out in chunks, or in the length that was said and no other',
   t.equal((await failed.over).outcome, 'Error: gone')
 })
 
-t.test('an answer before the end of the body is whole, and the connection ends', async (t) => {
+t.test('a response before the end of the request body is complete, and the connection closes', async (t) => {
   const { pool, sockets } = await start(t, (socket) =>
     socket.write('HTTP/1.1 413 No\r\ncontent-length: 3\r\n\r\nbig'),
   )
@@ -359,7 +359,7 @@ t.test('an answer before the end of the body is whole, and the connection ends',
   await once(sockets[0] as Socket, 'close')
 })
 
-t.test('a connection ends before its upstream would end it', async (t) => {
+t.test('the pool closes a connection before the upstream does', async (t) => {
   const { pool, sockets } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok'),
   )
@@ -369,7 +369,7 @@ t.test('a connection ends before its upstream would end it', async (t) => {
   t.equal(sockets.length, 2)
 })
 
-t.test('close() waits for what is under way; destroy() does not', async (t) => {
+t.test('close() waits for exchanges in progress, and destroy() does not', async (t) => {
   let answer: (() => void) | undefined
   const { pool } = await start(t, (socket) => {
     answer = () => socket.write(OK)

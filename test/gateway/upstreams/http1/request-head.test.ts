@@ -38,20 +38,20 @@ const UNFORWARDABLE: Readonly<Record<string, Partial<RequestHead>>> = {
 }
 
 for (const [what, given] of Object.entries(UNFORWARDABLE))
-  t.test(`formatRequestHead() refuses ${what}`, async (t) => {
+  t.test(`formatRequestHead() rejects ${what}`, async (t) => {
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
-    // Names that were seen once are not looked at again.
+    // Names in the cache are not checked again.
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
   })
 
-t.test('formatRequestHead() writes headers as they are, behind its own', async (t) => {
+t.test('formatRequestHead() writes headers unchanged, after its own headers', async (t) => {
   t.same(formatRequestHead(aHead({ path: '/a?b=c', headers: ['Accept', '*/*', 'x-a', '\xff', 'X-A', ''] })), {
     text: 'GET /a?b=c HTTP/1.1\r\nhost: api.test\r\nconnection: keep-alive\r\nAccept: */*\r\nx-a: \xff\r\nX-A: \r\n\r\n',
     contentLength: undefined,
   })
 })
 
-t.test('formatRequestHead() says how a body is delimited', async (t) => {
+t.test('formatRequestHead() writes the body framing', async (t) => {
   const sized = formatRequestHead(aHead({ method: 'POST', headers: ['content-length', '7'], hasBody: true }))
   t.equal(sized.contentLength, 7)
   t.equal(sized.text.match(/content-length: 7\r\n/g)?.length, 1)
@@ -61,21 +61,21 @@ t.test('formatRequestHead() says how a body is delimited', async (t) => {
   t.match(chunked.text, /\r\ntransfer-encoding: chunked\r\n\r\n$/)
 })
 
-t.test('formatRequestHead() announces an empty body where one is expected', async (t) => {
+t.test('formatRequestHead() announces an empty body where the method expects a body', async (t) => {
   for (const method of ['POST', 'PUT', 'PATCH'])
     t.match(formatRequestHead(aHead({ method })).text, /\r\ncontent-length: 0\r\n\r\n$/)
   for (const method of ['GET', 'HEAD', 'DELETE', 'OPTIONS'])
     t.notMatch(formatRequestHead(aHead({ method })).text, /content-length|transfer-encoding/)
 })
 
-t.test('formatRequestHead() asks for a WebSocket', async (t) => {
+t.test('formatRequestHead() writes a WebSocket handshake', async (t) => {
   t.match(
     formatRequestHead(aHead({ upgrade: true })).text,
     /\r\nconnection: upgrade\r\nupgrade: websocket\r\n/,
   )
 })
 
-t.test('formatRequestHead() forgets names when there are too many of them', async (t) => {
+t.test('formatRequestHead() evicts names above its cache limit', async (t) => {
   for (let i = 0; i < 3_000; i++) formatRequestHead(aHead({ headers: [`x-${i}`, ''] }))
   t.match(formatRequestHead(aHead({ headers: ['x-0', 'y'] })).text, /x-0: y/)
 })

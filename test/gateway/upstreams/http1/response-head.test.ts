@@ -53,7 +53,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 for (const [what, lines] of Object.entries(MALFORMED))
-  t.test(`parseResponseHead() refuses ${what}`, async (t) => {
+  t.test(`parseResponseHead() rejects ${what}`, async (t) => {
     t.throws(() => parse(lines), { code: 'ERR_UPSTREAM_PROTOCOL' })
   })
 
@@ -66,21 +66,24 @@ t.test('parseResponseHead() reads status, headers and framing', async (t) => {
   t.equal(head.keepsAlive, true)
 })
 
-t.test('parseResponseHead() takes a status line without a reason', async (t) => {
+t.test('parseResponseHead() accepts a status line without a reason', async (t) => {
   t.equal(parse('HTTP/1.1 200\r\n').status, 200)
   t.equal(parse('HTTP/1.1 200 \r\n').status, 200)
 })
 
-t.test('parseResponseHead() keeps repeated headers apart, and names that are no ordinary keys', async (t) => {
-  const { headers } = parse(
-    'HTTP/1.1 200 OK\r\nset-cookie: a\r\n__proto__: x\r\nSet-Cookie: b\r\nset-cookie: c\r\n',
-  )
-  t.same(headers['set-cookie'], ['a', 'b', 'c'])
-  t.same(Object.keys(headers), ['set-cookie', '__proto__'])
-  t.equal(Object.getPrototypeOf(headers), null)
-})
+t.test(
+  'parseResponseHead() keeps repeated headers separate, and accepts names of Object.prototype',
+  async (t) => {
+    const { headers } = parse(
+      'HTTP/1.1 200 OK\r\nset-cookie: a\r\n__proto__: x\r\nSet-Cookie: b\r\nset-cookie: c\r\n',
+    )
+    t.same(headers['set-cookie'], ['a', 'b', 'c'])
+    t.same(Object.keys(headers), ['set-cookie', '__proto__'])
+    t.equal(Object.getPrototypeOf(headers), null)
+  },
+)
 
-t.test('parseResponseHead() keeps bytes beyond ASCII as they are', async (t) => {
+t.test('parseResponseHead() keeps bytes beyond ASCII unchanged', async (t) => {
   t.equal(parse('HTTP/1.1 200 OK\r\nx: \xff\xe4\r\n').headers['x'], '\xff\xe4')
 })
 
@@ -93,11 +96,11 @@ const PERSISTENCE: readonly (readonly [lines: string, keepsAlive: boolean])[] = 
   ['HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\n', true],
 ]
 for (const [lines, keepsAlive] of PERSISTENCE)
-  t.test(`parseResponseHead() says ${keepsAlive} about reuse after ${JSON.stringify(lines)}`, async (t) => {
+  t.test(`parseResponseHead() returns ${keepsAlive} for reuse after ${JSON.stringify(lines)}`, async (t) => {
     t.equal(parse(lines).keepsAlive, keepsAlive)
   })
 
-t.test('parseResponseHead() reads how long a connection is kept', async (t) => {
+t.test('parseResponseHead() reads the keep-alive timeout of a connection', async (t) => {
   t.equal(parse('HTTP/1.1 200 OK\r\nkeep-alive: timeout=5, max=10\r\n').keepAliveMs, 5_000)
   t.equal(parse('HTTP/1.1 200 OK\r\nkeep-alive: max=10, timeout=2\r\n').keepAliveMs, 2_000)
   t.equal(parse('HTTP/1.1 200 OK\r\nkeep-alive: untimeout=5\r\n').keepAliveMs, undefined)

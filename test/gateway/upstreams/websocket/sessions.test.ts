@@ -5,7 +5,7 @@ import { aCaller } from '../../../fixtures/a-caller.ts'
 import { until } from '../../../fixtures/until.ts'
 
 t.test(
-  'F13: a wall clock that is set forward ends the sessions whose tokens are over, one set back none',
+  'a wall clock that jumps forward ends sessions with expired tokens, and one that jumps back ends no session',
   async (t) => {
     const clock = { ms: 1_800_000_000_000, looks: 0 }
     const closed: string[] = []

@@ -43,25 +43,22 @@ function setUp() {
 
 const away = (): Promise<TokenStatus> => Promise.reject(new Error('nobody can say'))
 
-t.test(
-  'a session whose token nobody can say anything about is closed, but not at the first hiccup',
-  async (t) => {
-    const { rechecks, closed, now, session, answerWith, settle } = setUp()
-    const open = session('one')
-    answerWith(away)
-    for (now.ms = 0; now.ms < 30_000; now.ms += 5_000) {
-      rechecks.add(open)
-      await settle()
-      t.same(closed, [], `${now.ms} ms`)
-      t.equal(rechecks.isInDoubt(open), true)
-    }
+t.test('a session whose token cannot be validated is closed, but not at the first failure', async (t) => {
+  const { rechecks, closed, now, session, answerWith, settle } = setUp()
+  const open = session('one')
+  answerWith(away)
+  for (now.ms = 0; now.ms < 30_000; now.ms += 5_000) {
     rechecks.add(open)
     await settle()
-    t.same(closed, ['one 1011 token cannot be checked'])
-  },
-)
+    t.same(closed, [], `${now.ms} ms`)
+    t.equal(rechecks.isInDoubt(open), true)
+  }
+  rechecks.add(open)
+  await settle()
+  t.same(closed, ['one 1011 token cannot be checked'])
+})
 
-t.test('one answer ends the doubt, and the next one begins anew', async (t) => {
+t.test('a successful validation resets the grace time, and the next failure starts it again', async (t) => {
   const { rechecks, closed, now, session, answerWith, settle } = setUp()
   const open = session('one')
   answerWith(away)
@@ -83,7 +80,7 @@ t.test('one answer ends the doubt, and the next one begins anew', async (t) => {
   t.same(closed, ['one 1011 token cannot be checked'])
 })
 
-t.test('the doubt counts from when nobody answered, however long the silence took', async (t) => {
+t.test('the grace time starts at the first failed validation, after a delay of any length', async (t) => {
   const { rechecks, closed, now, session, answerWith, settle } = setUp()
   const open = session('one')
   const silence = Promise.withResolvers<TokenStatus>()
@@ -95,7 +92,7 @@ t.test('the doubt counts from when nobody answered, however long the silence too
   t.same(closed, ['one 1011 token cannot be checked'])
 })
 
-t.test('a revoked token and one that no longer suffices are closed at once', async (t) => {
+t.test('a revoked token, or one that no longer suffices, is closed immediately', async (t) => {
   const { rechecks, closed, session, answerWith, settle } = setUp()
   answerWith((token) => (token === 'bad' ? BAD : GOOD))
   for (const open of [session('bad'), session('poor', false), session('good')]) rechecks.add(open)
@@ -105,7 +102,7 @@ t.test('a revoked token and one that no longer suffices are closed at once', asy
 })
 
 t.test(
-  'thousands of sessions ask a few at a time, each once, and those that are over not at all',
+  'thousands of sessions recheck with bounded concurrency, once each, and closed sessions do not',
   async (t) => {
     const { rechecks, asked, closed, session, answerWith, settle } = setUp()
     const waiting: (() => void)[] = []
@@ -119,8 +116,8 @@ t.test(
       for (const answer of waiting.splice(0)) answer()
       await settle()
     }
-    t.ok(most <= 16, `${most} at once`)
-    t.ok(asked.length <= 999 + 16, `${asked.length}: only what was on its way is asked again`)
+    t.ok(most <= 16, `${most} concurrent rechecks`)
+    t.ok(asked.length <= 999 + 16, `${asked.length}: only rechecks in progress are repeated`)
     t.equal(new Set(asked).size, 999)
     t.same(closed, [])
   },
