@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 
-t.test('run() ends the newest first, each once', async (t) => {
+t.test('run() ends each process once, the newest first', async (t) => {
   const ended: string[] = []
   const cleanup = createCleanup()
   cleanup.add(() => void ended.push('first'))
@@ -11,7 +11,7 @@ t.test('run() ends the newest first, each once', async (t) => {
   t.same(ended, ['second', 'first'])
 })
 
-t.test('run() ends the others when one cannot be ended', async (t) => {
+t.test('run() ends the other processes when one cannot be ended', async (t) => {
   const ended: string[] = []
   const cleanup = createCleanup()
   cleanup.add(() => void ended.push('first'))
@@ -22,7 +22,7 @@ t.test('run() ends the others when one cannot be ended', async (t) => {
   t.same(ended, ['first'])
 })
 
-t.test('add() ends at once what was started after run()', async (t) => {
+t.test('add() ends a process immediately when it starts after run()', async (t) => {
   const ended: string[] = []
   const cleanup = createCleanup()
   await cleanup.run()

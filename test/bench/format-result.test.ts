@@ -16,11 +16,11 @@ t.test('pairUp() compares rounds with their neighbours, not the best with the wo
   t.same(pairUp([aSubject('a', 10, 40), aSubject('b', 20, 80)], 'a', 'b'), [0.5, 0.5])
 })
 
-t.test('pairUp() gives nothing for a subject that was not measured', async (t) => {
+t.test('pairUp() returns nothing for a subject that was not measured', async (t) => {
   t.same(pairUp([aSubject('a', 10)], 'a', 'haproxy'), [])
 })
 
-t.test('G20: ratioOfMinima() compares the smallest figures, whichever round they are of', async (t) => {
+t.test('ratioOfMinima() compares the smallest figures, whichever round they are of', async (t) => {
   const measured = [aSubject('a', 30, 10, 50), aSubject('b', 20, 80, 90)]
   t.equal(ratioOfMinima(measured, 'a', 'b'), 0.5)
   t.equal(ratioOfMinima(measured, 'a', 'haproxy'), undefined)
@@ -38,7 +38,7 @@ t.test('formatResult() shows every subject, the ratio and the conditions', async
   t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 +0\.50 {3}target <= 0\.55: reached$/m)
 })
 
-t.test('formatResult() says so when other programs had the processor', async (t) => {
+t.test('formatResult() reports when other programs used the processor', async (t) => {
   const noisy = {
     ...aSubject('a', 10),
     samples: [{ requests: 1000, elapsedMs: 100, cpuMicros: 10_000, othersMicros: 30_000 }],

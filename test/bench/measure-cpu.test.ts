@@ -3,8 +3,8 @@ import t from 'tap'
 import { BenchError } from '../../bench/bench-error.ts'
 import { measureCpuMicros, parseCpuTicks } from '../../bench/measure-cpu.ts'
 
-t.test('measureCpuMicros() says so when the process has ended', async (t) => {
-  const neverAProcess = 2 ** 30 // beyond the largest pid that Linux gives
+t.test('measureCpuMicros() fails for a process that has ended', async (t) => {
+  const neverAProcess = 2 ** 30 // above the largest pid on Linux
   t.throws(
     () => measureCpuMicros(neverAProcess),
     new BenchError('ERR_BENCH_SUBJECT', `the server under test (process ${neverAProcess}) has ended`),
@@ -12,7 +12,7 @@ t.test('measureCpuMicros() says so when the process has ended', async (t) => {
 })
 
 t.test(
-  'parseCpuTicks() adds own time and that of ended children, whatever the program is called',
+  'parseCpuTicks() sums the time of a process and its ended children, for any program name',
   async (t) => {
     const fields = 'S 1 4242 4242 0 -1 4194560 100 0 0 0 321 45 7 8 20 0 11 0 100 0 0'
     t.equal(parseCpuTicks(`4242 (node) ${fields}`), 381)
@@ -26,12 +26,12 @@ t.test('measureCpuMicros() grows while this process works', async (t) => {
   t.ok(measureCpuMicros(process.pid) > before)
 })
 
-t.test('measureCpuMicros() counts what a process that this one started uses', async (t) => {
+t.test('measureCpuMicros() counts the CPU time of child processes', async (t) => {
   const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
   const ofChild = 100_000
   while (measureCpuMicros(child.pid ?? 0) < ofChild);
   const { user, system } = process.cpuUsage()
-  const ROUNDING = 40_000 // every figure of /proc is cut to 10 ms
+  const ROUNDING = 40_000 // /proc rounds every figure down to 10 ms
   t.ok(measureCpuMicros(process.pid) >= user + system + ofChild - ROUNDING)
 })

@@ -5,7 +5,7 @@ import { measureRound } from '../../bench/measure-round.ts'
 import { startProcess } from '../../bench/start-process.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('G20: measureRound() counts the CPU time of every process that serves the requests', async (t) => {
+t.test('measureRound() counts the CPU time of every process that serves the requests', async (t) => {
   const cleanup = createCleanup()
   t.teardown(cleanup.run)
   const start = (name: string, code: string) =>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readOptions } from '../../bench/read-options.ts'
 
-t.test('readOptions() refuses what it does not know', async (t) => {
+t.test('readOptions() rejects unknown options', async (t) => {
   for (const args of [
     ['--round', '3'],
     ['--rounds', '0'],

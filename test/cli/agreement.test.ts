@@ -9,12 +9,12 @@ import { type SimulatedRequest, type Simulation, simulate } from '../../cli/simu
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-/** What `explain` and `test` say is what a gateway does: generated requests over real sockets, and the same ones tried. */
+/** `explain` and `test` agree with a gateway: generated requests run over real sockets and in the simulation. */
 const FUZZ_REQUESTS = process.env['FUZZ_AGREEMENT_REQUESTS']
-/** Without it the same policy and requests each time, among which is every outcome; with it so many others. */
+/** Number of random runs. Without it, every run uses the same policy and requests, which cover every outcome. */
 const SEED = FUZZ_REQUESTS === undefined ? { seed: 1 } : {}
 const REQUESTS = Number(FUZZ_REQUESTS ?? 1_500)
-/** So short that a few segments more exceed it, before a rewrite or after it. Bytes. */
+/** In bytes. Short, so that a few more segments exceed it, before or after a rewrite. */
 const TARGET_LIMIT_BYTES = 48
 const SCOPES = ['courses:read', 'courses:write', 'posts:read', 'pages:read', 'orders:read']
 
@@ -44,7 +44,7 @@ const routeRules = fc.record(
   { requiredKeys: ['anonymous'] },
 )
 
-/** Shapes that are near each other, so that which one is met depends on every rule of matching. */
+/** Similar routes, so that the selected route depends on every rule of matching. */
 const MATCHES = [
   { methods: ['GET'], path: '/api/things' },
   { methods: ['POST', 'PUT'], path: '/api/things' },
@@ -76,7 +76,7 @@ const policy = fc.tuple(...MATCHES.map(() => routeRules)).map((rules) => ({
       name: `route-${index}`,
       match,
       ...rule,
-      // Who has no token has no claims.
+      // A caller without a token has no claims.
       ...(when !== undefined && rule.anonymous !== 'allow' ? { when } : {}),
       ...(isRewritten ? { rewrite: { path: `/internal${match.path.replace('/api', '')}` } } : {}),
     }
@@ -206,7 +206,7 @@ async function send(url: string, one: SimulatedRequest, more: readonly (readonly
   return { status: response.statusCode, headers: response.headers, body }
 }
 
-/** What a client sees of a trial, in the words of an answer. */
+/** The response that a client receives for a simulation. */
 function expected({ decision, answer }: Simulation, method: string) {
   if (answer === undefined)
     return { status: decision.as === 'gateway' ? 204 : 200, error: undefined, challenge: undefined }
@@ -214,58 +214,62 @@ function expected({ decision, answer }: Simulation, method: string) {
   return { status: answer.status, error, challenge: answer.challenge }
 }
 
-t.test('what is tried offline is what a gateway answers, for generated policies and requests', async (t) => {
-  t.intercept(Date, 'now', { value: () => nowSeconds * 1_000 }) // for the gateway, as for what is tried
-  const [content] = fc.sample(policy, { ...SEED, numRuns: 1 })
-  const world = await startGatewayUnderTest(t, {
-    policy: stringify(content, { aliasDuplicateObjects: false }),
-    change: (config) => ({ ...config, limits: { ...config.limits, targetBytes: TARGET_LIMIT_BYTES } }),
-  })
-  const live = await fetchLivePolicies(world.gateway.managementUrl)
-  const outcomes = new Map<string, number>()
-  const differ: unknown[] = []
-  // `/` is a document of the gateway's own.
-  const trials = fc
-    .sample(trial, { ...SEED, numRuns: REQUESTS })
-    .filter((one) => !/^\/(\?|$)/.test(one.target))
-  await Promise.all(
-    trials.map(async (one, index) => {
-      const full = one.claims && {
-        iss: BASE_URL,
-        aud: BASE_URL,
-        sub: 'user-1',
-        client_id: 'client-1',
-        exp: nowSeconds + 900,
-        ...one.claims,
-      }
-      const tried = simulate({ ...one, claims: full }, live, nowSeconds)
-      const credential =
-        full === undefined
-          ? []
-          : [['authorization', `Bearer ${world.issuer.store(`token-${index}`, full)}`] as const]
-      const host = ['host', new URL(BASE_URL).host] as const
-      const got = await send(world.gateway.url, one, [host, ['x-case', String(index)], ...credential])
-      const error = /"error":"(\w+)"/.exec(got.body)?.[1]
-      const seen = { status: got.status, error, challenge: got.headers['www-authenticate'] }
-      const wanted = expected(tried, one.method)
-      outcomes.set(String(wanted.status), (outcomes.get(String(wanted.status)) ?? 0) + 1)
-      const forwarded = world.upstream.requests.find(({ headers }) =>
-        headers.some(([name, value]) => name === 'x-case' && value === String(index)),
-      )
-      if (tried.request !== undefined && isReservedPath(tried.request.path)) {
-        if (tried.decision.as !== 'gateway' || forwarded !== undefined) differ.push({ one, tried, forwarded })
-        return
-      }
-      if (JSON.stringify(seen) !== JSON.stringify(wanted)) differ.push({ one, full, seen, wanted })
-      if (wanted.status !== 200) return
-      const [path] = forwarded?.target.split('?') ?? []
-      const subject = forwarded?.headers.find(([name]) => name === 'x-auth-subject')?.[1]
-      const identity = tried.decision.as === 'token' ? String(full?.sub) : undefined
-      if (path !== tried.decision.upstreamPath || subject !== identity)
-        differ.push({ one, path, subject, wanted: [tried.decision.upstreamPath, identity] })
-    }),
-  )
-  t.same(differ, [])
-  for (const status of ['200', '204', '400', '401', '403', '404', '405', '414'])
-    t.ok(outcomes.has(status), `${status} among ${JSON.stringify([...outcomes])}`)
-})
+t.test(
+  'the simulation predicts the response of a gateway, for generated policies and requests',
+  async (t) => {
+    t.intercept(Date, 'now', { value: () => nowSeconds * 1_000 }) // for the gateway and for the simulation
+    const [content] = fc.sample(policy, { ...SEED, numRuns: 1 })
+    const world = await startGatewayUnderTest(t, {
+      policy: stringify(content, { aliasDuplicateObjects: false }),
+      change: (config) => ({ ...config, limits: { ...config.limits, targetBytes: TARGET_LIMIT_BYTES } }),
+    })
+    const live = await fetchLivePolicies(world.gateway.managementUrl)
+    const outcomes = new Map<string, number>()
+    const differ: unknown[] = []
+    // The gateway serves `/` itself.
+    const trials = fc
+      .sample(trial, { ...SEED, numRuns: REQUESTS })
+      .filter((one) => !/^\/(\?|$)/.test(one.target))
+    await Promise.all(
+      trials.map(async (one, index) => {
+        const full = one.claims && {
+          iss: BASE_URL,
+          aud: BASE_URL,
+          sub: 'user-1',
+          client_id: 'client-1',
+          exp: nowSeconds + 900,
+          ...one.claims,
+        }
+        const tried = simulate({ ...one, claims: full }, live, nowSeconds)
+        const credential =
+          full === undefined
+            ? []
+            : [['authorization', `Bearer ${world.issuer.store(`token-${index}`, full)}`] as const]
+        const host = ['host', new URL(BASE_URL).host] as const
+        const got = await send(world.gateway.url, one, [host, ['x-case', String(index)], ...credential])
+        const error = /"error":"(\w+)"/.exec(got.body)?.[1]
+        const seen = { status: got.status, error, challenge: got.headers['www-authenticate'] }
+        const wanted = expected(tried, one.method)
+        outcomes.set(String(wanted.status), (outcomes.get(String(wanted.status)) ?? 0) + 1)
+        const forwarded = world.upstream.requests.find(({ headers }) =>
+          headers.some(([name, value]) => name === 'x-case' && value === String(index)),
+        )
+        if (tried.request !== undefined && isReservedPath(tried.request.path)) {
+          if (tried.decision.as !== 'gateway' || forwarded !== undefined)
+            differ.push({ one, tried, forwarded })
+          return
+        }
+        if (JSON.stringify(seen) !== JSON.stringify(wanted)) differ.push({ one, full, seen, wanted })
+        if (wanted.status !== 200) return
+        const [path] = forwarded?.target.split('?') ?? []
+        const subject = forwarded?.headers.find(([name]) => name === 'x-auth-subject')?.[1]
+        const identity = tried.decision.as === 'token' ? String(full?.sub) : undefined
+        if (path !== tried.decision.upstreamPath || subject !== identity)
+          differ.push({ one, path, subject, wanted: [tried.decision.upstreamPath, identity] })
+      }),
+    )
+    t.same(differ, [])
+    for (const status of ['200', '204', '400', '401', '403', '404', '405', '414'])
+      t.ok(outcomes.has(status), `${status} among ${JSON.stringify([...outcomes])}`)
+  },
+)

@@ -11,7 +11,7 @@ import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
 const LIMIT_MS = 120_000
-/** The test of the whole file: what it starts serves every test. */
+/** The test of the whole file. Its services are shared by every test. */
 const file = t
 
 async function say(...args: string[]) {
@@ -102,12 +102,12 @@ t.test('every example that --help shows runs and ends as it says', async (t) => 
     }
 })
 
-/** What a shell has to read runs in one; what is told to end runs by itself; everything else runs here, which is quick. */
+/** Runs shell syntax in a shell, services as processes, and all other commands in this process, which is fast. */
 async function runExample(
   example: VerbExample,
   { dir, serves, product }: { readonly dir: string; readonly serves: boolean; readonly product: Scopegate },
 ) {
-  // What runs where it runs by default may be somebody else's.
+  // Another program may use the default ports.
   const command = example.command
     .replace('http://127.0.0.1:8080', product.baseUrl)
     .replace('http://127.0.0.1:9090', product.managementUrl)
@@ -119,7 +119,7 @@ async function runExample(
   return { code, output: terminal.said.out + terminal.said.err }
 }
 
-/** What serves is told to end once it says that it listens. */
+/** Ends a service after it reports that it listens. */
 async function runProgram(
   program: string,
   args: readonly string[],

@@ -41,7 +41,7 @@ t.test('scopegate --version prints the version of the package', async (t) => {
   t.match(stdout, /^\d+\.\d+\.\d+\n$/)
 })
 
-t.test('scopegate dev says what to do about a port that is taken and about one that is none', async (t) => {
+t.test('scopegate dev explains how to fix a port that is in use and an invalid port', async (t) => {
   const { createServer } = await import('node:net')
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
@@ -77,7 +77,7 @@ t.test('scopegate dev says what to do about a data folder that it cannot write t
   }
 })
 
-t.test('scopegate ends quietly when nobody reads on, with the exit code that it has anyway', async (t) => {
+t.test('scopegate ends silently with its normal exit code when its reader closes the pipe', async (t) => {
   const dir = t.testdir({ policies: {} })
   for (let at = 0; at < 200; at++) writeFileSync(join(dir, 'policies', `p${at}.policy.yaml`), 'kind: Polcy\n')
   const line = `"${process.execPath}" "${COMMAND}" check --policies "${dir}/policies" | head -c 10; echo "\n${'$'}{PIPESTATUS[0]}"`

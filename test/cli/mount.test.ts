@@ -52,12 +52,12 @@ async function diff(t: Test, old: string, now: string) {
   return { code: await main(['diff', 'old', 'now'], terminal), ...terminal.said }
 }
 
-t.test('P5: check and test take a mounted policy, with the paths of clients', async (t) => {
+t.test('check and test take a mounted policy, with the paths of clients', async (t) => {
   t.match(await run(t, MOUNTED, 'check', '--strict'), { code: 0, out: /2 tests passed\n$/ })
   t.match(await run(t, MOUNTED, 'fmt', '--check'), { code: 1 })
 })
 
-t.test('P5: explain shows the mount and the path that the upstream gets', async (t) => {
+t.test('explain shows the mount and the path that the upstream gets', async (t) => {
   const { code, out } = await run(
     t,
     MOUNTED,
@@ -83,7 +83,7 @@ t.test('P5: explain shows the mount and the path that the upstream gets', async 
   t.match(JSON.parse(json.out), { route: { mount: '/trains' }, upstream: { path: '/stations/7' } })
 })
 
-t.test('P5: routes shows the path of clients and, where it differs, the path of the upstream', async (t) => {
+t.test('routes shows the path of clients and, where it differs, the path of the upstream', async (t) => {
   const { out } = await run(t, MOUNTED, 'routes')
   t.match(
     out,
@@ -95,7 +95,7 @@ t.test('P5: routes shows the path of clients and, where it differs, the path of 
   })
 })
 
-t.test('P5: diff finds a mount and a rewrite of each route the same, and another mount new', async (t) => {
+t.test('diff finds a mount and a rewrite of each route the same, and another mount new', async (t) => {
   t.match(await diff(t, REWRITTEN, MOUNTED), { code: 0 })
   t.match(await diff(t, MOUNTED, REWRITTEN), { code: 0 })
   const moved = await diff(t, MOUNTED, MOUNTED.replace('mount: /trains', 'mount: /rail'))
@@ -115,7 +115,7 @@ t.test('P5: diff finds a mount and a rewrite of each route the same, and another
 })
 
 t.test(
-  'P5: export openapi describes the paths of clients, and an import of it gives the same routes',
+  'export openapi describes the paths of clients, and an import of it gives the same routes',
   async (t) => {
     const exported = await run(t, MOUNTED, 'export', 'openapi', '--x-scopegate')
     t.equal(exported.code, 0)

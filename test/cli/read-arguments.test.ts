@@ -20,7 +20,7 @@ function given(...args: string[]): ParsedArguments {
   return result.given
 }
 
-t.test('readArguments() says what is wrong, and what was probably meant', async (t) => {
+t.test('readArguments() reports an error and suggests a correction', async (t) => {
   for (const [args, wrong] of [
     [['GET', '--cofnig', 'x'], '`scopegate try` has no option --cofnig; did you mean --config?'],
     [['GET', '--jsno'], '`scopegate try` has no option --jsno; did you mean --json?'],
@@ -59,7 +59,7 @@ t.test(
 )
 
 t.test(
-  'readArguments() takes what follows -- as words, and a value that looks like an option behind =',
+  'readArguments() reads arguments after -- as positionals, and a value like an option after =',
   async (t) => {
     t.same(given('--', '--json', '-x').positionals, ['--json', '-x'])
     t.equal(given('GET', '--config=--odd').text('config'), '--odd')

@@ -6,7 +6,7 @@ import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// P11: each command that a page shows works, and each output that it shows is the real one.
+// Each command that a page shows works, and each output that it shows is the real one.
 const ROOT = findPackageRoot()
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
 /** Commands that need a running gateway or do not end; other tests run these verbs. */
@@ -66,7 +66,7 @@ function wordsOf(command: string): readonly string[] {
 }
 
 for (const name of PAGES)
-  t.test(`P11: the commands of ${name} work and print what it shows`, async (t) => {
+  t.test(`the commands of ${name} work and print the shown output`, async (t) => {
     const folder = aProject(t)
     // Paths are shown relative to the folder of the process.
     const before = process.cwd()

@@ -389,7 +389,7 @@ t.test(
   },
 )
 
-t.test('D2: the gateway accepts the bundled issuer and every issuer of the list', async (t) => {
+t.test('the gateway accepts the bundled issuer and every issuer of the list', async (t) => {
   const issuersOf = (...args: readonly string[]): unknown => {
     const { data } = find(render(...args), 'ConfigMap', 'gw-scopegate-config')
     return parse(data?.['gateway.yaml'] ?? '').issuers
@@ -427,7 +427,7 @@ t.test('D2: the gateway accepts the bundled issuer and every issuer of the list'
   ])
 })
 
-t.test('D3: extraEnv reaches the component that it is set for', async (t) => {
+t.test('extraEnv reaches the component that it is set for', async (t) => {
   const envOf = (name: string) => {
     const { spec } = find(render(...valuesOf('pods-values.yaml')), 'Deployment', name)
     return spec?.template?.spec.containers[0]?.env?.map((one) => [one.name, one.value])
@@ -445,7 +445,7 @@ t.test('D3: extraEnv reaches the component that it is set for', async (t) => {
   ])
 })
 
-t.test('D3: each ConfigMap of policies has a folder of its own', async (t) => {
+t.test('each ConfigMap of policies has a folder of its own', async (t) => {
   const mountsOf = (...args: readonly string[]) => {
     const pod = find(render(...args), 'Deployment', 'gw-scopegate').spec?.template?.spec
     return pod?.containers[0]?.volumeMounts
@@ -465,7 +465,7 @@ t.test('D3: each ConfigMap of policies has a folder of its own', async (t) => {
   ])
 })
 
-t.test('D2: the gateway mounts the client secret of each issuer that it introspects at', async (t) => {
+t.test('the gateway mounts the client secret of each issuer that it introspects at', async (t) => {
   const secretsOf = (...args: readonly string[]) => {
     const { spec } = find(render(...args), 'Deployment', 'gw-scopegate')
     const volume = spec?.template?.spec.volumes?.find((one) => one.name === 'secrets')

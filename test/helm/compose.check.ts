@@ -35,7 +35,7 @@ const MACHINE: Image = {
 type Running = RunningContainer & { readonly output: () => string }
 
 inNamespaces(import.meta.filename, () => {
-  t.test('D1: the services of compose.yaml start, become healthy and serve requests', async (t) => {
+  t.test('the services of compose.yaml start, become healthy and serve requests', async (t) => {
     const { services } = readComposeFile()
     const volumes = makeVolumes()
     const running = new Map<string, Running>()

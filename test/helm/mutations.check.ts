@@ -25,7 +25,7 @@ const KEPT: KubeObject = {
 type Setting = { readonly valueFiles: readonly string[]; readonly kubeconfig: string }
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
-t.test('D4: a check catches each change of a template', async (t) => {
+t.test('a check catches each change of a template', async (t) => {
   const mutants = [...makeTemplateMutants(CHART)]
   const folder = t.testdir()
   const valueFiles = SCENARIOS.map(({ values }, index) => {

@@ -121,7 +121,7 @@ function checkInside(): void {
     await stopBoth(t, pods)
   })
 
-  t.test('D2: a gateway for an issuer of JWTs starts without an authorization server', async (t) => {
+  t.test('a gateway for an issuer of JWTs starts without an authorization server', async (t) => {
     const issuer = await startJwtIssuer({ algorithms: ['RS256'] })
     t.teardown(() => issuer.close())
     const upstream = createServer((_, response) => response.end('books')).listen(8080, '127.0.0.2')

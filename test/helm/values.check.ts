@@ -8,7 +8,7 @@ import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 /** A rendering that fails checks these (chart.check.ts). */
 const ONLY_FAILS = ['global.gitops']
 
-t.test('D4: each value reaches the objects that use it', async (t) => {
+t.test('each value reaches the objects that use it', async (t) => {
   const folder = t.testdir()
   for (const [index, scenario] of SCENARIOS.entries()) {
     const file = join(folder, `${index}.json`)
@@ -19,7 +19,7 @@ t.test('D4: each value reaches the objects that use it', async (t) => {
   }
 })
 
-t.test('D4: every value of values.yaml is checked', async (t) => {
+t.test('every value of values.yaml is checked', async (t) => {
   const checked = SCENARIOS.flatMap(({ checks }) => checks.flatMap(([value]) => value.split(', ')))
   const all = new Set([...checked, ...ONLY_FAILS])
   const values: unknown = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'))

@@ -44,7 +44,7 @@ for (const [what, line] of LEAKS)
     t.notMatch(found[0], OPAQUE)
   })
 
-t.test('what is no credential is not found', async (t) => {
+t.test('does not report text that is not a credential', async (t) => {
   const log = `${header}.x.y ${OPAQUE.slice(0, -1)} ${randomBytes(32).toString('base64url')} app\n`
   const search = findLoggedCredentials(aCapture(t, log, [OPAQUE, JWT, 'app']))
   t.match(search, { credentials: 2, tooShort: 1, logs: 1, found: [] })
@@ -62,7 +62,7 @@ function run(
   const folder = t.testdir({ 'one.test.ts': '' })
   const file = join(folder, 'one.test.ts')
   const sum = join(folder, 'sum.json')
-  // A run of what failed before leaves alone what the run around this one keeps of its processes; any other removes it.
+  // A run of failed tests keeps the process records of the surrounding run. Every other run removes them.
   const save = join(folder, 'save')
   writeFileSync(save, relative(ROOT, file))
   const fixtures = join(ROOT, 'test', 'fixtures')

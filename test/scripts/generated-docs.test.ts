@@ -2,7 +2,7 @@ import t from 'tap'
 import { generatedPages, renderPage } from '../../scripts/generated-docs.ts'
 
 for (const page of generatedPages())
-  t.test(`${page.file} says what the code says; npm run docs writes it again`, (t) => {
+  t.test(`${page.file} agrees with the code (npm run docs updates it)`, (t) => {
     const { is, shouldBe } = renderPage(page)
     t.equal(is, shouldBe)
     t.end()

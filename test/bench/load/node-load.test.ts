@@ -17,30 +17,30 @@ async function loadOn(t: Test, answer: RequestListener, own: Partial<Target> = {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/courses`
   const target = { url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}', ...own }
   const result = await load.run(target, SECONDS)
-  // Whatever was sent has come by the time that the connections are gone.
+  // All sent bytes have arrived when the connections are closed.
   await new Promise((resolve) => server.close(resolve))
   return result
 }
 
-t.test('startNodeLoad() counts answers with another status', async (t) => {
+t.test('startNodeLoad() counts responses with an unexpected status', async (t) => {
   const result = await loadOn(t, (_request, response) => response.writeHead(401).end('{"a":1}'))
   t.ok(result.wrongStatus > 0)
   t.match(result, { right: 0, wrongBody: 0, broken: 0 })
 })
 
-t.test('startNodeLoad() counts answers with another body', async (t) => {
+t.test('startNodeLoad() counts responses with an unexpected body', async (t) => {
   const result = await loadOn(t, (_request, response) => response.end('{"a":2}'))
   t.ok(result.wrongBody > 0)
   t.match(result, { right: 0, wrongStatus: 0, broken: 0 })
 })
 
-t.test('startNodeLoad() counts broken connections and does not go on for ever', async (t) => {
+t.test('startNodeLoad() counts broken connections and stops', async (t) => {
   const result = await loadOn(t, (request) => request.socket.destroy())
   t.ok(result.broken > 0)
   t.match(result, { right: 0, wrongStatus: 0, wrongBody: 0 })
 })
 
-t.test('startNodeLoad() sends the headers and counts right answers', async (t) => {
+t.test('startNodeLoad() sends the headers and counts expected responses', async (t) => {
   const seen = new Set<string | undefined>()
   const result = await loadOn(t, (request, response) => {
     seen.add(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -51,7 +51,7 @@ t.test('startNodeLoad() sends the headers and counts right answers', async (t) =
   t.same([...seen], ['GET /api/courses Bearer a-token'])
 })
 
-t.test('startNodeLoad() sends tokens in turn, over and over', async (t) => {
+t.test('startNodeLoad() sends the tokens cyclically', async (t) => {
   const seen: (string | undefined)[] = []
   const tokens = ['one', 'two', 'three']
   await loadOn(

@@ -12,7 +12,7 @@ async function aServer(t: Pick<Test, 'teardown'>, answer: RequestListener) {
   return { url, headers: { accept: 'application/json' }, expectedBody: '{"a":1}' }
 }
 
-t.test('runPaced() gives the time of every answer, in ascending order', async (t) => {
+t.test('runPaced() returns the time of every response, in ascending order', async (t) => {
   let asked = 0
   const target = await aServer(t, (_request, response) => {
     asked += 1
@@ -27,7 +27,7 @@ t.test('runPaced() gives the time of every answer, in ascending order', async (t
   )
 })
 
-t.test('runPaced() measures nothing made of errors', async (t) => {
+t.test('runPaced() returns no measurement when responses are errors', async (t) => {
   const target = await aServer(t, (_request, response) => response.writeHead(500).end('{"a":1}'))
   await t.rejects(runPaced(target, { perSecond: 100, seconds: 0.1 }), { code: 'ERR_BENCH_ANSWERS' })
 })

@@ -4,7 +4,7 @@ import { readResponse } from '../../../bench/load/read-response.ts'
 const BODY = '{"a":1}'
 const HEAD = `HTTP/1.1 200 OK\r\ncontent-length: ${BODY.length}\r\n\r\n`
 
-t.test('readResponse() tells wrong answers', async (t) => {
+t.test('readResponse() detects unexpected responses', async (t) => {
   t.equal(
     readResponse(`HTTP/1.1 401 Unauthorized\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`, BODY),
     'wrongStatus',
@@ -15,7 +15,7 @@ t.test('readResponse() tells wrong answers', async (t) => {
   t.equal(readResponse('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n7\r\n', BODY), 'wrongBody')
 })
 
-t.test('readResponse() waits for the rest of an answer', async (t) => {
+t.test('readResponse() waits for the rest of a response', async (t) => {
   const whole = HEAD + BODY
   for (let length = 0; length < whole.length; length++)
     t.equal(readResponse(whole.slice(0, length), BODY), 'incomplete', `${length} bytes`)

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { formatScript, parseSum } from '../../../bench/load/wrk-load.ts'
 
-t.test('parseSum() refuses output without a sum', async (t) => {
+t.test('parseSum() rejects output without a sum', async (t) => {
   t.throws(() => parseSum('Requests/sec: 11482.70', 'wrk.lua:1: unexpected symbol'), {
     code: 'ERR_BENCH_LOAD',
     message: /unexpected symbol/,
   })
 })
 
-t.test('parseSum() reads what the script counted', async (t) => {
+t.test('parseSum() reads the counts of the script', async (t) => {
   t.same(parseSum('Requests/sec: 11482.70\nSUM 90 4 3 2 2000500\n', ''), {
     right: 90,
     wrongStatus: 4,
@@ -18,14 +18,14 @@ t.test('parseSum() reads what the script counted', async (t) => {
   })
 })
 
-t.test('formatScript() quotes for Lua, and refuses what would end the quotation', async (t) => {
+t.test('formatScript() quotes for Lua, and rejects text that would end the quotation', async (t) => {
   const target = { url: 'http://127.0.0.1/', headers: { accept: 'a"b' }, expectedBody: '{"a":[[1]]}' }
   t.match(formatScript(target), 'wrk.headers[ [==[accept]==] ] = [==[a"b]==]')
   t.match(formatScript(target), 'local expected = [==[{"a":[[1]]}]==]')
   t.throws(() => formatScript({ ...target, expectedBody: ']==] os.exit()' }), { code: 'ERR_BENCH_LOAD' })
 })
 
-t.test('formatScript() sends tokens in turn, and only when there are any', async (t) => {
+t.test('formatScript() sends the tokens cyclically, and none without tokens', async (t) => {
   const target = { url: 'http://127.0.0.1/', headers: {}, expectedBody: '{}' }
   t.notMatch(formatScript(target), 'function request()')
   const script = formatScript({ ...target, tokens: ['one', 'two'] })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { verifyGateway } from '../../../bench/product/verify-gateway.ts'
 
-/** A gateway that says it did so much. */
+/** A gateway with these values in its metrics and log. */
 async function saying(t: Test, counts: { requests: number; hits: number; misses: number; lines: number }) {
   const server = createServer((_request, response) => {
     response.end(
@@ -24,7 +24,7 @@ async function saying(t: Test, counts: { requests: number; hits: number; misses:
   return { verify: verifyGateway({ logFile, managementUrl }), logFile }
 }
 
-t.test('verifyGateway() takes a gateway that did everything, and empties its log', async (t) => {
+t.test('verifyGateway() accepts a gateway that handled every request, and empties its log', async (t) => {
   const { verify, logFile } = await saying(t, { requests: 150, hits: 100, misses: 50, lines: 150 })
   await verify(100)
   t.ok(existsSync(logFile))
@@ -32,15 +32,18 @@ t.test('verifyGateway() takes a gateway that did everything, and empties its log
   await verify(50, 'new')
 })
 
-t.test('verifyGateway() names what is missing: a token from the cache was not checked anew', async (t) => {
-  const { verify } = await saying(t, { requests: 100, hits: 90, misses: 10, lines: 100 })
-  await t.rejects(verify(100, 'new'), {
-    code: 'ERR_BENCH_INCOMPLETE',
-    message: /10 of 100 scopegate_token_cache_misses_total/,
-  })
-})
+t.test(
+  'verifyGateway() names the missing check: a token from the cache was not validated again',
+  async (t) => {
+    const { verify } = await saying(t, { requests: 100, hits: 90, misses: 10, lines: 100 })
+    await t.rejects(verify(100, 'new'), {
+      code: 'ERR_BENCH_INCOMPLETE',
+      message: /10 of 100 scopegate_token_cache_misses_total/,
+    })
+  },
+)
 
-t.test('verifyGateway() misses lines of the access log', async (t) => {
+t.test('verifyGateway() reports missing lines of the access log', async (t) => {
   const { verify } = await saying(t, { requests: 100, hits: 100, misses: 0, lines: 10 })
   await t.rejects(verify(100), { code: 'ERR_BENCH_INCOMPLETE', message: /10 of 100 access log lines/ })
 })

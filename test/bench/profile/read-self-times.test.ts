@@ -6,7 +6,7 @@ const node = (id: number, functionName: string, url = '', lineNumber = -1) => ({
   callFrame: { functionName, url, lineNumber },
 })
 
-t.test('readSelfTimes() adds up samples within the moments given, without idle time', async (t) => {
+t.test('readSelfTimes() sums samples within the interval, without idle time', async (t) => {
   const profile = {
     nodes: [
       node(1, '(idle)'),

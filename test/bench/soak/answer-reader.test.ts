@@ -4,7 +4,7 @@ import { AnswerReader } from '../../../bench/soak/answer-reader.ts'
 const OK = 'HTTP/1.1 200 OK\r\n'
 
 t.test(
-  'AnswerReader takes answers one by one, by length and by chunks, and passes interim ones over',
+  'AnswerReader reads responses one by one, by length and by chunks, and skips interim responses',
   (t) => {
     const reader = new AnswerReader()
     const text = `HTTP/1.1 100 Continue\r\n\r\n${OK}X-A: 1\r\nContent-Length: 3\r\n\r\nabc${OK}transfer-encoding: chunked\r\n\r\n2\r\nde\r\n1\r\nf\r\n0\r\n\r\nrest`
@@ -19,7 +19,7 @@ t.test(
   },
 )
 
-t.test('AnswerReader takes nothing that is not whole', (t) => {
+t.test('AnswerReader returns no incomplete response', (t) => {
   for (const [text, body, state] of [
     [`${OK}content-length: 3\r\n\r\nab`, 'ab', 'part'],
     [`${OK}transfer-encoding: chunked\r\n\r\n`, '', 'part'],
@@ -40,7 +40,7 @@ t.test('AnswerReader takes nothing that is not whole', (t) => {
   t.end()
 })
 
-t.test('AnswerReader knows answers without a body', (t) => {
+t.test('AnswerReader recognizes responses without a body', (t) => {
   const reader = new AnswerReader()
   reader.push(`${OK}content-length: 3\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n`)
   t.match(reader.take('HEAD'), { status: 200, body: '', state: 'whole' })

@@ -13,24 +13,27 @@ const aUse = (change: Partial<TokenUse> = {}): TokenUse => ({
 })
 const rules = { bad: new Set(['bad']), revokedAtMs: new Map([['gone', 20_000]]) }
 
-t.test('judgeUse() wants good tokens let in, and bad ones never', async (t) => {
+t.test('judgeUse() requires that valid tokens are accepted and invalid tokens never', async (t) => {
   t.equal(judgeUse(aUse(), rules), 'right')
   for (const status of [0, 401, 403, 429, 500, 503]) t.equal(judgeUse(aUse({ status }), rules), 'failure')
   t.equal(judgeUse(aUse({ stream: 'bad' }), rules), 'wrong allow')
   for (const status of [401, 403, 503]) t.equal(judgeUse(aUse({ stream: 'bad', status }), rules), 'right')
 })
 
-t.test('judgeUse() wants a revoked token refused a second later, and asks nothing in between', async (t) => {
-  const gone = (atMs: number, status: number) => judgeUse(aUse({ token: 'gone', atMs, status }), rules)
-  t.equal(gone(18_999, 200), 'right')
-  t.equal(gone(18_999, 401), 'failure')
-  t.equal(gone(19_500, 401), undefined, 'it may have been on its way when the token was revoked')
-  t.equal(gone(20_999, 200), undefined)
-  t.equal(gone(21_000, 200), 'wrong allow')
-  t.equal(gone(21_000, 401), 'right')
-})
+t.test(
+  'judgeUse() requires that a revoked token is rejected one second later, and accepts both outcomes until then',
+  async (t) => {
+    const gone = (atMs: number, status: number) => judgeUse(aUse({ token: 'gone', atMs, status }), rules)
+    t.equal(gone(18_999, 200), 'right')
+    t.equal(gone(18_999, 401), 'failure')
+    t.equal(gone(19_500, 401), undefined, 'it may have been on its way when the token was revoked')
+    t.equal(gone(20_999, 200), undefined)
+    t.equal(gone(21_000, 200), 'wrong allow')
+    t.equal(gone(21_000, 401), 'right')
+  },
+)
 
-t.test('measuredUses() counts wrong allows, and failures of JWT routes apart', async (t) => {
+t.test('measuredUses() counts wrong allows and failures of JWT routes separately', async (t) => {
   const uses = [
     aUse(),
     aUse({ stream: 'bad' }),
@@ -64,7 +67,7 @@ t.test('measuredAdded() compares with the control, stream by stream', async (t) 
   t.match(measuredAdded('away', uses, { isControl, barMs: undefined })[0], { held: undefined })
 })
 
-t.test('usesWithin() counts a request where it was sent', async (t) => {
+t.test('usesWithin() counts a request at its send time', async (t) => {
   const uses = [aUse({ atMs: 1 }), aUse({ atMs: 2 }), aUse({ atMs: 3 })]
   t.same(usesWithin(uses, 2, 3), [uses[1]])
 })

@@ -26,7 +26,7 @@ async function compare(t: Test, served: string, described: string) {
 }
 
 t.test(
-  'T14: import --check reports a method that the contract does not describe beside others that it does',
+  'import --check reports a method that the contract does not describe beside others that it does',
   async (t) => {
     const { code, problems } = await compare(t, '/api/courses/{id}', '/api/courses/{id}')
     t.equal(code, 1)

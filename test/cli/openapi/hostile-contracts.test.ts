@@ -10,7 +10,7 @@ const ANYTHING = {
   authorizationServers: undefined,
   presets: undefined,
 }
-const LIMIT_MS = 20_000 // many times what it takes
+const LIMIT_MS = 20_000 // many times the usual duration
 
 const from = (text: string) =>
   importContract(parseContract(text, 'api.json'), { name: 'test', upstream: 'api' }, ANYTHING)
@@ -22,7 +22,7 @@ const firstOf = (text: string) => {
     : `${problem.code} ${problem.place.line}:${problem.place.column} ${problem.message}`
 }
 
-t.test('what is no JSON is one error at its character', async (t) => {
+t.test('invalid JSON causes one error at its character', async (t) => {
   for (const [text, expected] of [
     ['{', 'O002 1:1 the text ends too early'],
     ['{"a": 1,}', 'O002 1:9 a key in double quotes is missing here'],

@@ -60,7 +60,7 @@ async function runIn(folder: string, ...args: readonly string[]) {
   return { code, ...terminal.said }
 }
 
-t.test('P4: import reports one problem for each cause', async (t) => {
+t.test('import reports one problem for each cause', async (t) => {
   const { code, err } = await run(t, TRAINS, ...SERVER)
   t.equal(code, 3)
   t.equal(err.match(/error\[P201\]/g)?.length, 3)
@@ -69,7 +69,7 @@ t.test('P4: import reports one problem for each cause', async (t) => {
   t.match(err, /nothing was written: 3 errors\n/)
 })
 
-t.test('P4: --server chooses one of the servers, whose path stands before all paths', async (t) => {
+t.test('--server chooses one of the servers, whose path stands before all paths', async (t) => {
   t.match(await run(t, TRAINS, ...MAP), { code: 3, err: /error\[O104\].*different paths[\s\S]*--server/ })
   t.match(await run(t, TRAINS, ...MAP, ...SERVER), { code: 0, out: /path: \/v1\/stations / })
   t.match(await run(t, TRAINS, ...MAP, '--server', 'https://sandbox.trains.test'), {
@@ -80,7 +80,7 @@ t.test('P4: --server chooses one of the servers, whose path stands before all pa
     t.match(await run(t, TRAINS, '--server', server), { code: 2, out: '', err: /--server: / })
 })
 
-t.test('P4, P5: --prefix mounts the policy, without a rewrite in any route', async (t) => {
+t.test('--prefix mounts the policy, without a rewrite in any route', async (t) => {
   const { folder, code, out } = await run(
     t,
     TRAINS,
@@ -110,7 +110,7 @@ t.test('P4, P5: --prefix mounts the policy, without a rewrite in any route', asy
   })
 })
 
-t.test('P4: --scope-map renames scopes, by pairs and by a file of them', async (t) => {
+t.test('--scope-map renames scopes, by pairs and by a file of them', async (t) => {
   const pairs = await run(t, TRAINS, ...SERVER, ...MAP)
   t.equal(pairs.code, 0, pairs.err)
   t.match(pairs.out, /name: create-booking\n.*\n {4}scopes: \{ all: \[posts:write\] \}/)
@@ -120,7 +120,7 @@ t.test('P4: --scope-map renames scopes, by pairs and by a file of them', async (
   t.match(await run(t, TRAINS, '--scope-map', '=x'), { code: 2, err: /--scope-map: / })
 })
 
-t.test('P4: --catalogue writes the entries that the catalogue lacks, with their descriptions', async (t) => {
+t.test('--catalogue writes the entries that the catalogue lacks, with their descriptions', async (t) => {
   const { folder, code, err } = await run(
     t,
     TRAINS,
@@ -158,7 +158,7 @@ t.test('P4: --catalogue writes the entries that the catalogue lacks, with their 
   t.notOk(existsSync(join(folder, 'b.policy.yaml')), 'both files or none')
 })
 
-t.test('P4: --skip-unsupported imports the rest and lists skipped operations', async (t) => {
+t.test('--skip-unsupported imports the rest and lists skipped operations', async (t) => {
   const strict = await run(t, MIXED)
   t.equal(strict.code, 3)
   const { code, out, err, folder } = await run(t, MIXED, '--skip-unsupported', '--name', 'mixed')

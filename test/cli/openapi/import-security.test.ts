@@ -36,7 +36,7 @@ async function run(t: Test, contract: string, ...args: readonly string[]) {
   return { code, ...terminal.said }
 }
 
-t.test('P3: import challenges where no security is declared, and notes it once', async (t) => {
+t.test('import challenges where no security is declared, and notes it once', async (t) => {
   const { code, out, err } = await run(t, UNDECLARED)
   t.equal(code, 0)
   t.match(out, /defaults:\n {2}anonymous: challenge\n/)
@@ -46,7 +46,7 @@ t.test('P3: import challenges where no security is declared, and notes it once',
   t.match(err, /note\[O107\]: 2 operations declare no security: their routes challenge anonymous callers\n/)
 })
 
-t.test('P3: import always ends with the number of routes that are open to anonymous callers', async (t) => {
+t.test('import always ends with the number of routes that are open to anonymous callers', async (t) => {
   t.match((await run(t, UNDECLARED)).err, /\n1 route is open to anonymous callers: read-user\n$/)
   const closed = await run(t, UNDECLARED.replace(', security: []', ''))
   t.match(closed.err, /\n0 routes are open to anonymous callers\n$/)
@@ -61,7 +61,7 @@ t.test('P3: import always ends with the number of routes that are open to anonym
   )
 })
 
-t.test('P3: defaults of the contract never open an operation that declares security', async (t) => {
+t.test('defaults of the contract never open an operation that declares security', async (t) => {
   const declared = UNDECLARED.replace('readUser, security: []', 'readUser, security: [{ o: [] }]')
   const schemes = 'components: { securitySchemes: { o: { type: oauth2 } } }\n'
   const { out, err } = await run(t, `${declared}x-scopegate: { defaults: { anonymous: allow } }\n${schemes}`)
@@ -69,7 +69,7 @@ t.test('P3: defaults of the contract never open an operation that declares secur
   t.match(err, /\n0 routes are open to anonymous callers\n$/)
 })
 
-t.test('P2: import notes each alternative that it does not take', async (t) => {
+t.test('import notes each alternative that it does not take', async (t) => {
   const contract = ALTERNATIVES.replace('{ key: [] }, ', '')
   const { code, out, err } = await run(t, contract, '--notes')
   t.equal(code, 0)
@@ -87,7 +87,7 @@ t.test('P2: import notes each alternative that it does not take', async (t) => {
   )
 })
 
-t.test('P2: import --scheme takes the alternatives of one scheme, where an operation has one', async (t) => {
+t.test('import --scheme takes the alternatives of one scheme, where an operation has one', async (t) => {
   const { code, out, err } = await run(t, ALTERNATIVES, '--scheme', 'oauth2', '--notes')
   t.equal(code, 0, err)
   t.match(out, /name: list-droplets\n.*\n {4}scopes: \{ all: \[courses:read\] \}\n/)
@@ -108,7 +108,7 @@ t.test('P2: import --scheme takes the alternatives of one scheme, where an opera
   t.match(unknown.err, /--scheme: the contract has no security scheme "oauth"; did you mean oauth2\?/)
 })
 
-t.test('P2: import --check compares with the chosen scheme', async (t) => {
+t.test('import --check compares with the chosen scheme', async (t) => {
   const { out } = await run(t, ALTERNATIVES, '--scheme', 'oauth2', '--name', 'clouds')
   const folder = t.testdir({ 'openapi.yaml': ALTERNATIVES, 'clouds.policy.yaml': out })
   const compare = async (...args: readonly string[]) => {

@@ -39,7 +39,7 @@ function errorsOf(text: string): readonly string[] {
   return errors.map(({ code, place }) => `${code} ${place.line}:${place.column}`)
 }
 
-/** What is written for one operation: everything below `match`. */
+/** The generated rules of one operation: all keys below `match`. */
 function routeOf(text: string): string {
   const { text: written = '' } = from(text)
   const anonymous = /defaults:\n {2}anonymous: (\w+)/.exec(written)?.[1]
@@ -47,7 +47,7 @@ function routeOf(text: string): string {
   return [anonymous, ...below.map((line) => line.trim())].join('\n').trim()
 }
 
-t.test('security that a route can say becomes scopes and an anonymous rule', async (t) => {
+t.test('import converts security that a route can express to scopes and an anonymous rule', async (t) => {
   for (const [security, expected] of [
     ['[]', 'challenge\nanonymous: allow'],
     ['[{}]', 'challenge\nanonymous: allow'],
@@ -57,7 +57,7 @@ t.test('security that a route can say becomes scopes and an anonymous rule', asy
     ['[{ p: [a, b] }, {}]', 'challenge\nanonymous: allow\nscopes: { all: [a, b] }'],
     ['[{ o: [a] }, { o: [b] }]', 'challenge\nscopes: { any: [a, b] }'],
     ['[{ o: [a, b] }, { o: [c, a] }]', 'challenge\nscopes: { all: [a], any: [b, c] }'],
-    // Who has a and b has a.
+    // A caller with a and b has a.
     ['[{ o: [a, b] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],
     ['[{ o: [a, b] }, { b: [] }]', 'challenge'],
     ['[{ o: [a] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],
@@ -65,27 +65,30 @@ t.test('security that a route can say becomes scopes and an anonymous rule', asy
     t.equal(routeOf(withSecurity(security)), expected, security)
 })
 
-t.test('security that a route cannot say is an error at its place, unless it is said by hand', async (t) => {
-  for (const [security, expected] of [
-    ['[{ o: [a, b] }, { o: [c] }]', 'O103 2:34'],
-    ['[{ o: [a], k: [] }]', 'O103 2:34'],
-    ['[{ k: [] }]', 'O103 2:39'],
-    ['[{ m: [] }, {}]', 'O103 2:39'],
-    ['[{ b: [admin] }]', 'O103 2:39'],
-    ['[{ nowhere: [] }]', 'O103 2:45'],
-    ['[{ constructor: [] }]', 'O103 2:49'],
-    ['[{ o: a }]', 'O103 2:39'],
-    ['[o]', 'O103 2:34'],
-    ['o', 'O103 2:33'],
-  ] as const) {
-    t.same(errorsOf(withSecurity(security)), [expected], security)
-    const text = withSecurity(`${security}, x-scopegate: { anonymous: deny, scopes: { all: [z] } }`)
-    t.equal(routeOf(text), 'challenge\nanonymous: deny\nscopes: { all: [z] }', security)
-  }
-})
+t.test(
+  'security that a route cannot express is an error with its location, unless x-scopegate overrides it',
+  async (t) => {
+    for (const [security, expected] of [
+      ['[{ o: [a, b] }, { o: [c] }]', 'O103 2:34'],
+      ['[{ o: [a], k: [] }]', 'O103 2:34'],
+      ['[{ k: [] }]', 'O103 2:39'],
+      ['[{ m: [] }, {}]', 'O103 2:39'],
+      ['[{ b: [admin] }]', 'O103 2:39'],
+      ['[{ nowhere: [] }]', 'O103 2:45'],
+      ['[{ constructor: [] }]', 'O103 2:49'],
+      ['[{ o: a }]', 'O103 2:39'],
+      ['[o]', 'O103 2:34'],
+      ['o', 'O103 2:33'],
+    ] as const) {
+      t.same(errorsOf(withSecurity(security)), [expected], security)
+      const text = withSecurity(`${security}, x-scopegate: { anonymous: deny, scopes: { all: [z] } }`)
+      t.equal(routeOf(text), 'challenge\nanonymous: deny\nscopes: { all: [z] }', security)
+    }
+  },
+)
 
 t.test(
-  'P3: without security anywhere a route needs a token, and with it elsewhere each operation has its own',
+  'without security anywhere a route needs a token, and with it elsewhere each operation has its own',
   async (t) => {
     t.equal(routeOf('openapi: 3.0.0\npaths: { /a: { get: {} } }\n'), 'challenge')
     t.equal(
@@ -97,7 +100,7 @@ t.test(
   },
 )
 
-t.test('the path of servers stands in front; several paths are an error', async (t) => {
+t.test('the path of servers is a prefix of all routes, and several paths are an error', async (t) => {
   const path = (servers: string, more = '') =>
     /path: "?([^" }]+)/.exec(
       from(`openapi: 3.0.0\nservers: ${servers}\npaths: { /a: { ${more} get: {} } }\n`).text ?? '',
@@ -176,7 +179,7 @@ t.test(
 )
 
 t.test(
-  'x-scopegate holds keys of the route, checked as those of a policy, at their place in the contract',
+  'x-scopegate contains keys of a route, validated like a policy, with locations in the contract',
   async (t) => {
     const operation = (extension: string) =>
       `openapi: 3.0.0\npaths:\n  /a:\n    get:\n      x-scopegate: ${extension}\n`
@@ -193,37 +196,43 @@ t.test(
   },
 )
 
-t.test('a contract with mixed security says precisely what a policy cannot say', async (t) => {
-  const { problems, text } = importContract(readExample('mixed-security.yaml'), NAMES, ANYTHING)
-  t.equal(text, undefined)
-  t.same(
-    problems.map(({ code, place }) => `${code} ${place.line}:${place.column}`),
-    ['O108 12:12', 'O105 27:3', 'O103 37:11', 'O103 51:28', 'O103 56:18'],
-  )
-})
+t.test(
+  'a contract with mixed security causes an error for each rule that a policy cannot express',
+  async (t) => {
+    const { problems, text } = importContract(readExample('mixed-security.yaml'), NAMES, ANYTHING)
+    t.equal(text, undefined)
+    t.same(
+      problems.map(({ code, place }) => `${code} ${place.line}:${place.column}`),
+      ['O108 12:12', 'O105 27:3', 'O103 37:11', 'O103 51:28', 'O103 56:18'],
+    )
+  },
+)
 
-t.test('a contract with odd paths says precisely which no policy can say', async (t) => {
-  const { problems } = importContract(readExample('odd-templates.yaml'), NAMES, ANYTHING)
-  t.same(
-    problems.map(({ code, place }) => `${code} ${place.line}`),
-    [5, 7, 9, 11]
-      .map((line) => `O101 ${line}`)
-      .concat(
-        'O107 14',
-        'O101 17',
-        'O105 19',
-        'O105 19',
-        'O101 21',
-        'P108 27',
-        'P108 29',
-        'P302 31',
-        'O101 33',
-        'O004 36',
-        'O004 42',
-        'O004 44',
-      ),
-  )
-})
+t.test(
+  'a contract with unusual paths causes an error for each path that a policy cannot express',
+  async (t) => {
+    const { problems } = importContract(readExample('odd-templates.yaml'), NAMES, ANYTHING)
+    t.same(
+      problems.map(({ code, place }) => `${code} ${place.line}`),
+      [5, 7, 9, 11]
+        .map((line) => `O101 ${line}`)
+        .concat(
+          'O107 14',
+          'O101 17',
+          'O105 19',
+          'O105 19',
+          'O101 21',
+          'P108 27',
+          'P108 29',
+          'P302 31',
+          'O101 33',
+          'O004 36',
+          'O004 42',
+          'O004 44',
+        ),
+    )
+  },
+)
 
 t.test(
   'a contract of several hundred operations becomes a policy that is valid as it is written',

@@ -100,7 +100,7 @@ const generatedRoute = fc
     })
   })
 
-/** Routes that could stand in one policy together. */
+/** Routes that can be in one policy together. */
 const generatedRoutes = fc.array(generatedRoute, { minLength: 1, maxLength: 6 }).map((routes) => {
   const taken = new Set<string>()
   return routes.flatMap((route, index) => {
@@ -122,7 +122,7 @@ function exportRoutes(routes: readonly PolicyRoute[], withKeys: boolean) {
   )
 }
 
-/** What each method and path means, without what a file or a name adds. */
+/** The rules of each method and path, without names of files and routes. */
 function meaning(routes: readonly PolicyRoute[]): ReadonlyMap<string, object> {
   return new Map(
     routes
@@ -189,7 +189,7 @@ t.test('an export without x-scopegate and its policies agree in scopes and anony
 })
 
 t.test(
-  'routes that headers tell apart share one operation: the others are named, and are no drift',
+  'routes that differ in headers share one operation, which names the others without drift',
   async (t) => {
     const byHeader = (name: string, value: string) =>
       aPolicyRoute({
@@ -248,7 +248,7 @@ t.test("the demo's own contract has no security; with the policies' it agrees wi
   }
   const alone = drift(json)
   t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303', 'O304']))
-  // What the service says of itself is not the gateway's.
+  // The description of the service does not belong to the gateway.
   t.same(
     alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
     ['GET /healthz', 'GET /openapi.json'],

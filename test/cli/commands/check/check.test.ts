@@ -29,7 +29,7 @@ async function run(
 }
 
 t.test(
-  'check() finds what the gateway would refuse to start with, beyond the shape of its files',
+  'check() reports errors that prevent a start of the gateway, beyond the schema of its files',
   async (t) => {
     const shipped = readFileSync(join(ROOT, 'config/gateway.yaml'), 'utf8')
     const dir = aCopy(t, {
@@ -43,7 +43,7 @@ t.test(
   },
 )
 
-t.test('check() goes on after a broken file and exits 3', async (t) => {
+t.test('check() continues after an invalid file and exits with 3', async (t) => {
   const dir = aCopy(t, {
     'config/gateway.yaml': 'baseUrl: nowhere\n',
     'config/scopes.yaml': 'scopes: []\n',
@@ -62,7 +62,7 @@ t.test('check() goes on after a broken file and exits 3', async (t) => {
 })
 
 t.test(
-  'check() needs no secret, finds nothing wrong with what is shipped, and says what anonymous callers reach',
+  'check() accepts the shipped files without secrets, and lists the routes of anonymous callers',
   async (t) => {
     const { exitCode, text } = await run(aCopy(t))
     t.equal(exitCode, 0)
@@ -81,7 +81,7 @@ t.test(
 )
 
 t.test(
-  'check() refuses a way to what the authorization server keeps for gateways, under whatever name it is reached',
+  'check() rejects routes to gateway endpoints of the authorization server, under every name',
   async (t) => {
     const policy = (name: string, upstream: string) =>
       `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: ${upstream}\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n    anonymous: deny\n    rewrite: { path: /internal/revocations }\n`
@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-t.test('check() shows few notes as they are, and problems whole beside many', async (t) => {
+t.test('check() shows a few notes in full, and problems in full beside many notes', async (t) => {
   const policy = (name: string, scope: string) =>
     `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\ndefaults: { anonymous: allow }\nroutes:\n  - { name: x, match: { methods: [GET], path: /${name} }, scopes: { all: [${scope}] } }\n`
   const few = t.testdir({
@@ -115,14 +115,14 @@ t.test('check() shows few notes as they are, and problems whole beside many', as
   t.match(wrong.text, /\n1 error\nexplained in docs\/errors\/P201\.md;/)
 })
 
-t.test('check() reads another folder of policies when told', async (t) => {
+t.test('check() reads a different folder of policies on request', async (t) => {
   const other = t.testdir({})
   const { exitCode, text } = await run(ROOT, { policiesDir: other })
   t.equal(exitCode, 3)
   t.match(text, /error\[P005\]/)
 })
 
-t.test('check() warns of a variable only when neither service knows it', async (t) => {
+t.test('check() warns about a variable only when neither service uses it', async (t) => {
   const env = {
     SCOPEGATE_DATA_DIR: '/data',
     SCOPEGATE_TOKEN_CACHE__MAX_TTL: '5s',
@@ -135,7 +135,7 @@ t.test('check() warns of a variable only when neither service knows it', async (
   t.match(text, /; 1 warning\nexplained in /)
 })
 
-t.test('check() knows resources: unusable ones are errors, empty ones are warned about', async (t) => {
+t.test('check() reports unusable resources as errors and empty resources as warnings', async (t) => {
   const withResources = (text: string) =>
     readFileSync(join(ROOT, 'config', 'gateway.yaml'), 'utf8').replace('resources: []', `resources: ${text}`)
   const bad = await run(
@@ -162,7 +162,7 @@ t.test('check() knows resources: unusable ones are errors, empty ones are warned
   t.equal(both.exitCode, 0)
 })
 
-t.test('P6: check explains an address in place of the map of an upstream', async (t) => {
+t.test('check explains the error of a URL in place of the map of an upstream', async (t) => {
   const shipped = readFileSync(join(ROOT, 'config/upstreams.yaml'), 'utf8')
   const { exitCode, text } = await run(
     aCopy(t, { 'config/upstreams.yaml': `${shipped}orders: http://orders.test\n` }),

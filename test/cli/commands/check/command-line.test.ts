@@ -18,7 +18,7 @@ async function run(t: Test, args: readonly string[], files: Record<string, strin
   return { code, ...terminal.said }
 }
 
-t.test('check takes a folder, or files of one folder and shows what concerns them', async (t) => {
+t.test('check accepts a folder, or files of one folder and shows only their problems', async (t) => {
   const files = {
     'a.policy.yaml': policy('a'),
     'a_test.yaml': 'apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: a\ntests: []\n',
@@ -40,7 +40,7 @@ t.test('check takes a folder, or files of one folder and shows what concerns the
   t.same(codes(await run(t, ['nowhere', '--json'], files)), ['P001', 0])
 })
 
-t.test('check --no-tests runs none', async (t) => {
+t.test('check --no-tests runs no tests', async (t) => {
   const files = {
     'a.policy.yaml': policy(
       'a',
@@ -51,7 +51,7 @@ t.test('check --no-tests runs none', async (t) => {
   t.match(await run(t, ['policies', '--no-tests'], files), { code: 0, out: /^ok: .* scopes used\n$/ })
 })
 
-t.test('check refuses words that exclude each other, with 2', async (t) => {
+t.test('check rejects options that exclude each other, and exits with 2', async (t) => {
   for (const [args, said] of [
     [['--json', '--format', 'sarif'], /--json and --format sarif exclude each other/],
     [['--watch', '--json'], /--watch writes for people/],
@@ -76,36 +76,33 @@ t.test('check --explain shows the page of a code', async (t) => {
   t.match(out, /^# P101: unknown key\n/)
 })
 
-t.test(
-  'runOnChange() runs again for what changes, in whatever way a file is written, and ends',
-  async (t) => {
-    const folder = t.testdir({ 'a.policy.yaml': 'one' })
-    const ending = new AbortController()
-    const seen: (string | undefined)[] = []
-    const steps = [
-      () => writeFileSync(join(folder, 'a.policy.yaml'), 'two'),
-      () => {
-        writeFileSync(join(folder, '.b.swp'), 'three')
-        renameSync(join(folder, '.b.swp'), join(folder, 'b.policy.yaml'))
-      },
-      () => ending.abort(),
-    ]
-    await runOnChange({
-      folders: [folder],
-      end: ending.signal,
-      run: async (changed) => {
-        seen.push(changed)
-        const step = steps.shift()
-        // After this run is over, as a person would.
-        setImmediate(() => step?.())
-        return [folder, join(folder, 'nowhere')]
-      },
-    })
-    t.same(seen, [undefined, 'a.policy.yaml', 'b.policy.yaml'])
-  },
-)
+t.test('runOnChange() runs again after each change, for every way to write a file, and ends', async (t) => {
+  const folder = t.testdir({ 'a.policy.yaml': 'one' })
+  const ending = new AbortController()
+  const seen: (string | undefined)[] = []
+  const steps = [
+    () => writeFileSync(join(folder, 'a.policy.yaml'), 'two'),
+    () => {
+      writeFileSync(join(folder, '.b.swp'), 'three')
+      renameSync(join(folder, '.b.swp'), join(folder, 'b.policy.yaml'))
+    },
+    () => ending.abort(),
+  ]
+  await runOnChange({
+    folders: [folder],
+    end: ending.signal,
+    run: async (changed) => {
+      seen.push(changed)
+      const step = steps.shift()
+      // After the end of this run, like a user.
+      setImmediate(() => step?.())
+      return [folder, join(folder, 'nowhere')]
+    },
+  })
+  t.same(seen, [undefined, 'a.policy.yaml', 'b.policy.yaml'])
+})
 
-t.test('check --watch goes on until it is interrupted, and ends with 0', async (t) => {
+t.test('check --watch runs until it is interrupted, and exits with 0', async (t) => {
   const folder = t.testdir({ 'a.policy.yaml': policy('a') })
   const program = join(findPackageRoot(), 'bin', 'scopegate.js')
   const child = spawnPlainly(process.execPath, [program, 'check', '--watch', folder], {

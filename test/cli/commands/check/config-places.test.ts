@@ -32,7 +32,7 @@ async function check(t: Test, change: (text: string) => string, env: Record<stri
   }
 }
 
-t.test('P7: problems of an issuer and of the base URL have a line', async (t) => {
+t.test('problems of an issuer and of the base URL have a line', async (t) => {
   const issuers = `issuers:
   - { issuer: http://first.test, jwt: { algorithms: [HS256] } }
   - issuer: https://second.test
@@ -58,7 +58,7 @@ t.test('P7: problems of an issuer and of the base URL have a line', async (t) =>
   )
 })
 
-t.test('P7: an address without its scheme is explained, and a variable is named', async (t) => {
+t.test('check explains a URL without a scheme, and names the variable', async (t) => {
   const inFile = await check(t, (text) => text.replace(/^baseUrl: .*$/m, 'baseUrl: api.test'))
   t.equal(inFile.problems.length, 1, 'presets that could not be read cause no other problem')
   t.match(inFile.problems, [{ code: 'C105', hint: 'did you mean https://api.test?' }])

@@ -39,7 +39,7 @@ async function run(t: Test, format: CheckFormat, policy: string) {
 const BROKEN =
   'apiVersion: scopegate/v1\nkind: Policy\nname: a\nupstream: learning-platform\nroutes:\n  - name: x\n    match: { methods: [GET], path: /x }\n    scopes: { all: [course:read] }\n    timout: 5s\n    anonymous: deny\n'
 
-t.test('renderGithub() lets no text of a file become a command or a property', async (t) => {
+t.test('renderGithub() escapes text of a file that would be a command or a property', async (t) => {
   const lines = renderGithub(aReport(AWKWARD), { allNotes: true }).split('\n')
   t.equal(
     lines[0],
@@ -56,7 +56,7 @@ t.test('renderGithub() lets no text of a file become a command or a property', a
   t.equal(renderGithub(aReport([], [note]), { allNotes: false }), 'ok\n')
 })
 
-t.test('renderSarif() writes what SARIF 2.1.0 asks for, also of what stands in no file', async (t) => {
+t.test('renderSarif() writes valid SARIF 2.1.0, also for problems without a file', async (t) => {
   const log = JSON.parse(renderSarif(aReport(AWKWARD), '1.2.3'))
   t.same(findSarifFaults(log), [])
   const { results, tool } = log.runs[0]
@@ -78,7 +78,7 @@ t.test('renderSarif() writes what SARIF 2.1.0 asks for, also of what stands in n
   t.same(findSarifFaults(JSON.parse(renderSarif(aReport([]), '1.2.3'))), [])
 })
 
-t.test('renderJson() keeps its keys, with null for what is not there', async (t) => {
+t.test('renderJson() writes every key, with null for missing values', async (t) => {
   const json = JSON.parse(renderJson(aReport(AWKWARD)))
   t.same(Object.keys(json), ['version', 'ok', 'summary', 'problems'])
   t.same(json.summary, {
@@ -107,7 +107,7 @@ t.test('renderJson() keeps its keys, with null for what is not there', async (t)
   t.match(json.problems[2], { hint: null, line: null, column: null, length: null })
 })
 
-t.test('check() tells the same in each format, and ends with 3 in each', async (t) => {
+t.test('check() reports the same problems and exits with 3 in each format', async (t) => {
   const pretty = await run(t, 'pretty', BROKEN)
   t.match(
     pretty.text,
@@ -128,7 +128,7 @@ t.test('check() tells the same in each format, and ends with 3 in each', async (
   for (const { exitCode } of [pretty, json, github, sarif]) t.equal(exitCode, 3)
 })
 
-t.test('check() without problems is valid in each format and ends with 0', async (t) => {
+t.test('check() without problems writes valid output and exits with 0 in each format', async (t) => {
   const good = BROKEN.replace('course:read', 'courses:read').replace('timout', 'timeout')
   t.match(await run(t, 'pretty', good), {
     exitCode: 0,
@@ -140,7 +140,7 @@ t.test('check() without problems is valid in each format and ends with 0', async
 })
 
 t.test(
-  'check() runs the tests beside the policies when everything else holds, and ends with 4 when one fails',
+  'check() runs the policy tests when all other checks pass, and exits with 4 when one fails',
   async (t) => {
     const good = BROKEN.replace('course:read', 'courses:read').replace('timout', 'timeout')
     const test = (decision: string) =>

@@ -17,7 +17,7 @@ async function check(t: Test, files: Readonly<Record<string, string>>, ...args: 
   return { code, ...terminal.said }
 }
 
-t.test('P1: check warns of a route that is public by default, and --strict makes it an error', async (t) => {
+t.test('check warns of a route that is public by default, and --strict makes it an error', async (t) => {
   const files = { 'a.policy.yaml': policy('') }
   const lenient = await check(t, files, 'policies')
   t.equal(lenient.code, 0)
@@ -31,7 +31,7 @@ t.test('P1: check warns of a route that is public by default, and --strict makes
   t.match(strict.out, /^error\[P314\]: [\s\S]*\n1 error\n/)
 })
 
-t.test('P1: --strict counts in every format, and in files that were not asked for', async (t) => {
+t.test('--strict counts in every format, and in files that were not asked for', async (t) => {
   const files = {
     'a.policy.yaml': policy(''),
     'b.policy.yaml': policy('    anonymous: deny\n', 'b'),
@@ -55,24 +55,17 @@ t.test('P1: --strict counts in every format, and in files that were not asked fo
   t.match(other.out, '1 error in other files')
 })
 
-t.test(
-  'P1: the shipped policies, the starter policy of init and the examples pass check --strict',
-  async (t) => {
-    const terminal = aTerminal({ folder: t.testdir({}) })
-    t.equal(
-      await main(['check', '--config', join(ROOT, 'config'), '--strict'], terminal),
-      0,
-      terminal.said.out,
-    )
-    t.equal(await main(['init', 'shop'], terminal), 0)
-    const shop = aTerminal({ folder: join(terminal.folder, 'shop') })
-    t.equal(await main(['check', '--strict'], shop), 0, shop.said.out)
-    const example = aTerminal({ folder: join(ROOT, 'examples', 'mcp-server') })
-    t.equal(await main(['check', '--strict'], example), 0, example.said.out)
-  },
-)
+t.test('the shipped policies, the starter policy of init and the examples pass check --strict', async (t) => {
+  const terminal = aTerminal({ folder: t.testdir({}) })
+  t.equal(await main(['check', '--config', join(ROOT, 'config'), '--strict'], terminal), 0, terminal.said.out)
+  t.equal(await main(['init', 'shop'], terminal), 0)
+  const shop = aTerminal({ folder: join(terminal.folder, 'shop') })
+  t.equal(await main(['check', '--strict'], shop), 0, shop.said.out)
+  const example = aTerminal({ folder: join(ROOT, 'examples', 'mcp-server') })
+  t.equal(await main(['check', '--strict'], example), 0, example.said.out)
+})
 
-t.test('P1: a route with anonymous: allow is noted, with scopes and without', async (t) => {
+t.test('a route with anonymous: allow is noted, with scopes and without', async (t) => {
   const withScopes = policy('    anonymous: allow\n    scopes: { all: [courses:write] }\n')
   const scoped = await check(t, { 'a.policy.yaml': withScopes }, 'policies')
   t.match(scoped.out, /^note\[N301\]: anonymous callers reach x without courses:write\n/)

@@ -14,7 +14,7 @@ async function script(shell: string): Promise<string> {
 
 const isThere = (shell: string): boolean => spawnSync(shell, ['-c', ':']).status === 0
 
-/** In a real one. */
+/** Runs in a real shell. */
 async function completesInFish(t: Test): Promise<void> {
   const dir = t.testdir({ folder: {}, file: '' })
   writeFileSync(join(dir, 'completion.fish'), await script('fish'))
@@ -46,7 +46,7 @@ async function completesInFish(t: Test): Promise<void> {
   }
 }
 
-t.test('completion refuses a shell that it does not know', async (t) => {
+t.test('completion rejects an unknown shell', async (t) => {
   const terminal = aTerminal()
   t.equal(await main(['completion', 'tcsh'], terminal), 2)
   t.match(terminal.said.err, 'there is completion for bash, zsh, fish, not for "tcsh"')
@@ -99,7 +99,7 @@ t.test(
 )
 
 t.test(
-  'completion zsh and fish name every verb and option, and a shell that is there makes of them what people expect',
+  'completion zsh and fish name every command and option, and an installed shell completes them',
   async (t) => {
     for (const shell of ['zsh', 'fish']) {
       const text = await script(shell)

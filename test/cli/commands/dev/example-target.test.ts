@@ -4,14 +4,14 @@ import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
 
 const get = (path: string, anonymous: 'allow' | 'challenge' = 'allow') => aPolicyRoute({ path, anonymous })
 
-t.test('P8: the banner suggests a route of the loaded policies', async (t) => {
+t.test('the banner suggests a route of the loaded policies', async (t) => {
   t.equal(exampleTarget([get('/v1/trains')]), '/v1/trains')
   t.equal(exampleTarget([aPolicyRoute({ methods: ['POST'] })]), undefined)
   t.equal(exampleTarget([]), undefined)
 })
 
 t.test(
-  'P8: an anonymous route without parameters comes first, a collection before a single resource',
+  'an anonymous route without parameters comes first, a collection before a single resource',
   async (t) => {
     const routes = [
       get('/private', 'challenge'),
@@ -26,12 +26,12 @@ t.test(
   },
 )
 
-t.test('P8: the suggested path has a value for each parameter and no wildcard', async (t) => {
+t.test('the suggested path has a value for each parameter and no wildcard', async (t) => {
   t.equal(exampleTarget([get('/v1/{line}/trains/{id}')]), '/v1/1/trains/1')
   t.equal(exampleTarget([get('/files/**')]), '/files/')
 })
 
-t.test('P8: a route that needs a header is not suggested', async (t) => {
+t.test('a route that needs a header is not suggested', async (t) => {
   const mcp = aPolicyRoute({ path: '/mcp', matchHeaders: [{ name: 'mcp-method', value: 'ping' }] })
   t.equal(exampleTarget([mcp]), undefined)
 })

@@ -5,7 +5,7 @@ import { findForeignVariables } from '../../../../cli/commands/dev/foreign-varia
 const configDir = join(import.meta.dirname, '..', '..', '..', '..', 'config')
 
 t.test(
-  'findForeignVariables() names what only the other service knows, and leaves slips to be told',
+  'findForeignVariables() names variables of the other service, and no misspelled variables',
   async (t) => {
     const env = {
       SCOPEGATE_TOKEN_CACHE__MAX_TTL: '10s',
@@ -23,7 +23,7 @@ t.test(
   },
 )
 
-t.test('findForeignVariables() names nothing when a configuration cannot be read', async (t) => {
+t.test('findForeignVariables() returns nothing when a configuration cannot be read', async (t) => {
   const foreign = findForeignVariables({ configDir: t.testdir(), env: { SCOPEGATE_LIFETIMES__CODE: '30s' } })
   t.equal(foreign.gateway.size + foreign.authorizationServer.size, 0)
 })

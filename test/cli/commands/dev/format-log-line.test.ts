@@ -7,7 +7,7 @@ const plain = (service: string, entry: object | string): string | undefined => {
   return line === undefined ? undefined : stripVTControlCharacters(line)
 }
 
-t.test('formatLogLine() shows a line that is no JSON as it is, with its service', async (t) => {
+t.test('formatLogLine() shows a line that is not JSON unchanged, with its service', async (t) => {
   t.equal(plain('gateway', 'Segmentation fault'), 'gateway: Segmentation fault')
   t.equal(plain('gateway', '  '), undefined)
   t.equal(plain('gateway', '"text"'), 'gateway: "text"')
@@ -21,11 +21,11 @@ t.test('formatLogLine() shows warnings and errors of every service, with the cau
   )
 })
 
-t.test('formatLogLine() hides what is only information', async (t) => {
+t.test('formatLogLine() hides lines of level info', async (t) => {
   t.equal(plain('gateway', { level: 'info', msg: 'listening' }), undefined)
 })
 
-t.test('formatLogLine() gives one line for each decision of the gateway', async (t) => {
+t.test('formatLogLine() prints one line for each decision of the gateway', async (t) => {
   const entry = {
     level: 'info',
     event: 'access',
@@ -47,7 +47,7 @@ t.test('formatLogLine() gives one line for each decision of the gateway', async 
   t.equal(plain('demo API', entry), undefined, 'an upstream behind the gateway would show each request twice')
 })
 
-t.test('formatLogLine() has words for a request that was refused before it had a path', async (t) => {
+t.test('formatLogLine() describes a request that was rejected before its path was parsed', async (t) => {
   const entry = {
     level: 'info',
     event: 'access',
@@ -57,27 +57,24 @@ t.test('formatLogLine() has words for a request that was refused before it had a
   t.match(plain('gateway', { ...entry, 'http.response.status_code': 400, duration_ms: 1 }), 'GET (no path)')
 })
 
-t.test(
-  'formatLogLine() shows policies that came into force, and what is wrong with those that did not',
-  async (t) => {
-    t.equal(
-      plain('gateway', {
-        level: 'info',
-        event: 'policy_reloaded',
-        msg: 'other policies are in force',
-        routes: 82,
-      }),
-      'policies  other policies are in force: 82 routes',
-    )
-    const diagnostics = 'error[P101]: unknown key "ownr"\n   |\n 4 | ownr: a\n   | ^^^^'
-    t.equal(
-      plain('gateway', {
-        level: 'error',
-        event: 'policy_reload_failed',
-        msg: 'they are broken',
-        diagnostics,
-      }),
-      `error  gateway: they are broken\n\n${diagnostics}\n`,
-    )
-  },
-)
+t.test('formatLogLine() shows reloaded policies, and the errors of rejected policies', async (t) => {
+  t.equal(
+    plain('gateway', {
+      level: 'info',
+      event: 'policy_reloaded',
+      msg: 'other policies are in force',
+      routes: 82,
+    }),
+    'policies  other policies are in force: 82 routes',
+  )
+  const diagnostics = 'error[P101]: unknown key "ownr"\n   |\n 4 | ownr: a\n   | ^^^^'
+  t.equal(
+    plain('gateway', {
+      level: 'error',
+      event: 'policy_reload_failed',
+      msg: 'they are broken',
+      diagnostics,
+    }),
+    `error  gateway: they are broken\n\n${diagnostics}\n`,
+  )
+})

@@ -3,7 +3,7 @@ import t from 'tap'
 import { chooseManagementPort } from '../../../../cli/commands/dev/management-port.ts'
 import { quietPort } from '../../../fixtures/start-scopegate.ts'
 
-t.test('P8: the management port is the port of the gateway plus 1010', async (t) => {
+t.test('the management port is the port of the gateway plus 1010', async (t) => {
   const preferred = await quietPort()
   t.same(await chooseManagementPort(preferred - 1010, undefined), {
     port: String(preferred),
@@ -11,7 +11,7 @@ t.test('P8: the management port is the port of the gateway plus 1010', async (t)
   })
 })
 
-t.test('P8: a management port that another program uses is replaced and reported', async (t) => {
+t.test('a management port that another program uses is replaced and reported', async (t) => {
   const preferred = await quietPort()
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(preferred, '127.0.0.1', resolve))
@@ -22,12 +22,12 @@ t.test('P8: a management port that another program uses is replaced and reported
   t.ok(Number(chosen.port) > 0)
 })
 
-t.test('P8: a gateway port above 64525 leaves no predictable port', async (t) => {
+t.test('a gateway port above 64525 leaves no predictable port', async (t) => {
   const { port, taken } = await chooseManagementPort(65_000, undefined)
   t.equal(taken, 66_010)
   t.ok(Number(port) > 0 && Number(port) < 65_536)
 })
 
-t.test('P8: the configured management port wins', async (t) => {
+t.test('the configured management port wins', async (t) => {
   t.same(await chooseManagementPort(8080, '9999'), { port: '9999', taken: undefined })
 })

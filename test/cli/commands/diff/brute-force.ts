@@ -5,7 +5,7 @@ import { decide } from '../../../../policy-engine/decide/decide.ts'
 import type { ClaimValue } from '../../../../policy-engine/decide/named-claims.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 
-/** Everything that requests and tokens may be made of. */
+/** The values from which requests and tokens are built. */
 export type Alphabet = {
   readonly segments: readonly string[]
   readonly depth: number
@@ -15,10 +15,10 @@ export type Alphabet = {
   readonly claims: Readonly<Record<string, readonly (ClaimValue | undefined)[]>>
 }
 
-/** For each pair of routes that some request meets: who gained, who lost. `-` stands for no route. */
+/** Gained and lost access for each pair of routes that a request matches. `-` means no route. */
 type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
 
-/** Decides on every request of an alphabet for every token of it and for none, on both sides, and says where they differ. */
+/** Decides every request of an alphabet with every token and without one, on both sides. Returns the differences. */
 function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
   const found = new Map<string, { gains: boolean; loses: boolean }>()
   const callers: (Caller | undefined)[] = [undefined]
@@ -41,7 +41,7 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
         if (names[0] === '-' && names[1] === '-') continue
         const key = names.join(' ')
         const hasConditions = routes.some((one) => (one?.when.length ?? 0) > 0)
-        // Without conditions it is the two routes alone that decide.
+        // Without conditions, only the two routes decide.
         if (!hasConditions && found.has(key)) continue
         const outcome = found.get(key) ?? { gains: false, loses: false }
         found.set(key, outcome)
@@ -56,7 +56,7 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
   return found
 }
 
-/** What `diff` tells of access, and what every request and token of an alphabet says, in one form. */
+/** The access changes of `diff` and of every request and token of an alphabet, in one format. */
 export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet) {
   const { changes } = comparePolicies(
     { policies: old, resourcePaths: [] },

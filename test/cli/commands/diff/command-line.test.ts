@@ -47,7 +47,7 @@ function git(dir: string, ...args: string[]): void {
   execFileSync('git', [...who, ...args], { cwd: dir, stdio: 'ignore' })
 }
 
-t.test('diff compares folders, and says it in words and in numbers', async (t) => {
+t.test('diff compares folders, and prints the changes and their numbers', async (t) => {
   const dir = t.testdir({
     old: { 'courses.policy.yaml': COURSES },
     new: { 'courses.policy.yaml': WIDER.replace(/\n {2}- name: delete-course[\s\S]*$/, '\n') },
@@ -91,7 +91,7 @@ t.test('diff compares folders, and says it in words and in numbers', async (t) =
   })
 })
 
-t.test('diff refuses what is no comparison, and names what is broken on a side', async (t) => {
+t.test('diff rejects an invalid comparison, and names the invalid files of a side', async (t) => {
   const dir = t.testdir({
     old: { 'courses.policy.yaml': COURSES },
     broken: { 'a.policy.yaml': 'apiVersion: x\n' },
@@ -113,7 +113,7 @@ t.test('diff refuses what is no comparison, and names what is broken on a side',
 t.test('diff reads git revisions: policies of a folder, or policies with their configuration', async (t) => {
   const dir = aRepository(t)
   writeFileSync(join(dir, 'policies/courses.policy.yaml'), WIDER)
-  // Other tests leave things in the machine's own.
+  // Other tests leave files in the temporary folder of the machine.
   const temporary = join(dir, 'temporary')
   mkdirSync(temporary)
   const { TMPDIR } = process.env
@@ -125,7 +125,7 @@ t.test('diff reads git revisions: policies of a folder, or policies with their c
   t.match(await diff(dir, 'main:policies', 'policies'), { code: 1, out: /1 widened/ })
   t.match(await diff(dir, 'HEAD', 'policies'), { code: 1, out: /1 widened/ })
   t.same(await diff(dir, 'HEAD', 'HEAD:policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
-  // What the catalogue says is part of what a revision means.
+  // The catalogue is part of the meaning of a revision.
   const scopes = join(dir, 'config/scopes.yaml')
   writeFileSync(
     scopes,
@@ -140,7 +140,7 @@ t.test('diff reads git revisions: policies of a folder, or policies with their c
     out,
     /courses\/list-courses .*\n +scopes +all: courses:read {2}-> {2}all: courses:read \(or courses:write\) +WIDENED/,
   )
-  // A broken revision is shown by its name.
+  // The error of an invalid revision shows its name.
   writeFileSync(join(dir, 'policies/courses.policy.yaml'), 'name: [\n')
   git(dir, 'commit', '-aqm', 'third')
   t.match(await diff(dir, 'HEAD~1', 'HEAD:policies'), {
@@ -150,7 +150,7 @@ t.test('diff reads git revisions: policies of a folder, or policies with their c
   t.same(readdirSync(temporary), [], 'nothing is left behind')
 })
 
-t.test('names of revisions are names and nothing else', async (t) => {
+t.test('diff never treats the name of a revision as an option', async (t) => {
   const dir = aRepository(t)
   for (const name of [
     '--output=pwned',
@@ -178,7 +178,7 @@ t.test('names of revisions are names and nothing else', async (t) => {
   t.notOk(existsSync(join(dir, 'pwned')))
 })
 
-t.test('links and folders of a revision are not read, nor is what lies outside', async (t) => {
+t.test('diff reads no links or folders of a revision, and no files outside it', async (t) => {
   const dir = aRepository(t)
   writeFileSync(
     join(dir, 'secret.policy.yaml'),
@@ -195,7 +195,7 @@ t.test('links and folders of a revision are not read, nor is what lies outside',
   })
 })
 
-t.test('outside of a repository, and without git, it says so', async (t) => {
+t.test('diff reports a missing repository and a missing git', async (t) => {
   const dir = t.testdir({ old: { 'courses.policy.yaml': COURSES } })
   const terminal = aTerminal({ folder: tmpdir(), env: { PATH: process.env['PATH'] } })
   t.equal(await main(['diff', 'main', join(dir, 'old')], terminal), 2)
@@ -203,14 +203,14 @@ t.test('outside of a repository, and without git, it says so', async (t) => {
   rmSync(join(dir, 'old/courses.policy.yaml'))
 })
 
-t.test('diff compares with what a gateway has in force', async (t) => {
+t.test('diff compares with the active policies of a gateway', async (t) => {
   const { set } = await openPolicySet({ configDir: join(ROOT, 'config') })
   if (set === undefined) throw new Error('the shipped policies are not valid')
   const inForce = JSON.stringify({
     hash: set.compiled.hash,
     routes: set.policies.routes,
     implication: Object.fromEntries(readImplication(set.catalogue)),
-    // Another environment: what counts is the part of the API, not the address.
+    // Another environment: diff compares paths of the API, not addresses.
     resources: {
       ...toResourceOptions(set.gateway),
       baseUrl: 'https://api.example.test',
@@ -235,7 +235,7 @@ t.test('diff compares with what a gateway has in force', async (t) => {
   t.equal((await diff(dir, '--live', `${url}/nothing`, 'policies')).code, 1)
 })
 
-t.test('D3: diff reads the policies in nested folders of a revision', async (t) => {
+t.test('diff reads the policies in nested folders of a revision', async (t) => {
   const dir = aRepository(t)
   mkdirSync(join(dir, 'policies/team/deeper'), { recursive: true })
   for (const [path, name] of [

@@ -27,7 +27,7 @@ const equals = (claim: string, value: string): Condition => ({
   source: { file: 'x', line: 1, column: 1 },
 })
 
-t.test('a part of the API that becomes a resource of its own takes tokens of its own', async (t) => {
+t.test('a part of the API that becomes a separate resource requires separate tokens', async (t) => {
   const wide = [aPolicyRoute({ name: 'a/wide', path: '/a/**', anonymous: 'deny' })]
   const said = say(side(wide), side(wide, someResources(['/a/b'])))
   t.match(said, /^~ a\/wide {3}GET \/a\/\*\*/)
@@ -39,7 +39,7 @@ t.test('a part of the API that becomes a resource of its own takes tokens of its
   t.match(change, { partly: true, example: { path: '/a/b' } })
 })
 
-t.test('the same parts of the API under another address are no change; another issuer is one', async (t) => {
+t.test('another address of the same resources is not a change, and another issuer is a change', async (t) => {
   const routes = [aPolicyRoute({ anonymous: 'deny' })]
   const elsewhere = someResources(['/mcp'], { baseUrl: 'https://other.test', issuers: ['https://x.test'] })
   t.equal(
@@ -51,7 +51,7 @@ t.test('the same parts of the API under another address are no change; another i
 })
 
 t.test(
-  'conditions that cannot all be tried are compared as they are written: no gain is missed',
+  'conditions that are too many to evaluate are compared as text, so that no gain is missed',
   async (t) => {
     const claims = Array.from({ length: 12 }, (_, index) => `c${index}`)
     const when = claims.map((claim) => equals(claim, 'x'))
@@ -84,7 +84,7 @@ t.test(
 )
 
 t.test(
-  'a rate limit that is split along with its route is told of: each part counts for itself',
+  'reports a rate limit that is split with its route, because each part counts separately',
   async (t) => {
     const limited = (name: string, path: string, methods = ['GET']) =>
       aPolicyRoute({ name, path, methods, rateLimit: { requests: 600, perMs: 60_000, by: 'client' } })
@@ -124,25 +124,22 @@ t.test(
   },
 )
 
-t.test(
-  'a claim that is a list may meet one condition by one member and another one by another',
-  async (t) => {
-    const among = (...values: readonly string[]) => [
-      aPolicyRoute({
-        anonymous: 'deny',
-        when: [
-          { ...equals('c', ''), test: { equals: { from: 'path', name: 'id' } } },
-          { ...equals('c', ''), test: { in: values } },
-        ],
-      }),
-    ]
-    // No path holds this value in a parameter, and still a token with [id, 'x/y'] passes.
-    t.match(say(side(among('a')), side(among('a', 'x/y'))), /WIDENED\n1 widened, 0 narrowed/)
-    t.match(say(side(among('a', 'x y')), side(among('a'))), /NARROWED\n0 widened, 1 narrowed/)
-  },
-)
+t.test('different members of a list claim may satisfy different conditions', async (t) => {
+  const among = (...values: readonly string[]) => [
+    aPolicyRoute({
+      anonymous: 'deny',
+      when: [
+        { ...equals('c', ''), test: { equals: { from: 'path', name: 'id' } } },
+        { ...equals('c', ''), test: { in: values } },
+      ],
+    }),
+  ]
+  // No path holds this value in a parameter, and still a token with [id, 'x/y'] passes.
+  t.match(say(side(among('a')), side(among('a', 'x/y'))), /WIDENED\n1 widened, 0 narrowed/)
+  t.match(say(side(among('a', 'x y')), side(among('a'))), /NARROWED\n0 widened, 1 narrowed/)
+})
 
-t.test('a tool of an MCP server is met with the version that its headers count beside', async (t) => {
+t.test('a route for an MCP tool matches with the protocol version that its headers require', async (t) => {
   const tool = (name: string, scope: string) =>
     aPolicyRoute({
       name: `mcp/${name}`,
@@ -161,7 +158,7 @@ t.test('a tool of an MCP server is met with the version that its headers count b
   )
 })
 
-t.test('a route that is only called something else is told of, and counts as nothing', async (t) => {
+t.test('reports a renamed route, and counts it as no change', async (t) => {
   const { changes, renamed } = comparePolicies(
     side([aPolicyRoute()]),
     side([aPolicyRoute({ name: 'courses/other' })]),
@@ -170,7 +167,7 @@ t.test('a route that is only called something else is told of, and counts as not
   t.same(renamed, [{ old: 'courses/read-course', now: 'courses/other' }])
 })
 
-t.test('what a challenge tells to ask for is a change that lets nobody pass', async (t) => {
+t.test('another scope in a challenge is a change that widens no access', async (t) => {
   const route = (advertise: string) => [aPolicyRoute({ scopes: { all: [], any: ['a', 'b'], advertise } })]
   t.match(
     say(side(route('a')), side(route('b'))),
@@ -178,7 +175,7 @@ t.test('what a challenge tells to ask for is a change that lets nobody pass', as
   )
 })
 
-t.test('nothing that a gateway tells reaches the terminal as a command to it', async (t) => {
+t.test('escapes control characters in data of a gateway', async (t) => {
   const route = (value: string) => [
     aPolicyRoute({ name: `a/${value}`, upstream: value, matchHeaders: [{ name: 'x', value: '\u001b[2J' }] }),
   ]
@@ -188,7 +185,7 @@ t.test('nothing that a gateway tells reaches the terminal as a command to it', a
   t.notMatch(said, /(?!\n)[\p{Cc}\p{Cf}]/u)
 })
 
-t.test('G4: more pages that may call a route are widened, fewer are narrowed', async (t) => {
+t.test('more allowed origins widen a route, and fewer narrow it', async (t) => {
   const A = 'https://a.example'
   const B = 'https://b.example'
   const detail = (old: CorsRule | undefined, now: CorsRule | undefined) => {

@@ -9,7 +9,7 @@ import { someResources } from '../../../fixtures/some-resources.ts'
 import { type Alphabet, toldAndTried } from './brute-force.ts'
 
 const SCOPES = ['r', 'w']
-/** Without it the same pairs each time; with it so many others. */
+/** Number of random runs. Without it, every run uses the same pairs. */
 const FUZZ_RUNS = process.env['FUZZ_DIFF_RUNS']
 const RUNS = FUZZ_RUNS === undefined ? { numRuns: 100, seed: 1 } : { numRuns: Number(FUZZ_RUNS) }
 const VALUES = ['1', '19', '2', '8', '9', 'a', 'b', 1]
@@ -20,7 +20,7 @@ const ALPHABET: Alphabet = {
   scopes: SCOPES,
   headers: { h: [undefined, '1', '2', '9'] },
   claims: {
-    // 8 and 9 stand for what a path and a header may be, 0 for neither; lists of any two.
+    // 8 and 9 are possible values of a path and a header. 0 is neither. Lists contain any two.
     c: [
       undefined,
       '0',
@@ -76,7 +76,7 @@ const route = fc
     const base = `/${segments.join('/')}`
     const path = below ? `${base === '/' ? '' : base}/**` : slash === 0 && base !== '/' ? `${base}/` : base
     const hasParameter = path.includes('{x}')
-    // Conditions are one in three, so that scopes are met as well; `{path.x}` needs its parameter.
+    // One route in three has conditions, so that scopes decide too. `{path.x}` requires its parameter.
     const when = (isPlain === 0 ? rest.when : []).filter(
       ({ test }) => hasParameter || !JSON.stringify(test).includes('"path"'),
     )
@@ -103,7 +103,7 @@ const side = fc
   .filter((compiled) => compiled !== undefined)
 
 t.test(
-  'every widening and narrowing is found, and none that is none: compared with every request and token',
+  'diff reports exactly the widened and narrowed access that every request and token shows',
   async () => {
     fc.assert(
       fc.property(side, side, (old, now) => {

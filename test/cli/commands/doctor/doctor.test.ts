@@ -33,7 +33,7 @@ async function examine(...args: string[]) {
   return { code, healthy, findings, faults: findings.filter(({ level }) => level === 'fault') }
 }
 
-t.test('our own gateway is healthy, and a proxy that changes nothing is as well', async (t) => {
+t.test('finds no fault in a gateway, directly and behind a transparent proxy', async (t) => {
   for (const url of [baseUrl, `${baseUrl}/`, bent.url]) {
     const { code, healthy, findings } = await examine(url)
     t.same(
@@ -47,7 +47,7 @@ t.test('our own gateway is healthy, and a proxy that changes nothing is as well'
   }
 })
 
-t.test('text for people: a line for each thing, the faults with a cure, and the sum', async (t) => {
+t.test('text output has a line for each finding, a remedy for each fault, and a summary', async (t) => {
   bent.bend(() => undefined)
   const well = aTerminal()
   t.equal(await main(['doctor', bent.url], well), 0)
@@ -63,7 +63,7 @@ t.test('text for people: a line for each thing, the faults with a cure, and the 
   t.match(ill.said.out, /\d+ faults? among \d+ things that were looked at\n$/)
 })
 
-/** What somebody got wrong, the check that says so, and words that say what. */
+/** A mistake, the check that reports it, and text of the report. */
 const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, says: RegExp])[] = [
   ['the metadata is kept back', on(RESOURCE_METADATA, { status: 403 }), 'resource-metadata', /^403$/],
   [
@@ -253,7 +253,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
 ]
 
 for (const [what, bend, check, says] of FAULTS)
-  t.test(`${what}: the fault is named, with a cure`, async (t) => {
+  t.test(`${what}: names the fault and a remedy`, async (t) => {
     bent.bend(bend)
     const { code, faults } = await examine(bent.url)
     t.equal(code, 1)
@@ -262,7 +262,7 @@ for (const [what, bend, check, says] of FAULTS)
     t.ok((fault?.cure ?? '').length > 10, 'it says what to change')
   })
 
-t.test('what somebody else answers reaches no terminal as it is', async (t) => {
+t.test('escapes control characters in responses of other servers', async (t) => {
   bent.bend(json(RESOURCE_METADATA, (d) => ({ ...d, resource: '\u001b[2J\u202ewipes the screen' })))
   const terminal = aTerminal()
   t.equal(await main(['doctor', bent.url], terminal), 1)
@@ -270,21 +270,18 @@ t.test('what somebody else answers reaches no terminal as it is', async (t) => {
   t.match(terminal.said.out, 'wipes the screen')
 })
 
-t.test(
-  'documents without an end and servers without an answer end the examination, not the patience',
-  async (t) => {
-    bent.bend(on(RESOURCE_METADATA, { body: `{"a":"${'x'.repeat(2_000_000)}"}` }))
-    const { code, faults } = await examine(bent.url)
-    t.equal(code, 1)
-    t.match(faults, [{ check: 'resource-metadata', says: /longer than 1048576 bytes/ }])
-    const nobody = await examine('http://127.0.0.1:1')
-    t.equal(nobody.code, 1)
-    t.match(nobody.faults, [{ check: 'reachable', says: /nothing listens there/ }])
-  },
-)
+t.test('ends its check of endless documents and of servers that do not respond', async (t) => {
+  bent.bend(on(RESOURCE_METADATA, { body: `{"a":"${'x'.repeat(2_000_000)}"}` }))
+  const { code, faults } = await examine(bent.url)
+  t.equal(code, 1)
+  t.match(faults, [{ check: 'resource-metadata', says: /longer than 1048576 bytes/ }])
+  const nobody = await examine('http://127.0.0.1:1')
+  t.equal(nobody.code, 1)
+  t.match(nobody.faults, [{ check: 'reachable', says: /nothing listens there/ }])
+})
 
 t.test(
-  'https: a certificate of an unknown authority, one that ends soon, and the authority named',
+  'https: reports an unknown CA and a certificate that expires soon, and accepts a configured CA',
   async (t) => {
     const authority = aCertificate({ authority: true })
     const { cert, key } = aCertificate({ by: authority })
@@ -305,7 +302,7 @@ t.test(
   },
 )
 
-t.test('plain http anywhere but on this machine is a fault', async (t) => {
+t.test('plain http is a fault except on loopback addresses', async (t) => {
   const url = await listen(
     t,
     createPlainServer((_, response) => response.end('{}')),
@@ -315,7 +312,7 @@ t.test('plain http anywhere but on this machine is a fault', async (t) => {
   t.match(faults, [{ check: 'transport', says: /plain http/ }, { check: 'resource-metadata' }])
 })
 
-t.test('what is no address, and paths that are none, are wrong usage', async (t) => {
+t.test('rejects invalid URLs and paths as wrong usage', async (t) => {
   for (const args of [
     ['127.0.0.1:8080'],
     ['ftp://127.0.0.1'],
@@ -335,7 +332,7 @@ t.test('what is no address, and paths that are none, are wrong usage', async (t)
   t.match(terminal.said.err, '--ca /nowhere.pem cannot be read')
 })
 
-t.test('challenges are read as they may be written', (t) => {
+t.test('parses every valid form of a challenge', (t) => {
   t.same(readChallenges('Basic, Bearer error="a \\"b\\"", x=y ,DPoP algs="ES256 PS256"')?.map(flat), [
     ['basic', {}],
     ['bearer', { error: 'a "b"', x: 'y' }],
@@ -356,7 +353,7 @@ t.test('docs/doctor.md explains every check, and no other', (t) => {
   t.end()
 })
 
-/** Bends the answers of one path: by a function, or to what stands here. */
+/** Changes the responses of one path: by a function, or to this value. */
 function on(path: string, bend: ((answer: BentAnswer) => void) | Partial<BentAnswer>): Bend {
   return (answer, asked) => {
     if (asked !== path) return

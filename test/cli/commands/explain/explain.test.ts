@@ -16,28 +16,25 @@ const jwt = (claims: object): string =>
     .map((part) => Buffer.from(part).toString('base64url'))
     .join('.')
 
-t.test(
-  'explain says by which rules a request is refused, and the challenge as the gateway sends it',
-  async (t) => {
-    const { code, out } = await explain(['PATCH', '/api/courses/42', '--scope', 'courses:read'])
-    t.equal(code, 1)
-    t.match(
-      out,
-      /^PATCH \/api\/courses\/42\n\nroute {5}courses\/change-course +policies\/courses\.policy\.yaml:\d+:5 {3}\(owner team-learning\)\n/,
-    )
-    t.match(out, /^also saw {2}courses\/read-course +same path, methods GET only$/m)
-    t.match(out, /^scopes {4}DENY {2}needs all of: courses:write {3}token has: courses:read$/m)
-    t.ok(
-      out.endsWith(`\n403 insufficient_scope
+t.test('explain names the rules that deny a request, and shows the challenge of the gateway', async (t) => {
+  const { code, out } = await explain(['PATCH', '/api/courses/42', '--scope', 'courses:read'])
+  t.equal(code, 1)
+  t.match(
+    out,
+    /^PATCH \/api\/courses\/42\n\nroute {5}courses\/change-course +policies\/courses\.policy\.yaml:\d+:5 {3}\(owner team-learning\)\n/,
+  )
+  t.match(out, /^also saw {2}courses\/read-course +same path, methods GET only$/m)
+  t.match(out, /^scopes {4}DENY {2}needs all of: courses:write {3}token has: courses:read$/m)
+  t.ok(
+    out.endsWith(`\n403 insufficient_scope
   The access token lacks courses:write. Ask for a token with: courses:write.
   WWW-Authenticate: Bearer error="insufficient_scope", error_description="The access token lacks courses:write. Ask for a token with: courses:write.", scope="courses:write", resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource"
 `),
-      out,
-    )
-  },
-)
+    out,
+  )
+})
 
-t.test('explain knows what is no route, no request, and no business of policies', async (t) => {
+t.test('explain reports unmatched paths, invalid requests and paths outside of policies', async (t) => {
   for (const [args, code, text] of [
     [['GET', '/api/nope'], 1, 'none: no policy has this path'],
     [['GET', '/api//x'], 1, 'none: this is no request that is looked at'],
@@ -54,7 +51,7 @@ t.test('explain knows what is no route, no request, and no business of policies'
   }
 })
 
-t.test('G7: explain applies limits.target of the file and of the environment', async (t) => {
+t.test('explain applies limits.target of the file and of the environment', async (t) => {
   const path = `/api/courses/${'x'.repeat(200)}`
   const limited = { env: { SCOPEGATE_LIMITS__TARGET: '128B' } }
   t.match(await explain(['GET', path]), { code: 0, out: /allow, as anonymous/ })
@@ -87,7 +84,7 @@ tests:
   t.equal(await main(['test'], terminal), 0, terminal.said.out)
 })
 
-t.test('G7: explain decides on a preflight as the server does', async (t) => {
+t.test('explain decides on a preflight as the server does', async (t) => {
   const folder = aPolicyFolder(t, {
     'a.policy.yaml': `apiVersion: scopegate/v1
 kind: Policy
@@ -103,7 +100,7 @@ routes:
     t.match(await explain([...preflight, '--header', more], { folder }), { code: 1, out: /401/ }, more)
 })
 
-t.test('G4: explain shows which pages may call a route', async (t) => {
+t.test('explain shows which pages may call a route', async (t) => {
   const folder = aPolicyFolder(t, {
     'a.policy.yaml': `apiVersion: scopegate/v1
 kind: Policy
@@ -153,19 +150,19 @@ routes:
   })
 })
 
-t.test('G7: explain rejects methods that the server rejects before routing', async (t) => {
+t.test('explain rejects methods that the server rejects before routing', async (t) => {
   for (const method of ['CONNECT', 'BREW', 'PRI'])
     t.match(await explain([method, '/api/courses']), { code: 1, out: /400 invalid_request/ }, method)
   t.match(await explain(['TRACE', '/api/courses']), { code: 1, out: /405 method_not_allowed/ })
 })
 
-t.test('P10: explain takes methods in any case', async (t) => {
+t.test('explain accepts methods in any case', async (t) => {
   for (const method of ['get', 'Get', 'GET'])
     t.match(await explain([method, '/api/courses']), { code: 0, out: /^GET \/api\/courses\n/ }, method)
   t.match(await explain(['g et', '/api/courses']), { code: 2, err: /"g et" is not an HTTP method/ })
 })
 
-t.test('P10: explain names the nearest route of a path that no policy has', async (t) => {
+t.test('explain names the nearest route for a path without a route', async (t) => {
   for (const [path, nearest] of [
     ['/api/course', 'GET /api/courses (courses/list-courses)'],
     ['/api/curses/7', 'GET /api/courses/{id} (courses/read-course)'],
@@ -180,7 +177,7 @@ t.test('P10: explain names the nearest route of a path that no policy has', asyn
   t.same(nearest, { name: 'courses/list-courses', methods: ['GET'], path: '/api/courses' })
 })
 
-t.test('explain --token - reads a JWT without believing it, says so, and shows nothing of it', async (t) => {
+t.test('explain --token - reads a JWT without verification, says so, and does not print it', async (t) => {
   const claims = {
     iss: 'http://127.0.0.1:8080',
     aud: 'http://127.0.0.1:8080',
@@ -197,7 +194,7 @@ t.test('explain --token - reads a JWT without believing it, says so, and shows n
     t.equal(err, 'scopegate: the signature of the token was not checked; its claims are taken as they are\n')
     for (const part of token.split('.')) t.notOk(`${out}${err}`.includes(part))
   }
-  // Nothing is made up for a real token.
+  // explain adds no claims to a real token.
   t.match(await explain(args, { typed: jwt({ ...claims, aud: undefined }) }), {
     code: 1,
     out: /wrong_audience/,
@@ -223,7 +220,7 @@ t.test('explain --token - reads a JWT without believing it, says so, and shows n
   }
 })
 
-t.test('explain refuses what makes no sense on the command line', async (t) => {
+t.test('explain rejects invalid command lines', async (t) => {
   for (const args of [
     ['G ET', '/api/courses'],
     ['GET', '/api/courses', '--anonymous', '--scope', 'x'],
@@ -248,7 +245,7 @@ t.test('explain refuses what makes no sense on the command line', async (t) => {
   }
 })
 
-t.test('explain --json holds the decision, the route and the answer', async (t) => {
+t.test('explain --json prints the decision, the route and the response', async (t) => {
   const { code, out } = await explain([
     'PATCH',
     '/api/courses/42',
@@ -273,7 +270,7 @@ t.test('explain --json holds the decision, the route and the answer', async (t) 
   })
 })
 
-t.test('explain --token - reads a JWT by the names that its issuer has for claims', async (t) => {
+t.test('explain --token - reads a JWT by the claim names of its issuer', async (t) => {
   const folder = aPolicyFolder(t, {
     'courses.policy.yaml': `apiVersion: scopegate/v1
 kind: Policy

@@ -22,7 +22,7 @@ async function run(args: readonly string[], given: Parameters<typeof aTerminal>[
   return { code, ...terminal.said }
 }
 
-t.test('fmt leaves a broken file as it is, byte for byte, says what is wrong, and goes on', async (t) => {
+t.test('fmt does not change an invalid file, reports its errors, and continues', async (t) => {
   const dir = t.testdir({
     'a.policy.yaml': BROKEN,
     'b.policy.yaml': UNTIDY,
@@ -67,7 +67,7 @@ t.test('fmt replaces a file in one step: mode and link stay, nothing is left bes
   t.same(readdirSync(join(dir, 'real')), ['b.policy.yaml'])
 })
 
-t.test('fmt - reads standard input, and writes nothing of a broken text', async (t) => {
+t.test('fmt - reads standard input, and prints nothing for invalid text', async (t) => {
   t.same(await run(['-'], { typed: `\ufeff${UNTIDY.replaceAll('\n', '\r\n')}` }), {
     code: 0,
     out: GOOD,
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-t.test('D3: fmt formats the policies of nested folders', async (t) => {
+t.test('fmt formats the policies of nested folders', async (t) => {
   const dir = t.testdir({
     'a.policy.yaml': GOOD,
     team: { 'a.policy.yaml': UNTIDY, '.b.policy.yaml': UNTIDY },

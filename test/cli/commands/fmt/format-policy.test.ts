@@ -27,7 +27,7 @@ name: things
 upstream: things
 `
 
-t.test('formatPolicy() refuses a broken file with its message', async (t) => {
+t.test('formatPolicy() rejects an invalid file with its error message', async (t) => {
   for (const [text, code] of [
     ['routes:\n\t- name: x\n', 'P011'],
     [`${HEAD}name: twice\nroutes: []\n`, 'P015'],
@@ -125,7 +125,7 @@ x-note: | # literal
   },
 )
 
-t.test('formatPolicy() leaves the shipped policies as they are', async (t) => {
+t.test('formatPolicy() does not change the shipped policies', async (t) => {
   for (const name of readdirSync(POLICIES).filter((one) => one.endsWith('.yaml'))) {
     const text = readFileSync(join(POLICIES, name), 'utf8')
     t.equal(formatted(text), text, name)
@@ -198,7 +198,7 @@ t.test(
 )
 
 const FUZZ_RUNS = process.env['FUZZ_FMT_RUNS']
-/** Without it the same texts each time; with it so many others. */
+/** Number of random runs. Without it, every run uses the same texts. */
 const RUNS = FUZZ_RUNS === undefined ? { numRuns: 150, seed: 1 } : { numRuns: Number(FUZZ_RUNS) }
 
 const scalar = fc.oneof(

@@ -26,7 +26,7 @@ t.test('init writes nothing when one of its files is there already', async (t) =
 })
 
 t.test(
-  'init gives up where no folder can be made, and says where to go',
+  'init fails where it cannot create a folder, and suggests another place',
   { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
   async (t) => {
     t.match(await run(t.testdir(), 'init', '/proc/x'), {
@@ -37,14 +37,14 @@ t.test(
   },
 )
 
-t.test('what init writes is valid, tested and laid out', async (t) => {
+t.test('init writes valid, tested and formatted files', async (t) => {
   const folder = t.testdir({})
   t.match(await run(folder, 'init', 'shop'), { code: 0, out: /README\.md\n$/ })
   const shop = join(folder, 'shop')
   t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
   t.match(await run(shop, 'test', '--coverage'), { code: 0, out: 'ok: 4 tests of 1 policy\n' })
   t.match(await run(shop, 'fmt', '--check'), { code: 0, out: '1 laid out already\n' })
-  await t.test('P9: its comments name only files that the new folder has', async (t) => {
+  await t.test('its comments name only files that the new folder has', async (t) => {
     const files = readdirSync(shop, { recursive: true, encoding: 'utf8' })
     for (const file of files.filter((name) => /\.(yaml|md)$/.test(name))) {
       const text = readFileSync(join(shop, file), 'utf8')
@@ -59,7 +59,7 @@ t.test('what init writes is valid, tested and laid out', async (t) => {
     const schema = JSON.parse(readFileSync(join(shop, 'policy.v1.json'), 'utf8'))
     t.equal(schema.title, 'Scopegate Policy')
   })
-  await t.test('P9: keys with a default may be omitted from gateway.yaml', async (t) => {
+  await t.test('keys with a default may be omitted from gateway.yaml', async (t) => {
     const file = join(shop, 'config/gateway.yaml')
     const whole = readFileSync(file, 'utf8')
     const short = whole.replace(/^(name|listen|management|policies|scopes|upstreams):.*\n/gm, '')
@@ -67,7 +67,7 @@ t.test('what init writes is valid, tested and laid out', async (t) => {
     writeFileSync(file, short)
     t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
   })
-  await t.test('and serves', async (t) => {
+  await t.test('the new folder serves requests', async (t) => {
     const product = await startScopegate(t, { args: ['--config', join(shop, 'config')] })
     t.match(product.output(), `curl ${product.baseUrl}/api/courses\n`, 'P8: a route of these policies')
     t.equal((await fetch(`${product.baseUrl}/api/courses`)).status, 200)

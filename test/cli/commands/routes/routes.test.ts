@@ -23,7 +23,7 @@ async function run(folder: string, ...args: string[]) {
   return { code: await main(['routes', ...args], terminal), ...terminal.said }
 }
 
-t.test('routes lists what each route comes to, defaults filled in, by path', async (t) => {
+t.test('routes lists the effective rules of each route with defaults, sorted by path', async (t) => {
   const second = POLICY.replace('name: courses', 'name: other').replace('team-a', 'team-b')
   const folder = aPolicyFolder(t, {
     'courses.policy.yaml': POLICY,
@@ -50,7 +50,7 @@ t.test('routes lists what each route comes to, defaults filled in, by path', asy
   })
 })
 
-t.test('routes and explain say what a policy that only reports would do', async (t) => {
+t.test('routes and explain show the decisions of an audit-only policy', async (t) => {
   const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY })
   const terminal = aTerminal({ folder })
   const request = [
@@ -66,7 +66,7 @@ t.test('routes and explain say what a policy that only reports would do', async 
   t.match(terminal.said.out, /^enforce +note +report: /m)
 })
 
-t.test('routes ends with 3 when a policy is broken', async (t) => {
+t.test('routes exits with 3 when a policy is invalid', async (t) => {
   const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY.replace('courses:read', 'course:read') })
   t.match(await run(folder), { code: 3, out: '', err: /^error\[P201\]/ })
 })

@@ -201,7 +201,7 @@ t.test('test runs some tests only, by text or by file, and says when it would ru
     t.equal((await run(t, policies, path)).code, 2, path)
 })
 
-t.test('test runs nothing when a policy is broken, and says what is wrong', async (t) => {
+t.test('test runs nothing when a policy is invalid, and reports the errors', async (t) => {
   const { code, out, err } = await run(t, {
     'courses.policy.yaml': TESTED.replace('courses:read]', 'course:read]'),
   })

@@ -14,54 +14,51 @@ async function run(...args: string[]) {
   return { code: await main(['token', ...args], terminal), ...terminal.said }
 }
 
-t.test(
-  'token gives nothing of a server that is no development server, that is elsewhere, or that is not there',
-  async (t) => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
-    t.teardown(() => rmSync(dataDir, { recursive: true }))
-    writeFileSync(join(dataDir, 'gateway-client-secret'), 'a-secret-of-this-test-alone')
-    const production = await startServer(t, { development: false, dataDir })
-    const refused = await run('--scope', 'courses:read', '--url', production.baseUrl)
-    t.same(refused, {
-      code: 1,
-      out: '',
-      err: 'scopegate token: the authorization server gives no token: it knows no alice, so it is no development server\n',
-    })
-    for (const url of [
-      'https://api.example.com',
-      'http://192.168.1.4:8080',
-      'http://127.0.0.1.example.com',
-      'nowhere',
-    ])
-      t.match(await run('--scope', 'courses:read', '--url', url), {
-        code: 1,
-        out: '',
-        err: /is no address of this machine/,
-      })
-    t.match(await run('--scope', 'courses:read', '--url', 'http://127.0.0.1:9'), {
-      code: 1,
-      out: '',
-      err: /does not answer\. Start it first/,
-    })
-
-    const other = createServer((_, response) => {
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end('{"issuer":"https://login.example.com"}')
-    }).listen(0, '127.0.0.1')
-    t.teardown(() => other.close())
-    await new Promise((resolve) => other.on('listening', resolve))
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+t.test('token fails for a server that is remote, unreachable or not a development server', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true }))
+  writeFileSync(join(dataDir, 'gateway-client-secret'), 'a-secret-of-this-test-alone')
+  const production = await startServer(t, { development: false, dataDir })
+  const refused = await run('--scope', 'courses:read', '--url', production.baseUrl)
+  t.same(refused, {
+    code: 1,
+    out: '',
+    err: 'scopegate token: the authorization server gives no token: it knows no alice, so it is no development server\n',
+  })
+  for (const url of [
+    'https://api.example.com',
+    'http://192.168.1.4:8080',
+    'http://127.0.0.1.example.com',
+    'nowhere',
+  ])
     t.match(await run('--scope', 'courses:read', '--url', url), {
       code: 1,
       out: '',
-      err: /its issuer is https:\/\/login\.example\.com/,
+      err: /is no address of this machine/,
     })
-  },
-)
+  t.match(await run('--scope', 'courses:read', '--url', 'http://127.0.0.1:9'), {
+    code: 1,
+    out: '',
+    err: /does not answer\. Start it first/,
+  })
+
+  const other = createServer((_, response) => {
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end('{"issuer":"https://login.example.com"}')
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await new Promise((resolve) => other.on('listening', resolve))
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  t.match(await run('--scope', 'courses:read', '--url', url), {
+    code: 1,
+    out: '',
+    err: /its issuer is https:\/\/login\.example\.com/,
+  })
+})
 
 t.test(
-  'token gets a token of the development server that the gateway takes, with the scopes that were asked for',
+  'token prints a token of the development server with the requested scopes, which the gateway accepts',
   async (t) => {
     const product = await startScopegate(t)
     const url = ['--url', product.baseUrl]
