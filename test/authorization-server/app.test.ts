@@ -27,7 +27,7 @@ const obtain = (scope: string, more: { overrides?: Parameters; on?: Client } = {
   })
 const audits = (action: string) => server.log().filter((line) => line['action'] === action)
 
-t.test('a code is bound to its client, its redirect URI and its verifier', async (t) => {
+t.test('accepts a code only with its client, its redirect URI and its verifier', async (t) => {
   const other = await registerClient(server)
   const wrong: Readonly<Record<string, Parameters>> = {
     'another client': { client_id: other.clientId },
@@ -44,11 +44,11 @@ t.test('a code is bound to its client, its redirect URI and its verifier', async
     t.match(answer.json['error'], /^invalid_(grant|request)$/, name)
   }
   const answer = await client.exchange(grant)
-  t.equal(answer.status, 200, 'none of it used the code up')
+  t.equal(answer.status, 200, 'no rejected request consumed the code')
   client.readTokens(answer)
 })
 
-t.test('a code that is used twice ends what it gave', async (t) => {
+t.test('a second use of a code revokes its tokens', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'openid' })
   const tokens = client.readTokens(await client.exchange(grant))
   t.match(await client.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })
@@ -57,7 +57,7 @@ t.test('a code that is used twice ends what it gave', async (t) => {
   t.ok(audits('code_reused').length > 0)
 })
 
-t.test('100 exchanges of one code at once: one 200, and its tokens die', async (t) => {
+t.test('100 concurrent exchanges of one code: one 200, and its tokens are revoked', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'openid' })
   const answers = await Promise.all(Array.from({ length: 100 }, () => client.exchange(grant)))
   const won = answers.filter(({ status }) => status === 200)
@@ -66,14 +66,14 @@ t.test('100 exchanges of one code at once: one 200, and its tokens die', async (
   for (const answer of won) t.notOk(await isActive(client.readTokens(answer).accessToken))
 })
 
-t.test('a second authorization of the same client stands on its own', async (t) => {
+t.test('a second authorization of the same client is independent of the first', async (t) => {
   const [one, other] = [await obtain('courses:read'), await obtain('courses:read')]
   t.equal((await client.revoke(one.refreshToken)).status, 200)
   t.notOk(await isActive(one.accessToken))
   t.ok(await isActive(other.accessToken))
 })
 
-t.test('refresh narrows the scope when asked to, and never widens it', async (t) => {
+t.test('refresh can narrow the scope, and never widens it', async (t) => {
   const { refreshToken } = await obtain('courses:read courses:write')
   t.match(await client.refresh(refreshToken, { scope: 'orders:read' }), {
     status: 400,
@@ -84,75 +84,91 @@ t.test('refresh narrows the scope when asked to, and never widens it', async (t)
   client.readTokens(narrow)
 })
 
-t.test('resource names this API with or without a slash, at authorize, at token, or nowhere', async (t) => {
-  const issuer = server.baseUrl
-  const combinations: readonly [Parameters, Parameters][] = [
-    [{}, {}],
-    [{ resource: issuer }, {}],
-    [{ resource: `${issuer}/` }, { resource: issuer }],
-    [{ resource: issuer }, { resource: `${issuer}/` }],
-    [{}, { resource: `${issuer}/` }],
-    [{ resource: [issuer, `${issuer}/`] }, {}],
-  ]
-  for (const [overrides, parameters] of combinations) {
-    const tokens = await client.obtainTokens({ browser, scope: 'openid courses:read', overrides }, parameters)
-    t.equal((await introspect(tokens.accessToken)).json['aud'], issuer)
-    t.equal((await userinfo(tokens.accessToken)).status, 200)
-    client.readTokens(await client.refresh(tokens.refreshToken, parameters))
-  }
-  const grant = await client.obtainCode({ browser, scope: 'openid' })
-  t.match(await client.exchange(grant, { resource: 'https://elsewhere.example' }), {
-    status: 400,
-    json: { error: 'invalid_target' },
-  })
-})
+t.test(
+  'accepts resource with or without a trailing slash, at authorize, at token, or not at all',
+  async (t) => {
+    const issuer = server.baseUrl
+    const combinations: readonly [Parameters, Parameters][] = [
+      [{}, {}],
+      [{ resource: issuer }, {}],
+      [{ resource: `${issuer}/` }, { resource: issuer }],
+      [{ resource: issuer }, { resource: `${issuer}/` }],
+      [{}, { resource: `${issuer}/` }],
+      [{ resource: [issuer, `${issuer}/`] }, {}],
+    ]
+    for (const [overrides, parameters] of combinations) {
+      const tokens = await client.obtainTokens(
+        { browser, scope: 'openid courses:read', overrides },
+        parameters,
+      )
+      t.equal((await introspect(tokens.accessToken)).json['aud'], issuer)
+      t.equal((await userinfo(tokens.accessToken)).status, 200)
+      client.readTokens(await client.refresh(tokens.refreshToken, parameters))
+    }
+    const grant = await client.obtainCode({ browser, scope: 'openid' })
+    t.match(await client.exchange(grant, { resource: 'https://elsewhere.example' }), {
+      status: 400,
+      json: { error: 'invalid_target' },
+    })
+  },
+)
 
-t.test('introspection tells the gateway everything it needs, and nobody else anything', async (t) => {
-  const { accessToken, refreshToken } = await obtain('openid courses:read')
-  const { json } = await introspect(accessToken)
-  t.match(json, {
-    active: true,
-    client_id: client.clientId,
-    scope: 'openid courses:read',
-    sub: /^[\w-]{20,}$/,
-    aud: server.baseUrl,
-    iss: server.baseUrl,
-    exp: Number,
-    iat: Number,
-    token_type: 'Bearer',
-    grant: /^[\w-]{43}$/,
-  })
-  t.same((await introspect(refreshToken)).json, { active: false }, 'a refresh token opens no route')
+t.test(
+  'introspection returns all token data to the gateway, and only inactive to other clients',
+  async (t) => {
+    const { accessToken, refreshToken } = await obtain('openid courses:read')
+    const { json } = await introspect(accessToken)
+    t.match(json, {
+      active: true,
+      client_id: client.clientId,
+      scope: 'openid courses:read',
+      sub: /^[\w-]{20,}$/,
+      aud: server.baseUrl,
+      iss: server.baseUrl,
+      exp: Number,
+      iat: Number,
+      token_type: 'Bearer',
+      grant: /^[\w-]{43}$/,
+    })
+    t.same(
+      (await introspect(refreshToken)).json,
+      { active: false },
+      'a refresh token is inactive for the gateway',
+    )
 
-  const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
-  const as = (of: Client) => ({ client_id: of.clientId, client_secret: of.clientSecret })
-  t.same((await introspect(accessToken, as(confidential))).json, { active: false }, 'somebody else')
-  const own = await obtain('courses:read', { on: confidential })
-  t.match((await introspect(own.accessToken, as(confidential))).json, { active: true })
-})
+    const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
+    const as = (of: Client) => ({ client_id: of.clientId, client_secret: of.clientSecret })
+    t.same((await introspect(accessToken, as(confidential))).json, { active: false }, 'another client')
+    const own = await obtain('courses:read', { on: confidential })
+    t.match((await introspect(own.accessToken, as(confidential))).json, { active: true })
+  },
+)
 
-t.test('revocation: with client_id only, of own tokens only, also of an access token', async (t) => {
-  const tokens = await obtain('openid courses:read')
-  const other = await registerClient(server)
-  t.equal((await other.revoke(tokens.accessToken)).status, 200)
-  t.ok(await isActive(tokens.accessToken), 'another client revokes nothing')
-  t.equal((await client.revoke('never-issued')).status, 200, 'RFC 7009 §2.2')
+t.test(
+  'revocation requires only client_id, and revokes only tokens of that client, also access tokens',
+  async (t) => {
+    const tokens = await obtain('openid courses:read')
+    const other = await registerClient(server)
+    t.equal((await other.revoke(tokens.accessToken)).status, 200)
+    t.ok(await isActive(tokens.accessToken), 'another client cannot revoke the token')
+    t.equal((await client.revoke('never-issued')).status, 200, 'RFC 7009 §2.2')
 
-  const answer = await client.revoke(tokens.accessToken)
-  t.equal(answer.status, 200)
-  t.equal(answer.text, '')
-  t.same((await introspect(tokens.accessToken)).json, { active: false })
-  const after = await userinfo(tokens.accessToken)
-  t.match(after, { status: 401, json: { error: 'invalid_token' } })
-  t.match(after.headers.get('www-authenticate'), `Bearer error="invalid_token"`)
-  t.match(
-    after.headers.get('www-authenticate'),
-    `resource_metadata="${server.baseUrl}/.well-known/oauth-protected-resource"`,
-  )
-  t.match(await client.refresh(tokens.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
-})
+    const answer = await client.revoke(tokens.accessToken)
+    t.equal(answer.status, 200)
+    t.equal(answer.text, '')
+    t.same((await introspect(tokens.accessToken)).json, { active: false })
+    const after = await userinfo(tokens.accessToken)
+    t.match(after, { status: 401, json: { error: 'invalid_token' } })
+    t.match(after.headers.get('www-authenticate'), `Bearer error="invalid_token"`)
+    t.match(
+      after.headers.get('www-authenticate'),
+      `resource_metadata="${server.baseUrl}/.well-known/oauth-protected-resource"`,
+    )
+    t.match(await client.refresh(tokens.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+  },
+)
 
-t.test('userinfo shows what the scopes allow', async (t) => {
+t.test('userinfo returns the claims that the scopes allow', async (t) => {
   const { accessToken: all } = await obtain('openid profile email')
   t.match((await userinfo(all)).json, {
     sub: /\S/,
@@ -173,7 +189,7 @@ t.test('userinfo shows what the scopes allow', async (t) => {
     })
 })
 
-t.test('an authorization that is over says so, and blames neither the person nor the app', async (t) => {
+t.test('the page of a finished authorization says so, and blames neither the user nor the app', async (t) => {
   const gone = `${server.baseUrl}${ENDPOINTS.authorization}/an-interaction-that-is-over`
   const response = await fetch(gone, { headers: { accept: 'text/html' } })
   t.equal(response.status, 400)
@@ -183,7 +199,7 @@ t.test('an authorization that is over says so, and blames neither the person nor
   t.notMatch(page, 'the wrong way')
 })
 
-t.test('cancelling goes back to the client with access_denied, state and iss', async (t) => {
+t.test('cancel redirects to the client with access_denied, state and iss', async (t) => {
   const before = audits('consent_denied').length
   const { challenge } = makePkce()
   const location = await signIn(browser, client.authorizeUrl('openid', challenge), { decision: 'cancel' })
@@ -195,18 +211,21 @@ t.test('cancelling goes back to the client with access_denied, state and iss', a
   t.equal(audits('consent_denied').length, before + 1)
 })
 
-t.test('success goes back with code, state and iss, and cookies keep to themselves', async (t) => {
-  const fresh = openBrowser(server.baseUrl)
-  const { redirect } = await client.obtainCode({ browser: fresh, scope: 'openid' })
-  t.same([...redirect.searchParams.keys()].toSorted(), ['code', 'iss', 'state'])
-  t.equal(redirect.searchParams.get('iss'), server.baseUrl)
-  for (const { name, attributes } of fresh.cookies.values()) {
-    t.match(attributes, /httponly/, name)
-    t.match(attributes, /samesite=(lax|strict)/, name)
-  }
-})
+t.test(
+  'success redirects with code, state and iss, and every cookie has the protective attributes',
+  async (t) => {
+    const fresh = openBrowser(server.baseUrl)
+    const { redirect } = await client.obtainCode({ browser: fresh, scope: 'openid' })
+    t.same([...redirect.searchParams.keys()].toSorted(), ['code', 'iss', 'state'])
+    t.equal(redirect.searchParams.get('iss'), server.baseUrl)
+    for (const { name, attributes } of fresh.cookies.values()) {
+      t.match(attributes, /httponly/, name)
+      t.match(attributes, /samesite=(lax|strict)/, name)
+    }
+  },
+)
 
-t.test('a pushed authorization request is checked like any other and works once', async (t) => {
+t.test('validates a pushed authorization request like any other, and accepts it once', async (t) => {
   const { verifier, challenge } = makePkce()
   const push = (overrides: Parameters = {}) =>
     send(`${server.baseUrl}${ENDPOINTS.pushedAuthorizationRequest}`, {
@@ -232,7 +251,7 @@ t.test('a pushed authorization request is checked like any other and works once'
   client.readTokens(answer)
 })
 
-t.test('every token, code and secret stays out of the log; the audit tells the story', async (t) => {
+t.test('the log contains no token, code or secret, and the audit lines record each action', async (t) => {
   for (const action of [
     'client_registered',
     'consent_given',
@@ -250,15 +269,15 @@ t.test('every token, code and secret stays out of the log; the audit tells the s
   })
 })
 
-t.test('a defect of the engine is 500 server_error, and the client learns no details', async (t) => {
+t.test('an internal error of the engine gets 500 server_error without details', async (t) => {
   const { refreshToken } = await obtain('courses:read')
   const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME))
-  // The engine expects a text.
+  // The engine expects a string.
   database.exec(`update artifacts set payload = json_set(payload, '$.scope', 5) where model = 'RefreshToken'`)
   database.close()
   const answer = await client.refresh(refreshToken)
   t.equal(answer.status, 500)
-  t.equal(answer.headers.get('retry-after'), null, 'a second attempt does not help')
+  t.equal(answer.headers.get('retry-after'), null, 'a retry does not help')
   t.strictSame(answer.json, {
     error: 'server_error',
     error_description: 'The server met an unexpected condition.',

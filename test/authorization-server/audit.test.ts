@@ -21,13 +21,13 @@ const SCOPE = 'openid courses:read'
 
 const audits = (on: AuthorizationServer = server): readonly Line[] =>
   on.log().filter(({ event }) => event === 'audit')
-/** The audit lines that `work` causes. */
+/** Returns the audit lines of `work`. */
 const auditsOf = async (work: () => Promise<unknown>): Promise<readonly Line[]> => {
   const before = audits().length
   await work()
   return audits().slice(before)
 }
-/** Every field of an audit line that a request from this machine causes. */
+/** All fields of an audit line for a request from this machine. */
 const line = (action: string, fields: Line): Line => ({
   level: 'info',
   service: 'authorization-server',
@@ -37,7 +37,7 @@ const line = (action: string, fields: Line): Line => ({
   'client.address': '127.0.0.1',
   ...fields,
 })
-/** The line without the fields that differ each time, which are checked here. */
+/** Checks the fields that differ each time, and returns the line without them. */
 const stable = ({ time, request_id: requestId, ...fields }: Line): Line => {
   seen.add(fields['action'])
   t.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
@@ -48,11 +48,11 @@ const idOf = (username: string): unknown =>
   audits().find((found) => found['action'] === 'account_added' && found['username'] === username)?.['subject']
 const alice = idOf('alice')
 const bob = idOf('bob')
-/** The actions whose exact fields were checked. */
+/** Actions with checked fields. */
 const seen = new Set<unknown>(['account_added', 'account_removed'])
 const GRANT = /^[\w-]{43}$/
 
-t.test('development accounts that are added have an audit line each', async (t) => {
+t.test('writes an audit line for each added development account', async (t) => {
   const added = audits().filter(({ action }) => action === 'account_added')
   t.equal(added.length, 2)
   for (const [index, username] of ['alice', 'bob'].entries()) {
@@ -66,7 +66,7 @@ t.test('development accounts that are added have an audit line each', async (t) 
   }
 })
 
-t.test('development accounts that are removed have an audit line each', async (t) => {
+t.test('writes an audit line for each removed development account', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
   t.teardown(() => rmSync(dataDir, { recursive: true }))
   const first = await startServer(t, { dataDir })
@@ -104,7 +104,7 @@ t.test('registration, sign-in, consent and tokens: the exact fields of each audi
     line('consent_given', { ...who, scopes: SCOPE.split(' ') }),
     line('token_issued', { ...who, scope: SCOPE, grant }),
   ])
-  t.equal(new Set(lines.map(({ request_id: id }) => id)).size, 3, 'each request has an id of its own')
+  t.equal(new Set(lines.map(({ request_id: id }) => id)).size, 3, 'each request has its own ID')
 
   const denied = await auditsOf(() =>
     signIn(browser, client.authorizeUrl(SCOPE, makePkce().challenge), { decision: 'cancel' }),
@@ -134,7 +134,7 @@ t.test('failed sign-ins: the exact fields of each audit line', async (t) => {
   t.match(metrics.text, /^scopegate_oauth_sign_ins_throttled_total 20$/m)
 })
 
-t.test('who takes over a browser signs the other account out', async (t) => {
+t.test('a sign-in with another account in the same browser signs out the first account', async (t) => {
   const fresh = await startServer(t)
   const own = await registerClient(fresh)
   const browser = openBrowser(fresh.baseUrl)
@@ -184,7 +184,7 @@ t.test('refresh, revocation and reuse: the exact fields of each audit line', asy
   const race = await auditsOf(() => Promise.all(Array.from({ length: 20 }, () => client.exchange(raced))))
   t.ok(
     race.some(({ action }) => action === 'code_reused'),
-    'also when both uses come at once',
+    'also for two concurrent uses',
   )
 })
 
@@ -206,7 +206,7 @@ t.test('a reused refresh token has an audit line with every field', async (t) =>
   t.ok(last?.['subject'])
 })
 
-t.test('audit lines have the request id and the address that the gateway reports', async (t) => {
+t.test('audit lines contain the request ID and the client address from the gateway', async (t) => {
   for (const trusted of [true, false]) {
     const [port, serverPort] = [await quietPort(), await quietPort()]
     const base = `http://127.0.0.1:${port}`
@@ -231,7 +231,7 @@ t.test('audit lines have the request id and the address that the gateway reports
   }
 })
 
-t.test('a refused request has the same request id and address in the log', async (t) => {
+t.test('the log line of a rejected request has the same request ID and address', async (t) => {
   const answer = await client.refresh('x'.repeat(43))
   t.equal(answer.status, 400)
   const refused = server.log().findLast(({ event }) => event === 'refused')
@@ -279,7 +279,7 @@ t.test('no log line holds a password, a typed name, a code, a verifier or a toke
     t.notOk(server.output().includes(String(value)))
 })
 
-t.test('docs/operating.md lists each action, and no other', async (t) => {
+t.test('docs/operating.md lists exactly the audit actions', async (t) => {
   const page = readFileSync(join(findPackageRoot(), 'docs', 'operating.md'), 'utf8')
   const [, section = ''] = page.split('## Audit lines')
   const listed = [...(section.split('\n## ')[0]?.matchAll(/^\| `(\w+)` \|/gm) ?? [])].map(

@@ -15,7 +15,7 @@ import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
 
-t.test('oauth4webapi goes the whole way', async (t) => {
+t.test('oauth4webapi completes the flow', async (t) => {
   const server = await startServer(t)
   const issuer = new URL(server.baseUrl)
   const as = await oauth.processDiscoveryResponse(
@@ -81,21 +81,18 @@ t.test('oauth4webapi goes the whole way', async (t) => {
   t.match(refused, { error: 'invalid_grant' })
 })
 
-t.test(
-  'a registered client that nobody used is forgotten after a week, one that was used stays',
-  async (t) => {
-    const server = await startServer(t)
-    const used = await registerClient(server)
-    await used.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
-    const unused = await registerClient(server)
-    const inAWeek = Math.floor(Date.now() / 1000) + 8 * 86_400
-    const store = openStoreOf(t, server.dataDir, () => inAWeek)
-    t.equal(await store.artifacts('Client').find(unused.clientId), undefined)
-    t.match(await store.artifacts('Client').find(used.clientId), { client_id: used.clientId })
-  },
-)
+t.test('an unused client registration expires after a week, and a used registration stays', async (t) => {
+  const server = await startServer(t)
+  const used = await registerClient(server)
+  await used.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
+  const unused = await registerClient(server)
+  const inAWeek = Math.floor(Date.now() / 1000) + 8 * 86_400
+  const store = openStoreOf(t, server.dataDir, () => inAWeek)
+  t.equal(await store.artifacts('Client').find(unused.clientId), undefined)
+  t.match(await store.artifacts('Client').find(used.clientId), { client_id: used.clientId })
+})
 
-t.test('a token whose client is gone is not active, and introspecting it is no error', async (t) => {
+t.test('introspection returns inactive for a token of a deleted client', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const { accessToken } = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
@@ -108,7 +105,7 @@ t.test('a token whose client is gone is not active, and introspecting it is no e
   t.same(answer.json, { active: false })
 })
 
-t.test('an integration of the operator has a fixed HTTPS callback and counts as verified', async (t) => {
+t.test('a configured integration has a fixed HTTPS callback and is verified', async (t) => {
   const dir = t.testdir({ secret: 'a-secret-that-the-operator-made\n' })
   const callback = 'https://app.example.com/callback'
   const server = await startServer(t, {
@@ -130,7 +127,7 @@ t.test('an integration of the operator has a fixed HTTPS callback and counts as 
   const elsewhere = await send(
     client.authorizeUrl('openid', challenge, { redirect_uri: 'https://app.example.com:8443/callback' }),
   )
-  t.match(elsewhere, { status: 400, json: { error: 'invalid_redirect_uri' } }, 'its port is fixed as well')
+  t.match(elsewhere, { status: 400, json: { error: 'invalid_redirect_uri' } }, 'the port is also fixed')
   const browser = openBrowser(server.baseUrl)
   const page = (await browser.visit(client.authorizeUrl('openid', challenge))) as Page
   const consent = (await answerPage(browser, page)) as Page
@@ -140,14 +137,14 @@ t.test('an integration of the operator has a fixed HTTPS callback and counts as 
   t.ok(tokens.refreshToken)
 })
 
-t.test('somebody else can take over the browser, and gets a session of their own', async (t) => {
+t.test('another user can sign in with the same browser, and gets a new session', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const browser = openBrowser(server.baseUrl)
   const alice = await client.obtainTokens({ browser, scope: 'openid profile' })
   const { verifier, challenge } = makePkce()
   const page = (await browser.visit(client.authorizeUrl('openid profile', challenge))) as Page
-  t.match(page.html, /alice/i, 'the session goes on: only consent is asked for')
+  t.match(page.html, /alice/i, 'the session is still valid, so the page requires only consent')
   const switched = (await browser.visit(`${page.url}?account=other`)) as Page
   const consent = (await answerPage(browser, switched, { username: 'bob' })) as Page
   t.match(consent.html, /bob/i)
@@ -161,7 +158,7 @@ t.test('somebody else can take over the browser, and gets a session of their own
   t.equal(await nameOf(alice.accessToken), 'alice')
 })
 
-t.test('what the person withholds is not in the token', async (t) => {
+t.test('the token contains only the scopes that the user granted', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const browser = openBrowser(server.baseUrl)
@@ -180,40 +177,43 @@ t.test('what the person withholds is not in the token', async (t) => {
   t.equal(answer.json['scope'], 'openid courses:read')
 })
 
-t.test('an access token ends with its lifetime, a family with the longest one', async (t) => {
-  const MINUTE = 60
-  const DAY = 86_400
-  const startedMs = Date.now()
-  const server = await startServer(t)
-  const client = await registerClient(server)
-  let tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
-  const ask = () => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
-  /** The time that it is for the server. */
-  const itIs = (secondsLater: number) => {
-    const nowMs = startedMs + secondsLater * 1_000
-    t.intercept(Date, 'now', { value: () => nowMs })
-  }
-  itIs(14 * MINUTE)
-  t.equal((await ask()).status, 200)
-  itIs(16 * MINUTE)
-  const refused = await ask()
-  t.match(refused, { status: 401, json: { error: 'invalid_token' } })
-  t.match(refused.headers.get('www-authenticate'), /error="invalid_token"/)
-
-  for (const day of [29, 58, 87]) {
-    itIs(day * DAY)
-    const answer = await client.refresh(tokens.refreshToken)
-    t.equal(answer.status, 200, `after ${day} days`)
-    tokens = client.readTokens(answer)
+t.test(
+  'an access token expires after its lifetime, and a token family after the absolute lifetime',
+  async (t) => {
+    const MINUTE = 60
+    const DAY = 86_400
+    const startedMs = Date.now()
+    const server = await startServer(t)
+    const client = await registerClient(server)
+    let tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
+    const ask = () => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
+    /** Current time of the server. */
+    const itIs = (secondsLater: number) => {
+      const nowMs = startedMs + secondsLater * 1_000
+      t.intercept(Date, 'now', { value: () => nowMs })
+    }
+    itIs(14 * MINUTE)
     t.equal((await ask()).status, 200)
-  }
-  itIs(91 * DAY)
-  t.match(
-    await client.refresh(tokens.refreshToken),
-    { status: 400, json: { error: 'invalid_grant' } },
-    'four days after it was used, 90 after the first sign-in',
-  )
-})
+    itIs(16 * MINUTE)
+    const refused = await ask()
+    t.match(refused, { status: 401, json: { error: 'invalid_token' } })
+    t.match(refused.headers.get('www-authenticate'), /error="invalid_token"/)
+
+    for (const day of [29, 58, 87]) {
+      itIs(day * DAY)
+      const answer = await client.refresh(tokens.refreshToken)
+      t.equal(answer.status, 200, `after ${day} days`)
+      tokens = client.readTokens(answer)
+      t.equal((await ask()).status, 200)
+    }
+    itIs(91 * DAY)
+    t.match(
+      await client.refresh(tokens.refreshToken),
+      { status: 400, json: { error: 'invalid_grant' } },
+      'four days after its last use, 90 days after the first sign-in',
+    )
+  },
+)
 
 t.test('a successor expires with the lifetime of its first refresh token', async (t) => {
   const server = await startServer(t, {
@@ -248,7 +248,7 @@ t.test('a successor expires with the lifetime of its first refresh token', async
   t.equal(await lifetimeOf(third.refreshToken), 150)
 })
 
-t.test('a refresh token that nobody uses ends with its lifetime', async (t) => {
+t.test('an unused refresh token expires after its lifetime', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const { refreshToken } = await client.obtainTokens({
@@ -260,7 +260,7 @@ t.test('a refresh token that nobody uses ends with its lifetime', async (t) => {
   t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
 })
 
-/** The server's own store, at another time if need be. */
+/** Opens the server's store, optionally at another time. */
 function openStoreOf(t: Test, dataDir: string, nowSeconds: () => number): Store {
   const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
   t.teardown(() => store.close())

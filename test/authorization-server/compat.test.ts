@@ -16,7 +16,7 @@ const register = (server: AuthorizationServer, redirectUri: string) =>
 const PORTLESS = 'http://127.0.0.1/callback'
 const LOCALHOST = 'http://localhost:3118/callback'
 
-t.test('each key of compat is off by default, and allows one thing only', async (t) => {
+t.test('each compat setting is off by default, and allows only its own exception', async (t) => {
   const rows = [
     ['none', OFF, { scope: false, state: false, redirects: false }],
     ['defaultScope', { ...OFF, defaultScope: 'openid' }, { scope: true, state: false, redirects: false }],
@@ -31,7 +31,7 @@ t.test('each key of compat is off by default, and allows one thing only', async 
     const server = await startServer(t, { compat })
     const client = await registerClient(server)
     const challenge = makePkce().challenge
-    /** The error that the client gets by redirect, or undefined when the sign-in page follows. */
+    /** Returns the error in the redirect to the client, or undefined when the server shows the sign-in page. */
     const errorOf = async (overrides: Parameters): Promise<string | null | undefined> => {
       const answer = await send(client.authorizeUrl('openid', challenge, overrides))
       const location = new URL(answer.headers.get('location') ?? '', server.baseUrl)
@@ -57,7 +57,7 @@ t.test('each key of compat is off by default, and allows one thing only', async 
   }
 })
 
-t.test('the default scope also holds for pushed requests, and the token response names it', async (t) => {
+t.test('the default scope also applies to pushed requests, and the token response contains it', async (t) => {
   const server = await startServer(t, { compat: ON })
   const client = await registerClient(server)
   const { verifier, challenge } = makePkce()
@@ -74,7 +74,7 @@ t.test('the default scope also holds for pushed requests, and the token response
     request_uri: String(pushed.json['request_uri']),
   }).toString()
   const redirect = await signIn(openBrowser(server.baseUrl), address)
-  t.notOk(redirect.searchParams.has('state'), 'no state went in, none comes out')
+  t.notOk(redirect.searchParams.has('state'), 'the redirect has no state, because the request had no state')
   t.equal(redirect.searchParams.get('iss'), server.baseUrl)
   const answer = await client.exchange({ code: redirect.searchParams.get('code') ?? '', verifier })
   t.equal(client.readTokens(answer).scope, ON.defaultScope)

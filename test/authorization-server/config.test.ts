@@ -6,7 +6,7 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 const shipped = join(findPackageRoot(), 'config')
 
-t.test('readAuthorizationServerConfig() names every problem at once', async (t) => {
+t.test('readAuthorizationServerConfig() reports all problems together', async (t) => {
   const env = {
     SCOPEGATE_ISSUER: 'https://login.example.com/',
     SCOPEGATE_LISTEN__PORT: '70000',
@@ -25,31 +25,28 @@ t.test('readAuthorizationServerConfig() names every problem at once', async (t) 
   }
 })
 
-t.test(
-  'readAuthorizationServerConfig() reads resources as paths of the issuer, and nothing else',
-  async (t) => {
-    const read = (resources: string) =>
-      readAuthorizationServerConfig({ configDir: shipped, env: { SCOPEGATE_PROTECTED_RESOURCES: resources } })
-        .config.resources
-    t.same(read('[/mcp, /]'), ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/mcp'])
-    for (const bad of [
-      '[mcp]',
-      '[/mcp/]',
-      '["https://other.example/mcp"]',
-      '["/{x}"]',
-      '[/mcp, /mcp]',
-      '[/a/../b]',
-    ])
-      t.throws(() => read(bad), { exitCode: 3, message: /SCOPEGATE_PROTECTED_RESOURCES/ }, bad)
-  },
-)
+t.test('readAuthorizationServerConfig() accepts resources only as paths below the issuer', async (t) => {
+  const read = (resources: string) =>
+    readAuthorizationServerConfig({ configDir: shipped, env: { SCOPEGATE_PROTECTED_RESOURCES: resources } })
+      .config.resources
+  t.same(read('[/mcp, /]'), ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/mcp'])
+  for (const bad of [
+    '[mcp]',
+    '[/mcp/]',
+    '["https://other.example/mcp"]',
+    '["/{x}"]',
+    '[/mcp, /mcp]',
+    '[/a/../b]',
+  ])
+    t.throws(() => read(bad), { exitCode: 3, message: /SCOPEGATE_PROTECTED_RESOURCES/ }, bad)
+})
 
-t.test('readAuthorizationServerConfig() refuses unknown keys with their place', async (t) => {
+t.test('readAuthorizationServerConfig() rejects unknown keys with their location', async (t) => {
   const configDir = aFolder(t, 'lifetime: { code: 60s }\n')
   t.throws(() => readAuthorizationServerConfig({ configDir, env: {} }), { message: /unknown key .*lifetime/ })
 })
 
-t.test('readAuthorizationServerConfig() refuses settings that contradict each other', async (t) => {
+t.test('readAuthorizationServerConfig() rejects contradictory settings', async (t) => {
   const cases: readonly [Record<string, string>, RegExp][] = [
     [{ SCOPEGATE_LIFETIMES__REFRESH_TOKEN_MAX: '1d' }, /refreshTokenMax is shorter/],
     [{ SCOPEGATE_LIFETIMES__CODE: '10ms' }, /lifetimes\.code is shorter than a second/],
@@ -80,7 +77,7 @@ t.test('readAuthorizationServerConfig() refuses settings that contradict each ot
   })
 })
 
-t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and bytes', async (t) => {
+t.test('readAuthorizationServerConfig() reads the shipped file and returns seconds and bytes', async (t) => {
   const { config, warnings } = readAuthorizationServerConfig({ configDir: shipped, env: {} })
   t.same(warnings, [])
   t.equal(config.catalogue.size, 38)
@@ -107,7 +104,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file, in seconds and b
   t.equal(config.dataDir, join(findPackageRoot(), '.scopegate'))
 })
 
-t.test('readAuthorizationServerConfig() needs little: the rest has defaults', async (t) => {
+t.test('readAuthorizationServerConfig() has defaults for all optional settings', async (t) => {
   const shippedConfig = readAuthorizationServerConfig({ configDir: shipped, env: {} }).config
   const { config } = readAuthorizationServerConfig({
     configDir: aFolder(t, ''),

@@ -5,7 +5,7 @@ import { makePkce } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
-// TLS ends before this service: it listens with http and has an https issuer.
+// A proxy terminates TLS: the service listens with HTTP and has an https issuer.
 const issuer = 'https://login.example.com'
 
 t.test(

@@ -47,12 +47,12 @@ async function register(t: Test, url: string): Promise<void> {
 const dropped = async (managementUrl: string): Promise<number> =>
   sumSamples(await (await fetch(`${managementUrl}/metrics`)).text(), 'scopegate_log_lines_dropped_total')
 
-t.test('a full disk below the log: every line is counted, everybody is served', async (t) => {
+t.test('a full log disk: counts every dropped line and still serves all requests', async (t) => {
   const full = openSync('/dev/full', 'w')
   const server = await start(t, full)
   closeSync(full)
   const atStart = await until(
-    'the first lines are counted',
+    'the metric counts the first dropped lines',
     async () => (await dropped(server.managementUrl)) || undefined,
   )
   await register(t, server.url)
@@ -62,12 +62,12 @@ t.test('a full disk below the log: every line is counted, everybody is served', 
   t.equal(server.process.child.exitCode, 0)
 })
 
-t.test('a reader of the log that goes away: what would have been logged is counted', async (t) => {
+t.test('a closed log reader: counts the dropped lines', async (t) => {
   const pipe = aFifo(t)
   const server = await start(t, pipe.writer)
   pipe.handOver()
   const read = pipe.read()
-  await until('its first lines came', async () => read().includes('"listening"'))
+  await until('the first lines arrived', async () => read().includes('"listening"'))
   pipe.leave()
   await register(t, server.url)
   await until('it is counted', async () => (await dropped(server.managementUrl)) === 1)

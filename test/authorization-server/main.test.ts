@@ -19,7 +19,7 @@ type Run = {
   readonly ready: Promise<{ url: string; managementUrl: string }>
 }
 
-/** Runs the process with settings of its own in the environment. */
+/** Runs the process with its own environment variables. */
 function run(t: Test, env: Record<string, string>): Run {
   const dataDir = env['SCOPEGATE_DATA_DIR'] ?? t.testdir()
   const child = fork(MAIN, {
@@ -46,7 +46,7 @@ function run(t: Test, env: Record<string, string>): Run {
   return {
     child,
     output: () => output,
-    // Not 'close': it does not come for a child whose channel the parent has closed.
+    // Not 'close': a child whose channel the parent has closed does not emit it.
     ended: Promise.all([once(child, 'exit'), ...streams.map((stream) => once(stream, 'end'))]).then(
       ([[code]]) => code as number | null,
     ),
@@ -55,7 +55,7 @@ function run(t: Test, env: Record<string, string>): Run {
 }
 
 t.test(
-  'a taken port, a folder that cannot be written and an unreadable key file are told without a stack',
+  'reports a port in use, a read-only folder and an unreadable key file without a stack trace',
   async (t) => {
     const blocker = createServer().listen(0, '127.0.0.1')
     await once(blocker, 'listening')
@@ -90,7 +90,7 @@ t.test(
   },
 )
 
-t.test('SIGTERM ends it with 0 after it said it was ready; so does a parent that goes away', async (t) => {
+t.test('exits with 0 on SIGTERM after it reported readiness, and when its parent exits', async (t) => {
   for (const end of [
     (child: ChildProcess) => child.kill('SIGTERM'),
     (child: ChildProcess) => child.disconnect(),
@@ -107,31 +107,28 @@ t.test('SIGTERM ends it with 0 after it said it was ready; so does a parent that
   }
 })
 
-t.test(
-  'after SIGTERM it accepts requests for drain.delay, is not ready, and then exits with 0',
-  async (t) => {
-    const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
-    const { url, managementUrl } = await ran.ready
-    const metadata = `${url}${ENDPOINTS.openidConfiguration}`
-    t.match(await send(metadata), { status: 200 })
-    ran.child.kill('SIGTERM')
-    await until(
-      'readiness has turned',
-      async () => (await send(`${managementUrl}/readyz?verbose`)).status === 503,
-    )
-    t.match(await send(`${managementUrl}/readyz?verbose`), { status: 503, text: '[-] accepting' })
-    for (let index = 0; index < 20; index++) {
-      const response = await fetch(metadata)
-      t.equal(response.status, 200)
-      t.equal(response.headers.get('connection'), 'close', 'clients move on')
-      await response.arrayBuffer()
-    }
-    t.equal(await ran.ended, 0, ran.output())
-    await t.rejects(fetch(metadata))
-  },
-)
+t.test('after SIGTERM accepts requests for drain.delay, is not ready, and then exits with 0', async (t) => {
+  const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
+  const { url, managementUrl } = await ran.ready
+  const metadata = `${url}${ENDPOINTS.openidConfiguration}`
+  t.match(await send(metadata), { status: 200 })
+  ran.child.kill('SIGTERM')
+  await until(
+    'the server is not ready',
+    async () => (await send(`${managementUrl}/readyz?verbose`)).status === 503,
+  )
+  t.match(await send(`${managementUrl}/readyz?verbose`), { status: 503, text: '[-] accepting' })
+  for (let index = 0; index < 20; index++) {
+    const response = await fetch(metadata)
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('connection'), 'close', 'the response closes the connection')
+    await response.arrayBuffer()
+  }
+  t.equal(await ran.ended, 0, ran.output())
+  await t.rejects(fetch(metadata))
+})
 
-t.test('0 of many requests fail while it drains, and an open request is finished', async (t) => {
+t.test('no request fails during the drain, and an open request completes', async (t) => {
   const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
   const { url, managementUrl } = await ran.ready
   const { hostname, port } = new URL(url)
@@ -148,7 +145,7 @@ t.test('0 of many requests fail while it drains, and an open request is finished
   let failed = 0
   let answered = 0
   let isDraining = false
-  /** A client of a load balancer: it stops when readiness has turned. */
+  /** Simulates a load balancer: stops when the server is not ready. */
   const client = async (): Promise<void> => {
     while (!isDraining) {
       const { status } = await fetch(`${url}${ENDPOINTS.jwks}`).catch(() => ({ status: 0 }))
@@ -157,15 +154,15 @@ t.test('0 of many requests fail while it drains, and an open request is finished
     }
   }
   const clients = Array.from({ length: 8 }, client)
-  await until('requests are answered', async () => answered > 50)
+  await until('requests succeed', async () => answered > 50)
   ran.child.kill('SIGTERM')
-  await until('readiness has turned', async () => !(await isReady()))
+  await until('the server is not ready', async () => !(await isReady()))
   const atTurn = answered
-  await until('it goes on while it is not ready', async () => answered > atTurn + 20)
+  await until('the server still accepts requests while it is not ready', async () => answered > atTurn + 20)
   isDraining = true
   await Promise.all(clients)
   t.equal(failed, 0, `of ${answered}`)
-  await until('it stops accepting', () =>
+  await until('the server stops accepting connections', () =>
     fetch(`${url}${ENDPOINTS.jwks}`).then(
       () => false,
       () => true,
@@ -173,16 +170,16 @@ t.test('0 of many requests fail while it drains, and an open request is finished
   )
   half.write(body.slice(10))
   t.equal(await ran.ended, 0, ran.output())
-  t.match(finished, /^HTTP\/1\.1 401 .*"error":"invalid_client"/s, 'the half-sent request is answered')
+  t.match(finished, /^HTTP\/1\.1 401 .*"error":"invalid_client"/s, 'the open request gets a response')
 })
 
-t.test('a drain without time for open requests is a contradiction', async (t) => {
+t.test('rejects a drain configuration without time for open requests', async (t) => {
   const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '20s', SCOPEGATE_DRAIN__GRACE: '20s' })
   t.equal(await ran.ended, 3)
   t.match(ran.output(), /error\[C301\]: drain\.delay is not below drain\.grace/)
 })
 
-t.test('a client that was registered, and the keys, are there after a restart', async (t) => {
+t.test('registered clients and keys persist over a restart', async (t) => {
   const dir = t.testdir()
   const issuer = `http://127.0.0.1:${await quietPort()}`
   const env = { SCOPEGATE_DATA_DIR: dir, SCOPEGATE_ISSUER: issuer }

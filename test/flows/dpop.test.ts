@@ -172,7 +172,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
         token: tokens.access_token,
         header: { jwk: key.privateKey.export({ format: 'jwk' }) },
       }),
-      'with a key that is none': aProof({
+      'with an invalid key': aProof({
         key,
         url,
         token: tokens.access_token,

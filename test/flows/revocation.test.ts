@@ -158,7 +158,7 @@ t.test(
     await awaitChannel(cluster, 'down')
     for (const token of gone)
       for (const status of await statuses(cluster, token))
-        t.ok([401, 503].includes(status), `${status} while Redis is away: no, or nobody knows`)
+        t.ok([401, 503].includes(status), `${status} while Redis is unreachable: denied or unknown`)
     const again = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port, keepsData: true })
     t.teardown(() => again.stop())
     await awaitChannel(cluster, 'up')

@@ -13,10 +13,10 @@ import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const nowSeconds = () => 1_000
 const PASSWORD = 'correct horse battery'
-const ARGON2_JOB = 'ARGON2REQUEST' // what node:async_hooks calls a running crypto.argon2
+const ARGON2_JOB = 'ARGON2REQUEST' // name of a running crypto.argon2 in node:async_hooks
 const CHEAP = { memoryKib: 64, passes: 1, lanes: 1 }
 
-t.test('verifyPassword() takes no unreadable, foreign or hostile PHC string', async (t) => {
+t.test('verifyPassword() rejects malformed, unsupported and hostile PHC strings', async (t) => {
   const good = await hashPassword(PASSWORD, Buffer.alloc(16, 1), CHEAP)
   t.match(good, /^\$argon2id\$v=19\$m=64,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   const bad = [
@@ -35,7 +35,7 @@ t.test('verifyPassword() takes no unreadable, foreign or hostile PHC string', as
   t.equal(await verifyPassword('', good), 'mismatch')
 })
 
-t.test('verifyPassword() matches, also when the characters were composed otherwise', async (t) => {
+t.test('verifyPassword() matches a password in another Unicode normalization form', async (t) => {
   const outdated = await hashPassword('caf\u00e9 caf\u00e9', Buffer.alloc(16, 1), CHEAP)
   t.equal(await verifyPassword('cafe\u0301 caf\u00e9', outdated), 'outdated')
   const today = await hashPassword(PASSWORD, Buffer.alloc(16, 2))
@@ -51,8 +51,8 @@ t.test('hashPassword() agrees with the reference implementation', async (t) => {
   )
 })
 
-t.test('normalizeUsername() gives one spelling, or undefined', async (t) => {
-  const same = ['alice', 'ALICE', ' Alice ', '\uff21lice'] // the last one begins with a full-width A
+t.test('normalizeUsername() returns one spelling, or undefined for an invalid name', async (t) => {
+  const same = ['alice', 'ALICE', ' Alice ', '\uff21lice'] // the last name begins with a full-width A
   for (const typed of same) t.equal(normalizeUsername(typed), 'alice', JSON.stringify(typed))
   t.equal(normalizeUsername('Zo\u00eb'), normalizeUsername('zoe\u0308'))
   t.equal(normalizeUsername('Ana.Lima+test@example.com'), 'ana.lima+test@example.com')
@@ -61,7 +61,7 @@ t.test('normalizeUsername() gives one spelling, or undefined', async (t) => {
   for (const typed of none) t.equal(normalizeUsername(typed), undefined, JSON.stringify(typed.slice(0, 20)))
 })
 
-t.test('add() refuses what cannot be an account, and says why', async (t) => {
+t.test('add() rejects invalid accounts with the reason', async (t) => {
   const { accounts } = await open(t)
   const cases = [
     ['a b', PASSWORD, 'username_invalid'],
@@ -74,7 +74,7 @@ t.test('add() refuses what cannot be an account, and says why', async (t) => {
   t.match(await accounts.add({ username: ' CAROL', password: PASSWORD }), { refused: 'username_taken' })
 })
 
-t.test('verify() knows the account by its right password only', async (t) => {
+t.test('verify() returns the account only for its correct password', async (t) => {
   const { accounts, store } = await open(t)
   const result = await accounts.add({
     username: 'carol',
@@ -105,7 +105,7 @@ t.test('add() gives each account its own salt', async (t) => {
   t.not(hashes[0], hashes[1], 'equal passwords have different hashes')
 })
 
-t.test('verify() hashes once, whether or not there is such a user: the work is the same', async (t) => {
+t.test('verify() hashes once for known and unknown users, so that the time does not differ', async (t) => {
   const { accounts } = await open(t)
   await accounts.add({ username: 'carol', password: PASSWORD })
   let hashes = 0
@@ -118,7 +118,7 @@ t.test('verify() hashes once, whether or not there is such a user: the work is t
   }
 })
 
-t.test('verify() renews a hash that was made with other parameters', async (t) => {
+t.test('verify() replaces a hash that has other parameters', async (t) => {
   const { accounts, store } = await open(t)
   await store.accounts.insert({
     id: 'old',
@@ -134,17 +134,20 @@ t.test('verify() renews a hash that was made with other parameters', async (t) =
   t.match(await accounts.verify('old', PASSWORD), { id: 'old' })
 })
 
-t.test('development accounts do not exist outside development, whoever made them', async (t) => {
-  const { store } = await open(t)
-  await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
-  const stored = await store.accounts.findByUsername('alice')
-  const production = createAccounts({ store: store.accounts, development: false, nowSeconds })
-  t.equal(await production.verify('alice', 'alice'), undefined)
-  t.equal(await production.find(stored?.id ?? ''), undefined)
-})
+t.test(
+  'development accounts do not exist outside development mode, whatever process created them',
+  async (t) => {
+    const { store } = await open(t)
+    await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+    const stored = await store.accounts.findByUsername('alice')
+    const production = createAccounts({ store: store.accounts, development: false, nowSeconds })
+    t.equal(await production.verify('alice', 'alice'), undefined)
+    t.equal(await production.find(stored?.id ?? ''), undefined)
+  },
+)
 
 t.test(
-  'a data folder used in development loses alice and bob, and what they hold, in production',
+  'production mode removes alice and bob, and their artifacts, from a development data folder',
   async (t) => {
     const { store } = await open(t)
     await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
@@ -163,12 +166,12 @@ t.test(
     t.equal(await store.accounts.findByUsername('alice'), undefined)
     t.equal(await store.artifacts('Session').find('s'), undefined)
     t.equal(await store.artifacts('RefreshToken').find('r'), undefined)
-    t.ok('added' in carol && (await store.accounts.findById(carol.added.id)), 'the others stay')
+    t.ok('added' in carol && (await store.accounts.findById(carol.added.id)), 'other accounts stay')
   },
 )
 
 t.test(
-  'settleDevelopmentAccounts() keeps the same accounts between starts, and an account of the operator',
+  'settleDevelopmentAccounts() keeps its accounts and the operator’s account between starts',
   async (t) => {
     const { accounts, store } = await open(t, true)
     await accounts.add({ username: 'bob', password: PASSWORD })

@@ -97,8 +97,12 @@ t.test('every checkbox has a name', async (t) => {
   const { page } = await openConsent(t, { scopes: all })
   const nodes = await accessibilityTree(page)
   const names = nodes.filter(({ role }) => role === 'checkbox').map(({ name }) => name)
-  t.equal(names.length, 35 + 1 + 15, 'scopes, everything, groups of more than one')
-  t.equal(new Set(names).size, names.length, 'and the names differ')
+  t.equal(
+    names.length,
+    35 + 1 + 15,
+    'one for each scope, one for all, one for each group with more than one scope',
+  )
+  t.equal(new Set(names).size, names.length, 'the names are unique')
   t.notOk(names.includes(''))
 })
 
@@ -111,7 +115,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     t.match(await background('.actions button'), /^rgb\(/)
   })
 
-t.test('Allow without a tick says so, keeps the page, and grants nothing', async (t) => {
+t.test('Allow without a selected scope shows a message, stays on the page and grants nothing', async (t) => {
   const { page, allow } = await openConsent(t, { scopes: ['courses:read', 'orders:read'] })
   await press(page, page.getByRole('checkbox', { name: 'Everything' }))
   await page.getByRole('button', { name: 'Allow' }).click()
@@ -121,7 +125,7 @@ t.test('Allow without a tick says so, keeps the page, and grants nothing', async
   t.same(await allow(), ['orders:read'])
 })
 
-/** A browser without JavaScript at the consent page. */
+/** Opens the consent page in a browser without JavaScript. */
 async function openConsent(
   t: Test,
   options: {
@@ -164,7 +168,7 @@ async function focused(page: Page): Promise<string> {
   return page.evaluate<string>('(document.activeElement.labels?.[0] ?? document.activeElement).textContent')
 }
 
-/** The line beside the button, as a screen reader reads it: the numbers are counters of the stylesheet. */
+/** Returns the line next to the button as a screen reader reads it. CSS counters supply the numbers. */
 async function chosen(page: Page): Promise<string> {
   const nodes = new Map((await accessibilityTree(page)).map((node) => [node.id, node]))
   const textOf = (id: string): string => {

@@ -37,41 +37,41 @@ t.test('groupScopes() follows the catalogue, without openid', async (t) => {
   )
 })
 
-t.test('defaultTicks() ticks up to three scopes with write access, and none of four', async (t) => {
-  for (const [writes, ticked] of [
-    [0, 2],
-    [3, 5],
-    [4, 2],
-  ] as const) {
-    const groups = groupScopes(
-      manyScopes(writes).map(({ name }) => name),
-      catalogueOf(manyScopes(writes)),
-    )
-    t.equal(defaultTicks(groups).size, ticked, `${writes} writes`)
-    t.ok(defaultTicks(groups).has('read:0'))
-  }
-})
-
 t.test(
-  'toggleTicks() ticks a group or everything, and unticks a group that is ticked completely',
+  'defaultTicks() selects up to three scopes with write access, and no scope when there are four',
   async (t) => {
-    const groups = groupScopes(['profile', 'courses:read', 'courses:write', 'more:1'], aCatalogue())
-    const courses = groups.find(({ name }) => name === 'Courses')?.scopes ?? []
-    const start = new Set(['courses:read', 'more:1'])
-    const group = toggleTicks(groups, start, 'group.Courses')
-    t.same(group, new Set(['courses:read', 'more:1', 'courses:write']))
-    t.same(toggleTicks(groups, group, 'group.Courses'), new Set(['more:1']))
-    const all = toggleTicks(groups, start, 'all')
-    t.equal(all.size, 4)
-    t.equal(toggleTicks(groups, all, 'all').size, 0)
-    for (const unknown of ['', 'group.', 'group.Nothing', 'Courses', 'ALL'])
-      t.same(toggleTicks(groups, start, unknown), start, unknown)
-    t.same(
-      [new Set<string>(), start, all].map((ticked) => toggleState(courses, ticked)),
-      ['false', 'mixed', 'true'],
-    )
+    for (const [writes, ticked] of [
+      [0, 2],
+      [3, 5],
+      [4, 2],
+    ] as const) {
+      const groups = groupScopes(
+        manyScopes(writes).map(({ name }) => name),
+        catalogueOf(manyScopes(writes)),
+      )
+      t.equal(defaultTicks(groups).size, ticked, `${writes} writes`)
+      t.ok(defaultTicks(groups).has('read:0'))
+    }
   },
 )
+
+t.test('toggleTicks() selects a group or all scopes, and clears a completely selected group', async (t) => {
+  const groups = groupScopes(['profile', 'courses:read', 'courses:write', 'more:1'], aCatalogue())
+  const courses = groups.find(({ name }) => name === 'Courses')?.scopes ?? []
+  const start = new Set(['courses:read', 'more:1'])
+  const group = toggleTicks(groups, start, 'group.Courses')
+  t.same(group, new Set(['courses:read', 'more:1', 'courses:write']))
+  t.same(toggleTicks(groups, group, 'group.Courses'), new Set(['more:1']))
+  const all = toggleTicks(groups, start, 'all')
+  t.equal(all.size, 4)
+  t.equal(toggleTicks(groups, all, 'all').size, 0)
+  for (const unknown of ['', 'group.', 'group.Nothing', 'Courses', 'ALL'])
+    t.same(toggleTicks(groups, start, unknown), start, unknown)
+  t.same(
+    [new Set<string>(), start, all].map((ticked) => toggleState(courses, ticked)),
+    ['false', 'mixed', 'true'],
+  )
+})
 
 function form(scopes: readonly string[]): ReadonlyMap<string, string> {
   return new Map(scopes.map((scope) => [scopeField(scope), 'on']))

@@ -36,5 +36,9 @@ t.test('the consent page names the scopes that a checkbox includes', async (t) =
     path: '/oauth/interaction/uid',
   })
   t.match(String(body), 'This includes: Use courses:read.')
-  t.equal(String(body).split('This includes').length, 2, 'where something is included, and nowhere else')
+  t.equal(
+    String(body).split('This includes').length,
+    2,
+    'the sentence appears only for scopes that include others',
+  )
 })

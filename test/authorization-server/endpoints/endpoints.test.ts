@@ -11,7 +11,7 @@ const redirectUri = 'http://127.0.0.1:49152/callback'
 const register = (overrides: object = {}): Promise<Answer> =>
   send(url(ENDPOINTS.registration), { json: { redirect_uris: [redirectUri], ...overrides } })
 
-t.test('paths in another case, with a slash more, or unknown, get 404 in JSON', async (t) => {
+t.test('paths in another case, with a trailing slash, or unknown, get 404 in JSON', async (t) => {
   for (const path of [
     '/api/oauth',
     '/api/oauth/',
@@ -37,7 +37,7 @@ t.test('paths in another case, with a slash more, or unknown, get 404 in JSON', 
     }
 })
 
-t.test('another method gets 405 in JSON with Allow', async (t) => {
+t.test('an unsupported method gets 405 in JSON with Allow', async (t) => {
   const cases: readonly [string, string, string][] = [
     ['GET', ENDPOINTS.token, 'POST, OPTIONS'],
     ['PUT', ENDPOINTS.registration, 'POST, OPTIONS'],
@@ -55,20 +55,17 @@ t.test('another method gets 405 in JSON with Allow', async (t) => {
   }
 })
 
-t.test(
-  'what is not HTTP, an address that cannot be decoded and headers without end are refused in JSON',
-  async (t) => {
-    const raw = (target: string, headers: string[] = []) => sendExactly(server.baseUrl, target, { headers })
-    t.match(await raw('/oauth/%zz'), { status: 400, json: { error: 'invalid_request' } })
-    t.match(await raw(`/oauth/authorize?state=${'x'.repeat(20_000)}`), {
-      status: 431,
-      json: { error: 'invalid_request' },
-    })
-    t.match(await raw('/api/oauth/jwks', ['x-long', 'x'.repeat(20_000)]), { status: 431 })
-  },
-)
+t.test('invalid HTTP, an undecodable path and oversized headers are rejected with JSON', async (t) => {
+  const raw = (target: string, headers: string[] = []) => sendExactly(server.baseUrl, target, { headers })
+  t.match(await raw('/oauth/%zz'), { status: 400, json: { error: 'invalid_request' } })
+  t.match(await raw(`/oauth/authorize?state=${'x'.repeat(20_000)}`), {
+    status: 431,
+    json: { error: 'invalid_request' },
+  })
+  t.match(await raw('/api/oauth/jwks', ['x-long', 'x'.repeat(20_000)]), { status: 431 })
+})
 
-t.test('addresses in documents come from the issuer, whatever Host and forwarded headers say', async (t) => {
+t.test('URLs in documents use the issuer and ignore Host and forwarded headers', async (t) => {
   const answer = await sendExactly(server.baseUrl, ENDPOINTS.authorizationServerMetadata, {
     headers: ['host', 'evil.example', 'x-forwarded-host', 'evil.example', 'x-forwarded-proto', 'https'],
   })
@@ -77,7 +74,7 @@ t.test('addresses in documents come from the issuer, whatever Host and forwarded
   t.equal(answer.json['token_endpoint'], url(ENDPOINTS.token))
 })
 
-t.test('RFC 8414 §3.2 both discovery documents say everything, and the same', async (t) => {
+t.test('RFC 8414 §3.2 both discovery documents are complete and equal', async (t) => {
   const [oauth, openid] = await Promise.all([
     send(url(ENDPOINTS.authorizationServerMetadata)),
     send(url(ENDPOINTS.openidConfiguration)),
@@ -110,7 +107,7 @@ t.test('RFC 8414 §3.2 both discovery documents say everything, and the same', a
   t.ok(algorithms.includes('RS256'), 'OpenID Connect Discovery 1.0 §3: RS256 MUST be included')
 })
 
-t.test('documents may be cached and revalidated, also with HEAD', async (t) => {
+t.test('documents are cacheable and can be revalidated, also with HEAD', async (t) => {
   for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks]) {
     const answer = await send(url(path))
     t.equal(answer.headers.get('cache-control'), 'public, max-age=300')
@@ -125,7 +122,7 @@ t.test('documents may be cached and revalidated, also with HEAD', async (t) => {
   }
 })
 
-t.test('jwks shows public members only, ES256 first', async (t) => {
+t.test('jwks contains only public members, ES256 first', async (t) => {
   const { json } = await send(url(ENDPOINTS.jwks))
   const keys = json['keys'] as Record<string, unknown>[]
   t.same(
@@ -136,7 +133,7 @@ t.test('jwks shows public members only, ES256 first', async (t) => {
     for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth']) t.notOk(name in key, name)
 })
 
-t.test('CORS is open where pages may call, and absent where a person signs in', async (t) => {
+t.test('CORS headers are present on API endpoints and absent on sign-in pages', async (t) => {
   const open = [
     ENDPOINTS.token,
     ENDPOINTS.registration,
@@ -166,14 +163,14 @@ t.test('CORS is open where pages may call, and absent where a person signs in', 
   t.notOk(authorize.headers.has('access-control-allow-origin'))
 })
 
-t.test('the request id of the gateway is kept, anything else is replaced', async (t) => {
+t.test('keeps the request ID of the gateway and replaces any other value', async (t) => {
   const kept = await send(url(ENDPOINTS.jwks), { headers: { 'x-request-id': 'abc-123_DEF' } })
   t.equal(kept.headers.get('x-request-id'), 'abc-123_DEF')
   const replaced = await send(url(ENDPOINTS.jwks), { headers: { 'x-request-id': '"><script>' } })
   t.match(replaced.headers.get('x-request-id'), /^[\w-]{36}$/)
 })
 
-t.test('registration: an oversized body gets 413, others 4xx, none a stack', async (t) => {
+t.test('registration: an oversized body gets 413, other bad bodies 4xx, without a stack trace', async (t) => {
   const large = await register({ client_name: 'x'.repeat(17_000) })
   t.equal(large.status, 413)
   t.match(large.json, { error: 'invalid_request' })
@@ -218,7 +215,7 @@ t.test('registration: a public client gets no secret, a confidential one gets it
   t.match(await ask(`${secret}x`), { status: 401, json: { error: 'invalid_client' } })
 })
 
-t.test('token: HTTP Basic is refused in its own scheme, also with the right secret', async (t) => {
+t.test('token: rejects HTTP Basic with a Basic challenge, also with the correct secret', async (t) => {
   const answer = await send(url(ENDPOINTS.token), {
     form: { grant_type: 'refresh_token', refresh_token: 'x' },
     headers: { authorization: `Basic ${btoa(`gateway:${server.gatewaySecret}`)}` },
@@ -227,7 +224,7 @@ t.test('token: HTTP Basic is refused in its own scheme, also with the right secr
   t.match(answer.headers.get('www-authenticate'), /^Basic realm=/)
 })
 
-t.test('introspection: nobody is answered without a secret', async (t) => {
+t.test('introspection: rejects every request without a valid secret', async (t) => {
   const client = await register()
   for (const form of [
     { token: 'x' },
@@ -237,7 +234,7 @@ t.test('introspection: nobody is answered without a secret', async (t) => {
   ]) {
     const answer = await send(url(ENDPOINTS.introspection), { form })
     t.match(answer, { status: 401, json: { error: 'invalid_client' } })
-    t.notOk(answer.headers.has('www-authenticate'), 'credentials in the form are not challenged')
+    t.notOk(answer.headers.has('www-authenticate'), 'no challenge for credentials in the form')
   }
   const gateway = { client_id: 'gateway', client_secret: server.gatewaySecret }
   for (const token of ['x', 'a.b.c', '\u0000', 'é'])
@@ -248,27 +245,33 @@ t.test('introspection: nobody is answered without a secret', async (t) => {
     )
 })
 
-t.test('authorize: a page for a browser, JSON for the rest, a redirect for neither', async (t) => {
-  const { challenge } = makePkce()
-  const client = await register({ client_name: 'An app' })
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id: String(client.json['client_id']),
-    redirect_uri: 'http://127.0.0.1:49152/other',
-    scope: 'openid',
-    state: 'a-state',
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-  })
-  const page = await send(url(`${ENDPOINTS.authorization}?${query}`), { headers: { accept: 'text/html' } })
-  t.equal(page.status, 400)
-  t.notOk(page.headers.has('location'))
-  t.match(page.headers.get('content-type'), /^text\/html/)
-  t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
-  t.match(page.text, page.headers.get('x-request-id') ?? 'no request id')
-  const plain = await send(url(`${ENDPOINTS.authorization}?${query}`))
-  t.match(plain, { status: 400, json: { error: 'invalid_redirect_uri', error_description: /redirect_uri/ } })
-})
+t.test(
+  'authorize: reports an error as a page for browsers and as JSON for other clients, without redirect',
+  async (t) => {
+    const { challenge } = makePkce()
+    const client = await register({ client_name: 'An app' })
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: String(client.json['client_id']),
+      redirect_uri: 'http://127.0.0.1:49152/other',
+      scope: 'openid',
+      state: 'a-state',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+    })
+    const page = await send(url(`${ENDPOINTS.authorization}?${query}`), { headers: { accept: 'text/html' } })
+    t.equal(page.status, 400)
+    t.notOk(page.headers.has('location'))
+    t.match(page.headers.get('content-type'), /^text\/html/)
+    t.match(page.headers.get('content-security-policy'), /default-src 'none'/)
+    t.match(page.text, page.headers.get('x-request-id') ?? 'no request id')
+    const plain = await send(url(`${ENDPOINTS.authorization}?${query}`))
+    t.match(plain, {
+      status: 400,
+      json: { error: 'invalid_redirect_uri', error_description: /redirect_uri/ },
+    })
+  },
+)
 
 t.test('§7.3 authorize: the port of the loopback redirect may differ, the rest may not', async (t) => {
   const { challenge } = makePkce()
@@ -332,7 +335,7 @@ t.test('§7.3 authorize: the port of the loopback redirect may differ, the rest 
   }
 })
 
-t.test('the number of series does not grow with what callers send', async (t) => {
+t.test('client input does not increase the number of metric series', async (t) => {
   const series = async () => {
     const { text } = await send(`${server.managementUrl}/metrics`)
     return text.split('\n').filter((line) => line.startsWith('scopegate_oauth_requests_total')).length

@@ -6,7 +6,7 @@ import { readMediaType } from '../../../authorization-server/endpoints/read-medi
 
 const FORM = 'application/x-www-form-urlencoded'
 
-t.test('readMediaType() refuses what is not a media type', async (t) => {
+t.test('readMediaType() rejects an invalid media type', async (t) => {
   const values = [
     undefined,
     '',
@@ -23,7 +23,7 @@ t.test('readMediaType() refuses what is not a media type', async (t) => {
   t.same(readMediaType(FORM), { type: FORM, charset: undefined })
 })
 
-t.test('readForm() refuses other content types, other charsets and parameters sent twice', async (t) => {
+t.test('readForm() rejects other content types, other charsets and repeated parameters', async (t) => {
   const refused = (contentType: string | undefined, body: string) => {
     const read = readForm(contentType === undefined ? {} : { 'content-type': contentType }, Buffer.from(body))
     return 'refused' in read ? read.refused : undefined
@@ -39,7 +39,7 @@ t.test('readForm() refuses other content types, other charsets and parameters se
   t.equal(refused(FORM, 'resource=a&resource=b'), undefined, 'RFC 8707 section 2: resource may come twice')
 })
 
-t.test('readJsonObject() refuses everything but a JSON object', async (t) => {
+t.test('readJsonObject() accepts only a JSON object', async (t) => {
   const json = { 'content-type': 'application/json' }
   for (const body of ['', '{', '[]', 'null', '7', '"text"', '\u0000'])
     t.match(readJsonObject(json, Buffer.from(body)), {
@@ -50,7 +50,7 @@ t.test('readJsonObject() refuses everything but a JSON object', async (t) => {
   t.match(readJsonObject(json, Buffer.from('{"a":1}')), { object: { a: 1 } })
 })
 
-t.test('canonicalizeResource() takes the trailing slash and repetitions away', async (t) => {
+t.test('canonicalizeResource() removes trailing slashes and duplicates', async (t) => {
   const issuer = 'https://api.example.com'
   const resources = [issuer, `${issuer}/mcp`]
   const parameters = new URLSearchParams(`resource=${issuer}/&a=b&resource=${issuer}`)

@@ -30,7 +30,7 @@ const SECRET = 'the-secret-of-the-gateway'
 const GOOD = `Basic ${btoa(`gateway:${SECRET}`)}`
 const KNOWN = 'known.0'
 
-/** The stream on a socket of its own, and a log that the test writes. */
+/** Opens the stream on its own socket. The test writes the revocation log. */
 async function openStream(t: Test) {
   let listener: RevocationListener | undefined
   const events: StreamEvent[] = []
@@ -77,62 +77,70 @@ async function openStream(t: Test) {
   return { stream, events, port, ask, tell }
 }
 
-t.test('a gateway that does not read is cut before it costs memory; others go on', async (t) => {
-  const { stream, events, port, ask, tell } = await openStream(t)
-  const reader = await ask(GOOD)
-  let read = ''
-  reader.setEncoding('utf8').on('data', (text: string) => {
-    read = read.slice(-1_000) + text
-  })
-  const deaf = connect(port, '127.0.0.1')
-  t.teardown(() => deaf.destroy())
-  deaf.on('error', () => undefined).pause()
-  deaf.write(`GET ${REVOCATION_STREAM_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: ${GOOD}\r\n\r\n`)
-  await until('both listen', async () => stream.listeners() === 2)
+t.test(
+  'closes the stream of a gateway that does not read before its buffer grows, and keeps other streams open',
+  async (t) => {
+    const { stream, events, port, ask, tell } = await openStream(t)
+    const reader = await ask(GOOD)
+    let read = ''
+    reader.setEncoding('utf8').on('data', (text: string) => {
+      read = read.slice(-1_000) + text
+    })
+    const deaf = connect(port, '127.0.0.1')
+    t.teardown(() => deaf.destroy())
+    deaf.on('error', () => undefined).pause()
+    deaf.write(`GET ${REVOCATION_STREAM_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: ${GOOD}\r\n\r\n`)
+    await until('both gateways listen', async () => stream.listeners() === 2)
 
-  let told = 0
-  while (stream.listeners() === 2 && told < 500_000) {
-    const last = tell(1_000).at(-1)
-    told += 1_000
-    await until('read', async () => read.includes(`id: ${last?.id}\n`))
-    await nextTurn()
-  }
-  t.equal(stream.listeners(), 1)
-  t.comment(`cut after ${told} revocations`)
-  t.match(events.slice(2), [{ result: 'cut', reason: 'it does not read what it is told' }])
-  t.equal(events.length, 3, 'and it is said once')
-  const [next] = tell(1)
-  await until('read', async () => read.includes(`id: ${next?.id}\n`))
-})
+    let told = 0
+    while (stream.listeners() === 2 && told < 500_000) {
+      const last = tell(1_000).at(-1)
+      told += 1_000
+      await until('read', async () => read.includes(`id: ${last?.id}\n`))
+      await nextTurn()
+    }
+    t.equal(stream.listeners(), 1)
+    t.comment(`cut after ${told} revocations`)
+    t.match(events.slice(2), [{ result: 'cut', reason: 'it does not read what it is told' }])
+    t.equal(events.length, 3, 'the event occurs once')
+    const [next] = tell(1)
+    await until('read', async () => read.includes(`id: ${next?.id}\n`))
+  },
+)
 
-t.test('of 1,000 connections at once 256 are taken, and the places come back', async (t) => {
-  const { stream, events, ask } = await openStream(t)
-  const strangers = await Promise.all(Array.from({ length: 1_000 }, () => ask('Basic Z2F0ZXdheTpndWVzcw==')))
-  t.ok(strangers.every(({ statusCode }) => statusCode === 401))
-  t.equal(stream.listeners(), 0)
-  for (const stranger of strangers) stranger.destroy()
+t.test(
+  'accepts 256 of 1,000 concurrent connections, and accepts new connections after they close',
+  async (t) => {
+    const { stream, events, ask } = await openStream(t)
+    const strangers = await Promise.all(
+      Array.from({ length: 1_000 }, () => ask('Basic Z2F0ZXdheTpndWVzcw==')),
+    )
+    t.ok(strangers.every(({ statusCode }) => statusCode === 401))
+    t.equal(stream.listeners(), 0)
+    for (const stranger of strangers) stranger.destroy()
 
-  const answers = await Promise.all(Array.from({ length: 1_000 }, () => ask(GOOD)))
-  const taken = answers.filter(({ statusCode }) => statusCode === 200)
-  const refused = answers.filter(({ statusCode }) => statusCode === 503)
-  t.same([taken.length, refused.length, stream.listeners()], [256, 744, 256])
-  t.ok(refused.every(({ headers }) => headers['retry-after'] === '5'))
-  t.same(
-    [...new Set(events.map(({ result, reason }) => `${result}: ${reason}`))],
-    [
-      "invalid_client: not the gateway's id and secret",
-      'ok: a gateway listens',
-      'temporarily_unavailable: all 256 places are taken',
-    ],
-  )
-  for (const answer of answers) answer.destroy()
-  await until('the places are free', async () => stream.listeners() === 0)
-  const later = await ask(GOOD)
-  t.equal(later.statusCode, 200)
-  later.destroy()
-})
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => ask(GOOD)))
+    const taken = answers.filter(({ statusCode }) => statusCode === 200)
+    const refused = answers.filter(({ statusCode }) => statusCode === 503)
+    t.same([taken.length, refused.length, stream.listeners()], [256, 744, 256])
+    t.ok(refused.every(({ headers }) => headers['retry-after'] === '5'))
+    t.same(
+      [...new Set(events.map(({ result, reason }) => `${result}: ${reason}`))],
+      [
+        "invalid_client: not the gateway's id and secret",
+        'ok: a gateway listens',
+        'temporarily_unavailable: all 256 places are taken',
+      ],
+    )
+    for (const answer of answers) answer.destroy()
+    await until('all streams are closed', async () => stream.listeners() === 0)
+    const later = await ask(GOOD)
+    t.equal(later.statusCode, 200)
+    later.destroy()
+  },
+)
 
-t.test('a process that does not hear what others revoke does not go on as if it did', async (t) => {
+t.test('a process that cannot receive revocations of other processes closes its streams', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(() => redis.stop())
   const way = await startFaultProxy(redis.port)
@@ -160,13 +168,13 @@ t.test('a process that does not hear what others revoke does not go on as if it 
   const elsewhere = knownClient({ baseUrl: `http://127.0.0.1:${other.port}`, secret: other.secret }, client)
   t.equal((await elsewhere.revoke(tokens.accessToken)).status, 200)
   await way.up()
-  await until('it answers again', async () =>
+  await until('the store is available again', async () =>
     (await send(`${deaf.managementUrl}/readyz?verbose`)).text.includes('[+] store'),
   )
-  // Whoever follows waits at Redis for what comes: a server that does not hear the others yet ends its streams again.
+  // A connected server blocks in XREAD at Redis. A server that is not yet connected closes its streams again.
   const admin = new Redis(redis.url)
   t.teardown(() => admin.disconnect())
-  await until('both hear each other', async () => {
+  await until('both servers read the revocation log', async () => {
     const clients = String(await admin.call('CLIENT', 'LIST'))
     return clients.match(/ cmd=xread /g)?.length === 2
   })

@@ -12,7 +12,7 @@ const client = await registerClient(server)
 const browser = openBrowser(server.baseUrl)
 const gateway = { url: server.baseUrl, secret: server.gatewaySecret }
 
-t.test('only the gateway may listen', async (t) => {
+t.test('only the gateway may open the stream', async (t) => {
   const basic = (credentials: string) => `Basic ${btoa(credentials)}`
   for (const authorization of [
     undefined,
@@ -33,7 +33,7 @@ t.test('only the gateway may listen', async (t) => {
   }
 })
 
-t.test('HEAD is answered at once: it cannot listen', async (t) => {
+t.test('a HEAD request gets an immediate response without a stream', async (t) => {
   const answer = await send(`${server.baseUrl}${REVOCATION_STREAM_PATH}`, {
     method: 'HEAD',
     headers: { authorization: `Basic ${btoa(`gateway:${server.gatewaySecret}`)}` },
@@ -44,7 +44,7 @@ t.test('HEAD is answered at once: it cannot listen', async (t) => {
 })
 
 t.test(
-  'a revoked token, a reused refresh token and a reused code are told by the grant of introspection',
+  'events for a revoked token, reused refresh token and reused code contain the grant of introspection',
   async (t) => {
     const events = await listenForRevocations(t, gateway)
     t.match(await events.next(), {
@@ -80,7 +80,7 @@ t.test(
   },
 )
 
-t.test('listeners are counted, and the stream ends when the server stops', async (t) => {
+t.test('counts listeners, and closes the stream when the server stops', async (t) => {
   const stopping = await startServer(t)
   const events = await listenForRevocations(t, { url: stopping.baseUrl, secret: stopping.gatewaySecret })
   await events.next()
@@ -90,7 +90,7 @@ t.test('listeners are counted, and the stream ends when the server stops', async
   t.equal(await events.next(), undefined)
 })
 
-t.test('who comes back with the last id gets what it missed, in order, and no more', async (t) => {
+t.test('a reconnect with the last ID receives exactly the missed events, in order', async (t) => {
   const before = await listenForRevocations(t, gateway)
   const { id = '' } = (await before.next()) ?? {}
   before.stop()
@@ -111,13 +111,13 @@ t.test('who comes back with the last id gets what it missed, in order, and no mo
   const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
   const grant = (await introspect(server, accessToken))['grant']
   await client.revoke(accessToken)
-  t.match(await after.next(), { event: 'revoked', data: { grant } }, 'and goes on from there')
+  t.match(await after.next(), { event: 'revoked', data: { grant } }, 'new events follow')
   const again = await listenForRevocations(t, { ...gateway, lastEventId: last })
   t.match(await again.next(), { event: 'ready', id: last, data: { resumed: true } })
   t.match(await again.next(), { event: 'revoked', data: { grant } })
 })
 
-t.test('an id that is not known is told to forget everything', async (t) => {
+t.test('a reconnect with an unknown ID receives the instruction to clear the cache', async (t) => {
   for (const lastEventId of [
     '0123456789abcdef.1',
     'junk',
@@ -133,7 +133,7 @@ t.test('an id that is not known is told to forget everything', async (t) => {
   }
 })
 
-t.test('the log is there after a restart of the server', async (t) => {
+t.test('the revocation log persists over a restart of the server', async (t) => {
   const first = await startServer(t)
   const itsClient = await registerClient(first)
   const { accessToken } = await itsClient.obtainTokens({

@@ -8,12 +8,12 @@ import { type Answer, send } from '../../fixtures/send.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 
-// RFC 9449 section 11.1: a proof is good once, also when it is sent many times at the same moment.
+// RFC 9449 section 11.1: a proof is valid once, also when requests with it are concurrent.
 const AT_ONCE = 50
 const key = aProofKey()
 
-// One process waits for no answer of SQLite: five codes show as much as fifty.
-t.test('§11.1 of RFC 9449: of equal proofs at once one is taken, with SQLite', (t) =>
+// SQLite calls are synchronous in one process: five codes prove as much as fifty.
+t.test('§11.1 of RFC 9449: with SQLite, accepts one of several concurrent equal proofs', (t) =>
   onlyOneGetsThrough(t, 5, {}),
 )
 
@@ -48,12 +48,12 @@ async function onlyOneGetsThrough(
   const userinfoProof = aProof({ key, url: userinfoUrl, token: accessToken })
   const headers = { authorization: `DPoP ${accessToken}`, dpop: userinfoProof }
   const infos = await Promise.all(Array.from({ length: AT_ONCE }, () => send(userinfoUrl, { headers })))
-  t.equal(infos.filter(({ status }) => status === 200).length, 1, 'and one question of 50 was answered')
+  t.equal(infos.filter(({ status }) => status === 200).length, 1, 'one of 50 userinfo requests succeeded')
   for (const answer of infos.filter(({ status }) => status !== 200))
     t.match(answer, { status: 401, json: { error: 'invalid_dpop_proof' } })
 }
 
-t.test('a proof of a clock that is ahead stays used for as long as it is good', async (t) => {
+t.test('a used proof from a client whose clock is ahead stays used while it is valid', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const url = server.baseUrl + ENDPOINTS.token

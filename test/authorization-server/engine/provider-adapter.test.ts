@@ -23,7 +23,7 @@ t.test('the second consumer of a code gets invalid_grant and ends the grant', as
     await adapter('AccessToken').upsert(`token-${grantId}`, { jti: 'token', grantId }, 60)
   }
   await adapter('AuthorizationCode').consume('code-raced')
-  t.ok(await adapter('AccessToken').find('token-raced'), 'the first consumer ends nothing')
+  t.ok(await adapter('AccessToken').find('token-raced'), 'the first consumer revokes nothing')
   t.same(reported, [])
   await t.rejects(adapter('AuthorizationCode').consume('code-raced') as Promise<void>, {
     message: 'invalid_grant',
@@ -38,7 +38,7 @@ t.test('the second consumer of a code gets invalid_grant and ends the grant', as
   t.ok(await adapter('AccessToken').find('token-other'), 'another grant stays')
 })
 
-t.test('during a refresh the adapter collects the writes and does none', async (t) => {
+t.test('during a refresh the adapter collects writes without executing them', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const writes: unknown[] = []

@@ -53,7 +53,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HS256: [macJws({ typ: 'dpop+jwt', alg: 'HS256', jwk: { kty: 'oct', k: 'AAAA' } }, { jti: 'a' }, 'AAAA')],
   'no key': [proven({ header: { jwk: undefined } })],
   'a private key': [proven({ header: { jwk: key.privateKey.export({ format: 'jwk' }) } })],
-  'the key of somebody else': [proven({ header: { jwk: aProofKey().jwk } })],
+  'the key of another client': [proven({ header: { jwk: aProofKey().jwk } })],
   'a nonce that is a number': [proven({ claims: { nonce: 1 } })],
 }
 
@@ -61,11 +61,11 @@ t.test('§4.3 of RFC 9449: a bad proof is refused, and uses up no code', async (
   const grant = await obtain()
   for (const [what, proofs] of Object.entries(BAD))
     t.match(await exchange(grant, ...proofs), { status: 400, json: { error: 'invalid_dpop_proof' } }, what)
-  // RFC 9449 section 8: whoever has the time wrong gets a nonce instead.
+  // RFC 9449 section 8: a client with a wrong clock receives a nonce.
   for (const [what, claims] of Object.entries({
     old: { iat: now - 4_000 },
     'of the future': { iat: now + 4_000 },
-    'with a nonce of nobody': { nonce: 'made-up' },
+    'with an invented nonce': { nonce: 'made-up' },
   })) {
     const answer = await exchange(grant, proven({ claims }))
     t.match(answer, { status: 400, json: { error: 'use_dpop_nonce' } }, what)
@@ -73,7 +73,7 @@ t.test('§4.3 of RFC 9449: a bad proof is refused, and uses up no code', async (
   }
   const nonce = (await exchange(grant, proven({ claims: { iat: 1 } }))).headers.get('dpop-nonce')
   const answer = await exchange(grant, proven({ claims: { iat: 1, nonce } }))
-  t.match(answer, { status: 200, json: { token_type: 'DPoP' } }, 'with the nonce the date does not matter')
+  t.match(answer, { status: 200, json: { token_type: 'DPoP' } }, 'a valid nonce replaces the check of iat')
   const { accessToken } = client.readTokens(answer)
   t.match(await introspect(server, accessToken), { active: true, cnf: { jkt: key.thumbprint } })
 })
@@ -96,12 +96,16 @@ t.test('§5 of RFC 9449: the refresh token of a public client is bound to the ke
   t.match(
     await refresh(renewed.refreshToken, proof),
     { status: 400, json: { error: 'invalid_grant' } },
-    'a proof that was used',
+    'a used proof',
   )
-  t.equal((await refresh(renewed.refreshToken, proven())).status, 200, 'and it used up nothing')
+  t.equal(
+    (await refresh(renewed.refreshToken, proven())).status,
+    200,
+    'the rejected requests did not consume the refresh token',
+  )
 })
 
-t.test('§10 of RFC 9449: a code that is bound to a key is good with that key alone', async (t) => {
+t.test('§10 of RFC 9449: a code that is bound to a key is valid only with that key', async (t) => {
   const bound = { dpop_jkt: key.thumbprint }
   for (const [what, proofs] of Object.entries({
     'no proof': [],

@@ -29,7 +29,7 @@ function verify(
 
 const good = (options: Partial<Parameters<typeof aProof>[0]> = {}) => aProof({ key, url, token, ...options })
 
-t.test('RFC 9449 §4.3 verifyProof() takes a proof once', async (t) => {
+t.test('RFC 9449 §4.3 verifyProof() accepts a proof once', async (t) => {
   const used = new Set<string>()
   const proof = good()
   t.equal(await verify(proof, used), 'good')
@@ -39,7 +39,7 @@ t.test('RFC 9449 §4.3 verifyProof() takes a proof once', async (t) => {
   t.equal(await verify(good({ key: rsa }), used, rsa.thumbprint), 'good')
 })
 
-t.test('RFC 9449 §7.1 verifyProof() tells a proof by another key, and does not use it up', async (t) => {
+t.test('RFC 9449 §7.1 verifyProof() detects a proof by another key, and does not consume it', async (t) => {
   const used = new Set<string>()
   const rsa = aProofKey('RS256')
   t.equal(await verify(good({ key: rsa }), used), 'of_another_key')
@@ -70,11 +70,11 @@ const BAD: Readonly<Record<string, string>> = {
   'of the future': good({ claims: { iat: now + 61 } }),
 }
 for (const [what, proof] of Object.entries(BAD))
-  t.test(`verifyProof() takes no proof with ${what}`, async (t) => {
+  t.test(`verifyProof() rejects a proof with ${what}`, async (t) => {
     t.equal(await verify(proof), 'bad')
   })
 
-t.test('verifyProof() passes on what is no fault of the proof', async (t) => {
+t.test('verifyProof() rethrows errors that the proof did not cause', async (t) => {
   await t.rejects(
     verifyProof(good(), {
       method: 'GET',

@@ -9,7 +9,7 @@ import { loadCookieKeys } from '../../../authorization-server/keys/load-cookie-k
 import { loadSigningKeys, parseSigningKeys } from '../../../authorization-server/keys/signing-keys.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 
-t.test('parseSigningKeys() refuses what is not a set of private keys, and names the file', async (t) => {
+t.test('parseSigningKeys() rejects an invalid set of private keys, and names the file', async (t) => {
   const texts = [
     '',
     'x',
@@ -28,7 +28,7 @@ t.test('parseSigningKeys() refuses what is not a set of private keys, and names 
     })
 })
 
-t.test('loadSigningKeys() says which file of the operator cannot be read', async (t) => {
+t.test('loadSigningKeys() names the operator’s key file that it cannot read', async (t) => {
   const missing = join(t.testdir(), 'missing.json')
   await t.rejects(loadSigningKeys({ signingKeysFile: missing, dataDir: t.testdirName }), {
     code: 'ERR_SECRET_FILE',
@@ -36,7 +36,7 @@ t.test('loadSigningKeys() says which file of the operator cannot be read', async
   })
 })
 
-t.test('loadSigningKeys() says what to do when the data folder cannot be made', async (t) => {
+t.test('loadSigningKeys() says what to do when it cannot create the data folder', async (t) => {
   const dir = t.testdir({ file: 'not a folder' })
   await t.rejects(loadSigningKeys({ signingKeysFile: undefined, dataDir: join(dir, 'file', 'data') }), {
     code: 'ERR_DATA_DIR',
@@ -44,19 +44,22 @@ t.test('loadSigningKeys() says what to do when the data folder cannot be made', 
   })
 })
 
-t.test('loadSigningKeys() makes ES256, Ed25519 and RS256 keys once, for their owner only', async (t) => {
-  const dataDir = join(t.testdir(), 'data')
-  const first = await loadSigningKeys({ signingKeysFile: undefined, dataDir })
-  t.same(
-    first.keys.map((key) => key.alg),
-    ['ES256', 'Ed25519', 'RS256'],
-  )
-  t.same(await loadSigningKeys({ signingKeysFile: undefined, dataDir }), first)
-  t.equal(statSync(join(dataDir, 'signing-keys.json')).mode & 0o777, 0o600)
-  t.same(readdirSync(dataDir), ['signing-keys.json'], 'and leaves no draft behind')
-})
+t.test(
+  'loadSigningKeys() creates ES256, Ed25519 and RS256 keys once, readable by the owner only',
+  async (t) => {
+    const dataDir = join(t.testdir(), 'data')
+    const first = await loadSigningKeys({ signingKeysFile: undefined, dataDir })
+    t.same(
+      first.keys.map((key) => key.alg),
+      ['ES256', 'Ed25519', 'RS256'],
+    )
+    t.same(await loadSigningKeys({ signingKeysFile: undefined, dataDir }), first)
+    t.equal(statSync(join(dataDir, 'signing-keys.json')).mode & 0o777, 0o600)
+    t.same(readdirSync(dataDir), ['signing-keys.json'], 'the folder contains no temporary file')
+  },
+)
 
-t.test('loadSigningKeys() in several processes at once gives all of them the same keys', async (t) => {
+t.test('loadSigningKeys() returns the same keys in concurrent processes', async (t) => {
   const dataDir = join(t.testdir(), 'data')
   mkdirSync(dataDir)
   const script = fileURLToPath(new URL('../../fixtures/load-signing-keys.ts', import.meta.url))
@@ -68,7 +71,7 @@ t.test('loadSigningKeys() in several processes at once gives all of them the sam
   t.same(readdirSync(dataDir), ['signing-keys.json'])
 })
 
-t.test('loadCookieKeys() refuses short keys and reads one key per line, newest first', async (t) => {
+t.test('loadCookieKeys() rejects short keys and reads one key per line, newest first', async (t) => {
   const newest = 'n'.repeat(32)
   const older = 'o'.repeat(43)
   const dir = t.testdir({ short: 'short\n', empty: '\n', good: `${newest}\n\n${older}\n` })
@@ -80,14 +83,14 @@ t.test('loadCookieKeys() refuses short keys and reads one key per line, newest f
   t.same(await loadCookieKeys({ cookieKeysFile: join(dir, 'good'), dataDir: dir }), [newest, older])
 })
 
-t.test('loadCookieKeys() makes a key once', async (t) => {
+t.test('loadCookieKeys() creates a key once', async (t) => {
   const dataDir = t.testdir()
   const keys = await loadCookieKeys({ cookieKeysFile: undefined, dataDir })
   t.same(await loadCookieKeys({ cookieKeysFile: undefined, dataDir }), keys)
   t.equal(statSync(join(dataDir, 'cookie-keys')).mode & 0o777, 0o600)
 })
 
-t.test('cookieKeys() refuses a changed value or signature, and knows the key that signed', async (t) => {
+t.test('cookieKeys() rejects a changed value or signature, and identifies the signing key', async (t) => {
   const old = cookieKeys(['o'.repeat(32)])
   const keys = cookieKeys(['n'.repeat(32), 'o'.repeat(32)])
   const signature = old.sign('session=1')
@@ -100,7 +103,7 @@ t.test('cookieKeys() refuses a changed value or signature, and knows the key tha
   t.throws(() => cookieKeys([]), TypeError)
 })
 
-t.test('loadGatewaySecret() needs the file outside development', async (t) => {
+t.test('loadGatewaySecret() requires the file outside development mode', async (t) => {
   const dir = t.testdir({ short: 'x' })
   const file = join(dir, 'gateway-client-secret')
   await t.rejects(loadGatewaySecret({ file, development: false }), {
@@ -114,14 +117,10 @@ t.test('loadGatewaySecret() needs the file outside development', async (t) => {
   t.match(made, /^[\w-]{43}$/)
   t.equal(await loadGatewaySecret({ file, development: false }), made)
   writeFileSync(file, `${made}\n`)
-  t.equal(
-    await loadGatewaySecret({ file, development: false }),
-    made,
-    'a line break at the end does not count',
-  )
+  t.equal(await loadGatewaySecret({ file, development: false }), made, 'a trailing line break is ignored')
 })
 
-t.test('a folder that this user may not write is named', (t) =>
+t.test('the error names a folder without write permission', (t) =>
   inUnwritableFolder(t, async (dataDir) => {
     await t.rejects(loadSigningKeys({ signingKeysFile: undefined, dataDir }), {
       code: 'ERR_DATA_DIR',
