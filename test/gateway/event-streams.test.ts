@@ -120,5 +120,5 @@ t.test('a gateway shutdown ends streams cleanly, so that clients reconnect elsew
     await ended
     t.match(text(), /data: one\n\n\r\n0\r\n\r\n$/)
   }
-  await until('the upstream is let go', async () => sockets.every((socket) => socket.destroyed))
+  await until('the upstream connections are closed', async () => sockets.every((socket) => socket.destroyed))
 })

@@ -28,21 +28,21 @@ t.test('an unreachable upstream gets 502 without its address', async (t) => {
 })
 
 for (const [what, reply, status] of [
-  ['closes without an answer', '', 502],
-  ['answers with garbage', 'this is not HTTP\r\n\r\n', 502],
+  ['closes without a response', '', 502],
+  ['sends a response that is not HTTP', 'this is not HTTP\r\n\r\n', 502],
   [
-    'answers with both lengths',
+    'sends Content-Length and Transfer-Encoding',
     'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
     502,
   ],
-  ['answers with two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc', 502],
+  ['sends two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc', 502],
   [
-    'switches protocols unasked',
+    'switches protocols without a request',
     'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
     502,
   ],
-  ['breaks off in its headers', 'HTTP/1.1 200 OK\r\ncontent-le', 502],
-  ['sends headers without an end', `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(40_000)}\r\n\r\n`, 502],
+  ['closes within its headers', 'HTTP/1.1 200 OK\r\ncontent-le', 502],
+  ['sends endless headers', `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(40_000)}\r\n\r\n`, 502],
 ] as const)
   t.test(`an upstream that ${what} gets ${status}`, async (t) => {
     const under = await startGatewayUnderTest(t)

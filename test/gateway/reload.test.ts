@@ -63,7 +63,7 @@ t.test(
     t.equal(
       /policy_info\{.*/.exec(metrics)?.[0],
       /policy_info\{.*/.exec(before)?.[0],
-      'the hash of those in force',
+      'the hash of the active policies',
     )
 
     await gateway.reload('watch')

@@ -174,7 +174,7 @@ t.test('messages are forwarded in both directions: text and binary, large and em
   socket.close(4001, 'done')
   t.same(await closed, { code: 4001, reason: 'done' }, 'the upstream responds with the same code')
   await until('logged', async () => sessionLines(under).length === 1)
-  await until('the upstream is told', async () => under.live.closes.length === 1)
+  await until('the upstream gets the Close frame', async () => under.live.closes.length === 1)
   t.same(under.live.closes, [4001])
   const [line] = sessionLines(under)
   t.match(line, {
@@ -275,7 +275,7 @@ t.test('a session ends when its issuer stays unavailable, but not at the first f
   await failures(1)
   t.same(await one.closed, { code: 1011, reason: 'token cannot be checked' })
   nobody.socket.send('here')
-  await until('a session of nobody depends on no issuer', async () => nobody.messages.length === 1)
+  await until('an anonymous session depends on no issuer', async () => nobody.messages.length === 1)
   nobody.socket.close()
 })
 

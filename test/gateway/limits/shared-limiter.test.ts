@@ -152,7 +152,7 @@ t.test('when Redis fails counting continues locally, and returns to Redis afterw
     'five in total: open, but bounded',
   )
   t.ok((fallbacks['away'] ?? 0) + (fallbacks['failed'] ?? 0) >= 2)
-  await until('the loss is told', async () => /redis connection lost/.test(log()))
+  await until('the loss is logged', async () => /redis connection lost/.test(log()))
 
   await aRedis(t, { port: redis.port })
   await until('Redis counts again', async () => {
@@ -258,6 +258,6 @@ t.test('a flapping Redis is reconnected to at most once per second', async (t) =
   t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
 })
 
-t.test('none of this left a rejection that nobody handled', async (t) => {
+t.test('no test of this file left an unhandled rejection', async (t) => {
   t.equal(rejections, 0)
 })

@@ -82,9 +82,9 @@ const ASKS: Readonly<Record<string, Ask>> = {
 
 const UNTRUSTED: readonly (readonly [what: string, certificate: TestCertificate, ca: string | undefined])[] =
   [
-    ['signed by itself', aCertificate(), undefined],
-    ['of an authority that nobody named', aCertificate({ by: authority }), undefined],
-    ['of another authority than the named one', aCertificate(), authority.cert],
+    ['that is self-signed', aCertificate(), undefined],
+    ['of a CA that is not configured', aCertificate({ by: authority }), undefined],
+    ['of another CA than the configured one', aCertificate(), authority.cert],
     ['for another name', aCertificate({ by: authority, names: ['issuer.test'] }), authority.cert],
   ]
 

@@ -116,7 +116,7 @@ t.test(
     collections.observe({ entryTypes: ['gc'] })
     t.teardown(() => collections.disconnect())
     collectGarbage()
-    await until('the collection is told of', async () => collected)
+    await until('the collection is reported', async () => collected)
     const lively = reader.read().heap
     const more = Array.from({ length: 200_000 }, (_, at) => ({ at }))
     t.equal(reader.read().heap <= lively, true, 'later growth may be garbage')

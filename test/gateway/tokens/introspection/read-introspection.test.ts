@@ -57,10 +57,10 @@ const FAULTS = [
   ['an issuer with a slash', { iss: 'https://api.test/' }, 'wrong_issuer'],
   ['no issuer', { iss: undefined }, 'wrong_issuer'],
   ['token_type DPoP', { token_type: 'DPoP' }, 'sender_constrained'],
-  ['cnf.jkt that is no thumbprint', { cnf: { jkt: 'x' } }, 'sender_constrained'],
+  ['a cnf.jkt that is not a thumbprint', { cnf: { jkt: 'x' } }, 'sender_constrained'],
   ['cnf of another kind', { cnf: { kid: 'x' } }, 'sender_constrained'],
   ['nbf in the future', { nbf: 561 }, 'inactive'],
-  ['nbf that is no number', { nbf: 'x' }, 'inactive'],
+  ['an nbf that is not a number', { nbf: 'x' }, 'inactive'],
 ] as const
 
 for (const [what, change, reason] of FAULTS)

@@ -63,14 +63,14 @@ const turnIntoLink = (file: string) => {
 }
 
 const SPOILT: readonly (readonly [what: string, spoil: (file: string) => void])[] = [
-  ['that others may write', (file) => chmodSync(file, 0o602)],
-  ['that its group may write', (file) => chmodSync(file, 0o660)],
-  ['that is a link', turnIntoLink],
-  ['that has a second name', (file) => linkSync(file, `${file}.other`)],
-  ['that ends in the middle', (file) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, -20))],
+  ['that other users can write', (file) => chmodSync(file, 0o602)],
+  ['that its group can write', (file) => chmodSync(file, 0o660)],
+  ['that is a symbolic link', turnIntoLink],
+  ['that has a second hard link', (file) => linkSync(file, `${file}.other`)],
+  ['that is truncated', (file) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, -20))],
   ['that is empty', (file) => writeFileSync(file, '')],
   ['that is null', (file) => writeFileSync(file, 'null')],
-  ['that is larger than any', (file) => writeFileSync(file, ' '.repeat(700_000))],
+  ['above the size limit', (file) => writeFileSync(file, ' '.repeat(700_000))],
   [
     'of another version',
     (file) => writeFileSync(file, JSON.stringify({ ...COPY, version: 2, id: 'config-1' })),

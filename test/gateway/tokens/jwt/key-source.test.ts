@@ -59,10 +59,10 @@ const BAD_METADATA: readonly (readonly [what: string, change: Record<string, unk
   ['the issuer with a slash', { issuer: undefined }],
   ['an issuer template', { issuer: 'https://login.test/{tenantid}/v2.0' }],
   ['no jwks_uri', { jwks_uri: undefined }],
-  ['a jwks_uri of http elsewhere', { jwks_uri: 'http://keys.test/keys' }],
+  ['an http jwks_uri on another host', { jwks_uri: 'http://keys.test/keys' }],
   ['a jwks_uri of another scheme', { jwks_uri: 'file:///etc/passwd' }],
   ['a jwks_uri with credentials', { jwks_uri: 'https://user:pass@keys.test/keys' }],
-  ['a jwks_uri that is no address', { jwks_uri: '/keys' }],
+  ['an invalid jwks_uri', { jwks_uri: '/keys' }],
   ['a jwks_uri that is an array', { jwks_uri: ['https://keys.test'] }],
 ]
 
@@ -77,9 +77,9 @@ for (const [what, change] of BAD_METADATA)
   })
 
 const MISCONDUCT: readonly (readonly [what: string, code: string, how: Misconduct])[] = [
-  ['is silent', 'ERR_ISSUER_KEYS_TIMEOUT', () => undefined],
+  ['sends nothing', 'ERR_ISSUER_KEYS_TIMEOUT', () => undefined],
   [
-    'stops in the middle',
+    'stalls within its response',
     'ERR_ISSUER_KEYS_TIMEOUT',
     (_, response) => void response.writeHead(200).write('{"keys":['),
   ],
@@ -91,27 +91,31 @@ const MISCONDUCT: readonly (readonly [what: string, code: string, how: Misconduc
       response.on('close', () => clearInterval(timer))
     },
   ],
-  ['hangs up', 'ERR_ISSUER_KEYS_CONNECTION', (request) => request.socket.destroy()],
+  ['closes the connection', 'ERR_ISSUER_KEYS_CONNECTION', (request) => request.socket.destroy()],
   [
-    'breaks off',
+    'sends an incomplete response',
     'ERR_ISSUER_KEYS_CONNECTION',
     (request, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('{', () => request.socket.destroy())
     },
   ],
-  ['answers 500', 'ERR_ISSUER_KEYS_STATUS', (_, response) => response.writeHead(500).end('{"keys":[]}')],
-  ['answers 204', 'ERR_ISSUER_KEYS_STATUS', (_, response) => response.writeHead(204).end()],
-  ['answers with HTML', 'ERR_ISSUER_KEYS_RESPONSE', (_, response) => response.writeHead(200).end('<html>')],
-  ['answers with nothing', 'ERR_ISSUER_KEYS_RESPONSE', (_, response) => response.writeHead(200).end()],
-  ['answers with an array', 'ERR_ISSUER_KEYS_RESPONSE', (_, response) => response.writeHead(200).end('[]')],
   [
-    'answers with no key set',
+    'responds with 500',
+    'ERR_ISSUER_KEYS_STATUS',
+    (_, response) => response.writeHead(500).end('{"keys":[]}'),
+  ],
+  ['responds with 204', 'ERR_ISSUER_KEYS_STATUS', (_, response) => response.writeHead(204).end()],
+  ['responds with HTML', 'ERR_ISSUER_KEYS_RESPONSE', (_, response) => response.writeHead(200).end('<html>')],
+  ['responds with an empty body', 'ERR_ISSUER_KEYS_RESPONSE', (_, response) => response.writeHead(200).end()],
+  ['responds with an array', 'ERR_ISSUER_KEYS_RESPONSE', (_, response) => response.writeHead(200).end('[]')],
+  [
+    'responds without a key set',
     'ERR_ISSUER_KEYS_RESPONSE',
     (_, response) => response.writeHead(200).end('{"keys":{}}'),
   ],
   [
-    'answers compressed',
+    'responds with compression',
     'ERR_ISSUER_KEYS_RESPONSE',
     (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('{"keys":[]}'),
   ],

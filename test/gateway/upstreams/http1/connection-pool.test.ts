@@ -109,33 +109,29 @@ const ANSWERS: Readonly<Record<string, readonly [bytes: string, body: string, re
     true,
   ],
   'no content': ['HTTP/1.1 204 No Content\r\n\r\n', '', true],
-  'a 304 with the length of what it stands for': [
+  'a 304 with the length of its representation': [
     'HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n',
     '',
     false,
   ],
-  'a 304 with a length of nothing': ['HTTP/1.1 304 Not Modified\r\ncontent-length: 0\r\n\r\n', '', true],
+  'a 304 with a length of 0': ['HTTP/1.1 304 Not Modified\r\ncontent-length: 0\r\n\r\n', '', true],
   'a 204 that announces chunks': ['HTTP/1.1 204 No Content\r\ntransfer-encoding: chunked\r\n\r\n', '', false],
-  'a length of nothing': ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', '', true],
-  'an end that is said before': [
-    'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok',
-    'ok',
-    false,
-  ],
-  'something behind it': [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON`, 'ok', false],
-  'an empty line behind it': [`${OK}\r\n`, 'ok', false],
-  'something behind its last chunk': [
+  'a length of 0': ['HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', '', true],
+  'an announced close': ['HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok', 'ok', false],
+  'bytes after the response': [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON`, 'ok', false],
+  'an empty line after the response': [`${OK}\r\n`, 'ok', false],
+  'bytes after its last chunk': [
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nx',
     'ok',
     false,
   ],
-  'a body that a 204 does not have': ['HTTP/1.1 204 No Content\r\ncontent-length: 2\r\n\r\nok', '', false],
-  'a body longer than text': [
+  'a 204 status and a body': ['HTTP/1.1 204 No Content\r\ncontent-length: 2\r\n\r\nok', '', false],
+  'a body above the text limit': [
     `HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n${'x'.repeat(100_000)}`,
     'x'.repeat(100_000),
     true,
   ],
-  'a body and more, longer than text': [
+  'a body above the text limit and more bytes': [
     `HTTP/1.1 200 OK\r\ncontent-length: 40000\r\n\r\n${'x'.repeat(40_001)}`,
     'x'.repeat(40_000),
     false,
@@ -220,7 +216,7 @@ const BROKEN: Readonly<Record<string, readonly [bytes: string, code: string]>> =
   nothing: ['', 'ERR_UPSTREAM_RESET'],
   'half a head': ['HTTP/1.1 200 OK\r\ncontent-le', 'ERR_UPSTREAM_RESET'],
   'half a body': ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', 'ERR_UPSTREAM_RESET'],
-  'no last chunk': [
+  'without its last chunk': [
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n',
     'ERR_UPSTREAM_RESET',
   ],
@@ -228,11 +224,11 @@ const BROKEN: Readonly<Record<string, readonly [bytes: string, code: string]>> =
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\na: b\r\n',
     'ERR_UPSTREAM_RESET',
   ],
-  'an interim answer alone': ['HTTP/1.1 103 Early Hints\r\n\r\n', 'ERR_UPSTREAM_RESET'],
+  'only an interim response': ['HTTP/1.1 103 Early Hints\r\n\r\n', 'ERR_UPSTREAM_RESET'],
   'another protocol': ['SSH-2.0-x\r\n', 'ERR_UPSTREAM_PROTOCOL'],
-  'a switch that nobody asked for': ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'ERR_UPSTREAM_PROTOCOL'],
-  'a head without end': [`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}`, 'ERR_UPSTREAM_PROTOCOL'],
-  'an end that is said': [
+  'an unsolicited protocol switch': ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'ERR_UPSTREAM_PROTOCOL'],
+  'an endless head': [`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}`, 'ERR_UPSTREAM_PROTOCOL'],
+  'shorter than its length, with an announced close': [
     'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 10\r\n\r\nhalf',
     'ERR_UPSTREAM_RESET',
   ],

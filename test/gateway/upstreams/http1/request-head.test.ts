@@ -15,15 +15,15 @@ function aHead(given: Partial<RequestHead> = {}): RequestHead {
 
 const UNFORWARDABLE: Readonly<Record<string, Partial<RequestHead>>> = {
   'a method with a space': { method: 'GET /x' },
-  'no method': { method: '' },
+  'an empty method': { method: '' },
   'a path with a space': { path: '/a b' },
   'a path with a line break': { path: '/a\r\nx: y' },
   'a path beyond ASCII': { path: '/ä' },
-  'a whole address for a path': { path: 'http://a/' },
-  'no path': { path: '' },
+  'a URL as the path': { path: 'http://a/' },
+  'an empty path': { path: '' },
   'a name with a line break': { headers: ['a\r\nb', 'c'] },
   'a name with a colon': { headers: ['a:', 'c'] },
-  'no name': { headers: ['', 'c'] },
+  'an empty name': { headers: ['', 'c'] },
   'a value with a line break': { headers: ['a', 'b\r\nc: d'] },
   'a value with a bare LF': { headers: ['a', 'b\nc'] },
   'a value with NUL': { headers: ['a', '\0'] },
@@ -33,8 +33,8 @@ const UNFORWARDABLE: Readonly<Record<string, Partial<RequestHead>>> = {
   'a Connection': { headers: ['connection', 'x'] },
   'an Upgrade': { headers: ['Upgrade', 'h2c'] },
   'two lengths': { headers: ['Content-Length', '1', 'content-length', '1'], hasBody: true },
-  'a length that is no number': { headers: ['content-length', '0x1'], hasBody: true },
-  'a length of a body that there is not': { headers: ['content-length', '1'] },
+  'a length that is not a number': { headers: ['content-length', '0x1'], hasBody: true },
+  'a length without a body': { headers: ['content-length', '1'] },
 }
 
 for (const [what, given] of Object.entries(UNFORWARDABLE))

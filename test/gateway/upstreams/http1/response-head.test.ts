@@ -7,10 +7,10 @@ function parse(lines: string) {
 }
 
 const MALFORMED: Readonly<Record<string, string>> = {
-  'nothing like HTTP': '220 mail.example ESMTP\r\n',
+  'another protocol': '220 mail.example ESMTP\r\n',
   'HTTP/0.9': 'HTTP/0.9 200 OK\r\n',
   'HTTP/2': 'HTTP/2.0 200 OK\r\n',
-  'HTTP in small letters': 'http/1.1 200 OK\r\n',
+  'HTTP in lowercase': 'http/1.1 200 OK\r\n',
   'two spaces before the status': 'HTTP/1.1  200 OK\r\n',
   'a status of two digits': 'HTTP/1.1 20 OK\r\n',
   'a status of four digits': 'HTTP/1.1 2000 OK\r\n',
@@ -40,12 +40,12 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'a hexadecimal length': 'HTTP/1.1 200 OK\r\ncontent-length: 0x10\r\n',
   'a length with an underscore': 'HTTP/1.1 200 OK\r\ncontent-length: 1_0\r\n',
   'an empty length': 'HTTP/1.1 200 OK\r\ncontent-length:\r\n',
-  'a length beyond what is exact': 'HTTP/1.1 200 OK\r\ncontent-length: 9007199254740993\r\n',
+  'a length above the safe integer range': 'HTTP/1.1 200 OK\r\ncontent-length: 9007199254740993\r\n',
   'a length and chunks': 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n',
   'chunks and a length': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\ncontent-length: 2\r\n',
   'chunks twice': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n',
   'another coding': 'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n',
-  'a coding that is nearly chunked': 'HTTP/1.1 200 OK\r\ntransfer-encoding: xchunked\r\n',
+  'a coding with a name similar to chunked': 'HTTP/1.1 200 OK\r\ntransfer-encoding: xchunked\r\n',
   'an empty coding': 'HTTP/1.1 200 OK\r\ntransfer-encoding:\r\n',
   'an interim response with a length': 'HTTP/1.1 103 Early Hints\r\ncontent-length: 1\r\n',
   'an interim response in chunks': 'HTTP/1.1 100 Continue\r\ntransfer-encoding: chunked\r\n',
