@@ -200,7 +200,7 @@ t.test(
     t.equal(under.issuer.asked.length, asked)
     under.issuer.answerWith(undefined)
     under.issuer.store('new')
-    await until('it is asked again', async () => {
+    await until('the gateway introspects again', async () => {
       const { status, headers } = await call(under, '/pub/x', { token: 'new' })
       if (status === 503) t.match(headers.get('retry-after'), /^[1-5]$/)
       return status === 200

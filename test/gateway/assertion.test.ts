@@ -100,7 +100,9 @@ t.test('a changed key file is published while the old key still signs', { timeou
   })
   under.issuer.store('good')
   writeFileSync(keyFile, 'not a key')
-  await until('said', async () => under.log().some((line) => line['event'] === 'assertion_keys_unusable'))
+  await until('the unusable file is logged', async () =>
+    under.log().some((line) => line['event'] === 'assertion_keys_unusable'),
+  )
   t.equal(decodeProtectedHeader(await assertionOf(under, 'good')).kid, old?.kid)
   writeFileSync(keyFile, aPem())
   const [fresh] = readAssertionKeys(keyFile)

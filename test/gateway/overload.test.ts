@@ -42,7 +42,7 @@ t.test('under higher pressure the gateway rejects requests unread and counts the
   const held: Socket[] = []
   upstream.reply((socket) => held.push(socket))
   const first = send(`${gateway.url}/pub/first`)
-  await until('one is under way', async () => upstream.requests.length === 1)
+  await until('one request is in progress', async () => upstream.requests.length === 1)
   await set({ heap: 0.93 }, 2)
 
   for (const [path, message] of [
@@ -74,7 +74,7 @@ t.test('a WebSocket handshake under pressure is rejected like any request', asyn
   const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
   t.teardown(() => socket.destroy())
   socket.write('GET /pub/held HTTP/1.1\r\nhost: a\r\n\r\n')
-  await until('one is under way', async () => upstream.requests.length === 1)
+  await until('one request is in progress', async () => upstream.requests.length === 1)
   await set({ loop: 20_000 }, 2)
   const answer = await new Promise<string>((resolve) => {
     const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')

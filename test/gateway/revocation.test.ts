@@ -74,7 +74,9 @@ t.test('an issuer without a revocation stream works as before', async (t) => {
   })
   under.issuer.store('one', { scope: 'courses:read' })
   t.equal(await statusOf(under, 'one'), 200)
-  await until('said', async () => under.log().some((line) => line['event'] === 'revocations_lost'))
+  await until('the loss is logged', async () =>
+    under.log().some((line) => line['event'] === 'revocations_lost'),
+  )
 })
 
 t.test('a gateway that starts without Redis limits the cache as without a revocation stream', async (t) => {
@@ -102,7 +104,7 @@ t.test('a gateway that starts without Redis limits the cache as without a revoca
 
   // When Redis reports that no issuer publishes there, no revocation can be missing.
   await network.up()
-  await until('asked', async () => (await channelUp()) === undefined)
+  await until('Redis has responded', async () => (await channelUp()) === undefined)
 })
 
 t.test('the stream requires the credentials of the gateway', async (t) => {

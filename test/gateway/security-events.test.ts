@@ -410,18 +410,27 @@ t.test('with Redis an event reaches every gateway, also one that starts later', 
   const [token, later] = [aToken(a, { iat: now() - 60 }), aToken(a, { iat: now() - 20 })]
   t.equal(await two.statusOf(token), 200)
   const event = anEvent(a, { iat: now() - 40 })
-  await until('taken', async () => (await post(event)).status === 202)
+  await until('the event is accepted', async () => (await post(event)).status === 202)
   t.equal(await statusOf(token), 401)
-  await until('heard by the other one', async () => (await two.statusOf(token)) === 401)
+  await until('the event is effective in the other gateway', async () => (await two.statusOf(token)) === 401)
   const three = withGateway(await another())
-  await until('heard by one that started later', async () => (await three.statusOf(token)) === 401)
+  await until(
+    'the event is effective in a gateway that started later',
+    async () => (await three.statusOf(token)) === 401,
+  )
   for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'a token issued later is valid')
   // A later event counts as a different event, although both were sent after it had occurred.
-  await until('taken', async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202)
-  await until('heard by a third', async () => (await three.statusOf(later)) === 401)
+  await until(
+    'the event is accepted',
+    async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202,
+  )
+  await until(
+    'the event is effective in the third gateway',
+    async () => (await three.statusOf(later)) === 401,
+  )
 
   await redis.stop()
-  const away = await until('redis is missed', async () => {
+  const away = await until('the outage of Redis is detected', async () => {
     const answer = await post(anEvent(a, { sub_id: ofSubject(a, 'user-2') }))
     return answer.status === 503 && answer
   })

@@ -40,7 +40,7 @@ async function startPair(t: Test, failures = 100): Promise<Pair> {
       ],
     }),
   })
-  if (proxy === undefined) throw new Error('there is no proxy')
+  if (proxy === undefined) throw new Error('the proxy is missing')
   return { under, other, proxy }
 }
 
@@ -102,7 +102,7 @@ t.test('a request whose connection broke before a response is retried at the oth
   t.equal(other.requests.length, 4)
 })
 
-t.test('a 503 response is retried at another address, and returned when there is no other', async (t) => {
+t.test('a 503 response is retried at another address, and returned when every address fails', async (t) => {
   const { under, other } = await startPair(t)
   under.upstream.reply(UNAVAILABLE)
   t.same(await statuses(under, '/retried/x', 4), { 200: 4 })

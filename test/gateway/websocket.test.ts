@@ -210,7 +210,7 @@ t.test('a token that expires closes both sides of the session with 1008', async 
   let tried = 0
   // On a busy machine a token can expire before its session starts or its echo arrives. The test then tries the next
   // one.
-  const client = await until('a session that was used before its token was over', async () => {
+  const client = await until('a session is used before its token expires', async () => {
     const token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
     const one = await open(under, '/live/scoped', token).catch(() => undefined)
@@ -222,7 +222,7 @@ t.test('a token that expires closes both sides of the session with 1008', async 
   })
   t.same(await client.closed, { code: 1008, reason: 'token expired' })
   const sessions = under.live.handshakes.length
-  await until('upstream told', async () => under.live.closes.length === sessions)
+  await until('the upstream gets the Close frames', async () => under.live.closes.length === sessions)
   t.equal(under.live.closes.at(-1), 1008)
   await until('logged', async () => sessionLines(under).length === sessions)
   t.equal(sessionLines(under).at(-1)?.['websocket.close_code'], 1008)
@@ -300,7 +300,7 @@ t.test('a revocation that was missed during an issuer outage is detected afterwa
       'scopegate_introspections_total',
     )
   const before = await inVain()
-  await until('it was asked about again, in vain', async () => (await inVain()) > before)
+  await until('another introspection failed', async () => (await inVain()) > before)
   t.equal(one.socket.readyState, WebSocket.OPEN)
   issuer.answerWith(undefined)
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
@@ -333,7 +333,7 @@ t.test('the failure of a client is reported to the upstream', async (t) => {
   const [head] = await once(socket, 'data')
   t.match(String(head), /^HTTP\/1.1 101 /)
   socket.resetAndDestroy()
-  await until('told', async () => under.live.closes.length === 1)
+  await until('the upstream gets the Close frame', async () => under.live.closes.length === 1)
   t.same(under.live.closes, [1001])
 })
 
@@ -462,7 +462,7 @@ t.test('a shutdown without a drain closes every session with 1001', async (t) =>
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(under, '/live/open')))
   await under.gateway.close({ how: 'now' })
   for (const { closed } of clients) t.same(await closed, { code: 1001, reason: 'going away' })
-  await until('upstream told', async () => under.live.closes.length === clients.length)
+  await until('the upstream gets the Close frames', async () => under.live.closes.length === clients.length)
   t.ok(under.live.closes.every((code) => code === 1001))
   await until('each is logged', async () => sessionLines(under).length === clients.length)
 })
@@ -483,7 +483,7 @@ t.test('a session ends when a condition of its route no longer holds', async (t)
   issuer.store('one', { school: 's1' })
   const one = await open(under, '/live/mine?school=s1', 'one')
   const asked = issuer.asked.length
-  await until('it is asked about again', async () => issuer.asked.length > asked + 1)
+  await until('the token is introspected again', async () => issuer.asked.length > asked + 1)
   one.socket.send('still here')
   await until('echo', async () => one.messages.length === 1)
   issuer.store('one', { school: 's2' })

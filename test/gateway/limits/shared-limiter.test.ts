@@ -183,7 +183,7 @@ t.test('a wrong address or password prevents the start', async (t) => {
 })
 
 t.test(
-  'a frozen Redis delays requests by the timeout at most, and by nothing after the circuit opens',
+  'a frozen Redis delays requests by the timeout at most, and not at all after the circuit opens',
   async (t) => {
     const redis = await aRedis(t)
     const { limiter, fallbacks, log } = await aLimiter(t, redis.url, {})
@@ -225,7 +225,7 @@ t.test('a Redis that accepts connections and never responds is called at most on
     for (const socket of sockets) socket.destroy()
     silent.close()
   })
-  await until('the loss is noticed', async () => !(limiter.take(aLimit(), 'a') instanceof Promise))
+  await until('the loss is detected', async () => !(limiter.take(aLimit(), 'a') instanceof Promise))
   const startMs = performance.now()
   await until('a second attempt', async () => {
     for (let i = 0; i < 50; i++)

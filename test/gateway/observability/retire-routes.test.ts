@@ -32,7 +32,7 @@ t.test('the series of a removed route expire after a delay, except when the rout
     'not immediately: requests in progress still count, and one more scrape reads them',
   )
   tell(named('a/stays', 'a/returns'))
-  await until('it is forgotten', async () => (await shown('a/goes')) === 0)
+  await until('the series are removed', async () => (await shown('a/goes')) === 0)
   t.equal(await shown('a/stays'), each)
   t.equal(await shown('a/returns'), each)
   count('a/returns')

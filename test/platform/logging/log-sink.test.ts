@@ -48,7 +48,7 @@ t.test('LogSink retries a slow reader and loses no line', async (t) => {
   sink.write('a line\n')
   for (let time = 0; time < 3; time++) {
     fail('EAGAIN')
-    await until('it asks again', async () => writes.length > 0)
+    await until('the sink retries', async () => writes.length > 0)
   }
   take(3)
   take()

@@ -38,7 +38,7 @@ async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly 
   const revoke = (grant: string) => write(writeRevocation(aRevocation({ issuer: 'https://a.test', grant })))
   const alive = () => {
     const before = seen.alive
-    return until('alive', async () => seen.alive > before)
+    return until('the follower is connected', async () => seen.alive > before)
   }
   return { server, redis, way, told, seen, follow, write, revoke, alive }
 }
@@ -51,14 +51,14 @@ t.test('a follower reports existing entries first, then new ones, across a broke
   await alive()
   t.same(told, ['a', 'b'])
   await revoke('c')
-  await until('told', async () => told.length === 3)
+  await until('the entries are reported', async () => told.length === 3)
   await way.down()
-  await until('lost', async () => seen.lost.length > 0)
+  await until('the connection is lost', async () => seen.lost.length > 0)
   await revoke('d')
   await revoke('e')
   const before = way.connections
   await way.up()
-  await until('told', async () => told.length === 5)
+  await until('the entries are reported', async () => told.length === 5)
   t.same(told, ['a', 'b', 'c', 'd', 'e'])
   t.equal(seen.missed, 1, 'the gap at the start')
   t.ok(way.connections > before)
@@ -70,7 +70,7 @@ t.test('a follower without a position reports no old entries', async (t) => {
   await follow()
   await alive()
   await revoke('b')
-  await until('told', async () => told.length > 0)
+  await until('the entries are reported', async () => told.length > 0)
   t.same(told, ['b'])
   t.equal(seen.missed, 1)
 })
@@ -83,11 +83,11 @@ t.test('a stream that was deleted and recreated, even with smaller IDs, is repor
   await redis.flushall()
   const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'b' }))
   await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // The clock of Redis went back.
-  await until('told', async () => told.length === 2)
+  await until('the entries are reported', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.missed, 2)
   await revoke('c')
-  await until('told', async () => told.length === 3)
+  await until('the entries are reported', async () => told.length === 3)
   t.equal(seen.missed, 2)
 })
 
@@ -99,12 +99,12 @@ t.test(
     await follow()
     await alive()
     await way.down()
-    await until('lost', async () => seen.lost.length > 0)
+    await until('the connection is lost', async () => seen.lost.length > 0)
     await revoke('b')
     await revoke('c')
     await redis.xtrim(REVOCATION_STREAM, 'MAXLEN', 1)
     await way.up()
-    await until('told', async () => told.length === 2)
+    await until('the entries are reported', async () => told.length === 2)
     t.same(told, ['a', 'c'])
     t.equal(seen.missed, 2)
   },
@@ -151,7 +151,7 @@ t.test('an unreadable entry of the stream is reported as unreadable', async (t) 
   await redis.xadd(REVOCATION_STREAM, '*', 'something', 'else')
   await redis.xadd(REVOCATION_STREAM, '*', 'x', REVOCATION_FIELD)
   await revoke('a')
-  await until('told', async () => told.includes('a'))
+  await until('the entries are reported', async () => told.includes('a'))
   t.same(told, [...junk.map(() => undefined), undefined, undefined, 'a'])
 })
 
@@ -164,7 +164,7 @@ t.test('a large backlog is read completely and without loss', async (t) => {
   const pipeline = redis.pipeline()
   for (let i = 0; i < flood; i++) pipeline.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, text)
   await pipeline.exec()
-  await until('told', async () => told.length === flood)
+  await until('the entries are reported', async () => told.length === flood)
   t.equal(seen.missed, 1)
 })
 
@@ -175,7 +175,7 @@ t.test('a Redis that does not report its process ID is treated as having lost it
   await follow()
   await alive()
   way.reset()
-  await until('told again', async () => told.length === 2)
+  await until('the entry is reported again', async () => told.length === 2)
   t.ok(seen.missed >= 2, `${seen.missed} times`)
 })
 
@@ -184,12 +184,12 @@ t.test('a key of another type does not cause a busy loop', async (t) => {
   await redis.set(REVOCATION_STREAM, 'junk')
   const startedMs = performance.now()
   await follow()
-  const reason = await until('lost', async () => seen.lost[0])
+  const reason = await until('the connection is lost', async () => seen.lost[0])
   t.match(reason, /WRONGTYPE/)
   t.equal(seen.alive, 0)
   await redis.del(REVOCATION_STREAM)
   await revoke('a')
-  await until('told', async () => told.length === 1)
+  await until('the entries are reported', async () => told.length === 1)
   const seconds = (performance.now() - startedMs) / 1_000
   t.ok(seen.lost.length <= seconds + 1, `${seen.lost.length} attempts in ${seconds.toFixed(1)} s`)
 })
@@ -208,7 +208,7 @@ t.test('a flapping Redis is connected to at most once per second, and no entry i
   }
   const seconds = (performance.now() - startedMs) / 1_000
   t.ok(way.connections - before <= seconds + 1, `${way.connections - before} in ${seconds.toFixed(1)} s`)
-  await until('told', async () => told.length >= 4)
+  await until('the entries are reported', async () => told.length >= 4)
   t.same([...new Set(told)], ['g0', 'g1', 'g2', 'g3'])
 })
 
@@ -217,12 +217,12 @@ t.test('a frozen Redis is detected, and the follower resumes when Redis does', a
   await follow()
   await alive()
   await revoke('a')
-  await until('told', async () => told.length === 1)
+  await until('the entries are reported', async () => told.length === 1)
   server.freeze()
-  await until('lost', async () => seen.lost.length > 0)
+  await until('the connection is lost', async () => seen.lost.length > 0)
   server.thaw()
   await revoke('b')
-  await until('told', async () => told.length === 2)
+  await until('the entries are reported', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.missed, 1)
 })

@@ -79,7 +79,7 @@ t.test('invalid handshakes, incomplete ones, and clients that leave do not stop 
   await Promise.all([...ends, ...cut])
   t.equal(await under.get('/pub/x'), 200)
   t.notMatch(under.logText(), /uncaught|"level":"error"/)
-  await until('those who left are counted', async () => (await failures(under, 'aborted')) > 0)
+  await until('aborted handshakes are counted', async () => (await failures(under, 'aborted')) > 0)
 })
 
 t.test(
@@ -101,7 +101,7 @@ t.test(
     for (let time = 0; time < 5; time++)
       t.equal(await under.get('/pub/x'), 200, 'other clients are served in the meantime')
     await done
-    await until('they are counted', async () => (await failures(under, 'timeout')) === 3)
+    await until('the failures are counted', async () => (await failures(under, 'timeout')) === 3)
   },
 )
 
@@ -147,7 +147,7 @@ t.test('obsolete and weak protocols are rejected with a specific alert', async (
   const under = await startTlsGateway(t)
   for (const [what, options, code] of REFUSED)
     await t.rejects(under.shake({ ...options, agent: false } as ConnectionOptions), { code }, what)
-  await until('they are counted', async () => (await failures(under, 'version')) >= 2)
+  await until('the failures are counted', async () => (await failures(under, 'version')) >= 2)
   await until('so is the protocol', async () => (await failures(under, 'protocol')) === 1)
   for (const options of [{ maxVersion: 'TLSv1.2' }, { minVersion: 'TLSv1.3' }] as const)
     t.match((await under.shake(options)).getProtocol(), options.maxVersion ?? options.minVersion)

@@ -101,7 +101,7 @@ t.test('a new certificate serves new handshakes without a failed request or a lo
   under.secret.swap(aCertificate({ by: under.authority }))
   await until('the new one serves', async () => (await fingerprintOf()) !== before, 20_000)
   const sofar = statuses.length
-  await until('and goes on serving', async () => statuses.length > sofar + 50)
+  await until('the gateway continues to serve', async () => statuses.length > sofar + 50)
   running = false
   await load
   t.same(failed, [])

@@ -73,7 +73,7 @@ async function setUp(t: Test) {
 
 /** Returns the only key in Redis when it exists. */
 async function theKey(): Promise<string> {
-  return until('the answer is kept', async () => (await spy.keys('scopegate:verdict:*'))[0])
+  return until('the entry is stored', async () => (await spy.keys('scopegate:verdict:*'))[0])
 }
 
 t.test('one gateway introspects a token, and the others use its cache entry', async (t) => {
@@ -154,7 +154,7 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
     t.match(await two.introspect('token'), { verdict: { caller: { subject: 'user-1' } } }, what)
     t.equal(issuer.asked.length, asked + 1, what)
     t.equal(two.results.at(-1), 'bad', what)
-    await until('the answer is kept again', async () => {
+    await until('the entry is stored again', async () => {
       // A key of another type is replaced too.
       return (await spy.type(key)) === 'string' && (await spy.strlen(key)) === own.length
     })

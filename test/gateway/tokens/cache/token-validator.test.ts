@@ -53,7 +53,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
   const verdicts = { verdictOf: (token: string) => ask(token), revoke, clear }
   const question = (index: number) => {
     const found = questions[index]
-    if (found === undefined) throw new Error(`there is no question ${index}`)
+    if (found === undefined) throw new Error(`introspection ${index} is missing`)
     return found
   }
   /** Completes introspection `index`, and returns the result of `pending`. */

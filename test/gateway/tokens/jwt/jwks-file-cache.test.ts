@@ -38,7 +38,7 @@ t.test('20 concurrent writers leave one complete file', async (t) => {
   t.equal(readdirSync(dir).length, 1)
 })
 
-t.test('there is no file at first, and no file where the folder is read-only', async (t) => {
+t.test('the file is missing at first, and stays missing where writes fail', async (t) => {
   const dir = t.testdir({ file: '' })
   t.equal(await createJwksFileCache({ dir, id: 'x', nowMs: () => NOW }).read(), undefined)
   const nowhere = [join(dir, 'file'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]

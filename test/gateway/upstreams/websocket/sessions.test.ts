@@ -48,7 +48,7 @@ t.test(
     open('two hours', 7_200)
     clock.ms -= 3_600_000
     const before = clock.looks
-    await until('both were looked at again', async () => clock.looks >= before + 4)
+    await until('both were checked again', async () => clock.looks >= before + 4)
     t.same(closed, [])
     clock.ms += 2 * 3_600_000
     await ended.promise
