@@ -87,7 +87,7 @@ t.test('a watch waits for two equal reads and checks no content twice', async (t
   t.equal(reloader.inForce.hash, 'good-1')
 })
 
-t.test('on a disk that changes constantly, the watch uses the content at the deadline', async (t) => {
+t.test('on a disk that changes constantly, the watch uses its last read', async (t) => {
   let look = 0
   const { reloader } = start({ read: () => `good-${++look}` })
   t.match(await reloader.reload('watch'), { result: 'applied' })

@@ -72,7 +72,7 @@ t.test('the validator rejects a token that was revoked during its introspection'
   t.ok(verdicts.verdictOf('a') instanceof Promise, 'no status was cached')
 })
 
-t.test('the validator introspects once when a revocation of another grant arrives', async (t) => {
+t.test('the validator caches an introspection result when another grant was revoked meanwhile', async (t) => {
   const { settle, verdicts } = setUp()
   const pending = verdicts.verdictOf('a')
   verdicts.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)

@@ -171,7 +171,7 @@ t.test('metadata or keys of one gigabyte are not read completely', async (t) => 
   }
 })
 
-t.test('an unreachable issuer gets one request per try, not one per metadata URL', async (t) => {
+t.test('an issuer that closes connections gets one request per load, not one per metadata URL', async (t) => {
   const { issuer, load } = await setUp(t)
   issuer.misbehave((request) => request.socket.destroy())
   await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_CONNECTION' })
