@@ -39,7 +39,7 @@ const atOther = { ...other, baseUrl: `http://127.0.0.1:${port}` }
 const client = await registerClient(one)
 const sameClient = knownClient(atOther, client)
 const browser = openBrowser(one.baseUrl)
-// A third server reaches Redis through a network that can fail.
+// A third server connects to Redis through a proxy that can fail.
 const way = await startFaultProxy(redis.port)
 t.teardown(() => way.close())
 const lossyPort = await quietPort()
@@ -56,7 +56,7 @@ const isActive = async (token: string): Promise<boolean> => {
   return (await send(`${atOther.baseUrl}${ENDPOINTS.introspection}`, { form })).json['active'] === true
 }
 
-t.test('100 exchanges of one code at two servers: one 200, and its tokens die', async (t) => {
+t.test('100 exchanges of one code at two servers: one 200, and its tokens are revoked', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'openid' })
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? client : sameClient).exchange(grant)),
@@ -84,30 +84,33 @@ t.test('200 uses of one refresh token at two servers get one response', async (t
   if (answer === undefined) return
   const successor = client.readTokens(answer)
   t.ok(await isActive(successor.accessToken))
-  t.equal((await sameClient.refresh(refreshToken)).text, answer.text, 'and later, at either')
+  t.equal((await sameClient.refresh(refreshToken)).text, answer.text, 'a later use at either server')
   const next = await sameClient.refresh(successor.refreshToken)
   t.equal(next.status, 200)
   client.readTokens(next)
 })
 
-t.test('the stored response is sealed, expires with the window and goes with the grant', async (t) => {
-  const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
-  const direct = new Redis(redis.url)
-  t.teardown(() => direct.disconnect())
-  const responses = () => direct.keys('{scopegate}:artifact:RefreshResponse:*')
-  const before = await responses()
-  const successor = client.readTokens(await client.refresh(refreshToken))
-  const [key = '', ...others] = (await responses()).filter((one) => !before.includes(one))
-  t.same(others, [])
-  const ttl = await direct.ttl(key)
-  t.ok(ttl > 0 && ttl <= 30, `expires in ${ttl} s`)
-  const stored = JSON.stringify(await direct.hgetall(key)) + key
-  for (const secret of [refreshToken, successor.accessToken, successor.refreshToken])
-    t.notMatch(stored, secret)
-  t.equal((await sameClient.revoke(successor.refreshToken)).status, 200)
-  t.notOk((await responses()).includes(key))
-  t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
-})
+t.test(
+  'the stored response is encrypted, expires with the window and is deleted with the grant',
+  async (t) => {
+    const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
+    const direct = new Redis(redis.url)
+    t.teardown(() => direct.disconnect())
+    const responses = () => direct.keys('{scopegate}:artifact:RefreshResponse:*')
+    const before = await responses()
+    const successor = client.readTokens(await client.refresh(refreshToken))
+    const [key = '', ...others] = (await responses()).filter((one) => !before.includes(one))
+    t.same(others, [])
+    const ttl = await direct.ttl(key)
+    t.ok(ttl > 0 && ttl <= 30, `expires in ${ttl} s`)
+    const stored = JSON.stringify(await direct.hgetall(key)) + key
+    for (const secret of [refreshToken, successor.accessToken, successor.refreshToken])
+      t.notMatch(stored, secret)
+    t.equal((await sameClient.revoke(successor.refreshToken)).status, 200)
+    t.notOk((await responses()).includes(key))
+    t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+  },
+)
 
 t.test('without a window every second use ends the grant, on Redis too', async (t) => {
   const strictPort = await quietPort()
@@ -126,24 +129,27 @@ t.test('without a window every second use ends the grant, on Redis too', async (
   t.match(await atStrict.refresh(successor.refreshToken), refused)
 })
 
-t.test('a refresh whose store answer is lost gets 503, and its repeat the one response', async (t) => {
-  const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
-  way.toClient({ blackHole: true })
-  const lost = await atLossy.refresh(refreshToken)
-  t.match(lost, { status: 503, json: { error: 'temporarily_unavailable' } })
-  t.ok(lost.headers.has('retry-after'))
-  way.heal()
-  way.reset()
-  const answer = await client.refresh(refreshToken)
-  t.equal(answer.status, 200)
-  const successor = client.readTokens(answer)
-  const again = await until('the server has its store again', async () => {
-    const repeat = await atLossy.refresh(refreshToken)
-    return repeat.status === 503 ? undefined : repeat
-  })
-  t.equal(again.text, answer.text)
-  t.ok(await isActive(successor.accessToken))
-})
+t.test(
+  'a refresh that loses the store response gets 503, and its repeat gets the stored response',
+  async (t) => {
+    const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
+    way.toClient({ blackHole: true })
+    const lost = await atLossy.refresh(refreshToken)
+    t.match(lost, { status: 503, json: { error: 'temporarily_unavailable' } })
+    t.ok(lost.headers.has('retry-after'))
+    way.heal()
+    way.reset()
+    const answer = await client.refresh(refreshToken)
+    t.equal(answer.status, 200)
+    const successor = client.readTokens(answer)
+    const again = await until('the store is available again', async () => {
+      const repeat = await atLossy.refresh(refreshToken)
+      return repeat.status === 503 ? undefined : repeat
+    })
+    t.equal(again.text, answer.text)
+    t.ok(await isActive(successor.accessToken))
+  },
+)
 
 t.test('a token of one server is revoked at the other', async (t) => {
   const { accessToken } = await client.obtainTokens({ browser, scope: 'openid' })
@@ -152,7 +158,7 @@ t.test('a token of one server is revoked at the other', async (t) => {
   t.notOk(await isActive(accessToken))
 })
 
-t.test('without its store the server sends 503, stays ready, and serves metadata and keys', async (t) => {
+t.test('without its store the server responds 503, stays ready, and serves metadata and keys', async (t) => {
   const { accessToken, refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   isRunning = false
   await redis.stop()
@@ -173,7 +179,7 @@ t.test('without its store the server sends 503, stays ready, and serves metadata
   t.ok(page.left === false && page.headers.has('retry-after'))
   for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks])
     t.equal((await send(`${one.baseUrl}${path}`)).status, 200, path)
-  const ready = await until('the outage is shown', async () => {
+  const ready = await until('readiness shows the outage', async () => {
     const answer = await send(`${one.managementUrl}/readyz?verbose`)
     return answer.text.includes('[!] store: away') && answer
   })

@@ -30,7 +30,7 @@ function passTime(t: Test, seconds: number): void {
   t.intercept(Date, 'now', { value: () => nowMs })
 }
 
-/** The stored artifacts of a model, as the database holds them. */
+/** Returns the stored artifacts of a model, as in the database. */
 function stored(model: string): readonly Record<string, unknown>[] {
   const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME), { readOnly: true })
   try {
@@ -131,7 +131,11 @@ t.test('a repeat with another scope or resource is denied and leaves the grant',
     t.match(denied.json['error_description'], /scope and resource/)
   }
   const reordered = { scope: 'openid courses:read' }
-  t.equal((await client.refresh(first.refreshToken, reordered)).text, answer.text, 'order has no meaning')
+  t.equal(
+    (await client.refresh(first.refreshToken, reordered)).text,
+    answer.text,
+    'the order of scopes is not significant',
+  )
   t.ok(await isActive(successor.accessToken))
   const next = await client.refresh(successor.refreshToken)
   t.equal(next.status, 200)
@@ -164,7 +168,7 @@ t.test('revocation removes the stored response', async (t) => {
   }
 })
 
-t.test('the stored response holds no token in the clear and expires with the window', async (t) => {
+t.test('the stored response contains no plaintext token and expires with the window', async (t) => {
   const first = await obtain()
   const successor = client.readTokens(await client.refresh(first.refreshToken))
   const rows = stored('RefreshResponse')

@@ -45,10 +45,10 @@ t.test(
     t.match(
       await client.exchange(grant, { resource: issuer }),
       { status: 400, json: { error: 'invalid_target', error_description: /authorize again/ } },
-      'known, and not what the person allowed',
+      'a known resource that the user did not authorize',
     )
     const answer = await client.exchange(grant, { resource: `${mcp}/` })
-    t.equal(answer.status, 200, 'the code is still good')
+    t.equal(answer.status, 200, 'the code is still valid')
     const tokens = client.readTokens(answer)
     t.match(await introspect(server, tokens.accessToken), { active: true, aud: mcp })
 
@@ -64,7 +64,7 @@ t.test(
     t.match(
       await introspect(server, again.accessToken),
       { aud: mcp },
-      'without resource it stays what it was',
+      'a refresh without resource keeps the audience',
     )
   },
 )
@@ -93,7 +93,7 @@ t.test(
       t.match(await introspect(server, tokens.accessToken), { aud: mcp }, `${resource}: RFC 3986 §6.2.2.1`)
     }
     const twice = await client.obtainTokens({ browser, scope, overrides: { resource: [mcp, `${mcp}/`] } })
-    t.match(await introspect(server, twice.accessToken), { aud: mcp }, 'the same twice is one')
+    t.match(await introspect(server, twice.accessToken), { aud: mcp }, 'a repeated resource counts once')
   },
 )
 
@@ -104,7 +104,7 @@ t.test('without resource a token is for the API itself', async (t) => {
   t.equal((await send(issuer + ENDPOINTS.userinfo, { token: tokens.accessToken })).status, 200)
 })
 
-t.test('userinfo is no part of another resource: its tokens are refused there', async (t) => {
+t.test('userinfo rejects tokens of another resource', async (t) => {
   const browser = openBrowser(server.baseUrl)
   const tokens = await client.obtainTokens({ browser, scope, overrides: { resource: mcp } })
   const answer = await send(issuer + ENDPOINTS.userinfo, { token: tokens.accessToken })

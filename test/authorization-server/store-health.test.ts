@@ -32,7 +32,7 @@ const metric = async (server: AuthorizationServer, series: string): Promise<numb
 const events = (server: AuthorizationServer, event: string) =>
   server.log().filter((line) => line['event'] === event)
 
-/** Waits until the readiness of the store is shown as expected; ready either way. */
+/** Waits until the server reports the expected store state. The server stays ready in each state. */
 async function shownAs(t: Test, server: AuthorizationServer, expected: string): Promise<void> {
   const answer = await until(expected, async () => {
     const shown = await readiness(server)
@@ -66,12 +66,12 @@ t.test('after FAILOVER the server connects to the new primary and writes again',
     /role:master/.test(await adminOfReplica.info('replication')),
   )
   await until('the old primary is a replica', async () => /role:slave/.test(await admin.info('replication')))
-  t.equal(await register(server), 503, 'the address still leads to the old primary')
+  t.equal(await register(server), 503, 'the address still points to the old primary')
   await shownAs(t, server, '[!] store: read_only: the store is read-only')
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
   t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="read_only"}')) > 0)
 
-  way.retarget(replica.port) // the address moves; the open connection stays with the old primary
+  way.retarget(replica.port) // new connections reach the new primary; the open connection keeps the old one
   await until('the server writes again', async () => (await register(server)) === 201)
   await shownAs(t, server, '[+] store')
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
@@ -81,7 +81,7 @@ t.test('after FAILOVER the server connects to the new primary and writes again',
   t.ok(degraded.length <= 2, 'one line for each change')
 })
 
-t.test('a full Redis is shown as degraded, counted, and logged in one line', async (t) => {
+t.test('a full Redis is reported as degraded, counted, and logged in one line', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   const admin = new Redis(redis.url)
   t.teardown(async () => {
@@ -98,7 +98,7 @@ t.test('a full Redis is shown as degraded, counted, and logged in one line', asy
   await shownAs(t, server, '[!] store: full: the store is full')
   t.equal(await metric(server, 'scopegate_oauth_store_errors_total{reason="full"}'), 2)
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
-  t.equal((await client.revoke(tokens.accessToken)).status, 200, 'a revocation needs no memory')
+  t.equal((await client.revoke(tokens.accessToken)).status, 200, 'a revocation requires no memory')
   t.equal((await introspect(server, tokens.accessToken))['active'], false)
   await admin.config('SET', 'maxmemory', '0')
   await shownAs(t, server, '[+] store')
@@ -109,11 +109,11 @@ t.test('a full Redis is shown as degraded, counted, and logged in one line', asy
   t.equal(
     events(server, 'failed').filter(({ level }) => level === 'error').length,
     0,
-    'no stack for each request',
+    'the log has no stack trace for each request',
   )
 })
 
-t.test('without any request, the write probe notices that SQLite takes no writes', async (t) => {
+t.test('without any request, the write probe detects that SQLite rejects writes', async (t) => {
   const server = await startServer(t)
   await shownAs(t, server, '[+] store')
   const file = join(server.dataDir, 'authorization-server.sqlite')
@@ -131,7 +131,7 @@ t.test('without any request, the write probe notices that SQLite takes no writes
   t.equal(events(server, 'store_recovered').length, 1)
 })
 
-t.test('attemptSqlite() names a full disk, a read-only file and a lock', async (t) => {
+t.test('attemptSqlite() identifies a full disk, a read-only file and a lock', async (t) => {
   const file = join(t.testdir(), 'x.sqlite')
   const database = new DatabaseSync(file, { timeout: 1 })
   database.exec('create table x (y text); pragma max_page_count = 2')
@@ -151,7 +151,7 @@ t.test('a probe does not wait for the lock of another process', async (t) => {
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   await store.probe()
-  // The lock is free again before the timeout of other statements ends: a probe that waits would succeed.
+  // The lock is released before the timeout of other statements. A probe that waits would succeed.
   const holder = new Worker(
     `const { DatabaseSync } = require('node:sqlite')
     const { parentPort, workerData } = require('node:worker_threads')

@@ -12,40 +12,37 @@ const SCOPES = 'openid profile email courses:read courses:write'
 const server = await startServer(t)
 const chrome = await launchChromium(t)
 
-t.test('a form whose cookie is gone is refused', async (t) => {
+t.test('rejects a form without its cookie', async (t) => {
   const { page, context } = await begin(t)
   await context.clearCookies({ name: 'scopegate-form' })
   await fillAndSignIn(page, 'alice', 'alice')
   await heading(page, 'We could not be sure that this came from you')
 })
 
-t.test(
-  'a form on another site cannot consent for the person, although the browser sends its cookies',
-  async (t) => {
-    const { page, context } = await begin(t)
-    await fillAndSignIn(page, 'alice', 'alice')
-    await page.getByRole('button', { name: 'Allow' }).waitFor()
-    const token = await page.locator('form input[name=form_token]').first().getAttribute('value')
-    const form = `<form method="post" action="${page.url()}/consent"><input name="form_token" value="${token}">
+t.test('rejects a consent form from another site, although the browser sends the cookies', async (t) => {
+  const { page, context } = await begin(t)
+  await fillAndSignIn(page, 'alice', 'alice')
+  await page.getByRole('button', { name: 'Allow' }).waitFor()
+  const token = await page.locator('form input[name=form_token]').first().getAttribute('value')
+  const form = `<form method="post" action="${page.url()}/consent"><input name="form_token" value="${token}">
     <input name="scope.courses:read" value="on"><button>Win a prize</button></form>`
-    const evil = createServer((_request, response) =>
-      response.writeHead(200, { 'content-type': 'text/html' }).end(form),
-    )
-    await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => evil.close())
-    const trap = await context.newPage()
-    await trap.goto(`http://127.0.0.1:${(evil.address() as AddressInfo).port}/`)
-    const [answer] = await Promise.all([
-      trap.waitForResponse((response) => response.url().endsWith('/consent')),
-      trap.getByRole('button').click(),
-    ])
-    t.equal(answer.status(), 403)
-    await page.reload()
-    await page.getByRole('button', { name: 'Allow' }).waitFor()
-  },
-)
+  const evil = createServer((_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end(form),
+  )
+  await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => evil.close())
+  const trap = await context.newPage()
+  await trap.goto(`http://127.0.0.1:${(evil.address() as AddressInfo).port}/`)
+  const [answer] = await Promise.all([
+    trap.waitForResponse((response) => response.url().endsWith('/consent')),
+    trap.getByRole('button').click(),
+  ])
+  t.equal(answer.status(), 403)
+  await page.reload()
+  await page.getByRole('button', { name: 'Allow' }).waitFor()
+})
 
-t.test('nobody frames the pages', async (t) => {
+t.test('the browser refuses to show the pages in a frame', async (t) => {
   const { page, context } = await begin(t)
   const outer = createServer((_request, response) =>
     response
@@ -59,17 +56,20 @@ t.test('nobody frames the pages', async (t) => {
   t.equal(await trap.frameLocator('iframe').getByLabel('Password').count(), 0)
 })
 
-t.test('a wrong password keeps the name, says so, and the right one goes on', async (t) => {
-  const { page } = await begin(t)
-  await fillAndSignIn(page, 'alice', 'wrong')
-  await page.getByRole('alert').getByText('User name or password is wrong').waitFor()
-  t.equal(await page.getByLabel('User name').inputValue(), 'alice')
-  t.equal(await page.getByLabel('Password').inputValue(), '')
-  await fillAndSignIn(page, 'alice', 'alice')
-  await page.getByRole('button', { name: 'Allow' }).waitFor()
-})
+t.test(
+  'a wrong password shows an error and keeps the name, and the correct password continues',
+  async (t) => {
+    const { page } = await begin(t)
+    await fillAndSignIn(page, 'alice', 'wrong')
+    await page.getByRole('alert').getByText('User name or password is wrong').waitFor()
+    t.equal(await page.getByLabel('User name').inputValue(), 'alice')
+    t.equal(await page.getByLabel('Password').inputValue(), '')
+    await fillAndSignIn(page, 'alice', 'alice')
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+  },
+)
 
-t.test('Cancel, on either page, tells the app with state and iss', async (t) => {
+t.test('Cancel on either page redirects to the app with state and iss', async (t) => {
   for (const signedIn of [false, true]) {
     const { page, app } = await begin(t)
     if (signedIn) await fillAndSignIn(page, 'alice', 'alice')
@@ -83,7 +83,7 @@ t.test('Cancel, on either page, tells the app with state and iss', async (t) => 
   }
 })
 
-t.test('what was unticked is not granted, and the token response says so', async (t) => {
+t.test('deselected scopes are not granted, and the token response lists the granted scopes', async (t) => {
   const { page, app, client, verifier } = await begin(t)
   await fillAndSignIn(page, 'alice', 'alice')
   await page.getByRole('checkbox', { name: /delete courses/ }).uncheck()
@@ -98,7 +98,7 @@ t.test('what was unticked is not granted, and the token response says so', async
   t.equal(client.readTokens(answer).scope, 'openid profile courses:read')
 })
 
-t.test('an app that sends the browser on from its callback to another site is not stopped', async (t) => {
+t.test('an app may redirect the browser from its callback to another site', async (t) => {
   const { page } = await begin(t)
   const finish = createServer((_request, response) => response.end('All done.'))
   await new Promise<void>((resolve) => finish.listen(0, '127.0.0.1', resolve))
@@ -115,7 +115,7 @@ t.test('an app that sends the browser on from its callback to another site is no
   await page.waitForURL(onward)
 })
 
-t.test('Switch account: somebody else signs in and is the one who consents', async (t) => {
+t.test('Switch account: another user signs in and gives consent', async (t) => {
   const { page, context } = await begin(t)
   await fillAndSignIn(page, 'alice', 'alice')
   await page.getByText('Alice Example').waitFor()
@@ -127,39 +127,33 @@ t.test('Switch account: somebody else signs in and is the one who consents', asy
   t.not(await sessionCookie(context), before)
 })
 
-t.test(
-  'signing in gives the browser a new session: one that was planted before is worth nothing',
-  async (t) => {
-    const { page, context, client } = await begin(t)
-    await fillAndSignIn(page, 'alice', 'alice')
-    await page.getByRole('button', { name: 'Allow' }).waitFor()
-    const planted = await sessionCookie(context)
-    await page.goto(client.authorizeUrl(SCOPES, makePkce().challenge, { prompt: 'login' }).href)
-    await fillAndSignIn(page, 'alice', 'alice')
-    await page.getByRole('button', { name: 'Allow' }).waitFor()
-    t.not(await sessionCookie(context), planted)
-  },
-)
+t.test('sign-in creates a new session, so a session planted before stays unauthenticated', async (t) => {
+  const { page, context, client } = await begin(t)
+  await fillAndSignIn(page, 'alice', 'alice')
+  await page.getByRole('button', { name: 'Allow' }).waitFor()
+  const planted = await sessionCookie(context)
+  await page.goto(client.authorizeUrl(SCOPES, makePkce().challenge, { prompt: 'login' }).href)
+  await fillAndSignIn(page, 'alice', 'alice')
+  await page.getByRole('button', { name: 'Allow' }).waitFor()
+  t.not(await sessionCookie(context), planted)
+})
 
-t.test(
-  'the page of a finished interaction, and of a wrong client, is an error page with a request id',
-  async (t) => {
-    const { page, app, client } = await begin(t)
-    const address = page.url()
-    const arrives = app.nextCallback()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await arrives
-    await page.goto(address)
-    await heading(page, 'This page is no longer valid')
-    const wrong = client.authorizeUrl('openid', makePkce().challenge, { client_id: 'nobody' })
-    const response = await page.goto(wrong.href)
-    t.equal(response?.status(), 400)
-    await heading(page, 'The app sent you here the wrong way')
-    t.match(await page.locator('footer').textContent(), /^Request .+/)
-    await page.getByText('Details for the app’s developer').click()
-    await page.getByText('invalid_client').waitFor()
-  },
-)
+t.test('a finished interaction and a wrong client show an error page with a request ID', async (t) => {
+  const { page, app, client } = await begin(t)
+  const address = page.url()
+  const arrives = app.nextCallback()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await arrives
+  await page.goto(address)
+  await heading(page, 'This page is no longer valid')
+  const wrong = client.authorizeUrl('openid', makePkce().challenge, { client_id: 'nobody' })
+  const response = await page.goto(wrong.href)
+  t.equal(response?.status(), 400)
+  await heading(page, 'The app sent you here the wrong way')
+  t.match(await page.locator('footer').textContent(), /^Request .+/)
+  await page.getByText('Details for the app’s developer').click()
+  await page.getByText('invalid_client').waitFor()
+})
 
 t.test('every page fits 320 CSS pixels, has one h1, labels, and no message in the console', async (t) => {
   const context = await chrome.newContext({ viewport: { width: 320, height: 640 } })
@@ -201,7 +195,7 @@ t.test('every page fits 320 CSS pixels, has one h1, labels, and no message in th
   )
 })
 
-/** A browser without JavaScript at the sign-in page of a new authorization. */
+/** Opens the sign-in page of a new authorization in a browser without JavaScript. */
 async function begin(t: Test) {
   const context = await chrome.newContext({ javaScriptEnabled: false })
   t.teardown(() => context.close())
@@ -225,6 +219,6 @@ async function heading(page: Page, name: string): Promise<void> {
 
 async function sessionCookie(context: BrowserContext): Promise<string> {
   const cookie = (await context.cookies()).find(({ name }) => /session$/.test(name))
-  if (cookie === undefined) throw new Error('there is no session cookie')
+  if (cookie === undefined) throw new Error('the session cookie is missing')
   return cookie.value
 }

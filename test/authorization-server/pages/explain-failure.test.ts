@@ -17,13 +17,13 @@ const CASES = [
   [undefined, 500, 'server_error', true],
 ] as const
 
-t.test('explainFailure() gives each failure its status and error code', async (t) => {
+t.test('explainFailure() returns the status and the error code of each failure', async (t) => {
   for (const [failure, status, error, ours] of CASES)
     t.match(explainFailure(failure), { status, error, ours }, String(failure))
   t.equal(explainFailure(CASES[6][0]).retryAfterSeconds, 2)
 })
 
-t.test('explainFailure() describes each failure in its own words, and hides the message', async (t) => {
+t.test('explainFailure() describes each failure differently, and hides the internal message', async (t) => {
   const descriptions = CASES.map(([failure]) => explainFailure(failure).description)
   t.equal(new Set(descriptions).size, CASES.length - 1, 'unknown failures share one description')
   for (const description of descriptions) t.notMatch(description, 'secret')

@@ -7,7 +7,7 @@ const CREDENTIALS = { username: 'carol', password: PASSWORD }
 const CONSENT = { prompt: 'consent', accountId: CAROL.id } as const
 
 t.test(
-  'a form without this browser’s token for this interaction is refused, and nothing is done',
+  'rejects a form without the token of this browser and interaction, without side effects',
   async (t) => {
     const pages = await startPages(t)
     const { cookie, token } = await openForm(pages)
@@ -54,7 +54,7 @@ t.test(
   },
 )
 
-t.test('a token belongs to one interaction', async (t) => {
+t.test('rejects a form token of another interaction', async (t) => {
   const pages = await startPages(t)
   const { cookie, token } = await openForm(pages)
   pages.interaction = anInteraction({ uid: 'uid-2' })
@@ -63,45 +63,42 @@ t.test('a token belongs to one interaction', async (t) => {
   t.strictSame(pages.recorded, [])
 })
 
-t.test(
-  'a form that is not exactly a form is refused with the right status, and nothing is done',
-  async (t) => {
-    const pages = await startPages(t)
-    const { cookie, token } = await openForm(pages)
-    const valid = `form_token=${token}&username=carol&password=x`
-    const cases = [
-      [400, `${valid}&username=alice`, 'a field twice'],
-      [400, `${valid}&form_token=${token}`, 'the token twice'],
-      [400, `${valid}&x=%`, 'a broken escape'],
-      [400, `${valid}&x=%ff`, 'bytes that are not UTF-8'],
-      [400, `${valid}&x=%00`, 'NUL'],
-      [400, `${valid}&noequals`, 'no value'],
-      [400, `${valid}&a=b=c`, 'two equals signs'],
-      [400, `${valid}&=b`, 'no name'],
-      [400, Array.from({ length: 400 }, (_, i) => `f${i}=`).join('&'), 'too many fields'],
-      [413, `${valid}&x=${'y'.repeat(16 * 1024)}`, 'too large'],
-    ] as const
-    for (const [status, body, name] of cases) {
-      const response = await postForm(pages, 'sign-in', { cookie, body })
-      t.equal(response.status, status, name)
-      assertPageHeaders(t, response, name)
-      t.match(await response.text(), /We could not read what your browser sent/, name)
-    }
-    for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain', 'nonsense']) {
-      const response = await postForm(pages, 'sign-in', {
-        cookie,
-        body: valid,
-        headers: { 'content-type': type },
-      })
-      t.equal(response.status, 415, type)
-      assertPageHeaders(t, response, type)
-    }
-    t.equal((await postForm(pages, 'sign-in', { cookie, body: '' })).status, 403)
-    t.strictSame(pages.recorded, [])
-  },
-)
+t.test('rejects a malformed form with the correct status, without side effects', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  const valid = `form_token=${token}&username=carol&password=x`
+  const cases = [
+    [400, `${valid}&username=alice`, 'a field twice'],
+    [400, `${valid}&form_token=${token}`, 'the token twice'],
+    [400, `${valid}&x=%`, 'a broken escape'],
+    [400, `${valid}&x=%ff`, 'bytes that are not UTF-8'],
+    [400, `${valid}&x=%00`, 'NUL'],
+    [400, `${valid}&noequals`, 'no value'],
+    [400, `${valid}&a=b=c`, 'two equals signs'],
+    [400, `${valid}&=b`, 'no name'],
+    [400, Array.from({ length: 400 }, (_, i) => `f${i}=`).join('&'), 'too many fields'],
+    [413, `${valid}&x=${'y'.repeat(16 * 1024)}`, 'too large'],
+  ] as const
+  for (const [status, body, name] of cases) {
+    const response = await postForm(pages, 'sign-in', { cookie, body })
+    t.equal(response.status, status, name)
+    assertPageHeaders(t, response, name)
+    t.match(await response.text(), /We could not read what your browser sent/, name)
+  }
+  for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain', 'nonsense']) {
+    const response = await postForm(pages, 'sign-in', {
+      cookie,
+      body: valid,
+      headers: { 'content-type': type },
+    })
+    t.equal(response.status, 415, type)
+    assertPageHeaders(t, response, type)
+  }
+  t.equal((await postForm(pages, 'sign-in', { cookie, body: '' })).status, 403)
+  t.strictSame(pages.recorded, [])
+})
 
-t.test('wrong password, unknown user and impossible user get the same page', async (t) => {
+t.test('shows the same page for a wrong password, an unknown user and an invalid user name', async (t) => {
   const pages = await startPages(t)
   const { cookie, token } = await openForm(pages)
   const answers: string[] = []
@@ -120,7 +117,7 @@ t.test('wrong password, unknown user and impossible user get the same page', asy
 })
 
 t.test(
-  'after too many failures the account waits for that address, also with the right password',
+  'after too many failures rejects the account from that address, also with the correct password',
   async (t) => {
     const pages = await startPages(t)
     const { cookie, token } = await openForm(pages)
@@ -137,7 +134,7 @@ t.test(
       assertPageHeaders(t, paused, '429')
       t.match(await paused.text(), /Too many attempts/)
     }
-    t.equal((await attempt('dave', 'wrong')).status, 400, 'another account goes on')
+    t.equal((await attempt('dave', 'wrong')).status, 400, 'another account can still sign in')
     pages.nowMs += 299_001
     t.equal((await attempt('carol', PASSWORD)).headers.get('retry-after'), '1')
     pages.nowMs += 999
@@ -146,7 +143,7 @@ t.test(
   },
 )
 
-t.test('a throttled sign-in reads no store and is one event for the audit log', async (t) => {
+t.test('a throttled sign-in does not read the store and writes one audit event', async (t) => {
   const pages = await startPages(t)
   const { cookie, token } = await openForm(pages)
   const body = { username: 'carol', password: 'wrong', form_token: token }
@@ -163,7 +160,7 @@ t.test('a throttled sign-in reads no store and is one event for the audit log', 
   t.strictSame(pages.logged, [])
 })
 
-t.test('more sign-ins at once than may wait are turned away at once', async (t) => {
+t.test('rejects concurrent sign-ins above the queue limit immediately', async (t) => {
   const held = Promise.withResolvers<undefined>()
   const pages = await startPages(t, {
     verify: () => held.promise,
@@ -181,7 +178,7 @@ t.test('more sign-ins at once than may wait are turned away at once', async (t) 
   t.strictSame(statuses.sort(), [400, 400, 503])
 })
 
-t.test('text of a client or of a browser never becomes markup', async (t) => {
+t.test('escapes text from clients and browsers', async (t) => {
   const hostile = `"><svg onload=alert(1)>'\`&{{x}}\u202egnp\u0000<script>alert(2)</script>`
   const client = { id: 'c', name: hostile, verified: false }
   const redirectUri = 'http://127.0.0.1:1/"><svg onload=alert(3)>'
@@ -206,7 +203,7 @@ t.test('text of a client or of a browser never becomes markup', async (t) => {
   }
 })
 
-t.test('a client without a visible name is called so, and a long name is cut', async (t) => {
+t.test('labels a client without a visible name as unnamed, and truncates a long name', async (t) => {
   const named = (name: string | undefined) =>
     anInteraction({ ...CONSENT, client: { id: 'c', name, verified: false } })
   const pages = await startPages(t, { interaction: named(undefined) })
@@ -223,7 +220,7 @@ t.test('a client without a visible name is called so, and a long name is cut', a
   t.match(markup, `<bdi>${'x'.repeat(99)}…</bdi>`)
 })
 
-t.test('an interaction that is over, or of another browser, is a page that says what to do', async (t) => {
+t.test('an expired interaction, or one of another browser, shows a page that says what to do', async (t) => {
   const pages = await startPages(t)
   const { cookie, token } = await openForm(pages)
   const cases = [
@@ -247,7 +244,7 @@ t.test('an interaction that is over, or of another browser, is a page that says 
   t.strictSame(pages.logged, [])
 })
 
-t.test('our own failures say so, show nothing of themselves, and are logged', async (t) => {
+t.test('an internal failure shows a page without details and is logged', async (t) => {
   const pages = await startPages(t)
   const cases = [
     [new StoreError('ERR_STORE_UNAVAILABLE', 'redis://secret'), 503, '2', /Sign-in does not work right now/],
@@ -269,7 +266,7 @@ t.test('our own failures say so, show nothing of themselves, and are logged', as
   ])
 })
 
-t.test('consent cannot be given for what was not asked or not ticked', async (t) => {
+t.test('rejects consent for scopes that were not requested or not selected', async (t) => {
   const interaction = anInteraction({ ...CONSENT, scopes: ['openid', 'courses:read', 'courses:write'] })
   const pages = await startPages(t, { interaction })
   const { cookie, token } = await openForm(pages)
@@ -279,7 +276,7 @@ t.test('consent cannot be given for what was not asked or not ticked', async (t)
   t.equal(none.status, 400)
   const again = await none.text()
   t.match(again, /Tick at least one box/)
-  t.notMatch(again, / checked/, 'the page keeps the ticks of the person')
+  t.notMatch(again, / checked/, 'the page keeps the selection of the user')
   t.equal((await send({ 'scope.profile': 'on', 'scope.orders:read': 'on' })).status, 400)
   t.equal((await send({ 'scope.courses:read': 'off' })).status, 400)
   t.strictSame(pages.recorded, [])
@@ -291,7 +288,7 @@ t.test('consent cannot be given for what was not asked or not ticked', async (t)
   t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid', 'courses:read'] }])
 })
 
-t.test('a toggle changes the ticks, keeps the others, and grants nothing', async (t) => {
+t.test('a toggle changes its scopes, keeps the others, and grants nothing', async (t) => {
   const interaction = anInteraction({
     ...CONSENT,
     scopes: ['openid', 'profile', 'courses:read', 'courses:write'],
@@ -323,7 +320,7 @@ t.test('a toggle changes the ticks, keeps the others, and grants nothing', async
   t.strictSame(pages.recorded, [])
 })
 
-t.test('consent needs somebody who is signed in and still has an account', async (t) => {
+t.test('consent requires a signed-in user with an existing account', async (t) => {
   const pages = await startPages(t)
   const { cookie, token } = await openForm(pages)
   for (const interaction of [
@@ -338,36 +335,39 @@ t.test('consent needs somebody who is signed in and still has an account', async
   t.strictSame(pages.recorded, [])
 })
 
-t.test('the sign-in page is a form of this server, and the right password leads on', async (t) => {
-  const pages = await startPages(t, { interaction: anInteraction({ loginHint: 'carol' }) })
-  const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
-  t.equal(response.status, 200)
-  assertPageHeaders(t, response, 'sign-in')
-  t.match(
-    response.headers.get('content-security-policy'),
-    "form-action 'self' http://127.0.0.1:51234",
-    'Chromium holds the whole redirect chain against it',
-  )
-  const [setCookie] = response.headers.getSetCookie()
-  t.match(setCookie, /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/)
-  const markup = await response.text()
-  t.match(markup, /<html lang="en">/)
-  t.match(markup, /value="carol" autocomplete="username"/)
-  t.match(markup, /<strong><bdi>Course Planner<\/bdi><\/strong>/)
-  const token = /name="form_token" value="([^"]+)"/.exec(markup)?.[1] ?? ''
-  const cookie = setCookie?.split(';', 1)[0] ?? ''
-  for (const headers of [
-    {},
-    { 'sec-fetch-site': 'same-origin', origin: 'null' },
-    { origin: 'https://login.example' },
-  ]) {
-    const body = { ...CREDENTIALS, form_token: token }
-    const posted = await postForm(pages, 'sign-in', { cookie, body, headers })
-    t.equal(posted.status, 303)
-    t.equal(posted.headers.get('location'), '/oauth/authorize/uid-1')
-  }
-  t.strictSame(pages.recorded[0], { did: 'signedIn', accountId: CAROL.id })
-})
+t.test(
+  'the sign-in page is a form of this server, and the correct password continues the flow',
+  async (t) => {
+    const pages = await startPages(t, { interaction: anInteraction({ loginHint: 'carol' }) })
+    const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+    t.equal(response.status, 200)
+    assertPageHeaders(t, response, 'sign-in')
+    t.match(
+      response.headers.get('content-security-policy'),
+      "form-action 'self' http://127.0.0.1:51234",
+      'Chromium applies form-action to the whole redirect chain',
+    )
+    const [setCookie] = response.headers.getSetCookie()
+    t.match(setCookie, /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/)
+    const markup = await response.text()
+    t.match(markup, /<html lang="en">/)
+    t.match(markup, /value="carol" autocomplete="username"/)
+    t.match(markup, /<strong><bdi>Course Planner<\/bdi><\/strong>/)
+    const token = /name="form_token" value="([^"]+)"/.exec(markup)?.[1] ?? ''
+    const cookie = setCookie?.split(';', 1)[0] ?? ''
+    for (const headers of [
+      {},
+      { 'sec-fetch-site': 'same-origin', origin: 'null' },
+      { origin: 'https://login.example' },
+    ]) {
+      const body = { ...CREDENTIALS, form_token: token }
+      const posted = await postForm(pages, 'sign-in', { cookie, body, headers })
+      t.equal(posted.status, 303)
+      t.equal(posted.headers.get('location'), '/oauth/authorize/uid-1')
+    }
+    t.strictSame(pages.recorded[0], { did: 'signedIn', accountId: CAROL.id })
+  },
+)
 
 t.test('two interactions in one browser share the cookie and keep their own tokens', async (t) => {
   const pages = await startPages(t)
@@ -386,7 +386,7 @@ t.test('over https the cookie is __Host- and Secure', async (t) => {
   )
 })
 
-t.test('the consent page says who, as whom, where to and what for', async (t) => {
+t.test('the consent page shows the client, the account, the redirect target and the scopes', async (t) => {
   const pages = await startPages(t, { interaction: anInteraction(CONSENT) })
   const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
   t.equal(response.status, 200)
@@ -417,14 +417,18 @@ t.test('a verified integration is shown with its host and without the warning', 
   t.notMatch(markup, /Only continue if|Not verified/)
 })
 
-t.test('a long list shows every scope, and openid alone is a sentence', async (t) => {
+t.test('shows every scope of a long list, and a sentence for openid alone', async (t) => {
   const many = ['openid', 'courses:write', ...Array.from({ length: 12 }, (_, i) => `more:${i}`)]
   const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, scopes: many }) })
   const long = await openForm(pages)
   t.notMatch(long.markup, /<details/)
   t.match(long.markup, /<main class="wide">/)
   t.equal(long.markup.match(/type="checkbox"/g)?.length, 13)
-  t.equal(long.markup.match(/role="checkbox"/g)?.length, 4, 'for all, and for each group of more than one')
+  t.equal(
+    long.markup.match(/role="checkbox"/g)?.length,
+    4,
+    'one for all, and one for each group with more than one scope',
+  )
   pages.interaction = anInteraction({ ...CONSENT, scopes: ['openid'] })
   const { cookie, token, markup } = await openForm(pages)
   t.match(markup, /It learns that you signed in, and nothing else/)
@@ -432,7 +436,7 @@ t.test('a long list shows every scope, and openid alone is a sentence', async (t
   t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid'] }])
 })
 
-t.test('switching the account asks for sign-in during consent', async (t) => {
+t.test('switching the account requires a sign-in during consent', async (t) => {
   const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, accountId: CAROL.id }) })
   t.match((await openForm(pages)).markup, /href="\/oauth\/interaction\/uid-1\?account=other"/)
   const { cookie, token, markup } = await openForm(pages, '?account=other')
@@ -441,7 +445,7 @@ t.test('switching the account asks for sign-in during consent', async (t) => {
   t.equal((await postForm(pages, 'sign-in', { cookie, body })).status, 303)
 })
 
-t.test('Cancel tells the engine, from both pages', async (t) => {
+t.test('Cancel on either page reports access_denied to the engine', async (t) => {
   const pages = await startPages(t)
   for (const interaction of [anInteraction(), anInteraction(CONSENT)]) {
     pages.interaction = interaction

@@ -7,7 +7,7 @@ import { readForm } from '../../../authorization-server/pages/read-form.ts'
 import { readRedirectTarget } from '../../../authorization-server/pages/redirect-target.ts'
 import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
 
-t.test('html`` escapes every value and nothing else makes markup', async (t) => {
+t.test('html`` escapes every value except nested markup', async (t) => {
   t.equal(
     String(html`<a title="${`"'<&>\``}">${'<b>'}</a>`),
     '<a title="&#34;&#39;&#60;&#38;&#62;&#96;">&#60;b&#62;</a>',
@@ -17,7 +17,7 @@ t.test('html`` escapes every value and nothing else makes markup', async (t) => 
 })
 
 t.test(
-  'displayText() shows nothing invisible, nothing that turns the direction, 100 characters',
+  'displayText() removes invisible and bidirectional control characters, and truncates to 100 characters',
   async (t) => {
     t.equal(displayText(`a\u202e\u2066b\u200bc\u0007${String.fromCharCode(0xd800)}\u{e0041}d`), 'abcd')
     t.equal(displayText('  two\n\tlines\u2028 here '), 'two lines here')
@@ -30,7 +30,7 @@ t.test(
   },
 )
 
-t.test('readForm() reads a form and nothing that is nearly one', async (t) => {
+t.test('readForm() reads a valid form and rejects a malformed one', async (t) => {
   t.strictSame(
     [...(readForm('a=1+2%2B&b=%C3%BC&c=') ?? [])],
     [
@@ -44,7 +44,7 @@ t.test('readForm() reads a form and nothing that is nearly one', async (t) => {
     t.equal(readForm(body), undefined, body)
 })
 
-t.test('readRedirectTarget() names host and port, and tells apps on this device', async (t) => {
+t.test('readRedirectTarget() returns host and port, and identifies apps on this device', async (t) => {
   const cases = [
     ['http://127.0.0.1:51234/cb', '127.0.0.1:51234', true, 'http://127.0.0.1:51234'],
     ['http://[::1]:51234/cb', '[::1]:51234', true, undefined],
@@ -60,7 +60,7 @@ t.test('readRedirectTarget() names host and port, and tells apps on this device'
     t.strictSame(readRedirectTarget(uri), { shown, onThisDevice, policySource }, uri)
 })
 
-t.test('form tokens: an older key still verifies, a foreign one does not', async (t) => {
+t.test('form tokens: accepts a token of an older key and rejects a token of an unknown key', async (t) => {
   const cookie = 'c'.repeat(43)
   const secureCookies = false
   const token = createFormTokens({ cookieKeys: ['old'], secureCookies }).issue('uid', cookie)
@@ -78,7 +78,7 @@ t.test('form tokens: an older key still verifies, a foreign one does not', async
 })
 
 t.test(
-  'comesFromOwnPage() believes what the browser says, and asks nothing of one that is silent',
+  'comesFromOwnPage() uses the headers of the browser, and accepts a request without them',
   async (t) => {
     const own = 'https://login.example'
     for (const headers of [
@@ -98,14 +98,14 @@ t.test(
   },
 )
 
-t.test('form tokens: each browser gets a cookie of its own', async (t) => {
+t.test('form tokens: each browser gets its own cookie', async (t) => {
   const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })
   const values = Array.from({ length: 10 }, () => tokens.readCookie(undefined).value)
   t.equal(new Set(values).size, values.length)
   for (const value of values) t.match(value, /^[\w-]{43}$/)
 })
 
-t.test('an error page closes every element, and has its footer behind main', async (t) => {
+t.test('an error page closes every element, and has its footer after main', async (t) => {
   const page = { serviceName: 'S', requestId: 'id', error: 'server_error', description: 'details' }
   const markup = renderErrorPage(page).replace(/<style>[^<]*/, '<style>')
   const open: string[] = []
@@ -117,7 +117,7 @@ t.test('an error page closes every element, and has its footer behind main', asy
   t.match(markup, /<\/main>\s*<footer>Request id<\/footer>\s*<\/body>/)
 })
 
-t.test('renderErrorPage() escapes everything and knows every word it is given', async (t) => {
+t.test('renderErrorPage() escapes all values and renders every given field', async (t) => {
   const options = { serviceName: '<S>', requestId: '<id>' }
   const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
   t.notMatch(markup, /<svg|<script|<S>|<id>|\u202e/)

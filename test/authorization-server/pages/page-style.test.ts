@@ -5,7 +5,7 @@ import { pageHeaders } from '../../../authorization-server/pages/page-headers.ts
 import { PAGE_STYLE, PAGE_STYLE_SOURCE } from '../../../authorization-server/pages/page-style.ts'
 import { renderPage } from '../../../authorization-server/pages/render-page.ts'
 
-/** Text colour and the grounds it stands on. */
+/** Text color and its background colors. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {
   text: ['card', 'ground'],
   quiet: ['card', 'ground'],
@@ -28,7 +28,7 @@ t.test('text keeps a contrast of 4.5:1 in both schemes (WCAG 2.2 section 1.4.3)'
   }
 })
 
-t.test('the policy names the stylesheet that the page embeds, byte for byte', async (t) => {
+t.test('the Content Security Policy contains the hash of the embedded stylesheet', async (t) => {
   const markup = renderPage({ title: 'T', serviceName: 'S', body: html``, requestId: undefined })
   const [, embedded = ''] = /<style>([\s\S]*?)<\/style>/.exec(markup) ?? []
   t.equal(`'sha256-${hash('sha256', embedded, 'base64')}'`, PAGE_STYLE_SOURCE)

@@ -21,7 +21,7 @@ t.test('attempt() pauses an address that tries many accounts', async (t) => {
   t.equal(attempt('user-6', '10.0.0.1'), undefined)
 })
 
-t.test('the first rejection of an account and of an address is marked, once in each window', async (t) => {
+t.test('marks the first rejection of an account and of an address once in each window', async (t) => {
   let now = 0
   const { attempt, check } = createSignInThrottle(LIMITS, () => now)
   for (let round = 0; round < 2; round++) {
@@ -50,7 +50,7 @@ t.test('check() of any number of names and addresses evicts no window', async (t
   t.match(check('carol', '10.0.0.1'), { isFirst: true }, 'the window of the address')
 })
 
-t.test('attempt() takes an IPv6 /64 for one address', async (t) => {
+t.test('attempt() counts an IPv6 /64 as one address', async (t) => {
   const { attempt } = createSignInThrottle(LIMITS, () => 0)
   for (const address of ['2001:db8:1:2::1', '2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::ffff'])
     t.equal(attempt('alice', address), undefined)
@@ -60,13 +60,13 @@ t.test('attempt() takes an IPv6 /64 for one address', async (t) => {
   t.equal(attempt('alice', '::ffff:10.0.0.2'), undefined)
 })
 
-t.test('attempt() counts names that no account can have together', async (t) => {
+t.test('attempt() counts all invalid names as one account', async (t) => {
   const { attempt } = createSignInThrottle(LIMITS, () => 0)
   for (const name of ['<a>', '<b>', '']) t.equal(attempt(name, '10.0.0.1'), undefined)
   t.ok(attempt('<c>', '10.0.0.1'))
 })
 
-t.test('succeeded() forgets the failures of the account, and its own attempt', async (t) => {
+t.test('succeeded() removes the failures of the account, and its own attempt', async (t) => {
   const { attempt, succeeded } = createSignInThrottle(LIMITS, () => 0)
   for (let round = 0; round < 10; round++) {
     t.equal(attempt('alice', '10.0.0.1'), undefined)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createWorkGate } from '../../../authorization-server/sign-in/work-gate.ts'
 
 t.test(
-  'run() turns away what may not wait, runs the rest in order, and goes on after a failure',
+  'run() rejects work above the queue limit, runs the rest in order, and continues after a failure',
   async (t) => {
     const gate = createWorkGate({ atOnce: 1, waiting: 2 })
     const first = Promise.withResolvers<string>()

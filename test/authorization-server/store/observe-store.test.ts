@@ -15,7 +15,7 @@ const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> =
   'sweep()': (store) => store.sweep(1_000),
 }
 
-t.test('observeStore() reports the failure of each operation and passes it on', async (t) => {
+t.test('observeStore() reports the failure of each operation and rethrows it', async (t) => {
   const failures: StoreError[] = []
   const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   const store = observeStore(open, (error) => failures.push(error))

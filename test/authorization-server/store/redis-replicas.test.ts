@@ -12,7 +12,7 @@ const redis = await startRedis({ folder: t.testdir({ redis: {} }) })
 t.teardown(() => redis.stop())
 const overrides = { store: { type: 'redis' }, redis: { url: redis.url } } as const
 const one = await startServer(t, overrides)
-// A replica: the same keys, issuer and Redis, on its own port.
+// A replica has the same keys, issuer and Redis, and its own port.
 const two = await startServer(t, { ...overrides, dataDir: one.dataDir, issuer: one.baseUrl })
 const urlOf = (replica: { readonly port: number }) => `http://127.0.0.1:${replica.port}`
 const scope = 'openid courses:read'
@@ -39,10 +39,14 @@ t.test('two replicas on Redis: 100 parallel exchanges of one code give one 200',
   const [winner] = winners
   if (winner === undefined) return
   const tokens = client.readTokens(winner)
-  t.match((await client.refresh(tokens.refreshToken)).json, { error: 'invalid_grant' }, 'the family is dead')
+  t.match(
+    (await client.refresh(tokens.refreshToken)).json,
+    { error: 'invalid_grant' },
+    'the token family is revoked',
+  )
 })
 
-t.test('two replicas on Redis: what one issues, the other refreshes and revokes', async (t) => {
+t.test('two replicas on Redis: each refreshes and revokes tokens of the other', async (t) => {
   const client = await registerClient(two)
   const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
   const at = async (path: string, form: Record<string, string>) =>
@@ -83,7 +87,7 @@ t.test(
   },
 )
 
-t.test('Redis away: nothing is granted, and it is called an outage', async (t) => {
+t.test('without Redis, grants nothing and reports an outage', async (t) => {
   const client = await registerClient(one)
   const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
   await redis.stop()
@@ -93,7 +97,7 @@ t.test('Redis away: nothing is granted, and it is called an outage', async (t) =
   t.equal(
     (await client.revoke(tokens.accessToken)).status,
     503,
-    'a revocation that is not stored is not called one',
+    'an unstored revocation does not return success',
   )
   const page = await fetch(`${one.baseUrl}/oauth/interaction/some-uid`, {
     headers: { accept: 'text/html' },

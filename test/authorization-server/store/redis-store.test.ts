@@ -19,12 +19,12 @@ t.test('describeRedisUrl() never shows user or password', async (t) => {
     t.throws(() => describeRedisUrl(url), { code: 'ERR_REDIS_URL', exitCode: 3, message: /^(?!.*s3cret)/ })
 })
 
-t.test('openStore() refuses redis without an address', async (t) => {
+t.test('openStore() rejects redis without a URL', async (t) => {
   const config = { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: undefined } as const
   await t.rejects(openStore(config, clock), { code: 'ERR_REDIS_URL', exitCode: 3 })
 })
 
-t.test('a Redis that is not there is a boot error without the password', async (t) => {
+t.test('an unreachable Redis is a start-up error that does not contain the password', async (t) => {
   const port = await quietPort()
   await t.rejects(openRedisStore(`redis://:s3cret@127.0.0.1:${port}`, clock), {
     code: 'ERR_REDIS_UNREACHABLE',
@@ -34,7 +34,7 @@ t.test('a Redis that is not there is a boot error without the password', async (
   })
 })
 
-t.test('a wrong password is a boot error that does not repeat it', async (t) => {
+t.test('a wrong password is a start-up error that does not contain the password', async (t) => {
   const server = await startRedis({ folder: t.testdir(), password: 'right' })
   t.teardown(() => server.stop())
   for (const url of [`redis://:s3cret@127.0.0.1:${server.port}`, `redis://127.0.0.1:${server.port}`])
@@ -42,7 +42,7 @@ t.test('a wrong password is a boot error that does not repeat it', async (t) => 
   await (await openRedisStore(server.url, clock)).close()
 })
 
-t.test('a newer schema and a read-only replica are boot errors', async (t) => {
+t.test('a newer schema and a read-only replica are start-up errors', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const redis = new Redis(server.url)
@@ -53,7 +53,7 @@ t.test('a newer schema and a read-only replica are boot errors', async (t) => {
   await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_REDIS_READ_ONLY' })
 })
 
-t.test('the claim of an id expires in Redis, so that used ids do not fill it', async (t) => {
+t.test('the claim of an ID expires in Redis, so that used IDs do not fill the memory', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const store = await openRedisStore(server.url, clock)
   const redis = new Redis(server.url)
@@ -71,7 +71,7 @@ t.test('the claim of an id expires in Redis, so that used ids do not fill it', a
   }
 })
 
-t.test('an artifact with a short life does not shorten the records of the bound', async (t) => {
+t.test('an artifact with a short lifetime does not shorten the lifetime of the bound records', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const store = await openRedisStore(server.url, clock)
   const redis = new Redis(server.url)
@@ -113,7 +113,7 @@ t.test('upsertBounded() evicts when an earlier server left a count without artif
   for (const id of ['2', '3']) t.match(await pending.find(id), { jti: id })
 })
 
-t.test('what Redis forgot to have revoked is revoked again, and told again', async (t) => {
+t.test('revokes and publishes again a revocation that Redis lost', async (t) => {
   const folder = t.testdir()
   const first = await startRedis({ folder })
   const lines: Record<string, unknown>[] = []
@@ -146,7 +146,7 @@ t.test('what Redis forgot to have revoked is revoked again, and told again', asy
   t.match(renewed, { grants: 1 })
 })
 
-t.test('when Redis goes away, calls fail at once; when it is back, they work', async (t) => {
+t.test('calls fail immediately while Redis is unreachable, and succeed after it returns', async (t) => {
   const folder = t.testdir()
   const first = await startRedis({ folder })
   const log: string[] = []

@@ -26,7 +26,7 @@ t.test('openSqliteFile() rejects a file that is not a database, and does not cha
   t.equal(readFileSync(file, 'utf8'), content)
 })
 
-t.test('openSqliteFile() refuses a database with a page overwritten', async (t) => {
+t.test('openSqliteFile() rejects a database with an overwritten page', async (t) => {
   const file = join(t.testdir(), 'damaged.sqlite')
   openSqliteFile(file).close()
   const bytes = readFileSync(file)
@@ -35,7 +35,7 @@ t.test('openSqliteFile() refuses a database with a page overwritten', async (t) 
   refused(t, file, 'ERR_STORE_DAMAGED', /Restore it from a backup/)
 })
 
-t.test('openSqliteFile() refuses a newer schema and does not touch it', async (t) => {
+t.test('openSqliteFile() rejects a newer schema and does not change the file', async (t) => {
   const file = join(t.testdir(), 'newer.sqlite')
   const database = openSqliteFile(file)
   database.exec('pragma user_version = 99')
@@ -106,7 +106,7 @@ t.test('openSqliteFile() counts the artifacts of each address in a file of versi
   t.ok(await store.artifacts('Interaction').find('neighbour'))
 })
 
-t.test('openSqliteFile() refuses a folder that is a file, and a file that is a folder', async (t) => {
+t.test('openSqliteFile() rejects a file as folder, and a folder as file', async (t) => {
   const folder = t.testdir({ plain: 'a file' })
   refused(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)
   mkdirSync(join(folder, 'x.sqlite'))
@@ -114,24 +114,27 @@ t.test('openSqliteFile() refuses a folder that is a file, and a file that is a f
   refused(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
 })
 
-t.test('openSqliteFile() refuses a folder without write access', (t) =>
+t.test('openSqliteFile() rejects a folder without write access', (t) =>
   inUnwritableFolder(t, (folder) => {
     refused(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
     refused(t, join(folder, 'below', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
   }),
 )
 
-t.test('openSqliteFile() makes folder and files for the owner only, and narrows a wide file', async (t) => {
-  const folder = join(t.testdir(), 'deep', 'data')
-  const file = join(folder, 'x.sqlite')
-  const database = openSqliteFile(file)
-  t.equal(mode(folder), 0o700)
-  for (const name of [file, `${file}-wal`, `${file}-shm`]) t.equal(mode(name), 0o600, name)
-  database.close()
-  chmodSync(file, 0o644)
-  openSqliteFile(file).close()
-  t.equal(mode(file), 0o600)
-})
+t.test(
+  'openSqliteFile() creates folder and files for the owner only, and restricts an existing file',
+  async (t) => {
+    const folder = join(t.testdir(), 'deep', 'data')
+    const file = join(folder, 'x.sqlite')
+    const database = openSqliteFile(file)
+    t.equal(mode(folder), 0o700)
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) t.equal(mode(name), 0o600, name)
+    database.close()
+    chmodSync(file, 0o644)
+    openSqliteFile(file).close()
+    t.equal(mode(file), 0o600)
+  },
+)
 
 t.test('openSqliteFile() keeps acknowledged writes through a power cut: WAL, synchronous=FULL', async (t) => {
   const database = openSqliteFile(join(t.testdir(), 'x.sqlite'))
@@ -140,7 +143,7 @@ t.test('openSqliteFile() keeps acknowledged writes through a power cut: WAL, syn
   t.equal(database.prepare('pragma synchronous').get()?.['synchronous'], 2)
 })
 
-t.test('a store that is closed answers ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
+t.test('a closed store throws ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   await store.close()
   await t.rejects(store.probe(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
@@ -162,7 +165,7 @@ function mode(path: string): number {
   return statSync(path).mode & 0o777
 }
 
-/** The files that this process has open. */
+/** Returns the open files of this process. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap((name) => {
     try {

@@ -17,7 +17,7 @@ import { until } from '../../fixtures/until.ts'
 import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 type Clock = { now: number }
-/** Opens the engine's store; called twice it gives two stores over the same data. */
+/** Opens the engine's store. Two calls return two stores with the same data. */
 type Open = (clock: Clock) => Promise<Store>
 
 const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
@@ -62,7 +62,7 @@ async function contract(
     passTime,
     rawContent,
   }: {
-    /** Lets time pass by the clock of the store: of its processes, or of Redis. */
+    /** Advances the clock of the store: of its processes, or of Redis. */
     readonly passTime: (clock: Clock, seconds: number) => Promise<void>
     readonly rawContent: () => string | Promise<string>
   },
@@ -73,7 +73,7 @@ async function contract(
     return store
   }
 
-  t.test('find() gives nothing for an id that was never stored, or stored for another model', async (t) => {
+  t.test('find() returns undefined for an unknown ID, or an ID of another model', async (t) => {
     const store = await open(t)
     await store.artifacts('AccessToken').upsert('of-another-model', { kind: 'AccessToken' }, 60)
     t.equal(await store.artifacts('AccessToken').find('unknown'), undefined)
@@ -106,7 +106,7 @@ async function contract(
     t.match(await two.artifacts('AuthorizationCode').find('raced'), { jti: 'raced', consumed: Number })
   })
 
-  t.test('claim() gives an id to one of 100 callers over two stores, until its time is over', async (t) => {
+  t.test('claim() grants an ID to one of 100 callers over two stores, until it expires', async (t) => {
     const clock = { now: 1_000 }
     const [one, two] = [await open(t, clock), await open(t, clock)]
     const claims = () =>
@@ -118,10 +118,10 @@ async function contract(
     t.equal((await claims()).filter(Boolean).length, 1)
     await passTime(clock, 500)
     t.equal(await one.artifacts('ReplayDetection').claim('proof', 60), false)
-    t.equal(await one.artifacts('Interaction').claim('proof', 600), true, 'of another model')
+    t.equal(await one.artifacts('Interaction').claim('proof', 600), true, 'an ID of another model')
     t.equal(await two.artifacts('ReplayDetection').claim('another proof', 600), true)
     await passTime(clock, 100)
-    t.equal((await claims()).filter(Boolean).length, 1, 'and then it is free again')
+    t.equal((await claims()).filter(Boolean).length, 1, 'the ID is free after expiry')
   })
 
   t.test('upsertBounded() evicts the oldest artifact of the same address', async (t) => {
@@ -142,7 +142,7 @@ async function contract(
   })
 
   t.test(
-    'upsertBounded() evicts from the network with the most artifacts when all are too many',
+    'upsertBounded() evicts from the network with the most artifacts when the total exceeds the bound',
     async (t) => {
       const clock = { now: 1_000 }
       const pending = (await open(t, clock)).artifacts('BoundedInAll')
@@ -157,11 +157,19 @@ async function contract(
       for (const id of ['one', 'two', 'three', 'four']) await admit(id, 'a crowd')
       t.equal(await pending.find('one'), undefined)
       await admit('new', 'another person')
-      t.equal(await pending.find('two'), undefined, 'five would be too many, and the crowd has three')
+      t.equal(
+        await pending.find('two'),
+        undefined,
+        'five exceed the bound, and the largest network has three',
+      )
       for (const id of ['old', 'three', 'four', 'new']) t.match(await pending.find(id), { jti: id })
       for (const id of ['5', '6']) await admit(id, `network ${id}`)
       t.equal(await pending.find('three'), undefined)
-      t.equal(await pending.find('old'), undefined, 'where each network has one, the oldest leaves')
+      t.equal(
+        await pending.find('old'),
+        undefined,
+        'with one artifact for each network, the oldest is evicted',
+      )
       for (const id of ['four', 'new', '5', '6']) t.match(await pending.find(id), { jti: id })
     },
   )
@@ -195,7 +203,11 @@ async function contract(
     for (const id of ['neighbour', '2', '3', '4']) t.match(await pending.find(id), { jti: id })
     for (const id of ['2', '3']) await pending.destroy(id)
     for (const id of ['5', '6', '7']) await admit(id, `address ${id}`, `network ${id}`)
-    t.equal(await pending.find('neighbour'), undefined, 'each address has one, so the oldest leaves')
+    t.equal(
+      await pending.find('neighbour'),
+      undefined,
+      'with one artifact for each address, the oldest is evicted',
+    )
     for (const id of ['4', '5', '6', '7']) t.match(await pending.find(id), { jti: id })
   })
 
@@ -283,7 +295,7 @@ async function contract(
     t.match(await codes.find('again'), { jti: 'again', scope: 'openid', consumed: Number })
   })
 
-  t.test('find() leaves out an expired artifact', async (t) => {
+  t.test('find() returns undefined for an expired artifact', async (t) => {
     const clock = { now: 1_000 }
     const tokens = (await open(t, clock)).artifacts('AccessToken')
     await tokens.upsert('short', { jti: 'short' }, 600)
@@ -293,10 +305,14 @@ async function contract(
     await passTime(clock, 100)
     t.equal(await tokens.find('short'), undefined)
     await passTime(clock, 9_000_000)
-    t.strictSame(await tokens.find('for-ever'), { client_id: 'for-ever' }, 'without a jti, as written')
+    t.strictSame(
+      await tokens.find('for-ever'),
+      { client_id: 'for-ever' },
+      'a payload without jti is unchanged',
+    )
   })
 
-  t.test('find() gives a copy each time, equal to the written payload', async (t) => {
+  t.test('find() returns a new copy each time, equal to the written payload', async (t) => {
     const tokens = (await open(t)).artifacts('AccessToken')
     const payload = { jti: 'copy', list: [1, 'two', null], text: '\u0000"\\ü𝄞\u2028', nested: { a: true } }
     await tokens.upsert('copy', payload, 60)
@@ -306,7 +322,7 @@ async function contract(
     t.strictSame(await tokens.find('copy'), payload)
   })
 
-  t.test('findByUid() follows a session that changed its id, and never tells the id', async (t) => {
+  t.test('findByUid() finds a session after its ID changed, and never returns the ID', async (t) => {
     const sessions = (await open(t)).artifacts('Session')
     await sessions.upsert('cookie-1', { jti: 'cookie-1', uid: 'uid-1', accountId: 'a' }, 60)
     await sessions.destroy('cookie-1')
@@ -316,7 +332,7 @@ async function contract(
     t.equal(await sessions.findByUid('cookie-2'), undefined)
   })
 
-  t.test('findByUserCode() finds by the code the person types', async (t) => {
+  t.test('findByUserCode() finds an artifact by its user code', async (t) => {
     const clock = { now: 1_000 }
     const devices = (await open(t, clock)).artifacts('DeviceCode')
     await devices.upsert('device-1', { jti: 'device-1', userCode: 'ABCD-EFGH' }, 60)
@@ -325,7 +341,7 @@ async function contract(
     t.equal(await devices.findByUserCode('ABCD-EFGH'), undefined)
   })
 
-  t.test('revokeByGrantId() removes everything of the grant and nothing else', async (t) => {
+  t.test('revokeByGrantId() removes only the artifacts of the grant', async (t) => {
     const store = await open(t)
     const models = ['AuthorizationCode', 'AccessToken', 'RefreshToken']
     for (const grantId of ['grant-1', 'grant-2']) {
@@ -342,7 +358,7 @@ async function contract(
     t.ok(await store.artifacts('Grant').find('grant-2'))
   })
 
-  t.test('revokeByGrantId() also reaches a token that outlives the others', async (t) => {
+  t.test('revokeByGrantId() also removes a token with a longer lifetime', async (t) => {
     const clock = { now: 1_000 }
     const store = await open(t, clock)
     await store.artifacts('RefreshToken').upsert('long', { jti: 'long', grantId: 'grant-3' }, 10_000)
@@ -354,7 +370,7 @@ async function contract(
     t.equal(await store.artifacts('AccessToken').find('later'), undefined)
   })
 
-  t.test('revokeByGrantId() writes down the grant once, for every process on the store', async (t) => {
+  t.test('revokeByGrantId() logs the grant once, for every process on the store', async (t) => {
     const store = await open(t)
     const other = await open(t)
     const [told, toldElsewhere] = [await heard(t, store), await heard(t, other)]
@@ -381,18 +397,21 @@ async function contract(
     t.equal(await store.revocations.lastId(), id)
   })
 
-  t.test('readAfter() does not know an id of another store, of junk, or too far back', async (t) => {
-    const store = await open(t)
-    const from = await revokeOne(store, 'a')
-    await revokeOne(store, 'b')
-    await revokeOne(store, 'c')
-    t.equal((await store.revocations.readAfter(from, 2))?.length, 2)
-    t.equal(await store.revocations.readAfter(from, 1), undefined)
-    for (const id of ['', '0', 'junk', '0-0', `x${from}`, `${from}9`, `${from}\n`, '-1', 'é'.repeat(9_000)])
-      t.equal(await store.revocations.readAfter(id, 10), undefined, id.slice(0, 20))
-  })
+  t.test(
+    'readAfter() returns undefined for an ID of another store, an invalid ID, or a trimmed ID',
+    async (t) => {
+      const store = await open(t)
+      const from = await revokeOne(store, 'a')
+      await revokeOne(store, 'b')
+      await revokeOne(store, 'c')
+      t.equal((await store.revocations.readAfter(from, 2))?.length, 2)
+      t.equal(await store.revocations.readAfter(from, 1), undefined)
+      for (const id of ['', '0', 'junk', '0-0', `x${from}`, `${from}9`, `${from}\n`, '-1', 'é'.repeat(9_000)])
+        t.equal(await store.revocations.readAfter(id, 10), undefined, id.slice(0, 20))
+    },
+  )
 
-  t.test('the store holds no token, code, cookie or grant id in the clear', async (t) => {
+  t.test('the store contains no plaintext token, code, cookie or grant ID', async (t) => {
     const store = await open(t)
     const { length } = await rawContent()
     await store.artifacts('AccessToken').upsert(`at-${SECRET}`, { jti: `at-${SECRET}`, scope: 'seen' }, 60)
@@ -407,7 +426,7 @@ async function contract(
     t.match(await store.artifacts('AccessToken').find(`at-${SECRET}`), { jti: `at-${SECRET}` })
   })
 
-  t.test('a written artifact is there for the next process', async (t) => {
+  t.test('another process can read a written artifact', async (t) => {
     const first = await openWith({ now: 1_000 })
     await first.artifacts('Client').upsert('client-1', { client_id: 'client-1' }, undefined)
     await first.close()
@@ -415,7 +434,7 @@ async function contract(
     t.match(await (await open(t)).artifacts('Client').find('client-1'), { client_id: 'client-1' })
   })
 
-  t.test('sweep() and probe() answer', async (t) => {
+  t.test('sweep() and probe() return a result', async (t) => {
     const store = await open(t)
     await store.probe()
     t.type(await store.sweep(1_000), 'number')
@@ -441,7 +460,7 @@ async function contract(
     t.equal(results.filter(Boolean).length, 1)
   })
 
-  t.test('accounts: removal takes sessions, grants and tokens along', async (t) => {
+  t.test('accounts: removal also removes sessions, grants and tokens', async (t) => {
     const store = await open(t)
     await store.accounts.insert(anAccount({ id: 'gone', username: 'gone', email: undefined }))
     t.equal((await store.accounts.findById('gone'))?.email, undefined)
@@ -517,7 +536,11 @@ t.test('Redis: expiry and revocation follow its clock, not the clock of a server
   await ahead.artifacts('RefreshToken').upsert('successor', { jti: 'successor', ...grant }, 900)
   const from = await revokeOne(right, 'before')
   await ahead.artifacts('Grant').revokeByGrantId('g')
-  t.equal(await right.artifacts('AccessToken').find('token'), undefined, 'the grant still had it')
+  t.equal(
+    await right.artifacts('AccessToken').find('token'),
+    undefined,
+    'the revocation of the grant removed the token',
+  )
   t.equal(await right.artifacts('RefreshToken').find('successor'), undefined)
   const [logged] = (await right.revocations.readAfter(from, 10)) ?? []
   const difference = Math.abs((logged?.revocation.atSeconds ?? 0) - now)
@@ -547,7 +570,7 @@ t.test('Redis: the mark of a removed account covers a token of a server whose cl
   t.equal(await isMarkedRevoked(redis, { ...caller, subject: 'stays' }), false)
 })
 
-t.test('SQLite: 4 processes on one file consume each of 50 codes once in all', async (t) => {
+t.test('SQLite: 4 processes on one file consume each of 50 codes once in total', async (t) => {
   const file = join(t.testdir(), 'shared.sqlite')
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
@@ -572,7 +595,7 @@ t.test('SQLite: sweep() deletes and counts expired artifacts', async (t) => {
   t.ok(await store.artifacts('AccessToken').find('c'))
 })
 
-t.test('SQLite: sweep() forgets revocations that no token can outlive, and knows where it did', async (t) => {
+t.test('SQLite: sweep() deletes revocations older than any token, and records the position', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const before = await store.revocations.lastId()
@@ -584,38 +607,35 @@ t.test('SQLite: sweep() forgets revocations that no token can outlive, and knows
   t.equal(await store.revocations.readAfter(before, 10), undefined)
   t.same(await store.revocations.readAfter(last, 10), [])
   const next = await revokeOne(store, 'c')
-  t.not(next, last, 'a number never comes twice')
+  t.not(next, last, 'a number is never reused')
 })
 
-t.test(
-  'SQLite: reports an entry that is not readable, a log that got shorter, and a log that fails',
-  async (t) => {
-    const file = join(t.testdir(), 'broken.sqlite')
-    const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
-    const told: string[] = []
-    const from = await revokeOne(store, 'a')
-    await store.revocations.follow({
-      revoked: (logged) => void told.push(...logged.map(() => 'revoked')),
-      missed: () => void told.push('missed'),
-      lost: () => void told.push('lost'),
-    })
-    const database = new DatabaseSync(file)
-    database.exec("insert into revocations (revoked_at, payload) values (1000, 'junk')")
-    await until('told', async () => told.length === 1)
-    t.equal(await store.revocations.readAfter(from, 10), undefined)
-    await revokeOne(store, 'b')
-    t.same(told, ['missed', 'revoked'])
-    database.exec('delete from revocations where id > 1; update sqlite_sequence set seq = 1')
-    await until('told', async () => told.length === 3)
-    database.exec(
-      "alter table revocations rename to away; update sqlite_sequence set name = 'revocations', seq = 9",
-    )
-    database.close()
-    await until('lost', async () => told.length === 4)
-    t.same(told.slice(2), ['missed', 'lost'])
-    await store.close()
-  },
-)
+t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log', async (t) => {
+  const file = join(t.testdir(), 'broken.sqlite')
+  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const told: string[] = []
+  const from = await revokeOne(store, 'a')
+  await store.revocations.follow({
+    revoked: (logged) => void told.push(...logged.map(() => 'revoked')),
+    missed: () => void told.push('missed'),
+    lost: () => void told.push('lost'),
+  })
+  const database = new DatabaseSync(file)
+  database.exec("insert into revocations (revoked_at, payload) values (1000, 'junk')")
+  await until('told', async () => told.length === 1)
+  t.equal(await store.revocations.readAfter(from, 10), undefined)
+  await revokeOne(store, 'b')
+  t.same(told, ['missed', 'revoked'])
+  database.exec('delete from revocations where id > 1; update sqlite_sequence set seq = 1')
+  await until('told', async () => told.length === 3)
+  database.exec(
+    "alter table revocations rename to away; update sqlite_sequence set name = 'revocations', seq = 9",
+  )
+  database.close()
+  await until('lost', async () => told.length === 4)
+  t.same(told.slice(2), ['missed', 'lost'])
+  await store.close()
+})
 
 t.test('SQLite: a reader that is ahead of a restored backup cannot resume', async (t) => {
   const [file, backup] = ['lived.sqlite', 'backup.sqlite'].map((name) => join(t.testdir(), name)) as [
@@ -638,7 +658,7 @@ t.test('SQLite: a reader that is ahead of a restored backup cannot resume', asyn
   t.equal(await restored.revocations.readAfter(heard, 10), undefined)
   await revokeOne(restored, 'told to others')
   await revokeOne(restored, 'told to others, too')
-  t.equal(await restored.revocations.readAfter(heard, 10), undefined, 'its number is taken by now')
+  t.equal(await restored.revocations.readAfter(heard, 10), undefined, 'another revocation uses its number')
   t.equal((await restored.revocations.readAfter(common, 10))?.length, 2)
 })
 
@@ -674,7 +694,7 @@ t.test('Redis: expiring artifacts have an expiry, and the set of a grant outlive
   t.equal(await redis.ttl(set ?? ''), -1)
 })
 
-/** Passes time in Redis: every key expires so much earlier. */
+/** Simulates elapsed time in Redis: reduces the expiry of every key. */
 async function shortenLives(url: string, seconds: number): Promise<void> {
   const redis = new Redis(url)
   for (const key of await redis.keys('*')) {
@@ -700,7 +720,7 @@ async function everythingIn(url: string): Promise<string> {
   return lines.join('\n')
 }
 
-/** The events of a store, one at a time. */
+/** Reads the events of a store one at a time. */
 async function heard(t: Test, store: Store) {
   const told: LoggedRevocation[] = []
   const stop = await store.revocations.follow({
@@ -712,7 +732,7 @@ async function heard(t: Test, store: Store) {
   return { next: () => until('told', async () => told.shift()) }
 }
 
-/** @returns the id that the revocation got. */
+/** @returns the ID of the revocation. */
 async function revokeOne(store: Store, grantId: string): Promise<string> {
   await store.artifacts('AccessToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 60)
   await store.artifacts('Grant').revokeByGrantId(grantId)

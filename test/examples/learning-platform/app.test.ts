@@ -10,7 +10,7 @@ import { type Platform, startPlatform } from './start-platform.ts'
 
 const HERE = { host: '127.0.0.1', port: 0 }
 
-t.test('a database that can not be used is refused with a message that says what to do', async (t) => {
+t.test('rejects an unusable database with a message that says what to do', async (t) => {
   const folder = t.testdir({ 'a-file': 'x', 'not-a-database.sqlite': 'nothing of the kind'.repeat(100) })
   mkdirSync(join(folder, 'a-folder'))
   const foreign = new DatabaseSync(join(folder, 'foreign.sqlite'))
@@ -23,7 +23,7 @@ t.test('a database that can not be used is refused with a message that says what
     'a-folder',
     'foreign.sqlite',
   ]
-  // Node's own recursive mkdir never returns there.
+  // Node's recursive mkdir never returns for this path.
   if (process.platform === 'linux') names.push('/proc/learning-platform/data.sqlite', '/proc/a/b/data.sqlite')
   for (const name of names) {
     const databasePath = resolve(folder, name)
@@ -36,12 +36,12 @@ t.test('a database that can not be used is refused with a message that says what
   t.equal(
     untouched.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'],
     1,
-    'nothing was written into it',
+    'the file is unchanged',
   )
   untouched.close()
 })
 
-t.test('a database of a newer release is refused and left alone', async (t) => {
+t.test('rejects a database of a newer release and does not change it', async (t) => {
   const platform = await startPlatform(t)
   await platform.close()
   const database = new DatabaseSync(platform.databasePath)
@@ -53,7 +53,7 @@ t.test('a database of a newer release is refused and left alone', async (t) => {
   })
 })
 
-t.test('a port that is taken is refused', async (t) => {
+t.test('rejects a port in use', async (t) => {
   const platform = await startPlatform(t)
   const databasePath = join(t.testdir(), 'second.sqlite')
   const port = Number(new URL(platform.url).port)
@@ -63,7 +63,7 @@ t.test('a port that is taken is refused', async (t) => {
   })
 })
 
-t.test('a restart keeps what was written and seeds nothing again', async (t) => {
+t.test('a restart keeps written data and does not seed again', async (t) => {
   const first = await startPlatform(t)
   const json = { title: 'Kept', slug: 'kept', summary: 'Still there.' }
   const created = await first.askAs('writer', '/api/pages', { json })
@@ -78,21 +78,21 @@ t.test('a restart keeps what was written and seeds nothing again', async (t) => 
   t.equal((await second.askAs('ada', '/api/account')).json['display_name'], 'Ada')
 })
 
-t.test('two new databases hold the same', async (t) => {
+t.test('two new databases have equal content', async (t) => {
   const folder = t.testdir()
   const one = await startPlatform(t, join(folder, 'one.sqlite'))
   const other = await startPlatform(t, join(folder, 'deeper/still/other.sqlite'))
   t.same(await readEverything(one), await readEverything(other))
 })
 
-t.test('two services that open one new file at once seed it once', async (t) => {
+t.test('two services that open one new file concurrently seed it once', async (t) => {
   const databasePath = join(t.testdir(), 'shared.sqlite')
   const [one, other] = await Promise.all([startPlatform(t, databasePath), startPlatform(t, databasePath)])
   t.same(await readEverything(one), await readEverything(other))
   t.equal((await readAll((path) => one.askAs('reader', path), '/api/courses', 100)).length, 14)
 })
 
-t.test('close() ends connections that are idle', async (t) => {
+t.test('close() closes idle connections', async (t) => {
   const platform = await startPlatform(t)
   t.equal((await platform.ask('/healthz')).status, 200)
   await platform.close()

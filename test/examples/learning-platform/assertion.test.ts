@@ -12,7 +12,7 @@ const ISSUER = 'https://api.test'
 const { privateKey, publicKey } = await generateKeyPair('ES256')
 const foreign = await generateKeyPair('ES256')
 
-/** What stands in an assertion; the rest is as the gateway writes it. */
+/** Claims of an assertion. The gateway's defaults fill the rest. */
 type Parts = {
   readonly subject?: string | undefined
   readonly audience?: string
@@ -36,7 +36,7 @@ function anAssertion(parts: Parts = {}): Promise<string> {
   return jwt.sign(parts.key ?? privateKey)
 }
 
-/** A server of keys, which can be away. */
+/** A key server that can be unavailable. */
 const gateway = createServer(async (_request, response) => {
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }]
   response.writeHead(away ? 500 : 200, { 'content-type': 'application/json' })
@@ -63,7 +63,7 @@ async function start(): Promise<(headers: Record<string, string>, path?: string)
   return (headers, path = '/api/account') => send(`${platform.url}${path}`, { headers })
 }
 
-t.test('what proves nothing is refused with 401, whatever the plain headers say', async (t) => {
+t.test('rejects a request without a valid assertion with 401, even with plain headers', async (t) => {
   const ask = await start()
   const now = Math.floor(Date.now() / 1_000)
   const bad: Record<string, string> = {
@@ -84,10 +84,10 @@ t.test('what proves nothing is refused with 401, whatever the plain headers say'
     t.equal(answer.headers.get('www-authenticate'), 'x-auth-assertion', name)
   }
   const missing = await ask({ 'x-auth-subject': 'alice', 'x-auth-scope': 'account:read' })
-  t.match(missing, { status: 401, json: { error: 'invalid_assertion' } }, 'the plain headers alone')
+  t.match(missing, { status: 401, json: { error: 'invalid_assertion' } }, 'only plain headers')
 })
 
-t.test('the assertion says who asks, not the plain headers', async (t) => {
+t.test('the assertion identifies the caller, not the plain headers', async (t) => {
   const ask = await start()
   const answer = await ask({
     'x-auth-assertion': await anAssertion({ subject: 'alice' }),
@@ -97,7 +97,7 @@ t.test('the assertion says who asks, not the plain headers', async (t) => {
   t.match(answer, { status: 200, json: { subject: 'alice', access: { client_id: 'cli' } } })
 })
 
-t.test('nobody is the public, and so is a client without a subject', async (t) => {
+t.test('treats an anonymous caller and a client without a subject as public', async (t) => {
   const ask = await start()
   t.same((await ask({}, '/api/students')).json, { items: [], next: null })
   t.same((await ask({ 'x-auth-assertion': await anAssertion() }, '/api/students')).json, {
@@ -106,7 +106,7 @@ t.test('nobody is the public, and so is a client without a subject', async (t) =
   })
 })
 
-t.test('keys that cannot be had are not the fault of who asks', async (t) => {
+t.test('unavailable keys do not produce a client error', async (t) => {
   const ask = await start()
   away = true
   t.teardown(() => {
@@ -119,7 +119,7 @@ t.test('keys that cannot be had are not the fault of who asks', async (t) => {
   t.equal((await ask({ 'x-auth-assertion': await anAssertion({ subject: 'alice' }) })).status, 200)
 })
 
-t.test('readSettings() wants keys and issuer together', async (t) => {
+t.test('readSettings() requires keys and issuer together', async (t) => {
   const jwks = 'http://127.0.0.1:8080/.well-known/scopegate/jwks.json'
   t.equal(readSettings({}).gateway, undefined)
   t.match(readSettings({ LEARNING_PLATFORM_GATEWAY_JWKS: jwks, LEARNING_PLATFORM_GATEWAY_ISSUER: ISSUER }), {

@@ -12,7 +12,7 @@ t.test('fifty parallel creations of one slug: exactly one 201, the others 409', 
   t.same(statuses, [201, ...Array<number>(49).fill(409)])
 })
 
-t.test('fifty parallel creations get fifty ids', async (t) => {
+t.test('fifty parallel creations get fifty different IDs', async (t) => {
   const platform = await startPlatform(t)
   const answers = await Promise.all(
     FIFTY.map((number) =>
@@ -39,7 +39,7 @@ t.test('fifty parallel changes with one If-Match: exactly one 200, the others 41
   t.same(answers.map(({ status }) => status).sort(), [200, ...Array<number>(49).fill(412)])
 })
 
-t.test('parallel changes of different fields all stay, also from two services over one file', async (t) => {
+t.test('keeps all parallel changes of different fields, also from two services with one file', async (t) => {
   const first = await startPlatform(t)
   const second = await startPlatform(t, first.databasePath)
   const fields = {
@@ -61,7 +61,7 @@ t.test('parallel changes of different fields all stay, also from two services ov
   t.match((await second.askAs('reader', '/api/courses/crs_0001')).json, fields)
 })
 
-t.test('a reader who turns pages while others write meets no item twice and misses none', async (t) => {
+t.test('pagination during concurrent writes returns each item exactly once', async (t) => {
   const platform = await startPlatform(t)
   const before = await readAll((path) => platform.askAs('reader', path), '/api/posts', 100)
   let number = 0

@@ -6,7 +6,7 @@ import { freshDraft } from './fresh-draft.ts'
 import { readAll } from './read-all.ts'
 import { startPlatform } from './start-platform.ts'
 
-t.test('there are the twenty families of the scope catalogue', async (t) => {
+t.test('the platform has the twenty families of the scope catalogue', async (t) => {
   t.equal(new Set(families.map(({ name }) => name)).size, 20)
 })
 
@@ -52,7 +52,7 @@ for (const family of families) {
       t.equal((await platform.askAs('reader', location)).status, 404)
       t.equal((await platform.askAs('writer', location, { method: 'DELETE' })).status, 404)
       const next = await platform.askAs('writer', path, { json: draft })
-      t.not(next.json['id'], created.json['id'], 'an id is never given twice')
+      t.not(next.json['id'], created.json['id'], 'an ID is never reused')
     })
 
   if (family.kind === 'collection') {
@@ -68,7 +68,7 @@ for (const family of families) {
         t.equal((standard.json['items'] as readonly unknown[]).length, Math.min(20, whole.length))
         const { headers, json } = await ask(`${path}?limit=1`)
         const link = /^<(.+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1] ?? ''
-        t.same((await ask(link)).json['items'], [whole[1]], 'Link leads to the next page')
+        t.same((await ask(link)).json['items'], [whole[1]], 'the Link header points to the next page')
         t.ok(link.includes(`cursor=${String(json['next'])}`))
 
         for (const filter of family.filters ?? []) {
@@ -100,7 +100,7 @@ for (const family of families) {
     })
 }
 
-/** Two values of one field that differ from the first content of a singleton. */
+/** Two values of one field that differ from the initial value in a singleton. */
 const OTHER_VALUES: Readonly<Record<string, readonly [field: string, put: string, patch: string]>> = {
   account: ['display_name', 'Put', 'Patched'],
   school: ['name', 'Put', 'Patched'],
@@ -129,7 +129,7 @@ t.test('PUT and PATCH of a singleton store the body of the request', async (t) =
   }
 })
 
-t.test('a PATCH leaves alone what it does not name, and null brings a default back', async (t) => {
+t.test('a PATCH keeps omitted fields, and null restores a default', async (t) => {
   const platform = await startPlatform(t)
   const { json: before } = await platform.askAs('reader', '/api/courses/crs_0001')
   const json = { title: 'Bowls', tags: null }
@@ -143,7 +143,7 @@ t.test('a PATCH leaves alone what it does not name, and null brings a default ba
   t.same(account.json['notifications'], { product_news: true, weekly_summary: true })
 })
 
-t.test('the figures follow the tables', async (t) => {
+t.test('reports reflect changes to the data', async (t) => {
   const platform = await startPlatform(t)
   const read = async () =>
     (await platform.askAs('reader', '/api/analytics')).json as Record<string, Record<string, number>>

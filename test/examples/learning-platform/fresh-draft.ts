@@ -10,7 +10,7 @@ const UNIQUE: Readonly<Record<string, (number: number) => string>> = {
   path: (number) => `fresh/${number}.txt`,
 }
 
-/** What a writer could send to create a new member of the family: the first one's fields, its own unique values. */
+/** Returns a valid body for a new member of the family: fields of the first member, with new unique values. */
 export async function freshDraft(
   platform: Platform,
   family: CollectionFamily,

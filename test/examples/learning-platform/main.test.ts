@@ -12,7 +12,7 @@ type Process = {
   readonly exit: Promise<readonly unknown[]>
 }
 
-t.test('a setting that makes no sense ends it with exit code 1 and one line', async (t) => {
+t.test('exits with code 1 and one line for an invalid setting', async (t) => {
   for (const env of [
     { LEARNING_PLATFORM_PORT: '80x' },
     { LEARNING_PLATFORM_PORT: '65536' },
@@ -25,7 +25,7 @@ t.test('a setting that makes no sense ends it with exit code 1 and one line', as
   }
 })
 
-t.test('a taken port ends it with exit code 1 and one line that says what to do', async (t) => {
+t.test('exits with code 1 and one line that says what to do for a port in use', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -36,7 +36,7 @@ t.test('a taken port ends it with exit code 1 and one line that says what to do'
   t.match(output.text, /^learning-platform: [^\n]+ can not listen on [^\n]+LEARNING_PLATFORM_PORT[^\n]+\n$/)
 })
 
-t.test('a database that can not be opened ends it with exit code 1 and one line', async (t) => {
+t.test('exits with code 1 and one line for a database that it cannot open', async (t) => {
   const databasePath = join(t.testdir({ 'a-file': 'x' }), 'a-file/data.sqlite')
   const { exit, output } = start(t, { LEARNING_PLATFORM_DATABASE: databasePath })
   t.equal((await exit)[0], 1)
@@ -48,7 +48,7 @@ for (const [how, stop] of [
   ['SIGINT', (child: ChildProcess) => child.kill('SIGINT')],
   ['the end of the process that started it', (child: ChildProcess) => child.disconnect()],
 ] as const)
-  t.test(`it says when it is ready, and ${how} ends it with exit code 0`, async (t) => {
+  t.test(`reports readiness, and exits with code 0 on ${how}`, async (t) => {
     const { child, exit, output } = start(t, {})
     const [message] = await once(child, 'message')
     t.match(message, { ready: true, url: /^http:\/\/127\.0\.0\.1:\d+$/ })
@@ -70,7 +70,7 @@ function start(t: Test, env: Readonly<Record<string, string>>): Process {
     },
   })
   const output = { text: '' }
-  // Not the child's own 'close': it never comes once the parent has disconnected.
+  // Not the child's 'close' event: the child does not emit it after the parent has disconnected.
   const ends: Promise<unknown>[] = []
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue

@@ -5,7 +5,7 @@ import { familyPath } from '../../../examples/learning-platform/families/family.
 import { freshDraft } from './fresh-draft.ts'
 import { startPlatform } from './start-platform.ts'
 
-t.test('the document describes every operation, and every answer is as it says', async (t) => {
+t.test('the document describes every operation, and every response conforms to it', async (t) => {
   const platform = await startPlatform(t)
   const { json: document, headers } = await platform.ask('/openapi.json')
   t.match(headers.get('content-type'), /^application\/json/)
@@ -42,7 +42,7 @@ t.test('the document describes every operation, and every answer is as it says',
     const first = family?.kind === 'collection' ? `${family.idPrefix}_0001` : ''
     const path = operation.path.replace('{id}', first)
     if (operation.method === 'GET') {
-      // A whole page, so that everything that a new database holds is checked.
+      // A full page, so that the test checks all data of a new database.
       const address = operation.operationId.startsWith('list-') ? `${path}?limit=100` : path
       conforms(operation, await platform.askAs('reader', address))
       conforms(operation, await platform.ask(address))

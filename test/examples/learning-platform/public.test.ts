@@ -9,7 +9,7 @@ const E_MAIL = /[\w.+-]+@[\w-]+\.[\w.]+/
 const PRIVATE = ['students', 'members', 'orders', 'subscriptions', 'coupons']
 
 t.test(
-  'the public may not write anywhere: 403 access_denied and no challenge, before the body is read',
+  'denies every public write with 403 access_denied and no challenge, before reading the body',
   async (t) => {
     const platform = await startPlatform(t)
     for (const family of families) {
@@ -42,54 +42,51 @@ t.test(
   },
 )
 
-t.test('an empty subject is nobody', async (t) => {
+t.test('treats an empty subject as public', async (t) => {
   const platform = await startPlatform(t)
   const headers = { 'x-auth-subject': '', 'x-auth-client-id': 'c', 'x-auth-scope': 'students:read' }
   t.same((await platform.ask('/api/students', { headers })).json, { items: [], next: null })
   t.equal((await platform.ask('/api/school', { method: 'PATCH', json: { name: 'X' }, headers })).status, 403)
 })
 
-t.test(
-  'no answer to the public holds an e-mail address, a subject, or a field that is not public',
-  async (t) => {
-    const platform = await startPlatform(t)
-    await platform.askAs('secret-subject', '/api/courses/crs_0001', {
-      method: 'PATCH',
-      json: { tags: ['clay'] },
-    })
-    await platform.askAs('secret-subject', '/api/account')
-    for (const family of families) {
-      const path = familyPath(family)
-      if (family.kind === 'collection') {
-        const seen = await readAll(platform.ask, path, 100)
-        const all = await readAll((at) => platform.askAs('reader', at), path, 100)
-        t.equal(
-          seen.length > 0,
-          !PRIVATE.includes(family.name),
-          `${family.name}: ${seen.length} of ${all.length}`,
-        )
-        t.notMatch(JSON.stringify(seen), E_MAIL)
-        t.notMatch(
-          JSON.stringify(seen),
-          /secret-subject|learning-platform|internal_notes|join_url|author_name|student_id/,
-        )
-        const known = new Set(seen.map(({ id }) => id))
-        for (const { id } of all) {
-          const answer = await platform.ask(`${path}/${String(id)}`)
-          t.equal(answer.status, known.has(id) ? 200 : 404, `${family.name} ${String(id)}`)
-          t.notMatch(answer.text, E_MAIL)
-        }
-      } else {
-        const { status, text } = await platform.ask(path)
-        t.equal(status, 200)
-        t.notMatch(text, E_MAIL)
-        t.notMatch(text, /secret-subject|tax_number/)
+t.test('no public response contains an email address, a subject, or a private field', async (t) => {
+  const platform = await startPlatform(t)
+  await platform.askAs('secret-subject', '/api/courses/crs_0001', {
+    method: 'PATCH',
+    json: { tags: ['clay'] },
+  })
+  await platform.askAs('secret-subject', '/api/account')
+  for (const family of families) {
+    const path = familyPath(family)
+    if (family.kind === 'collection') {
+      const seen = await readAll(platform.ask, path, 100)
+      const all = await readAll((at) => platform.askAs('reader', at), path, 100)
+      t.equal(
+        seen.length > 0,
+        !PRIVATE.includes(family.name),
+        `${family.name}: ${seen.length} of ${all.length}`,
+      )
+      t.notMatch(JSON.stringify(seen), E_MAIL)
+      t.notMatch(
+        JSON.stringify(seen),
+        /secret-subject|learning-platform|internal_notes|join_url|author_name|student_id/,
+      )
+      const known = new Set(seen.map(({ id }) => id))
+      for (const { id } of all) {
+        const answer = await platform.ask(`${path}/${String(id)}`)
+        t.equal(answer.status, known.has(id) ? 200 : 404, `${family.name} ${String(id)}`)
+        t.notMatch(answer.text, E_MAIL)
       }
+    } else {
+      const { status, text } = await platform.ask(path)
+      t.equal(status, 200)
+      t.notMatch(text, E_MAIL)
+      t.notMatch(text, /secret-subject|tax_number/)
     }
-  },
-)
+  }
+})
 
-t.test('the public sees published things only, and the same address 404s for the rest', async (t) => {
+t.test('the public reads only published resources, and gets 404 for the others', async (t) => {
   const platform = await startPlatform(t)
   for (const path of ['courses', 'posts', 'pages', 'events', 'digital-products']) {
     const states = (await readAll(platform.ask, `/api/${path}`, 100)).map(({ state }) => state)
@@ -100,8 +97,16 @@ t.test('the public sees published things only, and the same address 404s for the
     platform.askAs('writer', '/api/courses/crs_0001', { method: 'PATCH', json: { state } })
   await change('draft')
   t.equal((await platform.ask('/api/courses/crs_0001')).status, 404)
-  t.same((await platform.ask('/api/curriculum?course_id=crs_0001')).json['items'], [], 'nor its curriculum')
-  t.same((await platform.ask('/api/comments?course_id=crs_0001')).json['items'], [], 'nor its comments')
+  t.same(
+    (await platform.ask('/api/curriculum?course_id=crs_0001')).json['items'],
+    [],
+    'the curriculum is hidden',
+  )
+  t.same(
+    (await platform.ask('/api/comments?course_id=crs_0001')).json['items'],
+    [],
+    'the comments are hidden',
+  )
   await change('published')
   t.equal((await platform.ask('/api/courses/crs_0001')).status, 200)
 })
@@ -117,17 +122,14 @@ t.test('the public reads the content of free previews only', async (t) => {
   t.ok(lessons.some(({ free_preview }) => free_preview))
 })
 
-t.test(
-  'what a list can be narrowed by is part of the public view, so that a filter tells nothing more',
-  async (t) => {
-    for (const family of families)
-      if (family.kind === 'collection' && family.publicView !== undefined)
-        for (const filter of family.filters ?? [])
-          t.ok(family.publicView.fields.includes(filter), `${family.name} ${filter}`)
-  },
-)
+t.test('every list filter is a public field, so that a filter reveals no private data', async (t) => {
+  for (const family of families)
+    if (family.kind === 'collection' && family.publicView !== undefined)
+      for (const filter of family.filters ?? [])
+        t.ok(family.publicView.fields.includes(filter), `${family.name} ${filter}`)
+})
 
-t.test('an account belongs to its subject alone', async (t) => {
+t.test('only its subject can access an account', async (t) => {
   const platform = await startPlatform(t)
   t.same((await platform.ask('/api/account')).json, { subject: null })
   const message = { method: 'PATCH', json: { display_name: 'Ada the First' } }

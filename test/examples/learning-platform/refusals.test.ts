@@ -7,7 +7,7 @@ import { startPlatform } from './start-platform.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Every refusal has this form, and tells nothing about the inside. */
+/** Checks the format of an error response, and that it contains no internal details. */
 function isRefusal(t: Test, answer: Answer, status: number, code: string): void {
   t.equal(answer.status, status)
   t.equal(answer.json['error'], code)
@@ -17,7 +17,7 @@ function isRefusal(t: Test, answer: Answer, status: number, code: string): void 
   t.notMatch(answer.text, /\.ts:|\bat \w+ \(|node_modules|sqlite/i)
 }
 
-t.test('broken bodies are refused with 400 and never with a stack', async (t) => {
+t.test('rejects malformed bodies with 400 and without a stack trace', async (t) => {
   const platform = await startPlatform(t)
   const bodies = [
     '{',
@@ -48,7 +48,7 @@ t.test('broken bodies are refused with 400 and never with a stack', async (t) =>
       )
 })
 
-t.test('another media type is refused with 415', async (t) => {
+t.test('rejects another media type with 415', async (t) => {
   const platform = await startPlatform(t)
   for (const type of [
     'text/plain',
@@ -67,7 +67,7 @@ t.test('another media type is refused with 415', async (t) => {
   isRefusal(t, await platform.askAs('writer', '/api/courses', patch), 415, 'unsupported_media_type')
 })
 
-t.test('a body above 1 MiB is refused with 413', async (t) => {
+t.test('rejects a body above 1 MiB with 413', async (t) => {
   const platform = await startPlatform(t)
   const body = JSON.stringify({ title: 'x'.repeat(1024 * 1024) })
   isRefusal(
@@ -78,7 +78,7 @@ t.test('a body above 1 MiB is refused with 413', async (t) => {
   )
 })
 
-t.test('unknown addresses are 404, whatever the body', async (t) => {
+t.test('unknown paths get 404 with any body', async (t) => {
   const platform = await startPlatform(t)
   const paths = [
     '/',
@@ -99,7 +99,7 @@ t.test('unknown addresses are 404, whatever the body', async (t) => {
   isRefusal(t, await platform.askAs('writer', '/api/unknown', message), 404, 'not_found')
 })
 
-t.test('ids that no resource has are 404', async (t) => {
+t.test('unknown IDs get 404', async (t) => {
   const platform = await startPlatform(t)
   const ids = [
     '42',
@@ -122,12 +122,12 @@ t.test('ids that no resource has are 404', async (t) => {
     }
 })
 
-t.test('an address that is not properly encoded is 400', async (t) => {
+t.test('an incorrectly encoded path gets 400', async (t) => {
   const platform = await startPlatform(t)
   isRefusal(t, await platform.askAs('reader', '/api/courses/%zz'), 400, 'invalid_request')
 })
 
-t.test('a method that an address does not have is 405 and names those that it has', async (t) => {
+t.test('an unsupported method gets 405 with the allowed methods', async (t) => {
   const platform = await startPlatform(t)
   const rows = [
     ['DELETE', '/api/courses', 'GET, HEAD, POST'],
@@ -150,7 +150,7 @@ t.test('a method that an address does not have is 405 and names those that it ha
   }
 })
 
-t.test('odd queries of a list are 400 and name the parameter', async (t) => {
+t.test('invalid list queries get 400 with the name of the parameter', async (t) => {
   const platform = await startPlatform(t)
   const rows = [
     ['limit=0', 'limit'],
@@ -180,7 +180,7 @@ t.test('odd queries of a list are 400 and name the parameter', async (t) => {
   }
 })
 
-t.test('what is not HTTP gets 400, oversized headers get 431, and the service goes on', async (t) => {
+t.test('invalid HTTP gets 400, oversized headers get 431, and the service still responds', async (t) => {
   const platform = await startPlatform(t)
   t.match(await sendRaw(platform.url, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 [\s\S]*"error":"invalid_request"/)
   const large = `GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: ${'x'.repeat(40_000)}\r\n\r\n`
@@ -188,7 +188,7 @@ t.test('what is not HTTP gets 400, oversized headers get 431, and the service go
   t.equal((await platform.ask('/healthz')).status, 200)
 })
 
-t.test('no JSON body whatever makes it fail', async (t) => {
+t.test('no JSON body causes an internal error', async (t) => {
   const platform = await startPlatform(t)
   const field = fc.constantFrom(
     'title',
@@ -231,7 +231,7 @@ async function sendRaw(url: string, text: string): Promise<string> {
   socket.on('data', (chunk) => {
     answer += chunk
   })
-  socket.on('error', () => undefined) // the other side closes before everything is read
+  socket.on('error', () => undefined) // the server closes the connection before it reads everything
   socket.write(text)
   await once(socket, 'close')
   return answer

@@ -3,18 +3,18 @@ import type { Test } from 'tap'
 import { startLearningPlatform } from '../../../examples/learning-platform/app.ts'
 import { type Answer, type Message, send } from '../../fixtures/send.ts'
 
-/** A platform on a port and a database file of its own, which ends with the test. */
+/** A platform with its own port and database file. It closes after the test. */
 export type Platform = {
   readonly url: string
   readonly databasePath: string
   close(): Promise<void>
-  /** Asks as the public. */
+  /** Sends a request as the public. */
   ask(path: string, message?: Message): Promise<Answer>
-  /** Asks as a subject that the gateway announced. */
+  /** Sends a request with the subject headers of the gateway. */
   askAs(subject: string, path: string, message?: Message): Promise<Answer>
 }
 
-/** Starts one; pass the `databasePath` of another to open the same data. */
+/** Starts a platform. With the `databasePath` of another platform it opens the same data. */
 export async function startPlatform(
   t: Test,
   databasePath = join(t.testdir(), 'data.sqlite'),

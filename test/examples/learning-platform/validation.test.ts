@@ -14,37 +14,40 @@ for (const family of families) {
   if (family.kind === 'report' || (family.kind === 'collection' && !family.writable)) continue
   const path = familyPath(family)
 
-  t.test(`${family.name}: each field that breaks its schema is refused with 400, by name`, async (t) => {
-    const platform = await startPlatform(t)
-    const draft =
-      family.kind === 'collection'
-        ? await freshDraft(platform, family, 1)
-        : await own(platform, path, family.fields)
-    const write = (json: Document): Promise<Answer> =>
-      platform.askAs('writer', path, { method: family.kind === 'collection' ? 'POST' : 'PUT', json })
-    const refuses = async (json: Document, field: string) => {
-      const answer = await write(json)
-      t.equal(answer.status, 400, `${field} of ${JSON.stringify(json[field])?.slice(0, 60)}`)
-      t.equal(answer.json['error'], 'invalid_request')
-      t.match(String(answer.json['error_description']).split(/[.:]/)[0], field)
-    }
-    await refuses({ ...draft, surprise: 1 }, 'surprise')
-    await refuses({ ...draft, created_by: 'somebody' }, 'created_by')
-    for (const [name, schema] of Object.entries(family.fields)) {
-      for (const value of wrongValues(schema)) await refuses({ ...draft, [name]: value }, name)
-      if ('default' in schema) continue
-      const { [name]: _left, ...without } = draft
-      await refuses(without, name)
-    }
-    t.equal(
-      (await write(draft)).status,
-      family.kind === 'collection' ? 201 : 200,
-      'and the right one is taken',
-    )
-  })
+  t.test(
+    `${family.name}: rejects each field that violates its schema with 400 and the field name`,
+    async (t) => {
+      const platform = await startPlatform(t)
+      const draft =
+        family.kind === 'collection'
+          ? await freshDraft(platform, family, 1)
+          : await own(platform, path, family.fields)
+      const write = (json: Document): Promise<Answer> =>
+        platform.askAs('writer', path, { method: family.kind === 'collection' ? 'POST' : 'PUT', json })
+      const refuses = async (json: Document, field: string) => {
+        const answer = await write(json)
+        t.equal(answer.status, 400, `${field} of ${JSON.stringify(json[field])?.slice(0, 60)}`)
+        t.equal(answer.json['error'], 'invalid_request')
+        t.match(String(answer.json['error_description']).split(/[.:]/)[0], field)
+      }
+      await refuses({ ...draft, surprise: 1 }, 'surprise')
+      await refuses({ ...draft, created_by: 'somebody' }, 'created_by')
+      for (const [name, schema] of Object.entries(family.fields)) {
+        for (const value of wrongValues(schema)) await refuses({ ...draft, [name]: value }, name)
+        if ('default' in schema) continue
+        const { [name]: _left, ...without } = draft
+        await refuses(without, name)
+      }
+      t.equal(
+        (await write(draft)).status,
+        family.kind === 'collection' ? 201 : 200,
+        'and the right one is taken',
+      )
+    },
+  )
 }
 
-t.test('rules that a schema can not say are checked too', async (t) => {
+t.test('checks rules that a schema cannot express', async (t) => {
   const platform = await startPlatform(t)
   const rows = [
     ['/api/events/evt_0001', { ends_at: '2020-01-01T00:00:00Z' }, 'ends_at: must be after starts_at.'],
@@ -80,7 +83,7 @@ t.test('rules that a schema can not say are checked too', async (t) => {
   }
 })
 
-t.test('a value that must be unique is refused with 409 while another resource has it', async (t) => {
+t.test('rejects a duplicate of a unique value with 409', async (t) => {
   const platform = await startPlatform(t)
   const change = (json: Document) =>
     platform.askAs('writer', '/api/coupons/cpn_0001', { method: 'PATCH', json })
@@ -91,7 +94,7 @@ t.test('a value that must be unique is refused with 409 while another resource h
   t.equal((await change({ code: 'SPRING15' })).status, 200, 'its own value is not a conflict')
 })
 
-t.test('what others name can not be deleted: 409 says who', async (t) => {
+t.test('rejects deletion of a referenced resource with 409 and names the referring resource', async (t) => {
   const platform = await startPlatform(t)
   const rows = [
     'courses/crs_0001',
@@ -108,7 +111,7 @@ t.test('what others name can not be deleted: 409 says who', async (t) => {
   }
 })
 
-t.test('If-Match that names an older state is refused with 412 and changes nothing', async (t) => {
+t.test('rejects an outdated If-Match with 412 and changes nothing', async (t) => {
   const platform = await startPlatform(t)
   const rows = [
     ['/api/posts/pst_0001', { title: 'New' }],
@@ -141,7 +144,7 @@ async function own(platform: Platform, path: string, fields: Fields): Promise<Do
   return Object.fromEntries(Object.keys(fields).map((name) => [name, json[name]]))
 }
 
-/** Values that the schema must refuse. */
+/** Values that the schema must reject. */
 function wrongValues(schema: JsonSchema): readonly unknown[] {
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? [])
   const wrong: unknown[] = [{ surprise: 1 }]

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mergePatch } from '../../../../examples/learning-platform/http/merge-patch.ts'
 
-t.test('mergePatch() gives what the examples of RFC 7396 appendix A say', async (t) => {
+t.test('mergePatch() returns the results of the examples in RFC 7396 appendix A', async (t) => {
   const rows: readonly (readonly [unknown, unknown, unknown])[] = [
     [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
     [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
@@ -26,7 +26,7 @@ t.test('mergePatch() gives what the examples of RFC 7396 appendix A say', async 
   for (const [target, patch, result] of rows) t.same(mergePatch(target, patch), result)
 })
 
-t.test('mergePatch() changes neither of its arguments, and no prototype', async (t) => {
+t.test('mergePatch() does not change its arguments or a prototype', async (t) => {
   const target = { a: { b: 1 } }
   mergePatch(target, JSON.parse('{"a":{"b":2},"__proto__":{"polluted":true}}'))
   t.same(target, { a: { b: 1 } })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { formatCursor, parseCursor } from '../../../../examples/learning-platform/http/page-cursor.ts'
 
-t.test('parseCursor() reads nothing but what formatCursor() wrote for the same family', async (t) => {
+t.test('parseCursor() reads only cursors that formatCursor() wrote for the same family', async (t) => {
   const encode = (text: string) => Buffer.from(text).toString('base64url')
   for (const cursor of [
     '',
@@ -23,7 +23,7 @@ t.test('parseCursor() reads nothing but what formatCursor() wrote for the same f
   )
 })
 
-t.test('parseCursor() gives back what formatCursor() was given', async () => {
+t.test('parseCursor() returns the input of formatCursor()', async () => {
   fc.assert(
     fc.property(
       fc.nat(),

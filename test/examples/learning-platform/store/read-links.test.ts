@@ -25,7 +25,7 @@ t.test('readLinks() finds references at any depth, with the field that holds eac
   ])
 })
 
-t.test('readLinks() gives nothing for a value of another shape', async (t) => {
+t.test('readLinks() returns no links for a value of another type', async (t) => {
   const schema = group({ course_ids: references('courses', 5) })
   for (const value of [undefined, null, 1, 'x', [], { course_ids: 'crs_0001' }])
     t.same(readLinks(schema, value), [])
