@@ -62,7 +62,7 @@ t.test('an assertion never outlives the token', async (t) => {
   const caller = aCaller({ expiresAtSeconds: 1_010 })
   const text = assert(caller, 1_000_000)
   t.equal(decodeJwt(text).exp, 1_010)
-  t.equal(assert(caller, 1_009_999), text, 'no longer lifetime is possible')
+  t.equal(assert(caller, 1_009_999), text, 'the token itself expires then')
 })
 
 t.test('a client that acts for itself has no subject', async (t) => {

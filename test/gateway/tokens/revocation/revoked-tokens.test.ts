@@ -16,7 +16,7 @@ t.test('has() finds grants only with their issuer', async (t) => {
   t.equal(revoked.has(aCaller({ grant: 'grant-2' })), false)
   for (const other of ['https://another.test', 'https://third.test'])
     revoked.add(aRevocation({ grant: 'grant-1' }), other, 200)
-  t.equal(revoked.has(aCaller()), true, 'other tokens do not remove it')
+  t.equal(revoked.has(aCaller()), true, 'revocations of other issuers do not remove it')
   t.equal(revoked.has(aCaller({ issuer: 'https://another.test' })), true)
   t.equal(revoked.has(aCaller({ issuer: 'https://fourth.test' })), false)
   t.equal(revoked.has(aCaller({ grant: undefined })), false)
