@@ -1,4 +1,4 @@
-/** What a benchmark started and has to end again. */
+/** Processes and servers of a benchmark, which it must end. */
 export type Cleanup = {
   /** Registers how to end something; after `run()` began, it is ended at once. */
   add(end: () => Promise<void> | void): void

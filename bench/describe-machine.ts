@@ -1,6 +1,6 @@
 import { cpus, release, type } from 'node:os'
 
-/** What a figure depends on, and nothing that tells whose machine it was. */
+/** The conditions of a figure, without data that identifies the machine. */
 export type Machine = {
   readonly cpu: string
   readonly cores: number

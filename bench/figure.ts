@@ -3,6 +3,6 @@ export type Figure = {
   readonly name: string
   readonly unit: string
   readonly found: readonly number[]
-  /** The most that the median should be; undefined where there is no target. Shown, never enforced. */
+  /** Maximum target of the median. Undefined without a target. Shown, never enforced. */
   readonly goal: number | undefined
 }

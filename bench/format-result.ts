@@ -67,7 +67,7 @@ function formatMeasured({ name, samples }: Measured, width: number): string {
   return `  ${name.padEnd(width)}  ${perRequest}   ${rate.toFixed(0).padStart(10)}   ${(busy * 100).toFixed(0).padStart(7)} %`
 }
 
-/** What other programs took of the server's processor spoils its caches, and so the figures. */
+/** Other programs on the server's processor displace its caches, and so distort the figures. */
 function warnOfOthers(measured: readonly Measured[]): string[] {
   const shares = measured.flatMap(({ samples }) =>
     samples.map(({ othersMicros = 0, elapsedMs }) => othersMicros / (elapsedMs * 1000)),

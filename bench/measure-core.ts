@@ -12,7 +12,7 @@ export function measureCoreMicros(processor: string): number {
 
 /**
  * user + nice + system of the line `cpuN` of /proc/stat (proc_stat(5)).
- * Interrupts are left out: those that a server's own traffic causes are no other program's.
+ * Without interrupts, because the server's own traffic causes some of them.
  */
 export function parseProgramTicks(stat: string, processor: string): number {
   const line = stat.split('\n').find((each) => each.startsWith(`cpu${processor} `)) ?? ''

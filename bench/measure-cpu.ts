@@ -6,7 +6,7 @@ const MICROS_PER_TICK = 10_000 // /proc counts in USER_HZ, which is 100 on every
 /**
  * CPU time that a server has used since it began, user and system, in microseconds: its process with all its threads, and
  * the processes that it started, such as workers, those that have ended included.
- * @throws {BenchError} ERR_BENCH_SUBJECT when there is no such process any more.
+ * @throws {BenchError} ERR_BENCH_SUBJECT when the process has ended.
  */
 export function measureCpuMicros(pid: number): number {
   try {

@@ -7,7 +7,7 @@ import type { Subject } from './subject.ts'
 export type Measured = { readonly name: string; readonly samples: readonly Sample[] }
 
 /**
- * Warms every subject up, then measures them in turn (A B C, A B C, …), so that what the machine does besides meets all alike.
+ * Warms every subject up, then measures them alternately (A B C, A B C, …), so that other load affects all of them equally.
  * Takes subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
  * @throws {BenchError} as measureRound() does: one wrong answer ends the benchmark.
  */

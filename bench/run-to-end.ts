@@ -5,10 +5,10 @@ import { BenchError } from './bench-error.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 
 const EXIT_USAGE = 2
-const EXIT_INTERRUPTED = 130 // what a shell says of a program that Ctrl-C ended
+const EXIT_INTERRUPTED = 130 // exit code of a shell after Ctrl+C
 
 /**
- * Runs the main function of a program of bench/ and ends what it started, also when it fails or is interrupted.
+ * Runs the main function of a program of bench/ and ends its processes, also when it fails or is interrupted.
  * `folder` is empty and removed afterwards. Sets the process's exit code.
  */
 export async function runToEnd(
@@ -28,7 +28,7 @@ export async function runToEnd(
     cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
     await main({ cleanup, folder })
   } catch (error) {
-    // What fails because its processes were ended is no failure of its own.
+    // A failure after its processes were ended is not an error of the program.
     if (!interrupted) process.exitCode = report(error)
   } finally {
     await cleanup.run()

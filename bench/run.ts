@@ -1,4 +1,4 @@
-// `npm run bench`: measures every row in turn, prints what it finds and writes it to bench/results/.
+// `npm run bench`: measures every row in sequence, prints the results and writes them to bench/results/.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from './cleanup.ts'

@@ -5,7 +5,7 @@ import type { Subject } from './subject.ts'
 
 /**
  * Starts a program of subjects/ in front of `upstream`.
- * @param options.target what it is asked for; the origin of its `url` is replaced by that of the peer.
+ * @param options.target the request to the peer. The origin of the peer replaces the origin of `url`.
  * @throws {BenchError} ERR_BENCH_START when it does not come up.
  */
 export async function startPeer(

@@ -1,7 +1,7 @@
 import type { Target } from './load/load.ts'
 import type { BenchProcess } from './start-process.ts'
 
-/** A server under test: its process, and what it is asked for. */
+/** A server under test: its process and its request. */
 export type Subject = {
   readonly name: string
   readonly process: BenchProcess

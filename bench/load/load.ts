@@ -1,4 +1,4 @@
-/** What a load generator asks for, again and again, and the only answer that counts. */
+/** The repeated request of a load generator, and the only response that counts. */
 export type Target = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

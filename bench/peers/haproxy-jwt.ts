@@ -64,7 +64,7 @@ function sign(key: KeyObject, algorithm: Algorithm): Promise<string> {
     .sign(key)
 }
 
-/** A peer that verifies nothing is no peer. */
+/** Rejects a peer that verifies nothing, because its figures are not comparable. */
 async function refusesBrokenSignature(name: string, url: string, token: string): Promise<void> {
   const broken = token.replace(/[^.]+$/, (signature) => [...signature].toReversed().join(''))
   const { status } = await fetch(url, { headers: { authorization: `Bearer ${broken}` } })

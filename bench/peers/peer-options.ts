@@ -1,13 +1,13 @@
 import type { Cleanup } from '../cleanup.ts'
 import type { Target } from '../load/load.ts'
 
-/** What a peer from the system's packages is started with. */
+/** Options to start a peer from the system's packages. */
 export type PeerOptions = {
   readonly cores: string | undefined
   readonly folder: string
   readonly cleanup: Cleanup
-  /** Address of what stands behind it. */
+  /** Address of its upstream. */
   readonly upstream: string
-  /** What it is asked for; the origin of its `url` is replaced by that of the peer. */
+  /** The request to the peer. The origin of the peer replaces the origin of `url`. */
   readonly target: Target
 }

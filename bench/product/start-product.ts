@@ -23,7 +23,7 @@ export type ProductOptions = {
   readonly cores: Cores | undefined
   readonly folder: string
   readonly cleanup: Cleanup
-  /** Address of what stands behind every policy. */
+  /** Address of the upstream of every policy. */
   readonly upstream: string
   /** Node.js options of the gateway, such as `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
@@ -58,7 +58,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       PORT: String(port),
       SCOPEGATE_BASE_URL: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
-      SCOPEGATE_DRAIN__DELAY: '0s', // nobody has to notice that it ends
+      SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer has to notice the end
       SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,

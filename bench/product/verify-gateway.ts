@@ -10,7 +10,7 @@ const NEARLY_ALL = 0.99
 const LOG_LIMIT_MS = 3_000
 const LOG_POLL_MS = 50
 const REQUESTS = 'scopegate_http_requests_total'
-/** Where a token was known, and where it was checked anew. */
+/** Cache hits and new validations of tokens. */
 const COUNTER_OF = {
   known: 'scopegate_token_cache_hits_total',
   new: 'scopegate_token_cache_misses_total',

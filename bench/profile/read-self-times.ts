@@ -11,7 +11,7 @@ export type CpuProfile = {
   readonly timeDeltas: readonly number[]
 }
 
-/** CPU time spent in a function itself, without what it called. */
+/** CPU time in a function itself, without its callees. */
 export type SelfTime = { readonly function: string; readonly place: string; readonly micros: number }
 
 /**

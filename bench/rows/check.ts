@@ -9,7 +9,7 @@ const COMMAND = fileURLToPath(new URL('../../bin/scopegate.js', import.meta.url)
 const ROUTES = 500
 const GOAL_MS = 1_000
 
-/** How long somebody waits for `scopegate check`, from typing it to the end of its process. */
+/** Duration of `scopegate check`, from its start to the end of its process. */
 export const check: Row = {
   name: 'check',
   run: async (bench) => {

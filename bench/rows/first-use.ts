@@ -6,7 +6,7 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 
 const GOAL = 6
 
-/** What the gateway spends on a JWT that it has not seen, all checks and the signature, against one that it knows. */
+/** The cost of a JWT at its first use, with all checks and the signature, compared with a cached JWT. */
 export const firstUse: Row = {
   name: 'first-use',
   run: async (bench) => {

@@ -7,7 +7,7 @@ const TOKENS = 100_000
 const GOAL_CALLS = 1
 const GOAL_BYTES = 1_024
 
-/** What it takes to remember opaque tokens: questions to the issuer, and memory. */
+/** The cost of cached opaque tokens: introspection requests and memory. */
 export const rememberedTokens: Row = {
   name: 'remembered-tokens',
   run: async ({ folder, cleanup, rounds, say }) => {

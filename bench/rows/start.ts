@@ -12,7 +12,7 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 const COMMAND = fileURLToPath(new URL('../../bin/scopegate.js', import.meta.url))
 const PATH = '/api/courses'
 const GIVE_UP_MS = 30_000
-/** Between two attempts: what the figure may be too high by. */
+/** Interval between two attempts, which is the maximum error of the figure. */
 const ASK_EVERY_MS = 2
 
 /** How long it takes from starting the gateway's process to its first answer from an upstream. */

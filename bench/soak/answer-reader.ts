@@ -5,7 +5,7 @@ export type ReadAnswer = {
   readonly headers: ReadonlyMap<string, string>
   /** Without chunk framing, one character for each byte. */
   readonly body: string
-  /** `whole` by its own framing; `until_close` has none, and is whole when the connection ends in good order. */
+  /** `whole`: complete by its framing. `until_close`: without framing, complete when the connection closes cleanly. */
   readonly state: 'whole' | 'part' | 'until_close'
 }
 
@@ -19,7 +19,7 @@ const HEAD_END = '\r\n\r\n'
 export class AnswerReader {
   #rest = ''
 
-  /** What is left behind the answers that were taken. */
+  /** The remaining bytes after the complete responses. */
   get rest(): string {
     return this.#rest
   }

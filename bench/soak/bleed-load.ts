@@ -4,9 +4,9 @@ import { type NonceRequest, nonceRequest } from './nonce-request.ts'
 import { randomBelow } from './random.ts'
 import { repeatNonce } from './repeat-nonce.ts'
 
-/** What became of the requests of a load. */
+/** The outcomes of the requests of a load. */
 export type BleedCounts = {
-  /** Begun, whatever became of them. */
+  /** Started requests, with any outcome. */
   requests: number
   /** Their whole answer came. */
   answered: number
@@ -144,7 +144,7 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
   })
 }
 
-/** Why an answer, or what has come of it, is not the one to a request. */
+/** The reason why a complete or partial response does not belong to a request. */
 function problemOf(request: NonceRequest, answer: ReadAnswer): string | undefined {
   const { nonce, method, answerBytes } = request
   const { status, headers, body, state } = answer

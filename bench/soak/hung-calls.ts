@@ -11,7 +11,7 @@ export type HungCallsOptions = {
   readonly gateway: SoakGateway
   readonly upstream: HangingUpstream
   readonly calls: number
-  /** What the gateway gives an upstream. Milliseconds. */
+  /** Timeout of the gateway for an upstream, in milliseconds. */
   readonly timeoutMs: number
   /** The healthy route is asked for so long at a time; less than the timeout. Milliseconds. */
   readonly probedMs: number
@@ -26,7 +26,7 @@ const LOOK_EVERY_MS = 25
 export async function measureHungCalls(options: HungCallsOptions): Promise<readonly Measurement[]> {
   const { gateway, upstream, calls, timeoutMs, probedMs } = options
   const before = await probeFor(gateway, probedMs)
-  // The connections are there already: what is timed is the gateway's deadline and not how fast connections are made.
+  // The connections are already open, so that the times show the gateway's deadline, not the connection setup.
   const agent = new Agent({ keepAlive: true })
   const many = (path: string) => Array.from({ length: calls }, () => ask(`${gateway.url}${path}`, agent))
   await Promise.all(many('/pub/healthy'))
@@ -71,12 +71,12 @@ async function probeFor(gateway: SoakGateway, forMs: number): Promise<ProbeResul
   return probe.stop()
 }
 
-/** What has not come then never comes, and is told by the counts. */
+/** A response that has not arrived by then never arrives. The counts report it. */
 async function until(hasCome: () => boolean): Promise<void> {
   for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += LOOK_EVERY_MS) await wait(LOOK_EVERY_MS)
 }
 
-/** Milliseconds until the answer was there; status 0 where there was none. */
+/** Milliseconds until the response. Status 0 without a response. */
 function ask(url: string, agent: Agent): Promise<{ status: number; ms: number }> {
   const startedMs = performance.now()
   return new Promise((resolve) => {

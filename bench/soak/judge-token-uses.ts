@@ -4,7 +4,7 @@ import type { TokenUse } from './token-traffic.ts'
 
 /** How to tell whether an answer was right. */
 export type TokenRules = {
-  /** Streams of tokens that nobody may get in with; all others are good. */
+  /** Streams of invalid tokens. All other streams have valid tokens. */
   readonly bad: ReadonlySet<string>
   /** When a token was revoked, since the epoch. Milliseconds. */
   readonly revokedAtMs: ReadonlyMap<string, number>
@@ -19,7 +19,7 @@ export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: numb
   return uses.filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
 }
 
-/** Lets in whom it must not, or keeps out whom it must not; undefined where either answer is right. */
+/** Wrongly allowed or wrongly denied. Undefined where both outcomes are right. */
 export function judgeUse(
   { stream, token, status, atMs }: TokenUse,
   { bad, revokedAtMs }: TokenRules,

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What became of the requests of a load. */
+/** The outcomes of the requests of a load. */
 export type LoadCounts = {
   answered: number
   /** Failures by kind: an error code, `closed` without an answer, or a status other than 200. */

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { BenchError } from '../bench-error.ts'
 import type { RevocationCluster } from './revocation-cluster.ts'
 
-/** What became of tokens that were revoked. */
+/** The outcomes of revoked tokens. */
 export type RevocationTimes = {
   /** One for each: from the answer to its revocation until the last gateway refused it. Milliseconds. */
   readonly timesMs: readonly number[]
@@ -11,7 +11,7 @@ export type RevocationTimes = {
   readonly tokens: readonly string[]
 }
 
-/** What the upstream answers: the gateway let the request pass. */
+/** Status of the upstream, which means that the gateway forwarded the request. */
 const PASSED = 201
 const DENIED = 401
 const GIVE_UP_MS = 60_000

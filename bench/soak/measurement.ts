@@ -4,7 +4,7 @@ export type Measurement = {
   readonly measured: string
   /** `none` where a number is only told. */
   readonly bar: string
-  /** Undefined where there is no bar. */
+  /** Undefined without a limit. */
   readonly held: boolean | undefined
 }
 

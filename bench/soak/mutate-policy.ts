@@ -8,7 +8,7 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   (lines, at) => change(lines, at, /([a-z])([a-z])(?=[a-zA-Z]*:)/, '$2$1x'),
   // a scope that there is not
   (lines, at) => change(lines, at, /\[(\w+):(read|write)\]/, '[$1s:$2]'),
-  // a value that is none
+  // an invalid value
   (lines, at) => change(lines, at, /\b(GET|POST|challenge|allow|deny)\b/, 'x$1'),
   // a number in place of a time
   (lines, at) => change(lines, at, /timeout: \w+/, 'timeout: soon'),
@@ -28,9 +28,9 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   (lines, at) => lines.toSpliced(at, 1),
   // the end is missing
   (lines, at) => [...lines.slice(0, at), (lines[at] ?? '').slice(0, randomBelow((lines[at] ?? '').length))],
-  // a path that is none
+  // an invalid path
   (lines, at) => change(lines, at, /path: (\S)/, 'path: no$1'),
-  // what somebody forgot to merge
+  // a leftover merge conflict
   (lines, at) => lines.toSpliced(at, 0, '<<<<<<< HEAD'),
   // a list in place of { all: [] }
   (lines, at) => change(lines, at, /scopes: \{ all: (\[[^\]]*\]) \}/, 'scopes: $1'),

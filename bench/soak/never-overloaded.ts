@@ -1,2 +1,2 @@
-/** Settings of config/gateway.yaml under which a busy machine does not look like overload: what is counted is something else. */
+/** Settings of config/gateway.yaml that prevent overload reactions on a busy machine, because the test counts other events. */
 export const NEVER_OVERLOADED = { overload: { loopDelay: { close: '30s', refuse: '60s' } } }

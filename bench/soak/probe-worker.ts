@@ -1,4 +1,4 @@
-// The thread behind startProbe(): one request after the other on a kept-alive connection, until it is told to stop.
+// The thread behind startProbe(): sends one request after the other on a keep-alive connection, until it is stopped.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { type Measurement, measuredCount } from './measurement.ts'
 import { readPercentile } from './read-percentile.ts'
 
-/** What a client noticed that behaves well, beside others that do not. */
+/** The results of a well-behaved client beside misbehaving clients. */
 export type ProbeResult = {
   /** Of each request, until the last byte. Milliseconds. */
   readonly times: readonly number[]

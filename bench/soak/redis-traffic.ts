@@ -11,7 +11,7 @@ import type { TokenStream } from './token-traffic.ts'
 /** Who issues tokens of each kind. */
 export type RedisTrafficIssuers = { readonly opaque: TestIssuer; readonly jwts: JwtIssuer }
 
-/** Of these nobody gets in. */
+/** The gateway rejects all of these. */
 export const BAD_STREAM = 'tokens that are no good'
 /** Opaque tokens that are revoked while the traffic goes on. */
 export const REVOKED_STREAM = 'opaque, some revoked'
@@ -24,7 +24,7 @@ const RULE = { scopes: { all: [SCOPE] }, anonymous: 'deny' }
 const KNOWN = 50
 const REVOCABLE = 61
 
-/** Starts an issuer of opaque tokens, which tells of revocations too, and one of JWTs. */
+/** Starts an issuer of opaque tokens with a revocation stream, and an issuer of JWTs. */
 export async function startTrafficIssuers(cleanup: Cleanup): Promise<RedisTrafficIssuers> {
   const opaque = await startIssuer({ issuer: OPAQUE_ISSUER, audience: BASE_URL })
   const jwts = await startJwtIssuer()
@@ -96,7 +96,7 @@ export function makeStreams(
   ]
 }
 
-/** Expired, for somebody else, revoked, forged, unknown, and without the scope. */
+/** Expired, for another audience, revoked, forged, unknown, and without the scope. */
 function badTokens({ opaque, jwts }: RedisTrafficIssuers): readonly string[] {
   const anHourAgo = Math.floor(Date.now() / 1_000) - 3_600
   const claims = { aud: BASE_URL, scope: SCOPE }

@@ -18,7 +18,7 @@ export type ClusterService = {
   readonly url: string
   /** The process that runs now. */
   readonly process: BenchProcess
-  /** Ends it as a service manager does, and starts it anew, with these settings besides its own from now on. */
+  /** Ends it like a service manager, and restarts it with these additional settings. */
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
   /** Resolves when it says that it is ready: a store that was away is there again. */
   ready(): Promise<void>
@@ -28,7 +28,7 @@ export type ClusterService = {
 
 /** A gateway of a cluster. */
 export type ClusterGateway = ClusterService & {
-  /** What it answers to the token: 201 of the upstream, 401 for one that is revoked, 503 when nobody can say. */
+  /** Status for the token: 201 of the upstream, 401 for a revoked token, 503 when its status is unavailable. */
   statusOf(token: string): Promise<number>
 }
 
@@ -54,7 +54,7 @@ export type RevocationClusterOptions = {
   readonly eventStream: boolean
   /** Settings of the authorization servers, as environment variables. */
   readonly serverSettings?: Readonly<Record<string, string>>
-  /** Told of every token, code and secret. */
+  /** Called with every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }
 
@@ -191,7 +191,7 @@ function writeConfig(
           endpoint: `${own.server}${ENDPOINTS.introspection}`,
           clientId: 'gateway',
           clientSecretFile: join(own.dataDir, 'gateway-client-secret'),
-          timeout: '20s', // a busy machine is no issuer that is away
+          timeout: '20s', // a busy machine must not look like an unavailable issuer
         },
         ...(options.eventStream ? { revocations: `${own.server}${REVOCATION_STREAM_PATH}` } : {}),
       },

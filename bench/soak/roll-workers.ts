@@ -6,7 +6,7 @@ import type { SoakGateway } from './start-soak-gateway.ts'
 const LOOK_EVERY_MS = 50
 const LIMIT_MS = 60_000
 
-/** `supervisor`: it is told to replace its workers (SIGUSR2). `workers`: each one is told to end (SIGTERM). */
+/** `supervisor`: SIGUSR2 makes it replace its workers. `workers`: SIGTERM ends each worker. */
 export type RollKind = 'supervisor' | 'workers'
 
 /**

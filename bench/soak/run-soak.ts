@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Cleanup, createCleanup } from '../cleanup.ts'
 import { formatMeasurements, type Measurement } from './measurement.ts'
 
-/** What a soak test may use. */
+/** The tools of a soak test. */
 export type Soak = {
   /** Empty; gone when the soak is over. */
   readonly folder: string

@@ -6,7 +6,7 @@ import { startSoakGateway } from './start-soak-gateway.ts'
 export type BleedSoak = {
   readonly counts: BleedCounts
   readonly upstream: Pick<NonceUpstream, 'requests' | 'problems' | 'repeated'>
-  /** Forwarded behind the answer that ended their connection: nobody got their answers. */
+  /** Forwarded after the response that ended their connection, so that no client received their responses. */
   readonly unanswered: number
 }
 

@@ -6,7 +6,7 @@ import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { childrenOf, whenServing } from './roll-workers.ts'
 import { startLoadedGateway } from './start-loaded-gateway.ts'
 
-/** What the end of one worker cost. */
+/** The loss from the end of one worker. */
 export type Kill = {
   /** Connections that the worker had, and one that was on its way to it: each has one request in flight at most. */
   readonly connections: number
@@ -40,7 +40,7 @@ export async function soakCrash(
     const [victim] = childrenOf(pid).toSorted((one, other) => held(other) - held(one))
     if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'there is no worker to kill')
     const failedBefore = sum(load.counts.failed)
-    process.kill(victim, 'SIGSTOP') // so that what it has in flight is what is counted
+    process.kill(victim, 'SIGSTOP') // so that the count equals its requests in flight
     const connections = held(victim)
     process.kill(victim, 'SIGKILL')
     const killedMs = performance.now()

@@ -11,12 +11,12 @@ import type { SoakGateway } from './start-soak-gateway.ts'
 import { versionedPolicy, writeVersion } from './versioned-policies.ts'
 import { findWrongAnswers, startVersionsLoad } from './versions-load.ts'
 
-/** What came of reloads under load. */
+/** The results of reloads under load. */
 export type ReloadSoak = {
   readonly answered: number
   /** By kind. */
   readonly failed: ReadonlyMap<string, number>
-  /** Answers that none of the policies that were in force gives: `hash path status`. */
+  /** Responses that match no active policy version: `hash path status`. */
   readonly wrong: readonly string[]
   /** Reloads that did not end as they should have, in words. */
   readonly unexpected: readonly string[]
@@ -42,7 +42,7 @@ type Answer = {
   readonly diagnostics: readonly { readonly code: string; readonly file: string; readonly line?: number }[]
 }
 
-/** Starts what is reloaded, with an upstream of its own. */
+/** Starts the gateway under test, with its own upstream. */
 export async function startReloadedGateway(options: {
   readonly folder: string
   readonly cleanup: Cleanup
@@ -56,7 +56,7 @@ export async function startReloadedGateway(options: {
   })
 }
 
-/** Puts other policies in place again and again while clients ask for what they disagree about. Ends with version 0. */
+/** Replaces policies repeatedly while clients request paths on which the versions differ. Ends with version 0. */
 export async function soakGoodReloads(gateway: SoakGateway, options: ReloadSoakOptions): Promise<ReloadSoak> {
   const { folder, reloads } = options
   return underLoad(gateway, options, async ({ reload, parityOf, unexpected }, turn) => {
@@ -85,7 +85,7 @@ export async function soakBrokenReloads(
   })
 }
 
-/** As many different ones as there are reloads; what happens to be right is left out. */
+/** One distinct invalid policy for each reload. Omits mutations that are valid. */
 function brokenPolicies({ folder, reloads }: ReloadSoakOptions): readonly string[] {
   const dir = join(folder, 'mutated')
   const catalogue = readScopeCatalogue({ file: join(import.meta.dirname, '../../config/scopes.yaml') })

@@ -3,7 +3,7 @@ import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { type RollKind, rollWorkers } from './roll-workers.ts'
 import { startLoadedGateway } from './start-loaded-gateway.ts'
 
-/** What became of the requests. */
+/** The outcomes of the requests. */
 export type RestartSoak = {
   readonly counts: LoadCounts
   /** How long each roll took. Milliseconds. */

@@ -9,11 +9,11 @@ import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upst
 export type TruncationCounts = {
   /** Answers that broke off. */
   truncated: number
-  /** Of those, what a client took for whole. By the way it broke off. */
+  /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
-  /** Of those, how many were told by 502, and how many by a connection that broke. */
+  /** Truncated responses that the client detected by a 502, and by a broken connection. */
   readonly told: { refused: number; broken: number }
-  /** Whole answers, and those of them that did not arrive so. */
+  /** Complete responses, and the number of them that arrived incomplete. */
   whole: number
   notWhole: number
   /** Statuses that are neither 200 nor 502. */
@@ -68,7 +68,7 @@ export function noTruncations(): TruncationCounts {
   }
 }
 
-/** Whether nothing was taken for what it was not. */
+/** Whether the client judged every response correctly. */
 export function heldTruncated({ takenForWhole, notWhole, others }: TruncationCounts): boolean {
   return takenForWhole.size === 0 && notWhole === 0 && others.size === 0
 }
@@ -92,7 +92,7 @@ function note(counts: TruncationCounts, cut: Cut, taken: Taken): void {
   else counts.others.set(status, (counts.others.get(status) ?? 0) + 1)
 }
 
-/** One request on a connection of its own, and what a client makes of what comes back. Status 0: nothing came. */
+/** Sends one request on a new connection, and returns the client's reading of the response. Status 0: no response. */
 function take(url: string, cut: Cut): Promise<Taken> {
   const { hostname, port, host } = new URL(url)
   const version = Math.random() < 0.5 ? '1.1' : '1.0'

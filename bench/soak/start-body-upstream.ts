@@ -23,7 +23,7 @@ export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {
         return
       }
       response.writeHead(200, { 'content-length': bytes })
-      pipeline(pieces(bytes), response, () => undefined) // a client that leaves is no failure of the upstream
+      pipeline(pieces(bytes), response, () => undefined) // a client disconnect is not a failure of the upstream
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

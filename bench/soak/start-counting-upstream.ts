@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 
-/** An upstream that counts what it executes. */
+/** An upstream that counts the requests that it executes. */
 export type CountingUpstream = {
   readonly url: string
   readonly port: number

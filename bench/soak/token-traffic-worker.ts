@@ -41,7 +41,7 @@ function send(index: number): void {
   underWay.add(answered)
 }
 
-/** @returns the status of the answer when its last byte is there; 0 when there was none. */
+/** @returns the status of the response after its last byte; 0 without a response. */
 function ask(url: string, token: string): Promise<number> {
   return new Promise((resolve) => {
     get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {

@@ -8,10 +8,10 @@ export type TokenStream = {
   readonly tokens: readonly string[]
 }
 
-/** What is sent, and how much of it in all; streams take turns. */
+/** The requests and their total number. Streams alternate. */
 export type TokenTrafficOptions = { readonly streams: readonly TokenStream[]; readonly perSecond: number }
 
-/** One request and what became of it. Status 0: no whole answer. Milliseconds, `atMs` since the epoch. */
+/** One request and its outcome. Status 0: no complete response. Milliseconds, `atMs` since the epoch. */
 export type TokenUse = {
   readonly stream: string
   readonly url: string

@@ -10,7 +10,7 @@ export const RIGHT_ANSWERS: Readonly<Record<string, readonly [even: number, odd:
   '/versions/below/a/b': [401, 404],
 }
 
-/** A policy whose versions decide otherwise about the same paths, with `more` routes that nobody asks for. */
+/** A policy whose versions decide the same paths differently, with `more` unused routes. */
 export function versionedPolicy(version: number, more = 20): string {
   const isOdd = version % 2 === 1
   const routes = [

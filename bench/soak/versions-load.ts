@@ -76,7 +76,7 @@ function count(counts: Map<string, number>, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1)
 }
 
-/** Answers that the policies which gave them do not give. `parityOf` knows the versions that were in force. */
+/** Responses that contradict the policy version that they name. `parityOf` knows the versions that were active. */
 export function findWrongAnswers(
   load: VersionsLoad,
   parityOf: ReadonlyMap<string, 0 | 1>,

@@ -14,7 +14,7 @@ function readRss(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024
 }
 
-/** Looks at the resident memory of a process again and again until it is told to stop. */
+/** Samples the resident memory of a process periodically until it is stopped. */
 export function watchRss(pid: number): RssWatch {
   let peakBytes = readRss(pid)
   const timer = setInterval(() => {

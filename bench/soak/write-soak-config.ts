@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { NEVER_OVERLOADED } from './never-overloaded.ts'
 
-/** What a gateway of a soak test is configured with. */
+/** The configuration of a gateway of a soak test. */
 export type SoakConfig = {
   /** Where configuration and policies are written. */
   readonly folder: string
-  /** What stands behind `/pub/**`. */
+  /** The upstream of `/pub/**`. */
   readonly upstream: string
   /** Settings of that upstream beyond its address; an answer may take `10s` to begin when they say nothing of it. */
   readonly upstreamSettings?: Readonly<Record<string, unknown>>
-  /** What the policy says of the route beyond methods and path. */
+  /** Rules of the route besides methods and path. */
   readonly route?: Readonly<Record<string, unknown>>
   /** Routes beside that one, as a policy has them. */
   readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]

@@ -7,7 +7,7 @@ import { readIntrospection } from '../../gateway/tokens/introspection/read-intro
 import type { Issuer } from '../../gateway/tokens/issuer.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
 
-/** What a remembered token takes of the heap, and what the cache takes it for. Bytes. */
+/** Heap size of a cached token, and the estimate of the cache, in bytes. */
 export type RememberedToken = { readonly heapBytes: number; readonly estimatedBytes: number }
 
 const ISSUER = 'http://api.example'
@@ -30,21 +30,21 @@ export async function measureRemembered(tokens: number): Promise<RememberedToken
     observe: { hit() {}, miss() {} },
   })
   const remember = () => verdicts.verdictOf(randomBytes(32).toString('base64url'), NAMES)
-  await remember() // what is made once, for all of them
+  await remember() // allocates objects that all tokens share
   const before = readLiveHeap()
   for (let token = 1; token < tokens; token++) await remember()
   const heapBytes = (readLiveHeap() - before) / (tokens - 1)
   return { heapBytes, estimatedBytes: cache.bytes / cache.size }
 }
 
-/** What the heap holds when everything that nobody needs is gone. Bytes. */
+/** Heap size after a full garbage collection, in bytes. */
 function readLiveHeap(): number {
-  collectGarbage() // ends a collection that had begun, and spares what has died since
+  collectGarbage() // completes a running collection, which keeps objects that died after its start
   collectGarbage()
   return process.memoryUsage().heapUsed
 }
 
-/** Says of each token what the bundled authorization server would: claims of its own, in texts of their own. */
+/** Returns introspection results like the bundled authorization server: separate claims in separate strings for each token. */
 function anIssuer(): Issuer {
   const scopes = createScopeSets()
   return {

@@ -4,7 +4,7 @@ import { startNginx } from '../peers/start-nginx.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { UPSTREAM_ANSWER } from './answer.ts'
 
-/** What stands behind every subject: its name with the version, and its address. */
+/** The upstream of every subject: its name with the version, and its address. */
 export type Upstream = { readonly name: string; readonly url: string }
 
 type Options = { readonly cores: string | undefined; readonly folder: string; readonly cleanup: Cleanup }
