@@ -117,12 +117,15 @@ t.test('an error page closes every element, and has its footer after main', asyn
   t.match(markup, /<\/main>\s*<footer>Request id<\/footer>\s*<\/body>/)
 })
 
-t.test('renderErrorPage() escapes all values and renders every given field', async (t) => {
-  const options = { serviceName: '<S>', requestId: '<id>' }
-  const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
-  t.notMatch(markup, /<svg|<script|<S>|<id>|\u202e/)
-  t.match(markup, /<h1>The app sent you here the wrong way<\/h1>/)
-  t.match(renderErrorPage({ ...options, error: 'server_error', description: '' }), /on our side/)
-  t.notMatch(renderErrorPage({ ...options, error: 'server_error', description: '' }), /<details>/)
-  t.match(renderErrorPage({ ...options, error: 'constructor', description: '' }), /the wrong way/)
-})
+t.test(
+  'renderErrorPage() escapes all values and shows the default heading for an unknown error code',
+  async (t) => {
+    const options = { serviceName: '<S>', requestId: '<id>' }
+    const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
+    t.notMatch(markup, /<svg|<script|<S>|<id>|\u202e/)
+    t.match(markup, /<h1>The app sent you here the wrong way<\/h1>/)
+    t.match(renderErrorPage({ ...options, error: 'server_error', description: '' }), /on our side/)
+    t.notMatch(renderErrorPage({ ...options, error: 'server_error', description: '' }), /<details>/)
+    t.match(renderErrorPage({ ...options, error: 'constructor', description: '' }), /the wrong way/)
+  },
+)

@@ -36,7 +36,7 @@ t.test('rejects an unusable database with a message that says what to do', async
   t.equal(
     untouched.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'],
     1,
-    'the file is unchanged',
+    'the platform created no table in the file',
   )
   untouched.close()
 })
