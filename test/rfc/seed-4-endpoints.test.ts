@@ -118,7 +118,7 @@ t.test('§4 POST /api/oauth/revoke takes an access or refresh token with the cli
   const other = await registerClient(scopegate)
   t.ok((await other.revoke(tokens.accessToken)).status < 500)
   const kept = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken })
-  t.equal(kept.status, 200, "nobody revokes another client's token")
+  t.equal(kept.status, 200, "a client cannot revoke another client's token")
 })
 
 t.test('§4 GET /openapi.json returns an OpenAPI description of the API', async (t) => {

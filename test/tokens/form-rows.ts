@@ -92,7 +92,7 @@ const SHAPES: readonly Row[] = [
   signed('zip', 'malformed', { zip: 'DEF' }),
   signed('enc', 'malformed', { enc: 'A256GCM' }),
   signed('crit', 'malformed', { crit: ['exp'] }),
-  signed('crit with what it names', 'malformed', { crit: ['x'], x: 1 }),
+  signed('crit with the header parameter that it names', 'malformed', { crit: ['x'], x: 1 }),
   signed('crit that is empty', 'malformed', { crit: [] }),
   signed('b64: false', 'malformed', { b64: false, crit: ['b64'] }),
   signed('b64: true', 'malformed', { b64: true }),
