@@ -16,7 +16,7 @@ export type SelfTime = { readonly function: string; readonly place: string; read
 
 /**
  * Adds up the samples between two moments of the monotonic clock, in microseconds.
- * @returns the functions with the longest first, and those of V8 itself, such as `(garbage collector)`, among them; idle time is left out.
+ * @returns the functions, the longest first, V8 internals such as `(garbage collector)` included. Without idle time.
  */
 export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros: number): SelfTime[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]))

@@ -9,9 +9,9 @@ const STRIDE = 7_919
 const GOAL = 1.2
 
 /**
- * How long finding the route of a path takes, among few routes and among many: when the same few are asked for, which shows
- * what the others cost by being there, and when all of them are, which no processor's cache holds. A Map of as many keys
- * tells what of the latter is the processor's: nothing finds one of many with fewer looks into memory.
+ * The time to find the route of a path, among few routes and among many. Requests for the same few routes show the cost of
+ * the unused routes. Requests for all routes exceed every processor cache. A Map with as many keys shows the processor's share
+ * of the latter: no other lookup among many keys needs fewer memory accesses.
  */
 export const routeMatch: Row = {
   name: 'route-match',

@@ -15,10 +15,10 @@ const FLOOR = 'floor, one process'
 const FLOOR_TWICE = 'floor, two processes'
 
 /**
- * What two workers spend on a request against one. Where load and upstream need a processor of their own, throughput says
- * nothing about workers on a machine with two; CPU time for each request says what sharing the work costs. What the floor
- * of the runtime loses on the way to two processes is the machine's part of it: they share a processor with its caches, and
- * each is woken for half as many connections.
+ * The cost of a request with two workers, compared with one. When load and upstream need their own processor, throughput on a
+ * machine with two shows nothing about workers. CPU time for each request shows the cost of sharing the work. The loss of the
+ * runtime's floor with two processes is the machine's part: they share a processor and its caches, and each wakes for half as
+ * many connections.
  */
 export const twoWorkers: Row = {
   name: 'two-workers',

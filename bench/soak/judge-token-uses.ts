@@ -51,8 +51,8 @@ export function measuredUses(
 }
 
 /**
- * What a fault adds to the 99th percentile of each stream: of gateways that it meets, less of one that it does not, at the same
- * time, so that what else the machine does meets both.
+ * The increase of the 99th percentile of each stream by a fault: gateways with the fault minus a gateway without it. Both run at
+ * the same time, so that other load affects both.
  */
 export function measuredAdded(
   phase: string,

@@ -16,8 +16,8 @@ const PASSED = 201
 const DENIED = 401
 const GIVE_UP_MS = 60_000
 /**
- * Between two looks at a gateway: at one token as often as it answers, at many together so that the looking keeps nobody from
- * working. Milliseconds.
+ * Interval between two checks of a gateway, in milliseconds. One token: as often as it responds. Many tokens together: rarely,
+ * so that the checks do not slow the gateways down.
  */
 const LOOK_AT_ONE_MS = 1
 const LOOK_AT_MANY_MS = 20
@@ -34,7 +34,7 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 /**
  * Revokes tokens, and takes the time from the answer until every gateway refuses: `rounds` times `atOnce` of them together.
  * @param before runs in each round when the gateways know the tokens and none is revoked; `after` when all are refused.
- * @param until 'denied': refused as revoked (401). 'not passed': 503 is enough, when nobody can say.
+ * @param until 'denied': refused as revoked (401). 'not passed': 503 is enough, when the token status is unavailable.
  */
 export async function measureRevocations(
   cluster: RevocationCluster,

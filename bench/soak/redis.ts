@@ -1,6 +1,6 @@
 // npm run soak:redis: two gateways on one Redis, and one without, under steady traffic of good and bad tokens, while Redis is
-// up, stopped, frozen and flapping. Prints for each what was answered wrongly, how much slower than by the gateway without, and
-// how often Redis was connected to.
+// up, stopped, frozen and flapping. Prints for each the wrong responses, the delay compared with the gateway without Redis, and
+// the number of connections to Redis.
 import { mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'

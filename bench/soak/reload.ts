@@ -1,6 +1,6 @@
 // npm run soak:reload: 100 policies that change and 200 that are broken, under load, against two workers and against one
-// process. Prints each number beside its bar; exit code 1 when one is not held. What follows it in package.json swaps a
-// ConfigMap a thousand times and measures what a thousand reloads leave behind.
+// process. Prints each number beside its limit. Exit code 1: a limit is exceeded. The next command in package.json swaps a
+// ConfigMap 1,000 times and measures the memory that 1,000 reloads leak.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'

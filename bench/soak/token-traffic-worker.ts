@@ -1,5 +1,5 @@
-// The thread behind startTokenTraffic(): a request at each tick, whether or not earlier ones are answered, until it is told to
-// stop. What is asked for goes round, and so do the tokens of each.
+// The thread behind startTokenTraffic(): sends a request at each tick until it is stopped, also while earlier requests wait for
+// responses. The streams repeat cyclically, and so do the tokens of each.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -15,7 +15,7 @@ export type SoakConfig = {
   readonly route?: Readonly<Record<string, unknown>>
   /** Routes beside that one, as a policy has them. */
   readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]
-  /** Settings of config/gateway.yaml beyond the addresses; late turns are no overload when they say nothing of it. */
+  /** Settings of config/gateway.yaml besides the addresses. By default, event-loop delay does not count as overload. */
   readonly settings?: Readonly<Record<string, unknown>>
 }
 

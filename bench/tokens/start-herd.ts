@@ -16,8 +16,8 @@ const LIMIT_MS = 30_000
 const LOOK_EVERY_MS = 10
 
 /**
- * Starts a gateway before an issuer that counts. What it returns sends a new opaque token so many times at once, and gives the
- * number of questions that the issuer got: it answers none of them until every request is waiting for one.
+ * Starts a gateway with an issuer that counts. The returned function sends a new opaque token in concurrent requests. It returns
+ * the number of introspection requests. The issuer delays its responses until every request is waiting.
  * @throws {BenchError} by the promise, ERR_BENCH_ANSWERS when a request was not let pass.
  */
 export async function startHerd(options: {
