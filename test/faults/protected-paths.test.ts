@@ -135,7 +135,7 @@ t.test('beside a route for all paths, no spelling reaches the upstream as a prot
     readings(path).some((reading) =>
       ROUTES.some(
         ({ template, methods }) =>
-          methods.includes(method === 'HEAD' ? 'GET' : method) && meets(template, reading),
+          methods.includes(method === 'HEAD' ? 'GET' : method) && matchesTemplate(template, reading),
       ),
     ),
   )
@@ -256,7 +256,9 @@ async function judge(
 /** Whether a server may read the path as a protected path: without parameters, in any case. */
 function isProtected(path: string): boolean {
   const careless = [path, path.toLowerCase()].flatMap((one) => [one, one.replace(/;[^/]*/g, '')])
-  return careless.flatMap(readings).some((reading) => ROUTES.some(({ template }) => meets(template, reading)))
+  return careless
+    .flatMap(readings)
+    .some((reading) => ROUTES.some(({ template }) => matchesTemplate(template, reading)))
 }
 
 /** Interpretations of a path by servers: decoded once, dots resolved, slashes merged, backslashes replaced. */
@@ -286,7 +288,7 @@ function resolveDots(path: string): string {
 }
 
 /** Whether a template matches a path, segment by segment. Independent of the gateway's code. */
-function meets(template: string, path: string): boolean {
+function matchesTemplate(template: string, path: string): boolean {
   const below = template.endsWith('/**')
   const wanted = (below ? template.slice(0, -3) : template).split('/')
   const given = path.split('/')

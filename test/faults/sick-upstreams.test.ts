@@ -148,7 +148,7 @@ const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
     came: 'half',
   },
   {
-    what: 'sends a chunk that is none',
+    what: 'sends an invalid chunk',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n'),

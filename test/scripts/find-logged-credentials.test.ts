@@ -32,7 +32,7 @@ const LEAKS: readonly (readonly [what: string, line: string])[] = [
   ['behind an escaped line end', JSON.stringify({ msg: `said:\n${OPAQUE}` })],
   ['grown together with other letters', `token${OPAQUE}s`],
   ['as a JWT', `cannot verify ${JWT}`],
-  ['as what a JWT claims', `claims ${payload}`],
+  ['in the claims of a JWT', `claims ${payload}`],
   ['as the signature of a JWT', `bad signature ${signature}`],
 ]
 

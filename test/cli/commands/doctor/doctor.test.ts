@@ -143,7 +143,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /may be cached/,
   ],
   [
-    'an endpoint is no address',
+    'an endpoint is not a URL',
     json(OAUTH_METADATA, (d) => ({ ...d, revocation_endpoint: '/api/oauth/revoke' })),
     'endpoints',
     /revocation_endpoint is "\/api/,
@@ -161,7 +161,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /pages of other origins/,
   ],
   [
-    'a scope that nobody can give is asked for',
+    'a scope that the issuer does not support is required',
     json(RESOURCE_METADATA, (d) => ({ ...d, scopes_supported: ['courses:read', 'courses:fly'] })),
     'scopes',
     /^courses:fly/,
