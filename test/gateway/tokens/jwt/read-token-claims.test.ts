@@ -29,7 +29,7 @@ t.test('claims of another issuer create no caller for this issuer', async (t) =>
     t.same(read({ iss }), { active: false, fault: { reason: 'wrong_issuer' } }, String(iss))
 })
 
-t.test('a token is accepted 59 s after its expiry and rejected 61 s after it', async (t) => {
+t.test('class 45: accepts a token 59 s after its expiry and rejects it 61 s after', async (t) => {
   t.match(read({ exp: NOW - 59 }), { active: true, caller: { expiresAtSeconds: NOW + 1 } })
   t.same(read({ exp: NOW - 61 }), { active: false, fault: { reason: 'expired', secondsAgo: 61 } })
   t.match(read({ exp: NOW - 1 }, { clockToleranceSeconds: 0 }), { fault: { reason: 'expired' } })
