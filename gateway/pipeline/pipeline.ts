@@ -249,11 +249,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     canonical: CanonicalRequest,
   ): Refusal | undefined {
     const values = route.access.when.length === 0 ? undefined : requestValues(params, canonical)
-    return decide(
-      { nowSeconds: nowMs() / 1_000, resource, possessionProof: possessionProof, values },
-      caller,
-      route.access,
-    )
+    return decide({ nowSeconds: nowMs() / 1_000, resource, possessionProof, values }, caller, route.access)
   }
 
   function send(

@@ -64,7 +64,7 @@ export async function openSharedRedis(options: {
 
   return {
     redis,
-    unavailableReason: unavailableReason,
+    unavailableReason,
     get trouble() {
       const reason = unavailableReason()
       return reason && TROUBLE[reason]

@@ -13,17 +13,17 @@ function withoutExemplars(metrics: unknown): unknown {
 
 t.test('a histogram reports the same values as the histogram of prom-client', async (t) => {
   const [ours, theirs] = [new Registry(), new Registry()]
-  const tallied = new BufferedHistogram<'route' | 'code'>({ ...CONFIG, registers: [ours] })
+  const buffered = new BufferedHistogram<'route' | 'code'>({ ...CONFIG, registers: [ours] })
   const stock = new Histogram({ ...CONFIG, labelNames: ['route', 'code'], registers: [theirs] })
   for (const labels of [
     { route: 'a "quoted"\n\\ name', code: '2xx' },
     { route: 'b', code: '5xx' },
   ])
     for (const value of OBSERVED) {
-      tallied.child(labels).observe(value)
+      buffered.child(labels).observe(value)
       stock.observe(labels, value)
     }
-  tallied.child({ route: 'never', code: '2xx' })
+  buffered.child({ route: 'never', code: '2xx' })
   t.equal(await ours.metrics(), await theirs.metrics())
   t.equal(await ours.metrics(), await theirs.metrics(), 'a read changes nothing')
   t.same(withoutExemplars(await ours.getMetricsAsJSON()), withoutExemplars(await theirs.getMetricsAsJSON()))
@@ -34,14 +34,14 @@ t.test(
   async (t) => {
     const [ours, theirs] = [new Registry(), new Registry()]
     const config = { name: 'requests_total', help: 'How many.', labelNames: ['route'] as const }
-    const tallied = new BufferedCounter({ ...config, registers: [ours] })
+    const buffered = new BufferedCounter({ ...config, registers: [ours] })
     const stock = new Counter({ ...config, registers: [theirs] })
     for (let reading = 0; reading < 3; reading += 1) {
       for (const route of ['a', 'b', 'a']) {
-        tallied.child({ route }).inc()
+        buffered.child({ route }).inc()
         stock.inc({ route })
       }
-      tallied.child({ route: 'never' })
+      buffered.child({ route: 'never' })
       t.equal(await ours.metrics(), await theirs.metrics())
     }
   },
