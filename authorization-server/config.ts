@@ -21,7 +21,7 @@ import {
 } from '../platform/diagnostics/schema/value-schemas.ts'
 import { findContradictions } from './find-contradictions.ts'
 
-/** A client that the operator configured, with fixed callbacks. Source: seed-interface section 5.4. */
+/** A client that the operator configured, with fixed callbacks. Source: docs/interface.md section 5.4. */
 export type Integration = {
   readonly clientId: string
   readonly clientName: string
@@ -30,7 +30,7 @@ export type Integration = {
   readonly clientSecretFile: string | undefined
 }
 
-/** Relaxations for clients that do not follow the service interface. All are off by default. */
+/** Relaxations for clients that do not follow docs/interface.md (section 9.2). All are off by default. */
 export type Compat = {
   /** Space-separated scopes of an authorization request without `scope`. RFC 6749 section 3.3. */
   readonly defaultScope: string | undefined

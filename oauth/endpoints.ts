@@ -1,5 +1,5 @@
 /**
- * OAuth paths of the public contract, relative to the base URL.
+ * OAuth paths for clients, relative to the base URL. docs/interface.md section 4.1.
  * The authorization server mounts them. The gateway routes them to it, and policies cannot use them.
  */
 export const ENDPOINTS = {

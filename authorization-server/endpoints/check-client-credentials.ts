@@ -3,7 +3,7 @@ import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
 /**
  * Rejects credentials in the `Authorization` header: clients use `none` or `client_secret_post`.
  * The challenge names the scheme that the client tried.
- * Source: seed-interface section 5.2; RFC 6749 section 5.2.
+ * Source: docs/interface.md section 5.2, RFC 6749 section 5.2.
  */
 export function checkAuthorizationHeader(
   authorization: string | undefined,

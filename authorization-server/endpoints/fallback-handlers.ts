@@ -22,7 +22,7 @@ const PREFLIGHT_HEADERS = {
 
 /**
  * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors.
- * Errors are JSON with `error` and `error_description`, without a stack. Source: seed-interface section 7.
+ * Errors are JSON with `error` and `error_description`, without a stack. Source: docs/interface.md section 7.1.
  */
 export function registerFallbackHandlers(app: FastifyInstance, options: { readonly logger: Logger }): void {
   const corsPaths = new Set(TABLE.flatMap((endpoint) => (endpoint.cors ? [endpoint.path] : [])))

@@ -39,7 +39,7 @@ export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): v
  * Creates the handler of `/api/oauth/userinfo`, which returns the claims that the scopes of the token allow.
  * It replaces the handler of the engine, which rejects every token with an audience. All tokens of this server have
  * one.
- * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, seed-interface section 4.
+ * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, docs/interface.md section 4.8.
  */
 function userinfoHandler(options: UserinfoOptions) {
   const challenge = { resourceMetadata: protectedResourceMetadataUrl(options.issuer) }

@@ -253,7 +253,7 @@ function accountClaims(
   }
 }
 
-/** Writes an error: JSON, or a page for a browser at the authorization endpoint. seed-interface section 7. */
+/** Writes an error: JSON, or a page for a browser at the authorization endpoint. docs/interface.md section 7.1. */
 function renderError(
   ctx: KoaContextWithOIDC,
   error: { readonly error: string; readonly description: string; readonly expired?: boolean },
@@ -287,7 +287,7 @@ function shapeDocument(ctx: KoaContextWithOIDC): void {
   if (namesTag(ctx.get('If-None-Match'), ctx.response.get('ETag'))) ctx.status = 304
 }
 
-/** Adds `error_description` to errors of the engine that have only a code. seed-interface section 7.1. */
+/** Adds `error_description` to errors of the engine that have only a code. docs/interface.md section 7.1. */
 function describeError(ctx: KoaContextWithOIDC): void {
   const body: unknown = ctx.body
   if (typeof body !== 'object' || body === null || !('error' in body) || 'error_description' in body) return

@@ -4,7 +4,7 @@ const HIGHEST_PORT = 65_535
  * Returns whether a redirect URI is `http://<host>:<port>/<path>` with one of the accepted loopback hosts.
  * The spelling must be exact and canonical: no user name, fragment, dot segments or unencoded characters. With
  * `portOptional`, the port may be absent.
- * Source: seed-interface sections 2 and 5.4, RFC 8252 section 7.3.
+ * Source: docs/interface.md section 5.4, RFC 8252 section 7.3.
  */
 export function isLoopbackRedirect(
   uri: string,

@@ -35,7 +35,7 @@ export function toPolicyRoutes(
       path: `${prefix}${route.match.path}`,
       matchHeaders: toHeaderValues(route.match.headers),
       scopes: toScopeRule(route),
-      // The public contract of the service requires this default: requests without a token pass without identity.
+      // docs/interface.md section 5.5 requires this default: requests without a token pass without identity.
       anonymous: settings.anonymous ?? 'allow',
       when: toConditions(route.when, { index, document }),
       enforce: settings.enforce ?? 'on',

@@ -18,9 +18,9 @@ t.test('every test that docs/conformance.md names exists exactly once', async (t
   t.equal(new Set(rows.map(({ name }) => name)).size, rows.length, 'every row is unique')
 })
 
-t.test('docs/conformance.md names every test of the service interface', async (t) => {
+t.test('docs/conformance.md names every test of docs/interface.md', async (t) => {
   const listed = new Set(rows.map(({ file, name }) => `${file} ${name}`))
-  for (const file of readdirSync(join(root, 'test', 'rfc')).filter((name) => name.startsWith('seed-')))
+  for (const file of readdirSync(join(root, 'test', 'rfc')).filter((name) => name.startsWith('interface-')))
     for (const [, name] of read(`test/rfc/${file}`).matchAll(/'(§[^']+)'/g))
       t.ok(listed.has(`test/rfc/${file} ${name}`), `${file}: ${name}`)
 })

@@ -7,7 +7,7 @@ import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// The numbered sentences of section 5 of the service interface.
+// docs/interface.md sections 5.1 to 5.9.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)
@@ -164,7 +164,7 @@ t.test('§5.8 agent authentication is not supported: no assertion, no claim step
   t.match((await send(`${baseUrl}/auth.md`)).text, /no claim step/i, 'auth.md states it')
 })
 
-t.test('§5.9 lifetimes are ours to choose, and clients are told them', async (t) => {
+t.test('§5.9 the server sets lifetimes and returns them to clients', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'courses:read' })
   const answer = await client.exchange(grant)
   client.readTokens(answer)

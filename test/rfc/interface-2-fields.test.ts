@@ -8,7 +8,7 @@ import { type Answer, send } from '../fixtures/send.ts'
 import { answerPage } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// Section 2 of the service interface: the fields of the registration and of the token request.
+// docs/interface.md section 2: the fields of the registration and of the token request.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)
@@ -26,7 +26,7 @@ function register(overrides: object): Promise<Answer> {
   return send(`${baseUrl}${ENDPOINTS.registration}`, { json: { ...REGISTRATION, ...overrides } })
 }
 
-t.test('§2 client_name is the name under which the person at the browser meets the client', async (t) => {
+t.test('§2 client_name is the name that the sign-in and consent pages show', async (t) => {
   const named = await registerClient(scopegate, { client_name: 'The <i>Kiln</i> Companion' })
   let page = await browser.visit(named.authorizeUrl(scope, makePkce().challenge))
   if (!page.left && page.html.includes('type="password"')) page = await answerPage(browser, page)
