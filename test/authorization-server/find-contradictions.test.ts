@@ -1,0 +1,152 @@
+import t, { type Test } from 'tap'
+import type { AuthorizationServerConfig } from '../../authorization-server/config.ts'
+import { findContradictions } from '../../authorization-server/find-contradictions.ts'
+import { aConfig } from '../fixtures/start-authorization-server.ts'
+
+const good = { ...(await aConfig('/data')), development: false }
+const { lifetimes, registration, authorization, compat } = good
+const redis = { url: 'redis://127.0.0.1' }
+const integration = {
+  clientId: 'app',
+  clientName: 'App',
+  redirectUris: ['https://app.example.com/'],
+  clientSecretFile: undefined,
+}
+
+/** Checks the severity, message and hint of each contradiction. */
+function says(
+  t: Test,
+  overrides: Partial<AuthorizationServerConfig>,
+  ...expected: readonly (readonly [severity: string, message: string, hint: string])[]
+): void {
+  t.strictSame(
+    findContradictions({ ...good, ...overrides }, 'config/as.yaml'),
+    expected.map(([severity, message, hint]) => ({
+      code: 'C301',
+      severity,
+      message,
+      place: { file: 'config/as.yaml', line: undefined, column: undefined, length: 1, text: undefined },
+      hint,
+      related: [],
+    })),
+  )
+}
+
+t.test('findContradictions() accepts values at their limits', async (t) => {
+  const second = {
+    codeSeconds: 1,
+    accessTokenSeconds: 1,
+    refreshTokenSeconds: 1,
+    refreshTokenMaxSeconds: 1,
+    sessionSeconds: 1,
+  }
+  says(t, {})
+  says(t, { lifetimes: second, refreshTokens: { repeatWindowSeconds: 0 } })
+  says(t, { refreshTokens: { repeatWindowSeconds: 899 } })
+  const rateLimit = { perAddress: 1, windowMs: 1_000 }
+  says(t, { registration: { ...registration, unusedClientSeconds: 1, bodyLimitBytes: 1, rateLimit } })
+  says(t, { authorization: { rateLimit, pending: { perAddress: 7, total: 7 } } })
+  says(t, { drain: { delayMs: 999, graceMs: 1_000 } })
+  says(t, { compat: { ...compat, defaultScope: 'openid courses:read' } })
+  says(t, { store: { type: 'redis' }, redis })
+  says(t, { integrations: [integration, { ...integration, clientId: 'app2' }] })
+})
+
+t.test('findContradictions() names each lifetime below a second', async (t) => {
+  says(
+    t,
+    {
+      lifetimes: {
+        codeSeconds: 0,
+        accessTokenSeconds: 0,
+        refreshTokenSeconds: 0,
+        refreshTokenMaxSeconds: 0,
+        sessionSeconds: 0,
+      },
+      refreshTokens: { repeatWindowSeconds: -1 },
+    },
+    ['error', 'lifetimes.code is shorter than a second', 'use 1s or more'],
+    ['error', 'lifetimes.accessToken is shorter than a second', 'use 1s or more'],
+    ['error', 'lifetimes.refreshToken is shorter than a second', 'use 1s or more'],
+    ['error', 'lifetimes.refreshTokenMax is shorter than a second', 'use 1s or more'],
+    ['error', 'lifetimes.session is shorter than a second', 'use 1s or more'],
+  )
+})
+
+t.test('findContradictions() explains each contradiction and its solution', async (t) => {
+  says(t, { lifetimes: { ...lifetimes, refreshTokenMaxSeconds: 2_591_999 } }, [
+    'error',
+    'lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken',
+    'make it at least as long',
+  ])
+  says(t, { refreshTokens: { repeatWindowSeconds: 900 } }, [
+    'error',
+    'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
+    'make the window shorter, or use 0s',
+  ])
+  const short = { perAddress: 1, windowMs: 999 }
+  says(
+    t,
+    { registration: { ...registration, unusedClientSeconds: 0, bodyLimitBytes: 0, rateLimit: short } },
+    ['error', 'registration.unusedClients is shorter than a second', 'use 7d'],
+    ['error', 'registration.rateLimit.window is shorter than a second', 'use 10m'],
+    ['error', 'registration.bodyLimit is nothing', 'use 16KiB'],
+  )
+  says(
+    t,
+    { authorization: { rateLimit: short, pending: { perAddress: 7, total: 6 } } },
+    ['error', 'authorization.rateLimit.window is shorter than a second', 'use 10m'],
+    [
+      'error',
+      'authorization.pending.total is less than authorization.pending.perAddress',
+      'make it at least as large',
+    ],
+  )
+  says(t, { drain: { delayMs: 1_000, graceMs: 1_000 } }, [
+    'error',
+    'drain.delay is not below drain.grace',
+    'the grace contains the delay: make it longer',
+  ])
+  t.strictSame(authorization.pending, { perAddress: 200, total: 10_000 })
+})
+
+t.test('findContradictions() names each default scope that is not in the catalogue', async (t) => {
+  const hint = 'name scopes of config/scopes.yaml'
+  says(
+    t,
+    { compat: { ...compat, defaultScope: 'no:such openid none:such' } },
+    ['error', 'compat.defaultScope: scope "no:such" is not in the catalogue', hint],
+    ['error', 'compat.defaultScope: scope "none:such" is not in the catalogue', hint],
+  )
+  says(t, { compat: { ...compat, defaultScope: 'a "b"' } }, [
+    'error',
+    'compat.defaultScope: scope "a "b"" is not in the catalogue',
+    hint,
+  ])
+})
+
+t.test('findContradictions() requires a Redis URL for the Redis store only', async (t) => {
+  says(t, { store: { type: 'redis' } }, [
+    'error',
+    'store.type is redis, but redis.url is not set',
+    'set redis.url (REDIS_URL)',
+  ])
+  for (const [development, severity] of [
+    [false, 'error'],
+    [true, 'warning'],
+  ] as const)
+    says(t, { redis, development }, [
+      severity,
+      'redis.url (REDIS_URL) is set, but store.type is sqlite: nothing, no revocation either, would be written to Redis',
+      'use store.type: redis, or leave redis.url out and set issuers[].revocations at the gateways',
+    ])
+})
+
+t.test('findContradictions() names each client ID that occurs twice, once', async (t) => {
+  says(
+    t,
+    { integrations: [{ ...integration, clientId: 'gateway' }, integration, integration, integration] },
+    ['error', 'two clients have the id gateway', 'give each its own'],
+    ['error', 'two clients have the id app', 'give each its own'],
+  )
+})
