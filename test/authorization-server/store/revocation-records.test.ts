@@ -1,0 +1,49 @@
+import t from 'tap'
+import { rememberGrants } from '../../../authorization-server/store/remembered-grants.ts'
+import {
+  accountName,
+  accountRevocation,
+  grantRevocation,
+  keepSeconds,
+} from '../../../authorization-server/store/revocation-records.ts'
+
+const context = { issuer: 'https://login.example.com', accessTokenSeconds: 900 }
+const NAME = '2_DHKJRYHNqXxReU_RMQ2qLEH3B9FFpQUlOUhcgy3Uk'
+
+t.test('a revocation is kept for the lifetime of a token and five minutes', async (t) => {
+  t.equal(keepSeconds(context), 1_200)
+})
+
+t.test('the entry of a grant and the entry of an account are exactly these texts', async (t) => {
+  t.equal(
+    grantRevocation('hash', context, 1_000),
+    '{"iss":"https://login.example.com","grant":"hash","at":1000,"exp":1900}',
+  )
+  t.equal(accountName('account-1', context), NAME)
+  t.equal(
+    accountRevocation('account-1', context, 1_000),
+    `{"iss":"https://login.example.com","subject":"${NAME}","at":253402300799,"exp":1900}`,
+  )
+})
+
+t.test('rememberGrants() returns each grant until its tokens have expired', async (t) => {
+  let now = 1_000
+  const grants = rememberGrants({ keepSeconds: 60, nowSeconds: () => now })
+  grants.add('one')
+  now = 1_030
+  grants.add('two')
+  now = 1_059
+  t.same(new Set(grants.all()), new Set(['one', 'two']))
+  now = 1_060
+  t.same(grants.all(), ['two'])
+  now = 1_090
+  t.same(grants.all(), [])
+})
+
+t.test('rememberGrants() keeps the last 100 000 grants', async (t) => {
+  const grants = rememberGrants({ keepSeconds: 60, nowSeconds: () => 1_000 })
+  for (let i = 0; i <= 100_000; i++) grants.add(`grant ${i}`)
+  const all = grants.all()
+  t.equal(all.length, 100_000)
+  t.notOk(all.includes('grant 0'))
+})
