@@ -58,6 +58,11 @@ const BAD: Readonly<Record<string, string>> = {
   'a key of nothing': good({ header: { jwk: { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' } } }),
   'another key in the header': good({ header: { jwk: aProofKey().jwk } }),
   'no jti': good({ claims: { jti: undefined } }),
+  'an empty jti': good({ claims: { jti: '' } }),
+  'a jti that is a number': good({ claims: { jti: 7 } }),
+  'an iat that is text': good({ claims: { iat: String(now) } }),
+  'an address that cannot be parsed': good({ claims: { htu: 'nowhere' } }),
+  'an exp in the past': good({ claims: { exp: now - 1 } }),
   'a long jti': good({ claims: { jti: 'a'.repeat(257) } }),
   'another method': good({ method: 'POST' }),
   'another path': good({ url: `${url}/` }),
@@ -73,6 +78,45 @@ for (const [what, proof] of Object.entries(BAD))
   t.test(`verifyProof() rejects a proof with ${what}`, async (t) => {
     t.equal(await verify(proof), 'bad')
   })
+
+t.test('verifyProof() accepts values at their limits', async (t) => {
+  t.equal(await verify(good({ claims: { iat: now - 60 } })), 'good')
+  t.equal(await verify(good({ claims: { iat: now + 60 } })), 'good')
+  t.equal(await verify(good({ claims: { jti: 'a'.repeat(256) } })), 'good')
+  for (const algorithm of ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA', 'Ed25519']) {
+    const other = aProofKey(algorithm)
+    t.equal(await verify(good({ key: other }), new Set(), other.thumbprint), 'good', algorithm)
+  }
+})
+
+t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer one', async (t) => {
+  const withPadding = (length: number) => good({ claims: { jti: 'a', padding: 'x'.repeat(length) } })
+  // Three bytes of JSON are four characters of base64url.
+  const lengths = Array.from({ length: 3 }, (_, i) => 5_600 + i).map((length) => {
+    const missing = Math.floor(((8_192 - withPadding(length).length) * 3) / 4)
+    return withPadding(length + missing)
+  })
+  const longest = lengths.find(({ length }) => length === 8_192) ?? ''
+  t.equal(longest.length, 8_192)
+  t.equal(await verify(longest), 'good')
+  const longer = good({ header: { padding: 'xxxx' }, claims: { jti: 'a', padding: 'x'.repeat(5_900) } })
+  t.ok(longer.length > 8_192)
+  t.equal(await verify(longer), 'bad')
+})
+
+t.test('verifyProof() marks the ID of a proof until its iat is a minute old', async (t) => {
+  const marked: unknown[] = []
+  const verdict = await verifyProof(good({ claims: { jti: 'an id', iat: now - 7 } }), {
+    method: 'GET',
+    url,
+    accessToken: token,
+    keyThumbprint: key.thumbprint,
+    nowSeconds: now,
+    isFirstUse: async (...use) => marked.push(use) > 0,
+  })
+  t.equal(verdict, 'good')
+  t.strictSame(marked, [[key.thumbprint, 'an id', now + 53]])
+})
 
 t.test('verifyProof() rethrows errors that the proof did not cause', async (t) => {
   await t.rejects(

@@ -1,0 +1,283 @@
+import { type Adapter, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import t from 'tap'
+import {
+  type ProviderConfigurationOptions,
+  providerConfiguration,
+} from '../../../authorization-server/engine/provider-configuration.ts'
+import { cookieKeys } from '../../../authorization-server/keys/cookie-keys.ts'
+import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+
+const issuer = 'https://login.example.com'
+const rendered: unknown[] = []
+const adapter = (): Adapter => {
+  throw new Error('not used')
+}
+const options: ProviderConfigurationOptions = {
+  issuer,
+  catalogue: aCatalogue(),
+  resources: [issuer, `${issuer}/mcp`],
+  lifetimes: {
+    codeSeconds: 1,
+    accessTokenSeconds: 2,
+    refreshTokenSeconds: 30,
+    refreshTokenMaxSeconds: 40,
+    sessionSeconds: 5,
+    interactionSeconds: 6,
+  },
+  signingKeys: { keys: [] },
+  cookieKeys: cookieKeys(['a key']),
+  nonceSecret: Buffer.alloc(32, 1),
+  optionalState: false,
+  gatewayClientId: 'gateway',
+  gatewayClientSecret: 'secret',
+  integrations: [
+    { clientId: 'open', clientName: 'Open', redirectUris: ['https://open.test/'], clientSecret: undefined },
+    {
+      clientId: 'closed',
+      clientName: undefined,
+      redirectUris: ['https://closed.test/a', 'https://closed.test/b'],
+      clientSecret: 'secret',
+    },
+  ],
+  findAccount: async () => undefined,
+  renderError: (_ctx, error) => void rendered.push(error),
+  adapter,
+  nowSeconds: () => 1_000,
+}
+const configuration = providerConfiguration(options)
+
+/** Replaces each function by a text, except the values that the configuration receives as options. */
+function plain(value: unknown): unknown {
+  const given: readonly unknown[] = [options.cookieKeys, options.nonceSecret, options.signingKeys]
+  if (typeof value === 'function')
+    return value === adapter || value === options.findAccount ? value : 'function'
+  if (typeof value !== 'object' || value === null || given.includes(value)) return value
+  if (Array.isArray(value)) return value.map(plain)
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
+}
+
+t.test('providerConfiguration() returns exactly these settings of the engine', async (t) => {
+  t.strictSame(plain(configuration), {
+    adapter,
+    jwks: options.signingKeys,
+    clients: [
+      {
+        client_id: 'gateway',
+        client_secret: 'sha256.K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols',
+        token_endpoint_auth_method: 'client_secret_post',
+        redirect_uris: [],
+        response_types: [],
+        grant_types: [],
+      },
+      {
+        client_id: 'open',
+        client_name: 'Open',
+        token_endpoint_auth_method: 'none',
+        application_type: 'web',
+        redirect_uris: ['https://open.test/'],
+      },
+      {
+        client_id: 'closed',
+        token_endpoint_auth_method: 'client_secret_post',
+        client_secret: 'sha256.K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols',
+        application_type: 'web',
+        redirect_uris: ['https://closed.test/a', 'https://closed.test/b'],
+      },
+    ],
+    clientAuthMethods: ['none', 'client_secret_post'],
+    clientDefaults: {
+      application_type: 'native',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'ES256',
+    },
+    responseTypes: ['code'],
+    enabledJWA: { dPoPSigningAlgValues: ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA', 'Ed25519'] },
+    scopes: ['openid', 'courses:read', 'courses:write'],
+    claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
+    pkce: { required: 'function' },
+    extraParams: { scope: 'function', state: 'function', response_mode: 'function' },
+    extraClientMetadata: { properties: ['registered_scope'] },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    findAccount: options.findAccount,
+    routes: {
+      authorization: '/oauth/authorize',
+      token: '/api/oauth/token',
+      registration: '/api/oauth/register',
+      revocation: '/api/oauth/revoke',
+      introspection: '/api/oauth/introspect',
+      jwks: '/api/oauth/jwks',
+      pushed_authorization_request: '/api/oauth/par',
+      end_session: '/oauth/logout',
+    },
+    interactions: { url: 'function' },
+    loadExistingGrant: 'function',
+    expiresWithSession: 'function',
+    issueRefreshToken: 'function',
+    rotateRefreshToken: true,
+    revokeGrantPolicy: 'function',
+    extraTokenClaims: 'function',
+    clientBasedCORS: 'function',
+    cookies: {
+      keys: options.cookieKeys,
+      names: {
+        session: '__Host-scopegate_session',
+        interaction: '__Secure-scopegate_interaction',
+        resume: '__Secure-scopegate_resume',
+      },
+      long: { httpOnly: true, sameSite: 'lax', secure: true, signed: true, overwrite: true, path: '/' },
+      short: { httpOnly: true, sameSite: 'lax', secure: true, signed: true, overwrite: true },
+    },
+    ttl: {
+      AuthorizationCode: 1,
+      AccessToken: 2,
+      IdToken: 2,
+      RefreshToken: 'function',
+      Grant: 40,
+      Session: 5,
+      Interaction: 6,
+    },
+    renderError: 'function',
+    discovery: {
+      service_documentation: 'https://login.example.com/auth.md',
+      protected_resources: ['https://login.example.com', 'https://login.example.com/mcp'],
+      userinfo_endpoint: 'https://login.example.com/api/oauth/userinfo',
+      revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      introspection_endpoint_auth_methods_supported: ['client_secret_post'],
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      dPoP: { enabled: true, nonceSecret: options.nonceSecret, requireNonce: 'function' },
+      rpInitiatedLogout: { enabled: false },
+      registration: { enabled: true, issueRegistrationAccessToken: false },
+      pushedAuthorizationRequests: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: 'function' },
+      introspection: { enabled: true, allowedPolicy: 'function' },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: 'function',
+        useGrantedResource: 'function',
+        getResourceServerInfo: 'function',
+      },
+    },
+  })
+})
+
+t.test('an http issuer has cookies without a name prefix and without Secure', async (t) => {
+  const { cookies } = providerConfiguration({ ...options, issuer: 'http://127.0.0.1:8080' })
+  t.strictSame(cookies?.names, {
+    session: 'scopegate_session',
+    interaction: 'scopegate_interaction',
+    resume: 'scopegate_resume',
+  })
+  t.strictSame([cookies?.long?.secure, cookies?.short?.secure], [false, false])
+})
+
+t.test('each policy of the engine is fixed', async (t) => {
+  const { pkce, expiresWithSession, issueRefreshToken, revokeGrantPolicy, clientBasedCORS } = configuration
+  const { dPoP, resourceIndicators } = configuration.features ?? {}
+  const call = (policy: unknown): unknown => (policy as () => unknown)()
+  t.strictSame(await Promise.all([expiresWithSession, issueRefreshToken].map(call)), [false, true])
+  t.strictSame([pkce?.required, revokeGrantPolicy, clientBasedCORS].map(call), [true, true, true])
+  t.equal(call(dPoP?.requireNonce), false)
+  t.strictSame([resourceIndicators?.defaultResource, resourceIndicators?.useGrantedResource].map(call), [
+    issuer,
+    true,
+  ])
+})
+
+t.test('the engine redirects to the page of the interaction', async (t) => {
+  const url = configuration.interactions?.url as unknown as (ctx: unknown, one: object) => string
+  t.equal(url({}, { uid: 'a-uid' }), '/oauth/interaction/a-uid')
+})
+
+t.test('loadExistingGrant() returns only the grant of this consent', async (t) => {
+  const load = (result: unknown) => {
+    const provider = { Grant: { find: async (id: string) => `grant ${id}` } }
+    return configuration.loadExistingGrant?.({ oidc: { result, provider } } as unknown as KoaContextWithOIDC)
+  }
+  for (const result of [undefined, {}, { consent: {} }]) t.equal(await load(result), undefined)
+  t.equal(await load({ consent: { grantId: 'g' } }), 'grant g')
+})
+
+t.test('extraTokenClaims() adds the hash of the grant to an access token only', async (t) => {
+  const claims = (token: object) => configuration.extraTokenClaims?.({} as KoaContextWithOIDC, token as never)
+  t.strictSame(claims({ kind: 'AccessToken', grantId: 'secret' }), {
+    grant: 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols',
+  })
+  for (const token of [
+    { kind: 'AccessToken' },
+    { kind: 'AccessToken', grantId: 7 },
+    { kind: 'ClientCredentials', grantId: 'secret' },
+  ])
+    t.equal(claims(token), undefined)
+})
+
+t.test('a refresh token expires with its idle lifetime, and with its family at the latest', async (t) => {
+  const lifetime = configuration.ttl?.RefreshToken as unknown as (ctx: unknown, token: object) => number
+  const rows: readonly [number | undefined, number][] = [
+    [undefined, 30],
+    [1_000, 30],
+    [990, 30],
+    [989, 29],
+    [961, 1],
+    [960, 1],
+    [1, 1],
+  ]
+  for (const [iiat, seconds] of rows) t.equal(lifetime({}, { iiat }), seconds, `${iiat}`)
+})
+
+t.test('renderError() reports the code, the description, and an expired interaction', async (t) => {
+  const render = configuration.renderError as unknown as (...args: unknown[]) => unknown
+  await render({}, { error: 'one', error_description: 'described' }, new Error('other'))
+  await render({}, { error: 'two' }, new errors.SessionNotFound('gone'))
+  t.strictSame(rendered, [
+    { error: 'one', description: 'described', expired: false },
+    { error: 'two', description: '', expired: true },
+  ])
+})
+
+type Policy = (ctx: object, client: object, token: object) => boolean | Promise<boolean>
+const policyOf = (feature: unknown) => (feature as { readonly allowedPolicy: Policy }).allowedPolicy
+
+t.test('a client may revoke its own tokens only', async (t) => {
+  const policy = policyOf(configuration.features?.revocation)
+  t.equal(policy({}, { clientId: 'a' }, { clientId: 'a' }), true)
+  t.equal(policy({}, { clientId: 'a' }, { clientId: 'b' }), false)
+})
+
+t.test('§4 of RFC 7662: the gateway introspects access tokens, and a client its own tokens', async (t) => {
+  const policy = policyOf(configuration.features?.introspection)
+  const provider = { Client: { find: async (id: string) => (id === 'deleted' ? undefined : {}) } }
+  const rows: readonly (readonly [string, object, boolean])[] = [
+    ['a', { kind: 'RefreshToken', clientId: 'a' }, true],
+    ['a', { kind: 'AccessToken', clientId: 'b' }, false],
+    ['gateway', { kind: 'AccessToken', clientId: 'b' }, true],
+    ['gateway', { kind: 'RefreshToken', clientId: 'b' }, false],
+    ['gateway', { kind: 'AccessToken', clientId: 'deleted' }, false],
+    ['gateway', { kind: 'AccessToken' }, false],
+  ]
+  for (const [clientId, token, allowed] of rows)
+    t.equal(await policy({ oidc: { provider } }, { clientId }, token), allowed, JSON.stringify(token))
+})
+
+t.test('a token for a resource has every scope, its audience and an opaque format', async (t) => {
+  const { resourceIndicators } = configuration.features ?? {}
+  const ask = (resource: string, asked: unknown) =>
+    resourceIndicators?.getResourceServerInfo?.(
+      { oidc: { params: { resource: asked } } } as unknown as KoaContextWithOIDC,
+      resource,
+      {} as never,
+    )
+  t.strictSame(await ask(`${issuer}/mcp`, undefined), {
+    scope: 'openid courses:read courses:write',
+    audience: 'https://login.example.com/mcp',
+    accessTokenFormat: 'opaque',
+    accessTokenTTL: 2,
+  })
+  const refused = async (resource: string, asked: unknown) => ask(resource, asked)
+  await t.rejects(refused(`${issuer}/other`, undefined), { message: 'invalid_target' })
+  await t.rejects(refused(issuer, [issuer, `${issuer}/mcp`]), { message: 'invalid_target' })
+})
