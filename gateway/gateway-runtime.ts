@@ -20,7 +20,14 @@ import { createRequestIds } from './observability/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observability/unread-request.ts'
 import { openEventReceiver } from './open-event-receiver.ts'
 import { issuerChecks, openIssuers, sharedLevel, toCheck } from './open-issuers.ts'
-import { openRevocations, revocationChecks, revoker, sharedAgeMs, verdictCapMs } from './open-revocations.ts'
+import {
+  createChannels,
+  revocationChecks,
+  revocationListener,
+  revoker,
+  sharedAgeMs,
+  verdictCapMs,
+} from './open-revocations.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { createServer } from './server/server.ts'
 import { type ShutdownOptions, shutdown } from './server/shutdown.ts'
@@ -34,7 +41,6 @@ import { openProofs } from './tokens/binding/open-proofs.ts'
 import { TokenCache } from './tokens/cache/token-cache.ts'
 import { createTokenValidator } from './tokens/cache/token-validator.ts'
 import type { IssuerClient } from './tokens/issuer-client.ts'
-import type { RevocationChannels } from './tokens/revocation/revocation-channels.ts'
 import { createUpstream, type Upstream } from './upstreams/pool.ts'
 import { systemAddresses } from './upstreams/system-addresses.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
@@ -73,6 +79,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
   const failures = createFailureLog(logger)
+  const channels = createChannels(config, { logger, failures })
   const cache = new TokenCache({
     ...config.tokenCache,
     capMs: (issuer) => verdictCapMs(config.tokenCache, channels, issuer),
@@ -80,7 +87,6 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   let rateLimiter: RateLimiter | undefined
   let pipeline: Pipeline | undefined
   let issuers: readonly IssuerClient[] = []
-  let channels: RevocationChannels | undefined
   let draining = false
   const overload = openOverload({
     limits: config.overload,
@@ -98,7 +104,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     issuers: () => issuers,
     heardIssuers: () =>
       config.issuers.flatMap(({ issuer }) =>
-        channels?.expects(issuer) === true ? [{ issuer, isHeard: channels.hears(issuer) }] : [],
+        channels.isConfigured(issuer) ? [{ issuer, isHeard: channels.isConnected(issuer) }] : [],
       ),
     rateLimitEntries: () => rateLimiter?.size ?? 0,
     websocketSessions: () => sessions.size,
@@ -140,7 +146,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     doubtMs: config.tokenCache.maxTtlMs,
     verdictOf: verdicts.verdictOf,
     tickMs,
-    pushed: (issuer) => channels?.hears(issuer) === true,
+    pushed: channels.isConnected,
     nowMs: Date.now,
   })
   const receiveEvent = openEventReceiver(config, {
@@ -247,6 +253,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
     () => failures.close(),
+    () => channels.close(),
   ]
   const close = async (how: ShutdownOptions = { how: 'accepting' }): Promise<void> => {
     draining = true
@@ -259,9 +266,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       snapshots.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
-    const opened = await openRevocations(config, { verdicts, sessions, metrics, logger, failures })
-    channels = opened
-    closers.push(() => opened.close())
+    await channels.open(revocationListener({ verdicts, sessions, metrics }))
     const url = await listen(server, config)
     const { hash, routes } = policies.inForce()
     logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')

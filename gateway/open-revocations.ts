@@ -6,8 +6,15 @@ import type { GatewayConfig } from './config/gateway-config.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { toCheck } from './open-issuers.ts'
 import type { TokenValidator } from './tokens/cache/token-validator.ts'
-import { openRevocationChannels, type RevocationChannels } from './tokens/revocation/revocation-channels.ts'
+import {
+  createRevocationChannels,
+  type RevocationChannels,
+  type RevocationListener,
+} from './tokens/revocation/revocation-channels.ts'
 import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
+
+/** The state of the revocation channels. */
+type RevocationState = Pick<RevocationChannels, 'isConfigured' | 'isConnected' | 'marks'>
 
 /** The holders of token state that a revocation affects. */
 type TokenState = {
@@ -25,16 +32,13 @@ export function revoker({ verdicts, sessions, metrics }: TokenState) {
   }
 }
 
-/**
- * Subscribes to the revocations of every issuer, and applies them to cached token status and open WebSocket sessions.
- * @throws {BootError} when Redis rejects the credentials.
- */
-export function openRevocations(
+/** Creates the revocation channels of every configured issuer. */
+export function createChannels(
   config: Pick<GatewayConfig, 'issuers' | 'redis'>,
-  parts: TokenState & { readonly logger: Logger; readonly failures: FailureLog },
-): Promise<RevocationChannels> {
-  const { verdicts, sessions, metrics, logger, failures } = parts
-  return openRevocationChannels({
+  parts: { readonly logger: Logger; readonly failures: FailureLog },
+): RevocationChannels {
+  return createRevocationChannels({
+    ...parts,
     issuers: config.issuers.map(({ issuer, introspection, revocations, ca }) => ({
       issuer,
       stream:
@@ -43,29 +47,34 @@ export function openRevocations(
           : { ...introspection, url: revocations, ca },
     })),
     redis: config.redis,
-    onRevoked: revoker(parts),
-    onMissed() {
-      metrics.revocationsMissed()
-      verdicts.clear()
-      sessions.recheck()
-    },
-    logger,
-    failures,
     random: Math.random,
     tickMs: () => performance.now(),
     nowSeconds: () => Date.now() / 1_000,
   })
 }
 
+/** Creates the listener that applies revocations and gaps to cached token status and open WebSocket sessions. */
+export function revocationListener(state: TokenState): RevocationListener {
+  const { verdicts, sessions, metrics } = state
+  return {
+    onRevoked: revoker(state),
+    onGap() {
+      metrics.revocationsMissed()
+      verdicts.clear()
+      sessions.recheck()
+    },
+  }
+}
+
 /** Returns whether the revocations of each issuer arrive. Issuers that publish no revocations have no check. */
 export function revocationChecks(
   issuers: GatewayConfig['issuers'],
-  channels: RevocationChannels | undefined,
+  channels: RevocationState,
 ): readonly ReadinessCheck[] {
   return issuers
-    .filter(({ issuer }) => channels?.expects(issuer) === true)
+    .filter(({ issuer }) => channels.isConfigured(issuer))
     .map(({ issuer }) =>
-      toCheck(`revocations of ${issuer}`, channels?.hears(issuer) === true ? undefined : NOT_ARRIVING),
+      toCheck(`revocations of ${issuer}`, channels.isConnected(issuer) ? undefined : NOT_ARRIVING),
     )
 }
 
@@ -83,10 +92,10 @@ const SHARE_FOR_VERDICTS = 0.9
  */
 export function verdictCapMs(
   { maxTtlMs, ttlWithoutPushMs }: GatewayConfig['tokenCache'],
-  channels: RevocationChannels | undefined,
+  channels: RevocationState,
   issuer: string,
 ): number {
-  if (channels === undefined || !channels.expects(issuer) || channels.hears(issuer)) return maxTtlMs
+  if (!channels.isConfigured(issuer) || channels.isConnected(issuer)) return maxTtlMs
   return Math.min(maxTtlMs, ttlWithoutPushMs * SHARE_FOR_VERDICTS)
 }
 
@@ -97,10 +106,9 @@ export function verdictCapMs(
  */
 export function sharedAgeMs(
   tokenCache: GatewayConfig['tokenCache'],
-  channels: RevocationChannels | undefined,
+  channels: RevocationState,
   { issuer, sinceClearMs }: { readonly issuer: string; readonly sinceClearMs: number },
 ): number {
-  if (channels === undefined) return 0 // the channels are not open yet
   const capMs = verdictCapMs(tokenCache, channels, issuer)
-  return !channels.expects(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceClearMs)
+  return !channels.isConfigured(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceClearMs)
 }

@@ -22,10 +22,6 @@ export type RevocationChannelsOptions = {
   }[]
   /** The Redis in which authorization servers publish revocations. */
   readonly redis: { readonly url: string } | undefined
-  /** @param issuer sender of the message, for a revocation that names no issuer. */
-  readonly onRevoked: (revocations: readonly Revocation[], issuer: string | undefined) => void
-  /** Called for each possible revocation gap. */
-  readonly onMissed: () => void
   readonly logger: Logger
   readonly failures: FailureLog
   readonly random: () => number
@@ -35,15 +31,28 @@ export type RevocationChannelsOptions = {
   readonly nowSeconds: () => number
 }
 
+/** The receiver of revocations. */
+export type RevocationListener = {
+  /** @param issuer sender of the message, for a revocation that names no issuer. */
+  readonly onRevoked: (revocations: readonly Revocation[], issuer: string | undefined) => void
+  /** Called for each possible revocation gap. */
+  readonly onGap: () => void
+}
+
 /** All channels on which this process receives revocations. */
 export type RevocationChannels = {
+  /**
+   * Opens all channels. Called once.
+   * @throws {BootError} by rejection, as `connectRedis` with `mayBeAway`.
+   */
+  open(listener: RevocationListener): Promise<void>
   /**
    * Returns whether a channel for revocations of the issuer exists, existed, or may exist. Before the first response
    * from Redis, every issuer may have one.
    */
-  expects(issuer: string): boolean
+  isConfigured(issuer: string): boolean
   /** Returns whether revocations of the issuer arrive now. */
-  hears(issuer: string): boolean
+  isConnected(issuer: string): boolean
   /** Returns whether the issuer marks its revocations in Redis. */
   marks(issuer: string): boolean
   close(): Promise<void>
@@ -56,41 +65,23 @@ const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a
 const MOST_RELAYS = 10_000
 
 /**
- * Opens all channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver the
+ * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver the
  * same revocation, which does no harm. An issuer is connected while one of its channels is open. The Redis channel
  * counts only for issuers that state in Redis that they publish there. Gateways write revocations of other issuers to
  * it.
- * @throws {BootError} by rejection, as `connectRedis` with `mayBeAway`.
  */
-export async function openRevocationChannels(
-  options: RevocationChannelsOptions,
-): Promise<RevocationChannels> {
-  const { tickMs, nowSeconds } = options
+export function createRevocationChannels(options: RevocationChannelsOptions): RevocationChannels {
+  const { issuers, logger, tickMs, nowSeconds } = options
+  const withStream = new Set(issuers.filter(({ stream }) => stream !== undefined).map(({ issuer }) => issuer))
   const published = new Set<string>()
   const publishing = new Set<string>()
   const relays: (Revocation & { readonly issuer: string })[] = []
+  const subscriptions = new Map<string, RevocationsSubscription>()
+  const followers: RedisFollower[] = []
   let redisHeardAtMs = Number.NEGATIVE_INFINITY
   let isUnknown = options.redis !== undefined
-  const follower = options.redis === undefined ? undefined : await followRedis(options.redis.url)
-  const subscriptions = new Map<string, RevocationsSubscription>()
-  for (const { issuer, stream } of options.issuers) {
-    if (stream === undefined) continue
-    const subscription = subscribeToRevocations({
-      ...options,
-      ...stream,
-      // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
-      onRevoked: (revocation) => {
-        options.onRevoked([{ ...revocation, issuer: undefined }], issuer)
-        // For gateways that start later, and for introspection results in Redis.
-        if (follower === undefined || publishing.has(issuer)) return
-        if (relays.length < MOST_RELAYS) relays.push({ ...revocation, issuer })
-      },
-    })
-    subscriptions.set(issuer, subscription)
-  }
 
-  function followRedis(url: string): Promise<RedisFollower> {
-    const { issuers, logger } = options
+  function followRedis(url: string, { onRevoked, onGap }: RevocationListener): Promise<RedisFollower> {
     const keys = issuers.map(({ issuer }) => publisherKey(issuer))
     let isLost = false
     return followRedisRevocations({
@@ -100,11 +91,11 @@ export async function openRevocationChannels(
         const revocations = entries.flatMap(({ revocation }) =>
           revocation?.issuer === undefined ? [] : [revocation],
         )
-        if (revocations.length > 0) options.onRevoked(revocations, undefined)
+        if (revocations.length > 0) onRevoked(revocations, undefined)
         // An unreadable entry was a revocation of unknown tokens.
-        if (revocations.length < entries.length) options.onMissed()
+        if (revocations.length < entries.length) onGap()
       },
-      onMissed: options.onMissed,
+      onMissed: onGap,
       async onAlive(redis) {
         const says = await redis.mget(keys)
         for (const [at, { issuer }] of issuers.entries()) {
@@ -136,14 +127,37 @@ export async function openRevocationChannels(
     })
   }
 
+  function subscribe({ onRevoked, onGap }: RevocationListener): void {
+    for (const { issuer, stream } of issuers) {
+      if (stream === undefined) continue
+      const subscription = subscribeToRevocations({
+        ...options,
+        ...stream,
+        onMissed: onGap,
+        // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
+        onRevoked: (revocation) => {
+          onRevoked([{ ...revocation, issuer: undefined }], issuer)
+          // For gateways that start later, and for introspection results in Redis.
+          if (options.redis === undefined || publishing.has(issuer)) return
+          if (relays.length < MOST_RELAYS) relays.push({ ...revocation, issuer })
+        },
+      })
+      subscriptions.set(issuer, subscription)
+    }
+  }
+
   return {
-    expects: (issuer) => isUnknown || subscriptions.has(issuer) || published.has(issuer),
-    hears: (issuer) =>
+    async open(listener) {
+      if (options.redis !== undefined) followers.push(await followRedis(options.redis.url, listener))
+      subscribe(listener)
+    },
+    isConfigured: (issuer) => isUnknown || withStream.has(issuer) || published.has(issuer),
+    isConnected: (issuer) =>
       subscriptions.get(issuer)?.connected === true ||
       (publishing.has(issuer) && tickMs() - redisHeardAtMs < SILENCE_MS),
     marks: (issuer) => publishing.has(issuer),
     async close() {
-      await Promise.all([follower?.close(), ...[...subscriptions.values()].map((one) => one.close())])
+      await Promise.all([...followers, ...subscriptions.values()].map((one) => one.close()))
     },
   }
 }

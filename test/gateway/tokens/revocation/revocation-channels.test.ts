@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { openRevocationChannels } from '../../../../gateway/tokens/revocation/revocation-channels.ts'
+import { createRevocationChannels } from '../../../../gateway/tokens/revocation/revocation-channels.ts'
 import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revocation-marks.ts'
 import { subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
 import { type Revocation, writeRevocation } from '../../../../oauth/revocation.ts'
@@ -31,7 +31,7 @@ async function listen(
   const seen = { missed: 0 }
   const clock = { aheadMs: 0 }
   const { stream, redis } = options
-  const channels = await openRevocationChannels({
+  const channels = createRevocationChannels({
     issuers: [
       {
         issuer: ISSUER,
@@ -42,10 +42,6 @@ async function listen(
       },
     ],
     redis: redis === undefined ? undefined : { url: redis },
-    onRevoked: (revocations, from) => void heard.push(...revocations.map((one) => ({ ...one, from }))),
-    onMissed() {
-      seen.missed += 1
-    },
     logger: pino({ enabled: false }),
     failures: createFailureLog(pino({ enabled: false })),
     random: () => 0,
@@ -53,6 +49,12 @@ async function listen(
     nowSeconds: () => Date.now() / 1_000,
   })
   t.teardown(() => channels.close())
+  await channels.open({
+    onRevoked: (revocations, from) => void heard.push(...revocations.map((one) => ({ ...one, from }))),
+    onGap() {
+      seen.missed += 1
+    },
+  })
   return { channels, heard, seen, clock }
 }
 
@@ -73,13 +75,13 @@ t.test('an issuer is connected through Redis while its publisher key exists', as
     redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, writeRevocation(revocation))
   await write(aRevocation({ issuer: ISSUER, grant: 'a' }))
   await until('the entries are received', async () => heard.length === 1)
-  await until('an entry without a publisher key: not configured', async () => !channels.expects(ISSUER))
-  t.equal(channels.hears(ISSUER), false)
+  await until('an entry without a publisher key: not configured', async () => !channels.isConfigured(ISSUER))
+  t.equal(channels.isConnected(ISSUER), false)
   await redis.set(publisherKey(ISSUER), '1')
-  await until('the channel is connected', async () => channels.hears(ISSUER))
+  await until('the channel is connected', async () => channels.isConnected(ISSUER))
   await redis.del(publisherKey(ISSUER))
-  await until('disconnected', async () => !channels.hears(ISSUER))
-  t.equal(channels.expects(ISSUER), true, 'the issuer has published before')
+  await until('disconnected', async () => !channels.isConnected(ISSUER))
+  t.equal(channels.isConfigured(ISSUER), true, 'the issuer has published before')
 })
 
 t.test('until Redis has responded, every issuer counts as configured but not connected', async (t) => {
@@ -87,38 +89,42 @@ t.test('until Redis has responded, every issuer counts as configured but not con
   await redis.set(publisherKey(ISSUER), '1')
   server.freeze()
   const early = await listen(t, { redis: url })
-  t.equal(early.channels.expects(ISSUER), true)
-  t.equal(early.channels.hears(ISSUER), false)
+  t.equal(early.channels.isConfigured(ISSUER), true)
+  t.equal(early.channels.isConnected(ISSUER), false)
   t.equal(early.channels.marks(ISSUER), false)
   server.thaw()
-  await until('the channel is connected', async () => early.channels.hears(ISSUER))
+  await until('the channel is connected', async () => early.channels.isConnected(ISSUER))
 
   await redis.del(publisherKey(ISSUER))
   const late = await listen(t, { redis: url })
-  await until('Redis has responded', async () => !late.channels.expects(ISSUER))
-  t.equal(late.channels.hears(ISSUER), false)
+  await until('Redis has responded', async () => !late.channels.isConfigured(ISSUER))
+  t.equal(late.channels.isConnected(ISSUER), false)
 
   const without = await listen(t, {})
-  t.equal(without.channels.expects(ISSUER), false, 'without Redis and stream no revocations are configured')
+  t.equal(
+    without.channels.isConfigured(ISSUER),
+    false,
+    'without Redis and stream no revocations are configured',
+  )
 })
 
 t.test('after a pause of the process a channel is disconnected until it receives data', async (t) => {
   const source = await startRevocationSource(t)
   const stream = await listen(t, { stream: source.url })
-  await until('the channel is connected', async () => stream.channels.hears(ISSUER))
+  await until('the channel is connected', async () => stream.channels.isConnected(ISSUER))
   stream.clock.aheadMs = 16_000
-  t.equal(stream.channels.hears(ISSUER), false, 'no comment for three times the interval')
-  t.equal(stream.channels.expects(ISSUER), true)
+  t.equal(stream.channels.isConnected(ISSUER), false, 'no comment for three times the interval')
+  t.equal(stream.channels.isConfigured(ISSUER), true)
   source.send('other', '{}')
-  await until('the channel is connected again', async () => stream.channels.hears(ISSUER))
+  await until('the channel is connected again', async () => stream.channels.isConnected(ISSUER))
 
   const { url, redis } = await aRedis(t)
   await redis.set(publisherKey(ISSUER), '1')
   const there = await listen(t, { redis: url })
-  await until('the channel is connected', async () => there.channels.hears(ISSUER))
+  await until('the channel is connected', async () => there.channels.isConnected(ISSUER))
   there.clock.aheadMs = 4_000
-  t.equal(there.channels.hears(ISSUER), false)
-  await until('the channel is connected again', async () => there.channels.hears(ISSUER))
+  t.equal(there.channels.isConnected(ISSUER), false)
+  await until('the channel is connected again', async () => there.channels.isConnected(ISSUER))
 })
 
 t.test('an unreadable entry, or an entry without an issuer, is a revocation gap', async (t) => {
@@ -137,7 +143,7 @@ t.test('an event of a stream is stored once in Redis, for gateways that start la
   const source = await startRevocationSource(t)
   const gateways = await Promise.all([1, 2, 3].map(() => listen(t, { stream: source.url, redis: url })))
   for (const { channels } of gateways)
-    await until('the channel is connected', async () => channels.hears(ISSUER))
+    await until('the channel is connected', async () => channels.isConnected(ISSUER))
   const subject = subjectName(ISSUER, 'user-1')
   source.send('revoked', writeRevocation(aRevocation({ issuer: 'https://other.test', token: 'id-1' })))
   source.send('revoked', writeRevocation(aRevocation({ grant: 'grant-1', subject, atSeconds: 100 })))
@@ -167,7 +173,7 @@ t.test('an event of a stream is stored once in Redis, for gateways that start la
 t.test('a stream with `reset`, an unreadable event or no resumption causes a revocation gap', async (t) => {
   const source = await startRevocationSource(t)
   const { channels, seen } = await listen(t, { stream: source.url })
-  await until('the channel is connected', async () => channels.hears(ISSUER))
+  await until('the channel is connected', async () => channels.isConnected(ISSUER))
   t.equal(seen.missed, 1)
   source.send('reset', '{}')
   await until('the gap is reported', async () => seen.missed === 2)
@@ -182,6 +188,6 @@ t.test('a stream with `reset`, an unreadable event or no resumption causes a rev
   source.resume = true
   source.drop()
   await until('again', async () => source.lastEventIds.length === 3)
-  await until('the channel is connected', async () => channels.hears(ISSUER))
+  await until('the channel is connected', async () => channels.isConnected(ISSUER))
   t.equal(seen.missed, 7)
 })
