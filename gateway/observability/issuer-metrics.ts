@@ -29,14 +29,14 @@ export function createIssuerMeters(
   })
   const dropped = new Counter({
     name: 'scopegate_jwks_keys_dropped_total',
-    help: 'Keys that an issuer published and that are not used, each time they are read.',
+    help: 'Published keys of an issuer that the gateway ignores, counted on each fetch.',
     labelNames: ['issuer', 'reason'],
     registers,
   })
   new Gauge({
     name: 'scopegate_jwks_last_success_timestamp_seconds',
     aggregator: 'min', // the worker with the oldest keys
-    help: "When an issuer's keys were last fetched.",
+    help: "Time of the last successful fetch of an issuer's keys.",
     labelNames: ['issuer'],
     registers,
     collect() {
@@ -47,7 +47,7 @@ export function createIssuerMeters(
   new Gauge({
     name: 'scopegate_jwks_keys',
     aggregator: 'min',
-    help: 'Keys of an issuer that are used.',
+    help: 'Accepted keys of an issuer.',
     labelNames: ['issuer'],
     registers,
     collect() {
@@ -56,13 +56,13 @@ export function createIssuerMeters(
   })
   const introspections = new BufferedCounter({
     name: 'scopegate_introspections_total',
-    help: 'Questions to an issuer about tokens, by how they ended.',
+    help: 'Introspection requests, by result.',
     labelNames: ['issuer', 'result'],
     registers,
   })
   new Gauge({
     name: 'scopegate_introspections_in_flight',
-    help: 'Questions to an issuer: on their way, and waiting for their turn.',
+    help: 'Introspection requests in progress and queued.',
     labelNames: ['issuer', 'state'],
     registers,
     collect() {
@@ -81,7 +81,7 @@ export function createIssuerMeters(
   })
   const lookUps = new BufferedCounter({
     name: 'scopegate_token_shared_cache_total',
-    help: 'Looks into Redis for what other gateways were told about a token, by what came of them.',
+    help: 'Lookups in the shared token cache in Redis, by result.',
     labelNames: ['issuer', 'result'],
     registers,
   })

@@ -65,36 +65,32 @@ export function createMetrics(sources: MetricsSources): Metrics {
         this.set(value())
       },
     })
-  whenRead(
-    'scopegate_rate_limit_entries',
-    'Callers that are counted in this process.',
-    sources.rateLimitEntries,
-  )
-  whenRead('scopegate_websocket_sessions', 'WebSocket sessions that are open.', sources.websocketSessions)
-  whenRead('scopegate_http_requests_in_flight', 'Requests that are being answered.', sources.inFlight)
+  whenRead('scopegate_rate_limit_entries', 'Rate limit counters in this process.', sources.rateLimitEntries)
+  whenRead('scopegate_websocket_sessions', 'Open WebSocket sessions.', sources.websocketSessions)
+  whenRead('scopegate_http_requests_in_flight', 'Requests in progress.', sources.inFlight)
 
   new Gauge({
     name: 'scopegate_build_info',
     aggregator: 'first', // the same in every worker
-    help: '1 for the version that runs.',
+    help: '1 for the running version.',
     labelNames: ['version', 'node'],
     registers,
   }).set({ version: sources.version, node: process.version }, 1)
   const rateLimitFallbacks = new BufferedCounter({
     name: 'scopegate_rate_limit_fallback_total',
-    help: 'Requests that this process counted by itself because Redis was away, given up, or failed.',
+    help: 'Rate limit decisions without Redis because Redis was unavailable or failed.',
     labelNames: ['reason'],
     registers,
   })
   const fallback = memoize((reason: FallbackReason) => rateLimitFallbacks.child({ reason }))
   const proofsAlone = new Counter({
     name: 'scopegate_dpop_replay_fallback_total',
-    help: 'DPoP proofs that were looked for in this process alone because Redis was away, given up, or failed.',
+    help: 'DPoP proofs whose replay check was local because Redis was unavailable or failed.',
     registers,
   })
   const connectionsRefused = new Counter({
     name: 'scopegate_connections_refused_total',
-    help: 'Connections closed because there were too many.',
+    help: 'Connections closed because of the connection limit.',
     registers,
   })
 

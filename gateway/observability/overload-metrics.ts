@@ -19,7 +19,7 @@ export function addOverloadMetrics(
   const registers = [registry]
   const refused = new BufferedCounter({
     name: 'scopegate_overload_refused_total',
-    help: 'Requests refused because this process had too much to do.',
+    help: 'Requests rejected because of overload.',
     labelNames: ['reason'],
     registers,
   })
@@ -41,22 +41,22 @@ export function addOverloadMetrics(
   }
   gauge(
     'scopegate_overload_level',
-    '0 normal, 1 connections end with their answers, 2 requests are refused.',
+    '0 normal, 1 connections close after each response, 2 requests are rejected.',
     () => LEVELS.indexOf(monitor().level),
   )
   gauge(
     'scopegate_heap_used_ratio',
-    'Of the limit of the JavaScript heap, what was left after the last full collection.',
+    'Used part of the JavaScript heap limit after the last full garbage collection.',
     () => monitor().reading.heap,
   )
   gauge(
     'scopegate_memory_used_ratio',
-    "Of this process's share of the container's memory, what is in use; 0 without a limit.",
+    'Used part of the memory share of this process in its container; 0 without a limit.',
     () => monitor().reading.memory,
   )
   gauge(
     'scopegate_event_loop_delay_seconds',
-    'The latest that a turn of the event loop came since this was read before.',
+    'Longest delay of the event loop since the previous scrape.',
     () => monitor().takeLongestTurnMs() / MS_PER_SECOND,
   )
   return (reason) => children[reason].inc()

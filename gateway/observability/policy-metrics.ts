@@ -14,7 +14,7 @@ export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPo
   const info = new Gauge({
     name: 'scopegate_policy_info',
     aggregator,
-    help: '1 for the policies that are in force.',
+    help: '1 for the active policies.',
     labelNames: ['hash'],
     registers,
   })

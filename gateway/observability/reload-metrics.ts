@@ -15,7 +15,7 @@ export function createReloadMeter(registry: Registry): ReloadMeter {
   const registers = [registry]
   const reloads = new Counter({
     name: 'scopegate_policy_reloads_total',
-    help: 'Changed policies that came into force, or were broken.',
+    help: 'Policy reloads, by result.',
     labelNames: ['result'],
     registers,
   })
@@ -23,7 +23,7 @@ export function createReloadMeter(registry: Registry): ReloadMeter {
   const success = new Gauge({
     name: 'scopegate_policy_reload_success',
     aggregator: 'min',
-    help: '1 while the policies on the disk are those in force, 0 while they are broken.',
+    help: '1 while the policies on the disk are active, 0 while they are invalid.',
     registers,
   })
   success.set(1)

@@ -17,7 +17,7 @@ export function createRevocationMeter(
   new Gauge({
     name: 'scopegate_revocation_channel_up',
     aggregator: 'min', // 0 while it is down in one worker
-    help: '1 while revocations of the issuer arrive; 0: verdicts live for tokenCache.ttlWithoutPush only.',
+    help: '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
     labelNames: ['issuer'],
     registers,
     collect() {
@@ -27,12 +27,12 @@ export function createRevocationMeter(
   })
   const received = new Counter({
     name: 'scopegate_revocations_received_total',
-    help: 'Revocations that arrived, those that came on two ways twice.',
+    help: 'Received revocations; a revocation on two channels counts twice.',
     registers,
   })
   const missed = new Counter({
     name: 'scopegate_revocation_gaps_total',
-    help: 'Times when revocations may have been missed and everything known of tokens was forgotten; once at each start.',
+    help: 'Revocation gaps that cleared the token cache; one at each start.',
     registers,
   })
   return {

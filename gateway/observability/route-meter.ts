@@ -26,13 +26,13 @@ export type RouteMeters = {
 export function createRouteMeters(registers: [Registry]): RouteMeters {
   const requests = new BufferedCounter({
     name: 'scopegate_http_requests_total',
-    help: 'Requests answered.',
+    help: 'Finished requests.',
     labelNames: ['route', 'method', 'code'],
     registers,
   })
   const durations = new BufferedHistogram<'route' | 'method' | 'code_class'>({
     name: 'scopegate_http_request_duration_seconds',
-    help: 'Time from the head of a request to the end of its answer.',
+    help: 'Time from the head of a request to the end of its response.',
     buckets: HTTP_BUCKETS,
     registers,
   })
@@ -44,7 +44,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   })
   const reports = new BufferedCounter({
     name: 'scopegate_auth_reported_total',
-    help: 'Requests that were served although their policy, with enforce: report, would have refused them.',
+    help: 'Requests that audit-only mode allowed although their policy denies them.',
     labelNames: ['route', 'decision', 'reason'],
     registers,
   })
@@ -56,7 +56,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   })
   const sessionsClosed = new Counter({
     name: 'scopegate_websocket_sessions_closed_total',
-    help: 'WebSocket sessions that ended, by close code.',
+    help: 'Closed WebSocket sessions, by close code.',
     labelNames: ['route', 'code'],
     registers,
   })

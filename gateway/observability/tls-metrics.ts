@@ -14,7 +14,7 @@ export function createTlsMetrics(
   new Gauge({
     name: 'scopegate_tls_certificate_expiry_seconds',
     aggregator: 'min', // the worker with the oldest certificate
-    help: 'When the certificate in force expires, in seconds since 1970.',
+    help: 'Expiry time of the active certificate in seconds since 1970.',
     registers,
     collect() {
       this.set(Math.floor(certificate().expiresAtMs / 1_000))
@@ -22,14 +22,14 @@ export function createTlsMetrics(
   })
   const reloads = new Counter({
     name: 'scopegate_tls_certificate_reloads_total',
-    help: 'Certificates that came into force while the gateway ran, and files that were of no use.',
+    help: 'Certificate reloads, by result.',
     labelNames: ['result'],
     registers,
   })
   for (const result of ['success', 'failure']) reloads.inc({ result }, 0)
   const failures = new Counter({
     name: 'scopegate_tls_handshake_failures_total',
-    help: 'Connections that ended before TLS was spoken.',
+    help: 'Failed TLS handshakes, by reason.',
     labelNames: ['reason'],
     registers,
   })

@@ -19,19 +19,19 @@ export function createTokenMeter(
 ): TokenMeter {
   const hits = new BufferedCounter({
     name: 'scopegate_token_cache_hits_total',
-    help: 'Tokens whose verdict was known.',
+    help: 'Token cache hits.',
     labelNames: ['kind'],
     registers,
   })
   const misses = new BufferedCounter({
     name: 'scopegate_token_cache_misses_total',
-    help: 'Tokens whose verdict was not known.',
+    help: 'Token cache misses.',
     labelNames: ['kind'],
     registers,
   })
   const validations = new BufferedHistogram<'kind' | 'cache'>({
     name: 'scopegate_token_validation_duration_seconds',
-    help: 'Time to know who a token belongs to.',
+    help: 'Time to validate a token.',
     buckets: TOKEN_BUCKETS,
     registers,
   })
@@ -46,7 +46,7 @@ export function createTokenMeter(
   const children = { jwt: ofKind('jwt'), opaque: ofKind('opaque') }
   new Gauge({
     name: 'scopegate_token_cache_entries',
-    help: 'Verdicts that are remembered.',
+    help: 'Entries of the token cache.',
     labelNames: ['kind'],
     registers,
     collect() {

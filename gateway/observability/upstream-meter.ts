@@ -25,19 +25,19 @@ export function createUpstreamMeters(
 ): (upstream: string) => UpstreamMeter {
   const durations = new BufferedHistogram<'upstream' | 'code_class'>({
     name: 'scopegate_upstream_request_duration_seconds',
-    help: 'Time from forwarding a request to the first byte of the answer.',
+    help: 'Time from forwarding a request to the first byte of the response.',
     buckets: HTTP_BUCKETS,
     registers,
   })
   const errors = new BufferedCounter({
     name: 'scopegate_upstream_errors_total',
-    help: 'Requests that an upstream did not answer wholly.',
+    help: 'Requests without a complete response of the upstream, by reason.',
     labelNames: ['upstream', 'reason'],
     registers,
   })
   const retries = new BufferedCounter({
     name: 'scopegate_upstream_retries_total',
-    help: 'Requests that were sent to an upstream again.',
+    help: 'Retries of requests to an upstream.',
     labelNames: ['upstream'],
     registers,
   })
@@ -60,7 +60,7 @@ export function createUpstreamMeters(
     'scopegate_upstream_up',
     {
       aggregator: 'min', // 0 while one worker sends it no requests
-      help: '1 while requests are sent to the upstream, 0 while all of its targets are ejected.',
+      help: '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
     },
     (state) => (state === 'open' ? 0 : 1),
   )
@@ -68,7 +68,7 @@ export function createUpstreamMeters(
     'scopegate_circuit_state',
     {
       aggregator: 'max', // the worker with the least healthy circuit
-      help: 'Of the healthiest target of the upstream: 0 closed, 1 half open, 2 open.',
+      help: 'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
     },
     (state) => CIRCUIT_STATES.indexOf(state),
   )
