@@ -67,3 +67,35 @@ t.test('the series of several processes are summed', async (t) => {
   t.match(sum, 'seconds_bucket{le="0.01",route="a"} 6')
   t.match(sum, /^requests_total 2$/m)
 })
+
+t.test('forget() removes the matching series, and later increments on them are lost', async (t) => {
+  const registry = new Registry()
+  const config = { name: 'requests_total', help: 'How many.', labelNames: ['route'] as const }
+  const counter = new BufferedCounter({ ...config, registers: [registry] })
+  const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
+  const [removed, kept] = ['a', 'b'].map((route) => ({
+    counter: counter.child({ route }),
+    histogram: histogram.child({ route }),
+  }))
+  const count = (): void => {
+    for (const one of [removed, kept]) {
+      one?.counter.inc()
+      one?.histogram.observe(1)
+    }
+  }
+  count()
+  await registry.metrics()
+  for (const metric of [counter, histogram]) metric.forget(({ route }) => route === 'a')
+  count()
+  const text = await registry.metrics()
+  t.notMatch(text, 'route="a"')
+  t.match(text, 'requests_total{route="b"} 2')
+  t.match(text, 'seconds_count{route="b"} 2')
+})
+
+t.test('a histogram registers itself in each registry', async (t) => {
+  const registries = [new Registry(), new Registry()]
+  const histogram = new BufferedHistogram<never>({ ...CONFIG, registers: registries })
+  histogram.child({}).observe(1)
+  for (const registry of registries) t.match(await registry.metrics(), /^seconds_count 1$/m)
+})

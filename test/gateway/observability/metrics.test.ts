@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monitor.ts'
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
@@ -7,8 +8,8 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 
 const ISSUER = 'https://issuer.example'
 
-/** The registry of a gateway in which each meter counted, with different numbers. */
-function aRegistry() {
+/** The metrics of a gateway in which each meter counted, with different numbers. */
+function someMetrics() {
   const logger = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
   const monitor = new OverloadMonitor({
     limits: {
@@ -70,7 +71,7 @@ function aRegistry() {
   const tls = createTlsMetrics(metrics.registry, () => ({ expiresAtMs: 11_000 }))
   tls.handshakeFailed('plain_http')
   tls.reloaded('success')
-  return metrics.registry
+  return metrics
 }
 
 /**
@@ -142,7 +143,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
 }
 
 t.test('each metric has its name, type, labels and value', async (t) => {
-  const lines = (await aRegistry().metrics()).split('\n')
+  const lines = (await someMetrics().registry.metrics()).split('\n')
   const types = lines.flatMap((line) => {
     const [, name = '', type = ''] = /^# TYPE (scopegate_\S+) (\S+)$/.exec(line) ?? []
     return name === '' ? [] : [[name, type] as const]
@@ -155,7 +156,7 @@ t.test('each metric has its name, type, labels and value', async (t) => {
 })
 
 t.test('histograms have the documented buckets', async (t) => {
-  const text = await aRegistry().metrics()
+  const text = await someMetrics().registry.metrics()
   const boundsOf = (name: string) =>
     [...text.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"`, 'gm'))].map(([, bound]) => bound)
   const http = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 +Inf'
@@ -167,14 +168,114 @@ t.test('histograms have the documented buckets', async (t) => {
   )
 })
 
-t.test('each metric has a unique help text', async (t) => {
-  const text = await aRegistry().metrics()
+/** Metrics of `platform/process/`, outside this folder. */
+const PLATFORM = new Set(['scopegate_log_lines_dropped_total', 'scopegate_uncaught_total'])
+
+/** The help text of each other metric. A literal copy, independent of the code. */
+const HELP: Readonly<Record<string, string>> = {
+  scopegate_auth_decisions_total: 'Decisions on API routes.',
+  scopegate_auth_reported_total: 'Requests that audit-only mode allowed although their policy denies them.',
+  scopegate_build_info: '1 for the running version.',
+  scopegate_circuit_state: 'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
+  scopegate_connections_refused_total: 'Connections closed because of the connection limit.',
+  scopegate_dpop_replay_fallback_total:
+    'DPoP proofs whose replay check was local because Redis was unavailable or failed.',
+  scopegate_event_loop_delay_seconds: 'Longest delay of the event loop since the previous scrape.',
+  scopegate_heap_used_ratio: 'Used part of the JavaScript heap limit after the last full garbage collection.',
+  scopegate_http_request_duration_seconds: 'Time from the head of a request to the end of its response.',
+  scopegate_http_requests_in_flight: 'Requests in progress.',
+  scopegate_http_requests_total: 'Finished requests.',
+  scopegate_introspections_in_flight: 'Introspection requests in progress and queued.',
+  scopegate_introspections_total: 'Introspection requests, by result.',
+  scopegate_jwks_keys: 'Accepted keys of an issuer.',
+  scopegate_jwks_keys_dropped_total:
+    'Published keys of an issuer that the gateway ignores, counted on each fetch.',
+  scopegate_jwks_last_success_timestamp_seconds: "Time of the last successful fetch of an issuer's keys.",
+  scopegate_jwks_refresh_total: "Fetches of an issuer's keys.",
+  scopegate_memory_used_ratio:
+    'Used part of the memory share of this process in its container; 0 without a limit.',
+  scopegate_overload_level: '0 normal, 1 connections close after each response, 2 requests are rejected.',
+  scopegate_overload_refused_total: 'Requests rejected because of overload.',
+  scopegate_policy_info: '1 for the active policies.',
+  scopegate_policy_reload_success: '1 while the policies on the disk are active, 0 while they are invalid.',
+  scopegate_policy_reloads_total: 'Policy reloads, by result.',
+  scopegate_policy_routes: 'Routes of each policy.',
+  scopegate_rate_limit_entries: 'Rate limit counters in this process.',
+  scopegate_rate_limit_fallback_total:
+    'Rate limit decisions without Redis because Redis was unavailable or failed.',
+  scopegate_rate_limit_total: 'Requests on routes with a rate limit.',
+  scopegate_revocation_channel_up:
+    '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
+  scopegate_revocation_gaps_total: 'Revocation gaps that cleared the token cache; one at each start.',
+  scopegate_revocations_received_total: 'Received revocations; a revocation on two channels counts twice.',
+  scopegate_tls_certificate_expiry_seconds: 'Expiry time of the active certificate in seconds since 1970.',
+  scopegate_tls_certificate_reloads_total: 'Certificate reloads, by result.',
+  scopegate_tls_handshake_failures_total: 'Failed TLS handshakes, by reason.',
+  scopegate_token_cache_entries: 'Entries of the token cache.',
+  scopegate_token_cache_hits_total: 'Token cache hits.',
+  scopegate_token_cache_misses_total: 'Token cache misses.',
+  scopegate_token_shared_cache_total: 'Lookups in the shared token cache in Redis, by result.',
+  scopegate_token_validation_duration_seconds: 'Time to validate a token.',
+  scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
+  scopegate_upstream_request_duration_seconds:
+    'Time from forwarding a request to the first byte of the response.',
+  scopegate_upstream_retries_total: 'Retries of requests to an upstream.',
+  scopegate_upstream_up:
+    '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
+  scopegate_websocket_sessions: 'Open WebSocket sessions.',
+  scopegate_websocket_sessions_closed_total: 'Closed WebSocket sessions, by close code.',
+}
+
+t.test('each metric has its help text', async (t) => {
+  const text = await someMetrics().registry.metrics()
   const helps = [...text.matchAll(/^# HELP (scopegate_\S+) (.*)$/gm)].map(
     ([, name = '', help = '']) => [name, help] as const,
   )
-  t.equal(helps.length, Object.keys(EXPECTED).length)
-  for (const [name, help] of helps) {
-    t.match(help, /^\S+(?: \S+)+$/, `the help text of ${name} has two words or more`)
-    t.equal(helps.filter(([, other]) => other === help).length, 1, `the help text of ${name} is unique`)
-  }
+  t.strictSame(Object.fromEntries(helps.filter(([name]) => !PLATFORM.has(name))), HELP)
+})
+
+t.test('the values of several workers are summed, except where one worker represents all', async (t) => {
+  const metrics = await someMetrics().registry.getMetricsAsJSON()
+  const others = metrics.flatMap(({ name, aggregator }) =>
+    name.startsWith('scopegate_') && aggregator !== 'sum' ? [[name, aggregator]] : [],
+  )
+  t.strictSame(Object.fromEntries(others), {
+    scopegate_build_info: 'first',
+    scopegate_circuit_state: 'max',
+    scopegate_event_loop_delay_seconds: 'max',
+    scopegate_heap_used_ratio: 'max',
+    scopegate_jwks_keys: 'min',
+    scopegate_jwks_last_success_timestamp_seconds: 'min',
+    scopegate_memory_used_ratio: 'max',
+    scopegate_overload_level: 'max',
+    scopegate_policy_info: 'first',
+    scopegate_policy_reload_success: 'min',
+    scopegate_policy_routes: 'first',
+    scopegate_revocation_channel_up: 'min',
+    scopegate_tls_certificate_expiry_seconds: 'min',
+    scopegate_upstream_up: 'min',
+  })
+})
+
+t.test('the series of a route expire after the policies no longer contain it', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const metrics = someMetrics()
+  metrics.policies({ hash: 'def', routes: [] })
+  t.match(await metrics.registry.metrics(), 'route="p/one"')
+  mock.timers.tick(600_000)
+  t.notMatch(await metrics.registry.metrics(), 'route="p/one"')
+})
+
+t.test('a gateway counts fallbacks by reason, and reads its sources on each scrape', async (t) => {
+  const metrics = someMetrics()
+  for (const reason of ['away', 'away', 'failed'] as const) metrics.rateLimitFallback(reason)
+  metrics.proofAlone()
+  metrics.connectionRefused()
+  t.match(await metrics.registry.metrics(), 'scopegate_rate_limit_fallback_total{reason="away"} 2\n')
+  const text = await metrics.registry.metrics()
+  t.match(text, 'scopegate_rate_limit_fallback_total{reason="failed"} 2\n')
+  t.match(text, /^scopegate_dpop_replay_fallback_total 2$/m)
+  t.match(text, /^scopegate_connections_refused_total 2$/m)
+  t.match(text, /^process_cpu_user_seconds_total /m)
 })

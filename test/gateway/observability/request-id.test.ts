@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { createRequestIds } from '../../../gateway/observability/request-id.ts'
+import { createRequestIds, givenRequestId } from '../../../gateway/observability/request-id.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 /** More IDs than the random bytes of one draw provide. */
@@ -19,4 +20,36 @@ t.test('createRequestIds() creates different IDs in one millisecond, and in two 
   const ids = Array.from({ length: IDS }, () => [one(), other()]).flat()
   t.equal(new Set(ids).size, 2 * IDS)
   t.ok(ids.every((id) => UUID_V7.test(id)))
+})
+
+t.test('createRequestIds() uses each random digit once', async (t) => {
+  const nextId = createRequestIds(() => 1_000)
+  const ids = Array.from({ length: IDS }, () => nextId().replaceAll('-', '').slice(13))
+  const digitsAt = (at: number): string => ids.map((id) => id[at]).join('')
+  const columns = Array.from({ length: 19 }, (_, at) => digitsAt(at))
+  t.equal(new Set(columns).size, 19, 'every two digits are different in some ID')
+  t.equal(new Set(digitsAt(3)).size, 4, 'the digit of the variant has four values')
+  for (const [at, column] of columns.entries()) if (at !== 3) t.equal(new Set(column).size, 16, `digit ${at}`)
+})
+
+t.test('givenRequestId() accepts 1 to 128 letters, digits, hyphens and underscores', async (t) => {
+  const given = (id: string | undefined): string | undefined =>
+    givenRequestId({ headers: id === undefined ? {} : { 'x-request-id': id } } as unknown as IncomingMessage)
+  for (const id of ['a', 'Z', '0', 'azAZ09-_', 'a'.repeat(128)]) t.equal(given(id), id)
+  for (const id of [
+    undefined,
+    '',
+    'a'.repeat(129),
+    'a b',
+    ' a',
+    'a ',
+    'a\n',
+    'a.b',
+    'a"',
+    'a,b',
+    'ä',
+    'a:b',
+    'a@b',
+  ])
+    t.equal(given(id), undefined, JSON.stringify(id))
 })

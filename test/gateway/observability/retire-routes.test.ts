@@ -53,3 +53,18 @@ t.test('the series of a removed route expire after ten minutes', async (t) => {
   mock.timers.tick(1)
   t.strictSame(forgotten, ['a/goes'])
 })
+
+t.test(
+  'retireRoutes() starts a timer only for removed routes, and the process can end before it',
+  async (t) => {
+    const setTimer = mock.method(globalThis, 'setTimeout')
+    t.teardown(() => setTimer.mock.restore())
+    const tell = retireRoutes(() => undefined)
+    tell(named('a/stays', 'a/goes'))
+    tell(named('a/stays', 'a/goes'))
+    t.equal(setTimer.mock.callCount(), 0)
+    tell(named('a/stays'))
+    t.equal(setTimer.mock.callCount(), 1)
+    t.equal(setTimer.mock.calls[0]?.result?.hasRef(), false)
+  },
+)

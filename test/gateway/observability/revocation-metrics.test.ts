@@ -1,0 +1,29 @@
+import { Registry } from 'prom-client'
+import t from 'tap'
+import { createRevocationMeter, type HeardIssuer } from '../../../gateway/observability/revocation-metrics.ts'
+import { seriesOf } from '../../fixtures/series-of.ts'
+
+t.test('the channel gauge shows the state of each current channel', async (t) => {
+  let issuers: readonly HeardIssuer[] = [
+    { issuer: 'a', isHeard: true },
+    { issuer: 'b', isHeard: false },
+  ]
+  const registry = new Registry()
+  createRevocationMeter([registry], () => issuers)
+  t.strictSame(await seriesOf(registry, 'scopegate_revocation_channel_up'), [
+    '{issuer="a"} 1',
+    '{issuer="b"} 0',
+  ])
+  issuers = [{ issuer: 'a', isHeard: false }]
+  t.strictSame(await seriesOf(registry, 'scopegate_revocation_channel_up'), ['{issuer="a"} 0'])
+})
+
+t.test('the meter adds received revocations and counts gaps', async (t) => {
+  const registry = new Registry()
+  const meter = createRevocationMeter([registry], () => [])
+  meter.revocations(2)
+  meter.revocations(3)
+  meter.revocationsMissed()
+  t.strictSame(await seriesOf(registry, 'scopegate_revocations_received_total'), ['5'])
+  t.strictSame(await seriesOf(registry, 'scopegate_revocation_gaps_total'), ['1'])
+})

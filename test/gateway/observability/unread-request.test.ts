@@ -1,0 +1,29 @@
+import t from 'tap'
+import { unreadEntry } from '../../../gateway/observability/unread-request.ts'
+
+t.test('unreadEntry() returns an entry without any value from the received bytes', async (t) => {
+  const unread = { requestId: 'request-1', status: 431, refused: 'headers_too_large', peer: '192.0.2.1' }
+  t.strictSame(unreadEntry(unread, 1_800_000_000_000), {
+    timeMs: 1_800_000_000_000,
+    requestId: 'request-1',
+    method: undefined,
+    path: undefined,
+    routeFields: '',
+    status: 431,
+    durationMs: 0,
+    upstreamStatus: 0,
+    upstreamMs: 0,
+    clientAddress: '192.0.2.1',
+    userAgent: undefined,
+    decision: undefined,
+    would: undefined,
+    caller: undefined,
+    rateLimitRemaining: undefined,
+    scopesMissing: [],
+    audience: undefined,
+    condition: undefined,
+    session: undefined,
+    errorType: 'headers_too_large',
+    errorCode: undefined,
+  })
+})
