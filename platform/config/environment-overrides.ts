@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { type Diagnostic, diagnostic, wholeFile } from '../diagnostics/diagnostic.ts'
 import { suggest } from '../diagnostics/schema/suggest.ts'
+import { errorCode } from '../diagnostics/yaml/text-source.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
 
 /** The part of a JSON Schema that overrides read. */
@@ -67,11 +68,10 @@ export function readOverrides(options: {
       const content = readFileSync(resolve(given), 'utf8').replace(/\r?\n$/, '')
       overrides.push({ name, path: viaFile.path, value: convert(content, viaFile.schema) })
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
       diagnostics.push(
         diagnostic(
           'C001',
-          `the file that ${name} names cannot be read (${code})`,
+          `the file that ${name} names cannot be read (${errorCode(error)})`,
           wholeFile(`environment variable ${name}`),
           { hint: `it names ${given}` },
         ),
@@ -172,7 +172,7 @@ function convert(given: string, schema: Schema): unknown {
   if (types.has('array') && !given.trimStart().startsWith('['))
     return given.split(',').map((item) => item.trim())
   try {
-    return parse(given, { logLevel: 'silent', maxAliasCount: 0 })
+    return parse(given, { logLevel: 'error', maxAliasCount: 0 })
   } catch {
     return given
   }
