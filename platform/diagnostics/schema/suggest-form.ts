@@ -99,7 +99,7 @@ const UNITS: Readonly<Record<string, readonly string[]>> = {
   hour: ['h'],
   hours: ['h'],
   d: ['d'],
-  day: ['d', '24h'],
+  day: ['d'],
   days: ['d'],
   b: ['B'],
   k: ['KiB'],
