@@ -1,4 +1,5 @@
-import { join, resolve } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import Type from 'typebox'
 import { readConfig } from '../../../platform/config/read-config.ts'
@@ -277,4 +278,237 @@ t.test('readConfig() reads digits as a number where a key accepts a number or a 
   t.equal(workers('1'), 1)
   t.equal(workers('auto'), 'auto')
   t.throws(() => workers('0'), ConfigError)
+})
+
+/** The location of a value from the environment. */
+const inVariable = (name: string) => ({
+  file: `environment variable ${name}`,
+  line: undefined,
+  column: undefined,
+  length: 1,
+  text: undefined,
+})
+
+t.test('readConfig() names the variable in each message, and repeats no name', async (t) => {
+  const found = refused(t, GOOD, {
+    SCOPEGATE_LISTEN__PORT: '70000',
+    SCOPEGATE_ISSUERS__7: '{ issuer: 1 }',
+    SCOPEGATE_BASE_URL__X: 'y',
+    SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE: '/nowhere/secret',
+  })
+  t.strictSame(found, [
+    {
+      code: 'C110',
+      severity: 'warning',
+      message: 'SCOPEGATE_BASE_URL__X sets nothing: there is no such key',
+      place: inVariable('SCOPEGATE_BASE_URL__X'),
+      hint: 'did you mean SCOPEGATE_BASE_URL?',
+      related: [],
+    },
+    {
+      code: 'C001',
+      severity: 'error',
+      message: 'the file that SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE names cannot be read (ENOENT)',
+      place: inVariable('SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE'),
+      hint: 'it names /nowhere/secret',
+      related: [],
+    },
+    {
+      code: 'C111',
+      severity: 'error',
+      message: 'SCOPEGATE_ISSUERS__7 cannot be set: its parent is neither a map nor a list of that length',
+      place: inVariable('SCOPEGATE_ISSUERS__7'),
+      hint: 'list items count from 0, without gaps',
+      related: [],
+    },
+    {
+      code: 'C106',
+      severity: 'error',
+      message: 'SCOPEGATE_LISTEN__PORT: listen.port has to be at most 65535',
+      place: inVariable('SCOPEGATE_LISTEN__PORT'),
+      hint: undefined,
+      related: [],
+    },
+  ])
+})
+
+t.test('readConfig() sets values below absent and empty parents, and not below text', async (t) => {
+  const Loose = Type.Object({
+    map: Type.Optional(
+      Type.Object({ inner: Type.Optional(Type.Object({ a: Type.Optional(Type.String()) })) }),
+    ),
+    list: Type.Optional(Type.Array(Type.Object({ a: Type.Optional(Type.String()) }))),
+  })
+  const loose = (text: string, env: Record<string, string>) => {
+    const file = join(t.testdir({ 'a.yaml': text }), 'a.yaml')
+    return JSON.stringify(readConfig({ file, schema: Loose, env }).value)
+  }
+  t.equal(loose('{}', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
+  t.equal(loose('map:\n', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
+  t.equal(loose('map: { inner: {} }\n', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
+  t.equal(loose('{}', { SCOPEGATE_LIST__0__A: 'x' }), '{"list":[{"a":"x"}]}')
+  t.equal(
+    loose('list: [{ a: p }, { a: q }]\n', { SCOPEGATE_LIST__1__A: 'x', SCOPEGATE_LIST__2__A: 'y' }),
+    '{"list":[{"a":"p"},{"a":"x"},{"a":"y"}]}',
+  )
+  for (const [text, env] of [
+    ['{}', { SCOPEGATE_LIST__1__A: 'x' }],
+    ['list: {}\n', { SCOPEGATE_LIST__0__A: 'x' }],
+    ['map: text\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
+    ['map: []\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
+    ['map: { inner: 7 }\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
+  ] as const)
+    t.match(
+      diagnosticsOf(() => loose(text, env)).filter(({ code }) => code === 'C111'),
+      [{ place: inVariable(Object.keys(env)[0] ?? '') }],
+      `${text} ${JSON.stringify(env)}`,
+    )
+})
+
+t.test('readConfig() adds the defaults of absent keys, also in nested maps and for overrides', async (t) => {
+  const Loose = Type.Object({
+    text: Type.String(),
+    count: Type.Integer(),
+    folder: FilePath('a folder'),
+    map: Type.Object({ a: Type.String(), deep: Type.Optional(Type.Object({ b: Type.Integer() })) }),
+    upstreams: Type.Optional(Type.Record(Type.String(), Type.Object({ url: Type.String() }))),
+  })
+  const defaults = {
+    text: 'plain',
+    count: 3,
+    folder: '../data',
+    map: { a: 'x', deep: { b: 1 } },
+    upstreams: { 'One-Two': { url: 'http://a' } },
+  }
+  const dir = t.testdir({ config: { 'a.yaml': '', 'none.yaml': '{}', 'some.yaml': '' } })
+  const loose = (text: string, env: Record<string, string> = {}) => {
+    const file = join(dir, 'config', 'a.yaml')
+    writeFileSync(file, text)
+    return readConfig({ file, schema: Loose, env, defaults })
+  }
+  const folder = join(dir, 'data')
+  const upstreams = { 'One-Two': { url: 'http://a' } }
+  const whole = { text: 'plain', count: 3, folder, map: { a: 'x', deep: { b: 1 } }, upstreams }
+  const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+  t.strictSame(plain(loose('{}').value), whole)
+  t.strictSame(plain(loose('map: { a: y }\ncount: 4\n').value), {
+    ...whole,
+    count: 4,
+    map: { a: 'y', deep: { b: 1 } },
+  })
+  t.strictSame(plain(loose('text: other\nmap: { deep: { b: 2 } }\n').value), {
+    ...whole,
+    text: 'other',
+    map: { a: 'x', deep: { b: 2 } },
+  })
+  // The defaults name the user-defined keys, whose spelling an override keeps.
+  t.strictSame(plain(loose('{}', { SCOPEGATE_UPSTREAMS__ONETWO__URL: 'http://b' }).value), {
+    ...whole,
+    upstreams: { 'One-Two': { url: 'http://b' } },
+  })
+  for (const [text, message] of [
+    ['map:\n', 'map has to be a map of keys, and this is empty'],
+    ['map: []\n', 'map has to be a map of keys, and this is a list'],
+    ['map: x\n', 'map has to be a map of keys, and this is a text'],
+    ['x\n', 'the file has to be a map of keys, and this is a text'],
+    ['[]\n', 'the file has to be a map of keys, and this is a list'],
+  ] as const)
+    t.strictSame(
+      diagnosticsOf(() => loose(text)).map((one) => one.message),
+      [message],
+      text,
+    )
+  const { value } = loose('{}')
+  t.equal(Object.getPrototypeOf(value), null)
+  t.equal(Object.getPrototypeOf(value.map), null)
+  t.ok(Object.isFrozen(value.map.deep), 'each level is frozen')
+})
+
+t.test('readConfig() makes each marked path absolute, also in lists, unions and maps', async (t) => {
+  const Paths = Type.Object({
+    one: FilePath('a file'),
+    list: Type.Array(FilePath('a file')),
+    words: Type.Array(Type.String()),
+    any: Type.Union([Type.Literal('auto'), FilePath('a file')]),
+    optional: Type.Union([Type.Null(), Type.Object({ inner: FilePath('a file'), text: Type.String() })]),
+    byName: Type.Record(Type.String(), Type.Object({ file: FilePath('a file') })),
+    free: Type.Unknown(),
+    nothing: Type.Null(),
+    count: Type.Integer(),
+  })
+  const dir = t.testdir({
+    config: {
+      'a.yaml': `one: ../a
+list: [b, /c, d]
+words: [w]
+any: e
+optional: { inner: f, text: g }
+byName: { h: { file: i } }
+free: { j: k, l: [m] }
+nothing: null
+count: 1
+`,
+    },
+  })
+  const file = join(dir, 'config', 'a.yaml')
+  const env = { SCOPEGATE_LIST__2: 'z', SCOPEGATE_BY_NAME__H__FILE: 'y' }
+  const { value, placeOf } = readConfig({ file, schema: Paths, env })
+  const inside = (name: string): string => join(dir, 'config', name)
+  t.strictSame(JSON.parse(JSON.stringify(value)), {
+    one: join(dir, 'a'),
+    list: [inside('b'), '/c', resolve('z')],
+    words: ['w'],
+    any: inside('e'),
+    optional: { inner: inside('f'), text: 'g' },
+    byName: { h: { file: resolve('y') } },
+    free: { j: 'k', l: ['m'] },
+    nothing: null,
+    count: 1,
+  })
+  t.equal(Object.getPrototypeOf(value.byName), null)
+  const at = (path: (string | number)[]) => {
+    const { file, line, column, length, text } = placeOf(path)
+    return { file, line, column, length, text }
+  }
+  t.strictSame(at(['list', 2]), inVariable('SCOPEGATE_LIST__2'))
+  t.strictSame(at(['list', 2, 'below']), inVariable('SCOPEGATE_LIST__2'))
+  t.match(at(['list', 1]), { line: 2, column: 11, length: 2, text: 'list: [b, /c, d]' })
+  t.match(at(['one']), { line: 1, column: 6, length: 4 })
+})
+
+t.test('readConfig() returns the warnings of the environment, and sorts errors by location', async (t) => {
+  const { warnings } = read(t, GOOD, { SCOPEGATE_ELEPHANT: 'x' })
+  t.strictSame(warnings, [
+    {
+      code: 'C110',
+      severity: 'warning',
+      message: 'SCOPEGATE_ELEPHANT sets nothing: there is no such key',
+      place: inVariable('SCOPEGATE_ELEPHANT'),
+      hint: undefined,
+      related: [],
+    },
+  ])
+  const found = refused(t, `${GOOD}tokenCache: { maxTtl: 5 }\nnone: 1\n`.replace('../policies', '""'), {})
+  t.strictSame(
+    found.map(({ code, place }) => [code, place.line]),
+    [
+      ['C106', 3],
+      ['C104', 9],
+      ['C101', 10],
+    ],
+  )
+})
+
+t.test('readConfig() shows a file in the working folder by its relative path', async (t) => {
+  const dir = t.testdir({ 'gateway.yaml': '' })
+  const file = join(dir, 'gateway.yaml')
+  const [found] = diagnosticsOf(() => readConfig({ file, schema: Schema, env: {} }))
+  t.strictSame(found, {
+    code: 'C002',
+    severity: 'error',
+    message: 'the file is empty',
+    place: { ...inVariable(''), file: relative(process.cwd(), file) },
+    hint: undefined,
+    related: [],
+  })
 })

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { readScopeCatalogue } from '../../../platform/config/read-scope-catalogue.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import { diagnosticsOf } from '../../fixtures/diagnostics-of.ts'
@@ -105,5 +105,138 @@ t.test(
         name,
       )
     }
+  },
+)
+
+/** Every diagnostic of a catalogue, as one line: code, location, message and hint. */
+function problemsOf(t: Test, text: string): readonly string[] {
+  const file = join(t.testdir({ 'scopes.yaml': text }), 'scopes.yaml')
+  return diagnosticsOf(() => readScopeCatalogue({ file })).map(
+    ({ code, severity, place, message, hint, related }) =>
+      [
+        `${severity} ${code} ${place.line}:${place.column}:${place.length} ${message} (${hint})`,
+        ...related.map((one) => `${one.place.line}:${one.place.column} ${one.message}`),
+      ].join(' | '),
+  )
+}
+const scopes = (...lines: readonly string[]): string =>
+  `scopes:\n${lines.map((line) => `  - ${line}\n`).join('')}`
+
+t.test('readScopeCatalogue() explains each problem and its remedy', async (t) => {
+  const rest = 'description: d, group: g, sensitivity: read'
+  for (const [text, ...expected] of [
+    [
+      scopes(`{ name: a, ${rest} }`, `{ name: b, ${rest} }`, `{ name: a, ${rest} }`, `{ name: a, ${rest} }`),
+      'error C201 4:13:1 the scope "a" is listed twice (keep one) | 2:13 it was here first',
+      'error C201 5:13:1 the scope "a" is listed twice (keep one) | 2:13 it was here first',
+    ],
+    [
+      scopes(`{ name: courses, ${rest} }`, `{ name: b, ${rest}, implies: [courses, cuorses, elephant] }`),
+      'error C202 3:80:7 "b" implies "cuorses", which is no scope of this file (did you mean "courses"?)',
+      'error C202 3:89:8 "b" implies "elephant", which is no scope of this file (list it too, or leave it out)',
+    ],
+    [
+      scopes(
+        `{ name: a, ${rest}, implies: [a] }`,
+        `{ name: b, ${rest}, implies: [c] }`,
+        `{ name: c, ${rest}, implies: [b] }`,
+      ),
+      'error C203 2:71:1 "a" implies itself (let the wider scope imply the narrower one only)',
+      'error C203 3:71:1 "b" implies "c", which implies "b" (let the wider scope imply the narrower one only)',
+      'error C203 4:71:1 "c" implies "b", which implies "c" (let the wider scope imply the narrower one only)',
+    ],
+    [
+      scopes('{}'),
+      'error C103 2:5:2 the key "name" is missing in scopes[0] (the scope token)',
+      'error C103 2:5:2 the key "description" is missing in scopes[0] (what somebody allows by granting it)',
+      'error C103 2:5:2 the key "group" is missing in scopes[0] (its heading on the consent page)',
+      'error C103 2:5:2 the key "sensitivity" is missing in scopes[0] (identity, read or write)',
+    ],
+    [
+      scopes('{ name: "a b", description: "", group: "", sensitivity: none, implies: [] }'),
+      'error C105 2:13:5 "a b" is not a scope name: printable ASCII without spaces, quotes and backslashes (undefined)',
+      'error C106 2:33:2 scopes[0].description is empty (undefined)',
+      'error C106 2:44:2 scopes[0].group is empty (undefined)',
+      'error C102 2:61:4 "none" is not one of identity, read, write (undefined)',
+      'error C106 2:76:2 scopes[0].implies is empty (undefined)',
+    ],
+    [
+      scopes(
+        `{ name: a, ${rest}, implies: [""] }`,
+        `{ name: b, ${rest}, implies: [a, a] }`,
+        `{ name: c, ${rest}, more: 1 }`,
+      ),
+      'error C101 4:61:4 unknown key "more" (known here: name, description, group, sensitivity, implies)',
+      'error C106 2:71:2 scopes[0].implies[0] is empty (undefined)',
+      'error C106 3:74:1 scopes[1].implies names this twice (keep one)',
+    ],
+    ['scopes: []\n', 'error C106 1:9:2 scopes is empty (undefined)'],
+    [
+      '{}\n',
+      'error C103 1:1:2 the key "scopes" is missing in this file (every scope there is, in the order in which people see them)',
+    ],
+    ['scopes: [\n', 'error C014 1:9:1 this [ is never closed (add ])'],
+    ['', 'error C002 undefined:undefined:1 the file is empty (undefined)'],
+  ] as const)
+    t.strictSame(problemsOf(t, text).toSorted(), expected.toSorted(), text)
+})
+
+t.test('readScopeCatalogue() accepts names and texts up to their limits', async (t) => {
+  const line = (name: number, description: number, group: number): string =>
+    `{ name: ${'n'.repeat(name)}, description: ${'d'.repeat(description)}, group: ${'g'.repeat(group)}, sensitivity: write }`
+  t.strictSame(problemsOf(t, scopes(line(256, 256, 64))), [])
+  t.strictSame(
+    problemsOf(t, scopes(line(257, 257, 65))).map((one) => one.replace(/^error C106 \S+ /, '')),
+    [
+      'scopes[0].name has more than 256 characters (undefined)',
+      'scopes[0].description has more than 256 characters (undefined)',
+      'scopes[0].group has more than 64 characters (undefined)',
+    ],
+  )
+  const long = (length: number): string =>
+    `{ name: a, description: d, group: g, sensitivity: read, implies: [${'i'.repeat(length)}] }`
+  t.match(problemsOf(t, scopes(long(256))), [/C202/])
+  t.match(problemsOf(t, scopes(long(257))), [/C106 .*implies\[0\] has more than 256 characters/])
+  for (const name of ['"!"', '"#"', '"["', '"]"', '"~"', 'a:b.c/d'])
+    t.strictSame(
+      problemsOf(t, scopes(`{ name: ${name}, description: d, group: g, sensitivity: read }`)),
+      [],
+      name,
+    )
+  for (const name of ["'\"'", "'\\'", '" "', '"\\x7f"', '"a\\n"', '"\\na"'])
+    t.match(
+      problemsOf(t, scopes(`{ name: ${name}, description: d, group: g, sensitivity: read }`)),
+      [/C105/],
+      name,
+    )
+})
+
+t.test(
+  'readScopeCatalogue() returns frozen scopes in the order of the file, from a given source',
+  async (t) => {
+    const catalogue = readScopeCatalogue({
+      file: '/nowhere',
+      source: {
+        text: scopes(
+          '{ name: b, description: d, group: g, sensitivity: write, implies: [a] }',
+          '{ name: a, description: e, group: h, sensitivity: read }',
+        ),
+      },
+    })
+    t.strictSame(
+      [...catalogue].map(([name, scope]) => [name, { ...scope }]),
+      [
+        ['b', { name: 'b', description: 'd', group: 'g', sensitivity: 'write', implies: ['a'] }],
+        ['a', { name: 'a', description: 'e', group: 'h', sensitivity: 'read' }],
+      ],
+    )
+    for (const scope of catalogue.values()) t.ok(Object.isFrozen(scope))
+    t.strictSame(
+      diagnosticsOf(() => readScopeCatalogue({ file: '/nowhere' })).map(({ place, message }) => [
+        place.file,
+        message,
+      ]),
+      [['/nowhere', 'there is no such file']],
+    )
   },
 )

@@ -1,0 +1,72 @@
+import t from 'tap'
+import { DRAIN_DEFAULTS, DrainSchema } from '../../../platform/config/drain-schema.ts'
+import { ListenAddress } from '../../../platform/config/listen-address.ts'
+import { ManagementAddress } from '../../../platform/config/management-address.ts'
+
+/** The JSON of a schema, which is its contract. */
+const json = (schema: object): unknown => JSON.parse(JSON.stringify(schema))
+
+const HOST = { type: 'string', description: 'address to listen on', minLength: 1, maxLength: 255 }
+const PORT = {
+  type: 'integer',
+  description: 'port to listen on; 0 asks the system for a free one',
+  minimum: 0,
+  maximum: 65_535,
+}
+
+t.test('DrainSchema accepts a delay below a minute and a grace period, with defaults', async (t) => {
+  t.strictSame(json(DrainSchema), {
+    type: 'object',
+    description: 'graceful shutdown',
+    properties: {
+      delay: {
+        type: 'string',
+        description:
+          'time for which new connections are accepted after readiness has turned; 0s without a load balancer',
+        pattern: '^([0-9]|[1-5][0-9])s$',
+        'x-is': 'a number of seconds from 0s to 59s',
+      },
+      grace: {
+        type: 'string',
+        description: 'time after which open connections are closed; it contains the delay',
+        pattern: '^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$',
+        'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
+      },
+    },
+  })
+  t.strictSame(DRAIN_DEFAULTS, { delay: '5s', grace: '20s' })
+})
+
+t.test('ListenAddress() requires a host and a port', async (t) => {
+  t.strictSame(json(ListenAddress('the public address')), {
+    type: 'object',
+    description: 'the public address',
+    properties: { host: HOST, port: PORT },
+    required: ['host', 'port'],
+  })
+})
+
+t.test('ManagementAddress accepts at most 100 different host names without a port', async (t) => {
+  t.strictSame(json(ManagementAddress), {
+    type: 'object',
+    description: 'where /livez, /readyz and /metrics listen',
+    properties: {
+      host: HOST,
+      port: PORT,
+      names: {
+        type: 'array',
+        description: 'names that it answers to, beside its addresses and localhost',
+        maxItems: 100,
+        uniqueItems: true,
+        items: {
+          type: 'string',
+          description: 'a name that it answers to',
+          maxLength: 253,
+          pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
+          'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
+        },
+      },
+    },
+    required: ['host', 'port'],
+  })
+})
