@@ -95,3 +95,131 @@ t.test('formatDiagnostics() changes only the appearance when it adds color', asy
   t.not(coloured, formatDiagnostics(all))
   t.equal(stripVTControlCharacters(coloured), formatDiagnostics(all))
 })
+
+const shownLines = (text: string, column: number, length: number, hint?: string): readonly string[] =>
+  formatDiagnostics([diagnostic('P1', 'm', at(text, column, length), { hint })])
+    .split('\n')
+    .slice(3)
+
+t.test(
+  'formatDiagnostics() shows 120 characters of a longer line, 40 of them before the caret',
+  async (t) => {
+    const a = (count: number): string => 'a'.repeat(count)
+    t.strictSame(shownLines(`!${a(119)}`, 1, 1), [`10 | !${a(119)}`, '   | ^'])
+    t.strictSame(shownLines(`!${a(120)}`, 1, 1), [`10 | !${a(119)}…`, '   | ^'])
+    t.strictSame(shownLines(`${a(40)}!${a(80)}`, 41, 1), [
+      `10 | ${a(40)}!${a(79)}…`,
+      `   | ${' '.repeat(40)}^`,
+    ])
+    t.strictSame(shownLines(`${a(41)}!${a(80)}`, 42, 1), [
+      `10 | …${a(40)}!${a(79)}…`,
+      `   | ${' '.repeat(41)}^`,
+    ])
+    t.strictSame(shownLines(`${a(200)}!${a(200)}`, 201, 1), [
+      `10 | …${a(40)}!${a(79)}…`,
+      `   | ${' '.repeat(41)}^`,
+    ])
+    t.strictSame(shownLines(`${a(120)}!`, 121, 1), [`10 | …${a(119)}!`, `   | ${' '.repeat(120)}^`])
+    t.strictSame(shownLines(`${a(200)}!${a(79)}`, 201, 1), [
+      `10 | …${a(40)}!${a(79)}`,
+      `   | ${' '.repeat(41)}^`,
+    ])
+  },
+)
+
+t.test('formatDiagnostics() counts terminal columns', async (t) => {
+  for (const [text, column, length, line, caret] of [
+    ['名: x', 1, 1, '名: x', '^^'],
+    ['😀 x', 3, 1, '😀 x', '   ^'],
+    ['e\u0301 x', 1, 2, 'e\u0301 x', '^'],
+    ['\u0301', 1, 1, '\u0301', '^'],
+    ['\u1100\u115f x', 4, 1, '\u1100\u115f x', '     ^'],
+    ['\u10ff\u1160 x', 4, 1, '\u10ff\u1160 x', '   ^'],
+    ['\u2e80\ua4cf x', 4, 1, '\u2e80\ua4cf x', '     ^'],
+    ['\u2e7f\ua4d0 x', 4, 1, '\u2e7f\ua4d0 x', '   ^'],
+    ['\uac00\ud7a3 x', 4, 1, '\uac00\ud7a3 x', '     ^'],
+    ['\uf900\ufaff x', 4, 1, '\uf900\ufaff x', '     ^'],
+    ['\ufe30\ufe6f x', 4, 1, '\ufe30\ufe6f x', '     ^'],
+    ['\uff00\uff60 x', 4, 1, '\uff00\uff60 x', '     ^'],
+    ['\uffe0\uffe6 x', 4, 1, '\uffe0\uffe6 x', '     ^'],
+    ['\uffe7\uff61 x', 4, 1, '\uffe7\uff61 x', '   ^'],
+    ['\ta', 2, 1, '  a', '  ^'],
+    ['a\tb', 2, 1, 'a  b', ' ^^'],
+    ['a  ', 1, 1, 'a', '^'],
+    ['', 1, 1, '', '^'],
+    ['ab', 1, 9, 'ab', '^^'],
+  ] as const)
+    t.strictSame(shownLines(text, column, length), [`10 | ${line}`, `   | ${caret}`], JSON.stringify(text))
+})
+
+t.test('formatDiagnostics() shows a hint without a source line, and a line without a column', async (t) => {
+  const whole = wholeFile('config/a.yaml')
+  t.equal(
+    formatDiagnostics([
+      diagnostic('C001', 'the file is missing', whole, { severity: 'warning', hint: 'create it' }),
+      diagnostic('C001', 'm', { ...whole, line: 7 }, { severity: 'note' }),
+      diagnostic(
+        'C001',
+        'm',
+        { ...whole, line: 12, text: 'a: b' },
+        {
+          related: [{ message: 'it was here first', place: { ...whole, line: 3, column: 2 } }],
+        },
+      ),
+    ]),
+    `warning[C001]: the file is missing
+ --> config/a.yaml
+ = create it
+
+note[C001]: m
+  --> config/a.yaml:7:1
+
+error[C001]: m
+   --> config/a.yaml:12:1
+   |
+12 | a: b
+   | ^
+  ::: config/a.yaml:3:2
+  = it was here first`,
+  )
+})
+
+t.test('formatDiagnostics() escapes and masks each part', async (t) => {
+  const place = { ...at('u: http://me:pw@h, //a@b@c x://y', 4, 4), file: 'a\u001b.yaml' }
+  const related = [{ message: 'see\u001b', place: { ...wholeFile('b\u001b'), line: 1 } }]
+  t.equal(
+    formatDiagnostics([diagnostic('P1', 'bad\u001b\tredis://a@h', place, { hint: 'not\u001b', related })]),
+    `error[P1]: bad\\u{1b}  redis://*@h
+   --> a\\u{1b}.yaml:10:4
+   |
+10 | u: http://*****@h, //*@b@c x://y
+   |    ^^^^ not\\u{1b}
+  ::: b\\u{1b}:1:1
+  = see\\u{1b}`,
+  )
+})
+
+t.test('formatDiagnostics() colors the severity, the message, the caret and related carets', async (t) => {
+  const related = [{ message: 'r', place: at('x', 1, 1, 1) }]
+  const coloured = (severity: 'error' | 'warning' | 'note') =>
+    formatDiagnostics([diagnostic('P1', 'm', at('abc', 2, 1), { severity, hint: 'h', related })], {
+      colour: true,
+    })
+  for (const [severity, code] of [
+    ['error', 31],
+    ['warning', 33],
+    ['note', 36],
+  ] as const)
+    t.equal(
+      coloured(severity),
+      `\u001b[${code}m${severity}[P1]\u001b[39m\u001b[1m: m\u001b[22m
+   --> a.yaml:10:2
+   |
+10 | abc
+   |  \u001b[${code}m^ h\u001b[39m
+  ::: a.yaml:1:1
+  |
+1 | x
+  | \u001b[34m- r\u001b[39m`,
+    )
+})

@@ -17,3 +17,44 @@ t.test('suggest() finds the intended word', async (t) => {
   t.equal(suggest('membership-plans:read', words), 'membership_plans:read')
   t.equal(suggest('learning-platfrom', words), 'learning-platform')
 })
+
+t.test('suggest() accepts one edit per four characters, plus one', async (t) => {
+  for (const [typed, word, found] of [
+    ['abc', 'abd', true],
+    ['abc', 'ade', false],
+    ['a', 'b', false],
+    ['ab', 'ac', true],
+    ['abcd', 'abxy', true],
+    ['abcd', 'axyz', false],
+    ['abcdefgh', 'abcdexyz', true],
+    ['abcdefgh', 'abcdwxyz', false],
+    ['abcdefg', 'abcdexyz', true],
+    ['abcdefg', 'abcdxyz', false],
+    ['abcd', 'abcdef', true],
+    ['abc', 'abcde', true],
+    ['abcd', 'abcdefg', false],
+    ['abcdefg', 'abcd', false],
+    ['abc', 'acb', true],
+    ['bac', 'abc', true],
+    ['abcd', 'badc', true],
+    ['abc', 'cab', false],
+    ['a b.c-d_e', 'a-b_c d.e', true],
+  ] as const)
+    t.equal(suggest(typed, [word]), found ? word : undefined, `${typed} ${word}`)
+})
+
+t.test('suggest() prefers the nearest word, and the first of equal ones', async (t) => {
+  t.equal(suggest('timeout', ['timeoutxx', 'timeoutx', 'timeouty']), 'timeoutx')
+  t.equal(suggest('timeout', ['timeoux', 'timeout', 'timeouy']), 'timeout')
+  t.equal(suggest('TIME_OUT', new Set(['time-out'])), 'time-out')
+})
+
+t.test('suggest() compares the first 200 characters', async (t) => {
+  const long = 'x'.repeat(200)
+  t.equal(suggest(`${long}abc`, [`${long}xyz`]), `${long}xyz`)
+  t.equal(
+    suggest('x'.repeat(199).concat('a'.repeat(60)), ['x'.repeat(199).concat('b'.repeat(60))]),
+    'x'.repeat(199).concat('b'.repeat(60)),
+  )
+  t.equal(suggest('a'.repeat(300), ['b'.repeat(300)]), undefined)
+})

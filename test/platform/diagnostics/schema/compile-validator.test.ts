@@ -1,0 +1,328 @@
+import t from 'tap'
+import Type, { type TSchema } from 'typebox'
+import { compileValidator, type Explain } from '../../../../platform/diagnostics/schema/compile-validator.ts'
+import {
+  AddressBlock,
+  ByteSizeText,
+  DurationText,
+  HttpOrigin,
+  SecretText,
+} from '../../../../platform/diagnostics/schema/value-schemas.ts'
+import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-places.ts'
+
+/** A location whose file is the path, and whose column tells keys (1) and values (2) apart. */
+const placeOf = (path: YamlPath, part: 'key' | 'value') => ({
+  file: path.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.'),
+  line: 1,
+  column: part === 'key' ? 1 : 2,
+  length: 1,
+  text: undefined,
+})
+
+/** All problems of a value, as lines: code, path, key or value, message and hint. */
+function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonly string[] {
+  const check = compileValidator(schema, explain === undefined ? { letter: 'C' } : { letter: 'P', explain })
+  return check(value, placeOf).map(({ code, severity, place, message, hint, related }) => {
+    t.strictSame([severity, related], ['error', []])
+    const at = `${place.file || '(root)'} ${place.column === 1 ? 'key' : 'value'}`
+    return `${code} ${at}: ${message}${hint === undefined ? '' : ` => ${hint}`}`
+  })
+}
+
+/** The single problem of the value of the key `k`, without its code and location. */
+function problemOf(schema: TSchema, value: unknown): string | undefined {
+  const [first, ...more] = problemsOf(Type.Object({ k: schema }), { k: value })
+  t.strictSame(more, [])
+  return first?.replace(' k value', '')
+}
+
+t.test('compileValidator() describes each kind of violation and its remedy', async (t) => {
+  const Level = Type.Enum(['info', 'debug', 'on', 503 as never])
+  const x80 = 'x'.repeat(78)
+  for (const [schema, value, problem] of [
+    [Level, 'info', undefined],
+    [Level, 'debgu', 'C102: "debgu" is not one of info, debug, on, 503 => did you mean "debug"?'],
+    [Level, 'elephant', 'C102: "elephant" is not one of info, debug, on, 503'],
+    [
+      Level,
+      true,
+      'C102: true is not one of info, debug, on, 503 => write on: YAML 1.1 tools turn it into true',
+    ],
+    [Level, false, 'C102: false is not one of info, debug, on, 503'],
+    [Level, '503', 'C102: "503" is not one of info, debug, on, 503 => write 503 without quotes'],
+    [Level, '50', 'C102: "50" is not one of info, debug, on, 503 => did you mean 503?'],
+    [Level, { a: 1 }, 'C102: {"a":1} is not one of info, debug, on, 503'],
+    [Type.Enum(['503', '404']), 503, 'C102: 503 is not one of 503, 404 => write "503"'],
+    [Type.Literal('v1'), 'v2', 'C102: "v2" is not v1 => did you mean "v1"?'],
+    [Type.Literal('v1'), 'elephant', 'C102: "elephant" is not v1 => write v1'],
+    [Type.Literal(7), 8, 'C102: 8 is not 7 => write 7'],
+    [Type.String({ enum: ['a-word'], 'x-secret': true }), 'a-wird', 'C102: the value is not a-word'],
+    [
+      Type.Object({}),
+      'http://orders.test',
+      'C104: k has to be a map of keys, and this is a text => a key needs a space after its colon',
+    ],
+    [
+      Type.Object({}),
+      'a:b',
+      'C104: k has to be a map of keys, and this is a text => a key needs a space after its colon',
+    ],
+    [
+      Type.Object({ url: Type.String() }),
+      'https://orders.test/a',
+      'C104: k has to be a map of keys, and this is a text => write { url: "https://orders.test/a" }',
+    ],
+    [
+      Type.Object({ url: Type.String() }),
+      'ftp://a b',
+      'C104: k has to be a map of keys, and this is a text => a key needs a space after its colon',
+    ],
+    [Type.Object({}), [{}], 'C104: k has to be a map of keys, and this is a list => leave out its "- "'],
+    [Type.Array(Type.String()), 'a b', 'C104: k has to be a list, and this is a text => write [a, b]'],
+    [Type.String(), 7, 'C104: k has to be a text, and this is the number 7 => write "7"'],
+    [Type.String(), true, 'C104: k has to be a text, and this is the boolean true => write "true"'],
+    [Type.String(), null, 'C104: k has to be a text, and this is empty => give it a value'],
+    [Type.String(), ['x'], 'C104: k has to be a text, and this is a list'],
+    [Type.String(), { a: 1 }, 'C104: k has to be a text, and this is a map of keys'],
+    [Type.Integer(), '7', 'C104: k has to be a whole number, and this is a text => write 7 without quotes'],
+    [Type.Integer(), 1.5, 'C104: k has to be a whole number, and this is the number 1.5'],
+    [Type.Number(), 'x', 'C104: k has to be a number, and this is a text'],
+    [Type.Boolean(), 'yes', 'C104: k has to be true or false, and this is a text => write true'],
+    [Type.Null(), 'x', 'C104: k has to be empty, and this is a text'],
+    [
+      Type.Unsafe({ type: ['string', 'integer'] }),
+      true,
+      'C104: k has to be a text or a whole number, and this is the boolean true => write "true"',
+    ],
+    [
+      DurationText('d'),
+      5,
+      'C104: k has to be a duration such as 250ms, 5s, 1m, 12h or 30d, and this is the number 5 => did you mean 5s?',
+    ],
+    [SecretText('s'), 5, 'C104: k has to be a text, and this is the number 5'],
+    [
+      DurationText('d'),
+      '5 sec',
+      'C105: "5 sec" is not a duration such as 250ms, 5s, 1m, 12h or 30d => did you mean 5s?',
+    ],
+    [
+      ByteSizeText('d'),
+      '5mb',
+      'C105: "5mb" is not a size such as 512B, 16KiB, 10MiB or 1GiB => did you mean 5MiB?',
+    ],
+    [
+      HttpOrigin('d'),
+      'https://a.test/b',
+      'C105: "https://a.test/b" is not an address such as https://api.example.com, without a path and without a trailing slash => did you mean https://a.test?',
+    ],
+    [
+      AddressBlock('d'),
+      'x',
+      'C105: "x" is not an address or a block of addresses such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+    ],
+    [AddressBlock('d'), '10.0.0.0/8', undefined],
+    [Type.String({ pattern: '^a$' }), 'b', 'C105: "b" is not of the form ^a$'],
+    [Type.String({ pattern: '^a$' }), ' a', 'C105: " a" is not of the form ^a$ => write "a"'],
+    [Type.String({ format: 'cidr' }), 'b', 'C105: "b" is not of the form cidr'],
+    [
+      Type.String({ pattern: '^a$', 'x-secret': true, 'x-is': 'a secret' }),
+      ' a',
+      'C105: the value is not a secret',
+    ],
+    [Type.String({ pattern: '^a$' }), x80, `C105: "${x80}" is not of the form ^a$`],
+    [Type.String({ pattern: '^a$' }), `${x80}x`, `C105: "${x80}… is not of the form ^a$`],
+    [Type.Array(Type.String(), { minItems: 1 }), [], 'C106: k is empty'],
+    [Type.String({ minLength: 1 }), '', 'C106: k is empty'],
+    [Type.Object({}, { minProperties: 1 }), {}, 'C106: k is empty'],
+    [Type.Integer({ minimum: 3 }), 2, 'C106: k has to be at least 3'],
+    [Type.Integer({ minimum: 3 }), 3, undefined],
+    [Type.Integer({ maximum: 3 }), 4, 'C106: k has to be at most 3'],
+    [Type.String({ maxLength: 2 }), 'abc', 'C106: k has more than 2 characters'],
+    [Type.Array(Type.Integer(), { maxItems: 2 }), [1, 2, 3], 'C106: k has more than 2 entries'],
+    [
+      Type.Record(Type.String(), Type.Integer(), { maxProperties: 1 }),
+      { a: 1, b: 2 },
+      'C106: k has more than 1 entries',
+    ],
+    [Type.Integer({ multipleOf: 2 }), 3, 'C106: k must be multiple of 2'],
+  ] as const)
+    t.equal(
+      problemOf(schema as TSchema, value),
+      problem,
+      `${JSON.stringify(schema)} ${JSON.stringify(value)}`,
+    )
+})
+
+t.test('compileValidator() locates a violation by its path, and a missing key by its map', async (t) => {
+  const Inner = Type.Object({
+    'a/b~c': Type.Optional(Type.Integer()),
+    mode: Type.Optional(Type.Enum(['on'])),
+    name: Type.String({ description: 'the name of it' }),
+    version: Type.Enum(['v1']),
+  })
+  const schema = Type.Object({
+    list: Type.Array(Inner),
+    map: Type.Optional(Type.Record(Type.String(), Inner)),
+  })
+  t.strictSame(
+    problemsOf(schema, {
+      list: [{ name: 'x', version: 'v1' }, { 'a/b~c': 'x' }],
+      map: { 0: { name: 1, version: 'v1' } },
+    }),
+    [
+      'C103 list.[1] key: the key "name" is missing in list[1] => the name of it',
+      'C103 list.[1] key: the key "version" is missing in list[1] => add "version: v1"',
+      'C104 list.[1].a/b~c value: list[1].a/b~c has to be a whole number, and this is a text',
+      'C104 map.0.name value: map.0.name has to be a text, and this is the number 1 => write "1"',
+    ],
+  )
+  t.strictSame(problemsOf(schema, {}), ['C103 (root) key: the key "list" is missing in this file'])
+  t.strictSame(problemsOf(schema, 7), [
+    'C104 (root) value: the file has to be a map of keys, and this is the number 7',
+  ])
+  t.strictSame(problemsOf(schema, { list: [] }), [])
+})
+
+t.test('compileValidator() reports an unknown key with the probable key or the known ones', async (t) => {
+  const schema = Type.Object({
+    timeout: Type.String(),
+    path: Type.Optional(Type.String()),
+    'kebab-key': Type.Optional(Type.String()),
+  })
+  for (const [value, ...problems] of [
+    [{ timout: '5s' }, 'C101 timout key: unknown key "timout" => did you mean "timeout"?'],
+    [{ 'timeout:5s': null }, 'C101 timeout:5s key: unknown key "timeout:5s" => write "timeout: 5s"'],
+    [
+      { timeout: 'x', 'kebab-key:a:b': null },
+      'C101 kebab-key:a:b key: unknown key "kebab-key:a:b" => write "kebab-key: a:b"',
+    ],
+    [
+      { timeout: 'x', 'elephant:x': null },
+      'C101 elephant:x key: unknown key "elephant:x" => known here: timeout, path, kebab-key',
+    ],
+    [
+      { elephant: 1 },
+      'C101 elephant key: unknown key "elephant" => known here: timeout, path, kebab-key',
+      'C103 (root) key: the key "timeout" is missing in this file',
+    ],
+    [
+      { pth: 1 },
+      'C101 pth key: unknown key "pth" => did you mean "path"?',
+      'C103 (root) key: the key "timeout" is missing in this file',
+    ],
+  ] as const)
+    t.strictSame(problemsOf(schema, value).toSorted(), problems, JSON.stringify(value))
+  const names = Type.Object(
+    {},
+    {
+      patternProperties: { '^[a-z]+$': Type.String() },
+      additionalProperties: false,
+      'x-keys': 'a name in lower case',
+    },
+  )
+  t.strictSame(problemsOf(Type.Object({ names }), { names: { ok: 'x', Bad: 'y' } }), [
+    'C105 names.Bad key: "Bad" is not a name in lower case',
+  ])
+  const open = Type.Object({ a: Type.Optional(Type.String()) }, { additionalProperties: true })
+  t.strictSame(problemsOf(open, { b: 1 }), [])
+  t.strictSame(problemsOf(Type.Object({}, { 'x-is': 'x', 'x-path': true }), { b: 1 }), [
+    'C101 b key: unknown key "b" => known here: ',
+  ])
+})
+
+t.test('compileValidator() closes objects inside lists and unions, and ignores inherited keys', async (t) => {
+  const Closed = Type.Object({ a: Type.Optional(Type.String()) })
+  const schema = Type.Object({
+    any: Type.Optional(Type.Union([Type.Null(), Closed])),
+    list: Type.Optional(Type.Array(Closed)),
+  })
+  t.match(problemsOf(schema, { any: { b: 1 } }), [/^C104 any value/, /^C101 any\.b key/])
+  t.strictSame(problemsOf(schema, { list: [{}, { b: 1 }] }), [
+    'C101 list.[1].b key: unknown key "b" => known here: a',
+  ])
+  t.strictSame(problemsOf(Type.Object({ a: Type.String() }), Object.create({ a: 'inherited' })), [
+    'C103 (root) key: the key "a" is missing in this file',
+  ])
+})
+
+t.test('compileValidator() finds the first repeated item of a list', async (t) => {
+  const unique = Type.Object({ list: Type.Array(Type.Unknown(), { uniqueItems: true }) })
+  t.strictSame(problemsOf(unique, { list: ['a', { b: 1 }, 'c', { b: 1 }, 'a'] }), [
+    'C106 list.[3] value: list names this twice => keep one',
+  ])
+  t.strictSame(problemsOf(unique, { list: ['1', 1] }), [])
+  t.strictSame(
+    problemsOf(Type.Object({ list: Type.Array(Type.Unknown(), { uniqueItems: false }) }), { list: [1, 1] }),
+    [],
+  )
+})
+
+t.test('compileValidator() requires one of several keys, and only one', async (t) => {
+  const one = Type.Unsafe<unknown>({
+    type: 'object',
+    properties: { path: { type: 'string' }, prefix: { type: 'string' } },
+    oneOf: [{ required: ['path'] }, { required: ['prefix'] }],
+  })
+  const schema = Type.Object({ match: one })
+  t.strictSame(problemsOf(schema, { match: { path: 'x' } }), [])
+  for (const match of [{}, { path: 'x', prefix: 'y' }])
+    t.strictSame(problemsOf(schema, { match }), [
+      'C106 match value: match has to have one of path, prefix, and only one',
+    ])
+  t.strictSame(problemsOf(schema, { match: { pth: 'x' } }), [
+    'C101 match.pth key: unknown key "pth" => did you mean "path"?',
+  ])
+  t.strictSame(problemsOf(schema, { match: 'x' }), [
+    'C104 match value: match has to be a map of keys, and this is a text',
+  ])
+  t.strictSame(problemsOf(schema, { match: ['x', 'y'] }), [
+    'C104 match value: match has to be a map of keys, and this is a list',
+  ])
+})
+
+t.test(
+  'compileValidator() reports the branches of a failed union, and the union when no branch has an error',
+  async (t) => {
+    const either = (...anyOf: readonly object[]) => Type.Object({ k: Type.Unsafe<unknown>({ anyOf }) })
+    t.strictSame(problemsOf(either({ const: 'auto' }, { type: 'integer', minimum: 1 }), { k: 0 }), [
+      'C102 k value: 0 is not auto => write auto',
+    ])
+    const when = { if: { type: 'string' }, else: { type: 'integer', minimum: 1 } }
+    t.strictSame(problemsOf(Type.Object({ k: Type.Unsafe<unknown>(when) }), { k: 0 }), [
+      'C106 k value: k has to be at least 1',
+    ])
+    t.strictSame(
+      problemsOf(Type.Object({ k: Type.Unsafe<unknown>({ not: { type: 'string' } }) }), { k: 'x' }),
+      ['C106 k value: k must NOT be valid'],
+    )
+    const both = Type.Unsafe<unknown>({ oneOf: [{ type: 'string' }, { type: 'string' }] })
+    t.match(problemsOf(Type.Object({ k: both }), { k: 'x' }), [/^C106 k value: k has to have one of /])
+  },
+)
+
+t.test('compileValidator() uses the explanation of the caller', async (t) => {
+  const schema = Type.Object({ a: Type.Integer(), b: Type.Integer(), c: Type.Optional(Type.Integer()) })
+  const explain: Explain = ({ error, path, value }) =>
+    path[0] === 'a'
+      ? { number: '199', message: `${error.keyword} of ${JSON.stringify(value)}`, hint: 'a hint' }
+      : undefined
+  t.strictSame(problemsOf(schema, { a: 'x', b: 'y' }, explain), [
+    'P199 a value: type of "x" => a hint',
+    'P104 b value: b has to be a whole number, and this is a text',
+  ])
+  t.strictSame(problemsOf(schema, { a: 1, b: 1, d: 1 }, explain), [
+    'P101 d key: unknown key "d" => known here: a, b, c',
+  ])
+})
+
+t.test('compileValidator() reports one problem per location, and at most 50 of a kind', async (t) => {
+  const short = Type.Object({ k: Type.String({ minLength: 3, pattern: '^[a-z]+$' }) })
+  t.strictSame(problemsOf(short, { k: '' }), ['C106 k value: k is empty'])
+  const many = Type.Object({ list: Type.Array(Type.Integer()) })
+  const check = compileValidator(many, { letter: 'C' })
+  const list = Array.from({ length: 60 }, () => 'x')
+  let line = 0
+  const found = check({ list }, () => ({ ...placeOf([], 'value'), file: 'a', line: ++line }))
+  t.equal(found.length, 51)
+  t.equal(found.at(-1)?.message, '10 more of this kind are in this file')
+})
