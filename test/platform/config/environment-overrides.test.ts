@@ -85,7 +85,7 @@ t.test('readOverrides() ignores a short form whose key the schema does not have'
 })
 
 t.test('readOverrides() reads the variables of one section only', async (t) => {
-  const env = { PORT: '1', SCOPEGATE_BASE_URL: 'x', SCOPEGATE_PART__BASE_URL: 'y', SCOPEGATE_PARTS__NO: 'z' }
+  const env = { PORT: '1', SCOPEGATE_BASE_URL: 'x', SCOPEGATE_PART__BASE_URL: 'y', SCOPEGATE_PART_NO: 'z' }
   t.strictSame(read(env, { section: 'PART' }), {
     overrides: [{ name: 'SCOPEGATE_PART__BASE_URL', path: ['baseUrl'], value: 'y' }],
     diagnostics: [],
@@ -97,7 +97,7 @@ t.test('readOverrides() reads the variables of one section only', async (t) => {
   )
   t.strictSame(
     diagnostics.map(({ place }) => place.file),
-    ['environment variable SCOPEGATE_PARTS__NO'],
+    ['environment variable SCOPEGATE_PART_NO'],
   )
 })
 
@@ -121,6 +121,9 @@ t.test('readOverrides() reads the content of a file without its last line break'
     )
   }
   writeFileSync(file, '1\n')
+  t.strictSame(read({ SCOPEGATE_NAMES__0_FILE: file }).overrides, [
+    { name: 'SCOPEGATE_NAMES__0_FILE', path: ['names', 0], value: '1' },
+  ])
   const short = { PORT_FILE: file, REDIS_URL_FILE: file }
   t.strictSame(read(short).overrides, [
     { name: 'REDIS_URL_FILE', path: ['redis', 'url'], value: '1' },
@@ -201,6 +204,7 @@ t.test('readOverrides() finds keys in any case and with any separators', async (
     ['LISTEN__HOST__MORE', undefined],
     ['NOTHING', undefined],
     ['ISSUERS__0__ISSUER', 'issuers.0.issuer'],
+    ['NAMES__1', 'names.1'],
     ['NAMES__9999', 'names.9999'],
     ['NAMES__10000', undefined],
     ['NAMES__00', undefined],
@@ -213,7 +217,10 @@ t.test('readOverrides() finds keys in any case and with any separators', async (
     ['LABELS__ANY_THING', 'labels.any-thing'],
     ['LABELS__7', 'labels.7'],
     ['UPSTREAMS__LEARNING_PLATFORM__URL', 'upstreams.learning-platform.url'],
+    ['LABELS__', undefined],
+    ['LABELS___', undefined],
     ['UPSTREAMS__7__URL', undefined],
+    ['UPSTREAMS__B7__URL', undefined],
     ['EITHER__ONE', 'either.one'],
     ['EITHER__TWO_THREE', 'either.two-three'],
   ] as const)
@@ -251,6 +258,7 @@ t.test('readOverrides() converts text to the type of the key, and keeps other te
     ['LISTEN__PORT', '1 ', '1 '],
     ['LISTEN__PORT', 'true', 'true'],
     ['RATIO', '1.25', 1.25],
+    ['RATIO', '1.05', 1.05],
     ['RATIO', '1.', '1.'],
     ['RATIO', '1.x', '1.x'],
     ['RATIO', '1x5', '1x5'],

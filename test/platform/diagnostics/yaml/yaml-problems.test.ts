@@ -1,0 +1,322 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { parseYaml, readYamlFile } from '../../../../platform/diagnostics/yaml/yaml-document.ts'
+
+/** Every problem of a text: code, line, column and length, message and hint, then related locations. Else its value. */
+function describe(text: string): readonly string[] {
+  const { diagnostics, value } = parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
+  if (diagnostics.length === 0) return [`OK ${JSON.stringify(value)}`]
+  return diagnostics.map(({ code, place, message, hint, related }) => {
+    const more = related.map(
+      (one) => ` (${one.place.line}:${one.place.column}:${one.place.length} ${one.message})`,
+    )
+    const fix = hint === undefined ? '' : ` => ${hint}`
+    return `${code} ${place.line}:${place.column}:${place.length} ${message}${fix}${more.join('')}`
+  })
+}
+
+t.test('parseYaml() points at the text to change and shows the correction', async (t) => {
+  for (const [text, ...problems] of [
+    ['a: 1\n\tb: 2\n', 'P011 2:1:1 a tab indents this line => use spaces'],
+    ['a:\n\t- b\n', 'P011 2:1:1 a tab indents this line => use spaces'],
+    ['a: @b\n', 'P019 1:4:2 a value cannot start with @ => write "@b"'],
+    ['a: `b`\n', 'P019 1:4:3 a value cannot start with ` => write "`b`"'],
+    ['a: [@x, y]\n', 'P019 1:5:2 a value cannot start with @ => write "@x"'],
+    ['a: {id}}\n', 'P014 1:8:1 this } closes nothing => remove it, or quote the value'],
+    ['p: @/a/{id}}\n', 'P019 1:4:8 a value cannot start with @ => write "@/a/{id}"'],
+    ['a: %b\n', 'P019 1:4:2 a value cannot start with % => write "%b"'],
+    ['a: “b”\n', 'P019 1:4:3 “ is no quotation mark to YAML => write "b"'],
+    ['a: „b c“\n', 'P019 1:4:5 „ is no quotation mark to YAML => write "b c"'],
+    ['a: ‘x\n', 'P019 1:4:2 ‘ is no quotation mark to YAML => write "x"'],
+    ['a: «x» y\n', 'P019 1:4:5 « is no quotation mark to YAML => write "x» y"'],
+    ['- “b”\n', 'P019 1:3:3 “ is no quotation mark to YAML => write "b"'],
+    ['“k”: v\n', 'P019 1:1:3 “ is no quotation mark to YAML => write "k"'],
+    ['a: "“b”"\n', 'OK {"a":"“b”"}'],
+    ['a: [“b, c”]\n', 'P019 1:5:2 “ is no quotation mark to YAML => write "b"'],
+    ['a: *b\n', 'P019 1:4:2 a value that starts with * needs quotes => write "*b"'],
+    [
+      'a: &b x\nc: *b\n',
+      'P016 1:4:2 &b is an anchor, and anchors are not read => remove it, or quote the value',
+      'P016 2:4:2 a value that starts with * is an alias, and aliases are not read => repeat the value, or write "*b" if you mean the text',
+    ],
+    ['a: &b\n', 'P016 1:4:2 &b is an anchor, and anchors are not read => remove it, or quote the value'],
+    ['a: *\n', 'P019 1:4:1 a value that starts with * needs quotes => write "*"'],
+    ['a: "\\d"\n', 'P014 1:5:2 \\d means nothing in double quotes => use single quotes'],
+    ['a: "x\\qy\\z"\n', 'P014 1:6:2 \\q means nothing in double quotes => use single quotes'],
+    ['a: [b\nc: d\n', 'P014 1:4:1 this [ is never closed => add ]'],
+    ['a: [b\n', 'P014 1:4:1 this [ is never closed => add ]'],
+    ['a: {b: [c}\n', 'P014 1:8:1 this [ is never closed => add ]'],
+    ['a: { b: [c] \nd: e\n', 'P014 1:4:1 this { is never closed => add }'],
+    ['a: [b]]\n', 'P014 1:7:1 this ] closes nothing => remove it, or quote the value'],
+    ['a: { m: [GET]] }\n', 'P014 1:14:1 this ] closes nothing => remove it, or quote the value'],
+    ['a: b]\n', 'OK {"a":"b]"}'],
+    ['a: }\n', 'P014 1:4:1 this } closes nothing => remove it, or quote the value'],
+    ['}\n', 'P014 1:1:1 this } closes nothing => remove it, or quote the value'],
+    [']: x\n', 'P014 1:1:1 this ] closes nothing => remove it, or quote the value'],
+    ['a: [b: {c: d]\n', 'P014 1:8:1 this { is never closed => add }'],
+    ['a: [\n- b\n]\n', 'P014 1:4:1 this [ is never closed => add ]'],
+    ['{a: b c: d}\n', 'P010 1:5:1 a comma is missing before this => write ", " between two entries'],
+    ['a: "b\n', 'P014 1:4:1 this " is never closed => add " at the end of the value'],
+    ["a: 'b\nc: d\n", "P014 1:4:1 this ' is never closed => add ' at the end of the value"],
+    ['a: "b" c\n', 'P010 1:8:1 the value ended before this => quote the whole value'],
+    ['a: b"c"\n', 'OK {"a":"b\\"c\\""}'],
+    ['- a\nb: c\n', 'P010 2:1:4 the value ended before this => quote the whole value'],
+    ['a: b\n- c\n', 'P013 2:3:1 a key needs a colon and a space after it => write "c: " and a value'],
+    ['a:\n- b\nc\n', 'P013 3:1:1 a key needs a colon and a space after it => write "c: " and a value'],
+    ['a: #c\n', 'OK {"a":null}'],
+    ['a: [b,#c\n]\n', 'P010 1:7:1 a comment needs a space before its # => write " #", or quote the value'],
+    ['a: "b"#c\n', 'P010 1:7:1 a comment needs a space before its # => write " #", or quote the value'],
+    ['a: {b: c}#d\n', 'P010 1:10:1 a comment needs a space before its # => write " #", or quote the value'],
+    ['a\nb: c\n', 'P013 1:1:1 a key needs a colon and a space after it => write "a: " and a value'],
+    ['a: b\nc\n', 'P013 2:1:1 a key needs a colon and a space after it => write "c: " and a value'],
+    ['a: b\nc\nd: e\n', 'P013 2:1:1 a key needs a colon and a space after it => write "c: " and a value'],
+    ['name:x\nb: c\n', 'P013 1:5:1 a key needs a space after its colon => write ": "'],
+    ['-name: x\n', 'OK {"-name":"x"}'],
+    ['a: b\nname:x\n', 'P013 2:5:1 a key needs a space after its colon => write ": "'],
+    ['- name:x\n  b: c\n', 'P013 1:7:1 a key needs a space after its colon => write ": "'],
+    ['- courses:read\n', 'OK ["courses:read"]'],
+    ['match:{ a: b }\n', 'OK {"match:{ a":"b }"}'],
+    ['a:http://x\nb: c\n', 'P013 1:2:1 a key needs a space after its colon => write ": "'],
+    ['a: b\nowner=me\n', 'P013 2:1:8 a key needs a colon and a space after it => write "owner: me"'],
+    ['owner：me\na: b\n', 'P013 1:1:8 a key needs a colon and a space after it => write "owner: me"'],
+    ['a: b\nowner me\n', 'P013 2:1:8 a key needs a colon and a space after it => write "owner: me"'],
+    ['a:\n  b\n  c: d\n', 'P013 2:3:1 a key needs a colon and a space after it => write "b: " and a value'],
+    ['a:\n  - b c\n    d: e\n', 'P013 2:5:3 a key needs a colon and a space after it => write "b: c"'],
+    [
+      'a: b\n  c: d\n',
+      'P012 2:3:4 this line is indented deeper than the key above it => indent it by no spaces, as a',
+    ],
+    [
+      'a: b\n  c\n  d: e\n',
+      'P012 2:3:1 this line is indented deeper than the key above it => indent it by no spaces, as a',
+    ],
+    [
+      'a:\n  b: c\n   d: e\n',
+      'P012 3:4:4 this line is indented deeper than the key above it => indent it by 2 spaces, as b',
+    ],
+    [
+      'a:\n  b: c\n d: e\n',
+      'P012 3:2:4 this line lines up with no line above it => indent it by 2 spaces, as b',
+    ],
+    [
+      'a:\n    b: c\n  d: e\n',
+      'P012 3:3:4 this line lines up with no line above it => indent it by 4 spaces, as b',
+    ],
+    [
+      '/x:\n    /y: 1\n  /z: 2\n',
+      'P012 3:3:5 this line lines up with no line above it => give it the indentation of the keys that it belongs to',
+    ],
+    ['- a: b\n c: d\n', 'P012 2:2:4 this line lines up with no line above it => indent it by 2 spaces, as a'],
+    [
+      '- a: b\n    c: d\n',
+      'P012 2:5:4 this line is indented deeper than the key above it => indent it by 2 spaces, as a',
+    ],
+    [
+      'a:\n  - b: c\n   d: e\n',
+      'P012 3:4:4 this line lines up with no line above it => indent it by 4 spaces, as b',
+    ],
+    [
+      'a:\n  b: c\n  - d\n',
+      'P012 3:3:3 a list item stands among the keys of a map => remove its dash, or begin the lines above with "- " too',
+    ],
+    [
+      'a:\n  - b\n  c: d\n',
+      'P012 3:3:4 this line lines up with no line above it => indent it by 2 spaces, as the dash above',
+    ],
+    [
+      '  a: b\nc: d\n',
+      'P012 1:3:4 the first key is indented, and those below it are not => begin it at the start of the line',
+    ],
+    [
+      '# x\n\n   a: b\nc: d\n',
+      'P012 3:4:4 the first key is indented, and those below it are not => begin it at the start of the line',
+    ],
+    ['a: b: c\n', 'P019 1:4:4 a value that holds ": " needs quotes => write "b: c"'],
+    ['a: b c: d\n', 'P019 1:4:6 a value that holds ": " needs quotes => write "b c: d"'],
+    ['a: x "y: z"\n', 'P019 1:4:8 a value that holds ": " needs quotes => write "x \\"y: z\\""'],
+    ["a: 'b' : c\n", 'P019 1:4:7 a value that holds ": " needs quotes => write "\'b\' : c"'],
+    [
+      '"a\nb": c\n',
+      'P014 1:1:1 this " is not closed in its line => close it where the text ends, or remove it',
+    ],
+    [
+      'a:\n  "b\n  c": d\n',
+      'P014 2:3:1 this " is not closed in its line => close it where the text ends, or remove it',
+    ],
+    [
+      "'x\ny': z\n",
+      "P014 1:1:1 this ' is not closed in its line => close it where the text ends, or remove it",
+    ],
+    ['a: [b, , c]\n', 'P010 1:8:1 this comma follows nothing => remove it'],
+    ['a: [, b]\n', 'P010 1:5:1 this comma follows nothing => remove it'],
+    ['a: {, b: c}\n', 'P010 1:5:1 this comma follows nothing => remove it'],
+    ['a: [b,, c]\n', 'P010 1:7:1 this comma follows nothing => remove it'],
+    [
+      'a: - b\n',
+      'P012 1:4:1 a list item stands in the line of its key => begin a new line with it, or write the list as [ ]',
+    ],
+    [
+      'a: - b\n   - c\n',
+      'P012 1:4:1 a list item stands in the line of its key => begin a new line with it, or write the list as [ ]',
+    ],
+    ['a: |b\n', 'P019 1:4:2 a value that starts with | needs quotes => write "|b"'],
+    ['a: > x y\n', 'P019 1:4:5 a value that starts with > needs quotes => write "> x y"'],
+    ['a: |- x\n  b\n', 'P019 1:4:4 a value that starts with | needs quotes => write "|- x"'],
+    ['a: b | c\n', 'OK {"a":"b | c"}'],
+    ['a: |\n  x\n', 'OK {"a":"x\\n"}'],
+    ['a: [x{y]\n', 'P010 1:6:1 a comma is missing before this => write ", " between two entries'],
+    ['a: [/{id}]\n', 'P010 1:6:1 a comma is missing before this => write ", " between two entries'],
+    ['p: {a}/b\n', 'P019 1:4:5 a value that starts with { needs quotes => write "{a}/b"'],
+    ['p: {a}{b}\n', 'P019 1:4:6 inside { } or [ ], a value that holds { needs quotes => write "{a}{b}"'],
+    ['a: [b] c\n', 'P010 1:8:1 the value ended before this => quote the whole value'],
+    [
+      'a: { m: [GET] p: /x }\n',
+      'P010 1:15:1 a comma is missing before this => write ", " between two entries',
+    ],
+    ['a: "b" "c"\n', 'P010 1:8:3 the value ended before this => quote the whole value'],
+    ['p: [a]/{b}\n', 'P019 1:4:7 a value that starts with [ needs quotes => write "[a]/{b}"'],
+    ['%YAML 1.1\n---\na: b\n', 'P016 1:1:5 directives are not read => remove this line'],
+    ['a: !t b\n', 'P016 1:4:2 this value carries the tag !t, and tags are not read => remove the tag'],
+    ['a: !!str b\n', 'P016 1:4:5 this value carries the tag !!str, and tags are not read => remove the tag'],
+    ['&x a: b\n', 'P016 1:1:2 &x is an anchor, and anchors are not read => remove it, or quote the value'],
+    ['a: &x b\n', 'P016 1:4:2 &x is an anchor, and anchors are not read => remove it, or quote the value'],
+    ['? [a]\n: b\n', 'P016 1:3:3 a list or map stands where a key should => quote the key if it is text'],
+    ['{a: b}: c\n', 'P016 1:1:6 a list or map stands where a key should => quote the key if it is text'],
+    ['1: x\n', 'P016 1:1:1 the key 1 is not text => write "1"'],
+    ['true: x\n', 'P016 1:1:4 the key true is not text => write "true"'],
+    ['null: x\n', 'P016 1:1:4 the key null is not text => write "null"'],
+    ['~: x\n', 'P016 1:1:1 the key null is not text => write "~"'],
+    ['"1": x\n', 'OK {"1":"x"}'],
+    ['1.5: x\n', 'P016 1:1:3 the key 1.5 is not text => write "1.5"'],
+    [': x\n', 'P016 1:1:1 the key null is not text => write ""'],
+    ['a: 1\na: 2\n', 'P015 2:1:1 the key "a" is here twice => keep one (1:1:1 it was here first)'],
+    [
+      'a: 1\n"a": 2\na: 3\n',
+      'P015 2:1:3 the key "a" is here twice => keep one (1:1:1 it was here first)',
+      'P015 3:1:1 the key "a" is here twice => keep one (1:1:1 it was here first)',
+    ],
+    ['<<: { a: b }\n', 'P016 1:1:2 merge keys are not read => write the keys out'],
+    ['"<<": { a: b }\n', 'OK {"<<":{"a":"b"}}'],
+    [
+      'a: &x { b: c }\nd: { <<: *x }\n',
+      'P016 1:4:2 &x is an anchor, and anchors are not read => remove it, or quote the value',
+      'P016 2:6:2 merge keys are not read => write the keys out',
+    ],
+    [
+      'a: 1\n---\nb: 2\n',
+      'P017 2:1:3 a second document starts here => one document a file: move it into a file of its own',
+    ],
+    [
+      '---\na: 1\n---\nb: 2\n---\nc: 3\n',
+      'P017 3:1:3 a second document starts here => one document a file: move it into a file of its own',
+    ],
+    [
+      'a: 1\n...\nb: 2\n',
+      'P017 3:1:3 a second document starts here => one document a file: move it into a file of its own',
+    ],
+    [
+      '--- a\n--- b\n',
+      'P017 2:1:3 a second document starts here => one document a file: move it into a file of its own',
+    ],
+    ['---\n---\na: b\n', 'P002 undefined:undefined:1 the file is empty'],
+    ['', 'P002 undefined:undefined:1 the file is empty'],
+    ['# x\n', 'P002 undefined:undefined:1 the file is empty'],
+    ['~\n', 'P002 undefined:undefined:1 the file is empty'],
+    ['null\n', 'P002 undefined:undefined:1 the file is empty'],
+    ['---\n', 'P002 undefined:undefined:1 the file is empty'],
+    ['""\n', 'OK ""'],
+    ['{}\n', 'OK {}'],
+    ['[]\n', 'OK []'],
+    ['a: b\u0000\n', 'P004 1:5:1 the control character U+0000 stands here => remove it'],
+    ['a: \u001b[0m\n', 'P004 1:4:1 the control character U+001B stands here => remove it'],
+    ['a: b\rc: d\r', 'P004 1:5:1 the lines end with CR alone => save it with LF or CRLF'],
+    ['a: b\nc\rd\n', 'P004 2:2:1 the control character U+000D stands here => remove it'],
+    ['\u0085\n', 'P004 1:1:1 the control character U+0085 stands here => remove it'],
+    ['\u00a0a: b\n', 'P011 1:1:1 a space that is no plain one (U+00A0) indents this line => use spaces'],
+    [
+      'a:\n  \u2003\u2003b: c\n\u3000d: e\n',
+      'P011 2:3:2 a space that is no plain one (U+2003) indents this line => use spaces',
+      'P011 3:1:1 a space that is no plain one (U+3000) indents this line => use spaces',
+    ],
+    ['a:\u00a0b\n', 'OK "a:\u00a0b"'],
+    [
+      'a: b\n \t\u200bc: d\n',
+      'P011 2:3:1 a space that is no plain one (U+200B) indents this line => use spaces',
+    ],
+    ['a: b\r\n\tc: d\r\n', 'P011 2:1:1 a tab indents this line => use spaces'],
+    ['é: 😀x\n😀: @b\n', 'P019 2:4:2 a value cannot start with @ => write "@b"'],
+  ] as const)
+    t.strictSame(describe(text), problems, JSON.stringify(text))
+})
+
+const count = (text: string): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(Object.groupBy(describe(text), (one) => one.slice(0, 4))).map(([code, all]) => [
+      code,
+      all?.length ?? 0,
+    ]),
+  )
+
+t.test('parseYaml() reports at most 50 lines, and one problem per line', async (t) => {
+  t.strictSame(count('a: &a b\n'.repeat(1)), { P016: 1 })
+  const anchors = (lines: number) =>
+    Array.from({ length: lines }, (_, line) => `k${line}: &a${line} b\n`).join('')
+  t.strictSame(count(anchors(50)), { P016: 50 })
+  t.strictSame(count(anchors(51)), { P016: 50 })
+  t.strictSame(describe('a: [&a b, &c d, *a]\n'), [
+    'P016 1:5:2 &a is an anchor, and anchors are not read => remove it, or quote the value',
+  ])
+  t.strictSame(count('a: "\\d"\n'.repeat(60)), { P014: 50 })
+  t.strictSame(count('\u00a0a: b\n'.repeat(60)), { P011: 50 })
+})
+
+t.test(
+  'parseYaml() reports several syntax errors up to 32,768 characters, and the first of a longer text',
+  async (t) => {
+    const text = (length: number) => `a: @b\nc: @d\n#${'x'.repeat(length - 14)}\n`
+    t.equal(text(32_768).length, 32_768)
+    t.strictSame(count(text(32_768)), { P019: 2 })
+    t.strictSame(count(text(32_769)), { P019: 1 })
+  },
+)
+
+t.test('parseYaml() accepts keys of 1,024 characters and nesting of 100 levels', async (t) => {
+  t.strictSame(count(`${'k'.repeat(1_024)}: x\n`), { 'OK {': 1 })
+  t.strictSame(describe(`${'k'.repeat(1_025)}: x\n`), [
+    'P010 1:1:1 a key has more than 1024 characters => shorten it',
+  ])
+  t.strictSame(describe('['.repeat(20_000)), [
+    'P018 1:101:1 lists and maps are nested too deeply here => more than 100 within each other are a slip',
+  ])
+  t.strictSame(describe(`a: [[],{},[]]\nb: ${'{c: '.repeat(20_000)}`), [
+    'P018 2:404:1 lists and maps are nested too deeply here => more than 100 within each other are a slip',
+  ])
+})
+
+t.test('parseYaml() accepts number keys and typographic quotes in a foreign file only', async (t) => {
+  const text = '200: “x”\n1.5: y\n'
+  const foreign = parseYaml(text, { shownAs: 'a.yaml', letter: 'O', foreign: true })
+  t.strictSame(foreign.diagnostics, [])
+  t.equal(JSON.stringify(foreign.value), '{"200":"“x”","1.5":"y"}')
+  for (const other of ['true: x\n', 'null: x\n', '[a]: x\n', '200: x\n200: y\n', 'a: &b c\n', 'a: *b\n'])
+    t.equal(parseYaml(other, { shownAs: 'a.yaml', letter: 'O', foreign: true }).diagnostics.length, 1, other)
+  t.equal(parseYaml('200: x\n', { shownAs: 'a.yaml', letter: 'O', foreign: false }).diagnostics.length, 1)
+})
+
+t.test(
+  'readYamlFile() reads a file, and locates the problems of an unreadable one in the whole file',
+  async (t) => {
+    const dir = t.testdir({ 'a.yaml': 'a: 1\n' })
+    const naming = { shownAs: 'shown.yaml', letter: 'C' } as const
+    const good = readYamlFile(join(dir, 'a.yaml'), naming)
+    t.strictSame([good.file, JSON.stringify(good.value), good.diagnostics], ['shown.yaml', '{"a":1}', []])
+    const bad = readYamlFile(join(dir, 'none.yaml'), naming)
+    const whole = { file: 'shown.yaml', line: undefined, column: undefined, length: 1, text: undefined }
+    t.strictSame([bad.file, bad.value, bad.placeOf(['a'])], ['shown.yaml', undefined, whole])
+    t.strictSame(
+      bad.diagnostics.map(({ code, place }) => [code, place]),
+      [['C001', whole]],
+    )
+    t.equal(JSON.stringify(readYamlFile('/nowhere', naming, { text: 'b: 2' }).value), '{"b":2}')
+  },
+)
