@@ -1,7 +1,9 @@
 import t, { type Test } from 'tap'
 import { InteractionError } from '../../../authorization-server/engine/interactions.ts'
 import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import { headerSet } from '../../fixtures/header-set.ts'
 import { anInteraction, CAROL, openForm, PASSWORD, postForm, startPages } from '../../fixtures/start-pages.ts'
+import { until } from '../../fixtures/until.ts'
 
 const CREDENTIALS = { username: 'carol', password: PASSWORD }
 const CONSENT = { prompt: 'consent', accountId: CAROL.id } as const
@@ -260,10 +262,15 @@ t.test('an internal failure shows a page without details and is logged', async (
     t.match(markup, text)
     t.notMatch(markup, /secret|at \//)
   }
-  t.match(pages.logged, [
-    { err: { name: 'StoreError' }, request_id: 'request-1' },
-    { err: { name: 'TypeError' } },
-  ])
+  t.strictSame(
+    pages.logged,
+    cases.map(([err]) => ({
+      event: 'page_failed',
+      err,
+      request_id: 'request-1',
+      msg: 'a sign-in or consent page failed',
+    })),
+  )
 })
 
 t.test('rejects consent for scopes that were not requested or not selected', async (t) => {
@@ -325,12 +332,16 @@ t.test('consent requires a signed-in user with an existing account', async (t) =
   const { cookie, token } = await openForm(pages)
   for (const interaction of [
     anInteraction(),
+    anInteraction({ prompt: 'sign-in', accountId: CAROL.id }),
     anInteraction({ prompt: 'consent', accountId: undefined }),
     anInteraction({ prompt: 'consent', accountId: 'id-of-a-removed-account' }),
   ]) {
     pages.interaction = interaction
     const body = { form_token: token, 'scope.courses:read': 'on' }
-    t.match(await (await postForm(pages, 'consent', { cookie, body })).text(), /<h1>Sign in<\/h1>/)
+    t.match((await openForm(pages)).markup, /<h1>Sign in<\/h1>/)
+    const posted = await (await postForm(pages, 'consent', { cookie, body })).text()
+    t.match(posted, /<h1>Sign in<\/h1>/)
+    t.match(posted, 'name="username" value=""')
   }
   t.strictSame(pages.recorded, [])
 })
@@ -456,6 +467,224 @@ t.test('Cancel on either page reports access_denied to the engine', async (t) =>
     t.match(response.headers.get('location'), /error=access_denied/)
   }
   t.strictSame(pages.recorded, [{ did: 'denied' }, { did: 'denied' }])
+})
+
+const ORIGIN = { requestId: 'request-1', clientAddress: '127.0.0.1' }
+
+t.test('reports each sign-in, consent and denial with client, account and origin', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  const post = async (step: 'sign-in' | 'consent' | 'cancel', fields: Record<string, string> = {}) => {
+    const response = await postForm(pages, step, { cookie, body: { form_token: token, ...fields } })
+    return [response.status, pages.events.splice(0)] as const
+  }
+  const who = { clientId: 'client-1', accountId: CAROL.id, origin: ORIGIN }
+  const failed = { kind: 'sign_in_failed', ...who, reason: 'wrong_credentials' }
+  t.strictSame(await post('sign-in', { username: 'carol', password: 'wrong' }), [400, [failed]])
+  t.strictSame(await post('sign-in', { username: 'dave', password: 'wrong' }), [
+    400,
+    [{ ...failed, accountId: undefined }],
+  ])
+  t.strictSame(await post('sign-in', CREDENTIALS), [303, [{ kind: 'signed_in', ...who }]])
+  pages.signedOut = 'id-bob'
+  t.strictSame(await post('sign-in', CREDENTIALS), [
+    303,
+    [
+      { kind: 'signed_out', ...who, accountId: 'id-bob' },
+      { kind: 'signed_in', ...who },
+    ],
+  ])
+  t.strictSame(await post('cancel'), [303, [{ kind: 'consent_denied', ...who, accountId: undefined }]])
+  pages.interaction = anInteraction(CONSENT)
+  t.strictSame(await post('consent', { 'scope.profile': 'on' }), [
+    303,
+    [{ kind: 'consent_given', ...who, scopes: ['openid', 'profile'] }],
+  ])
+  t.strictSame(await post('cancel'), [303, [{ kind: 'consent_denied', ...who }]])
+})
+
+t.test('each error page has its description, the service and the request ID', async (t) => {
+  const limits = {
+    passwordHashes: { atOnce: 0, waiting: 0 },
+    signIn: { failuresPerAccount: 1, failuresPerAddress: 100, windowMs: 60_000 },
+  }
+  const pages = await startPages(t, { limits })
+  const { cookie, token } = await openForm(pages)
+  const valid = { cookie, body: { form_token: token, ...CREDENTIALS } }
+  for (const [form, status, retryAfter, details] of [
+    [{ cookie, body: 'a' }, 400, null, 'form_unreadable: The form is malformed or has a field twice.'],
+    [
+      { cookie, body: CREDENTIALS },
+      403,
+      null,
+      'form_refused: The form token is missing or wrong, or the form came from another site.',
+    ],
+    [valid, 503, '2', 'busy: Too many sign-ins at once.'],
+    [valid, 429, '60', 'too_many_attempts: Try again in 60 seconds.'],
+  ] as const) {
+    const response = await postForm(pages, 'sign-in', form)
+    t.equal(response.status, status)
+    t.equal(response.headers.get('retry-after'), retryAfter)
+    t.match(response.headers.get('content-security-policy'), /; form-action 'none'$/)
+    const markup = await response.text()
+    t.match(markup, `<pre>${details}</pre>`)
+    t.match(markup, ' · Learning platform</title>')
+    t.match(markup, '<footer>Request request-1</footer>')
+  }
+  t.strictSame(pages.events, [
+    {
+      kind: 'sign_in_failed',
+      clientId: 'client-1',
+      accountId: CAROL.id,
+      reason: 'busy',
+      origin: ORIGIN,
+    },
+    { kind: 'sign_in_throttled', isFirst: true, origin: ORIGIN },
+  ])
+  t.strictSame(pages.logged, [])
+})
+
+t.test('rejects the second of two concurrent sign-ins at the limit', async (t) => {
+  const signIn = { failuresPerAccount: 1, failuresPerAddress: 100, windowMs: 60_000 }
+  const pages = await startPages(t, { limits: { signIn } })
+  const { cookie, token } = await openForm(pages)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  pages.held = promise
+  pages.reads = 0
+  const body = { username: 'carol', password: 'wrong', form_token: token }
+  const attempts = [0, 1].map(() => postForm(pages, 'sign-in', { cookie, body }))
+  await until('both attempts read the interaction', async () => pages.reads === 2)
+  resolve()
+  const statuses = (await Promise.all(attempts)).map(({ status }) => status)
+  t.strictSame(statuses.sort(), [400, 429])
+})
+
+t.test('passes user name and password to the account, also when they are absent', async (t) => {
+  const verified: (readonly string[])[] = []
+  const pages = await startPages(t, {
+    verify: async (...credentials) => {
+      verified.push(credentials)
+      return undefined
+    },
+  })
+  const { cookie, token } = await openForm(pages)
+  for (const fields of [{ username: ' Carol', password: ' p ' }, {}] as Record<string, string>[])
+    await postForm(pages, 'sign-in', { cookie, body: { form_token: token, ...fields } })
+  t.strictSame(verified, [
+    [' Carol', ' p '],
+    ['', ''],
+  ])
+})
+
+t.test('reads a form of 16 KiB, with a charset', async (t) => {
+  const pages = await startPages(t)
+  const { cookie, token } = await openForm(pages)
+  const status = async (length: number) => {
+    const body = `form_token=${token}&x=`.padEnd(length, 'x')
+    const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
+    return (await postForm(pages, 'cancel', { cookie, body, headers })).status
+  }
+  t.equal(await status(16_384), 303)
+  t.equal(await status(16_385), 413)
+})
+
+t.test('keeps the cookies of the engine beside the cookie of the form', async (t) => {
+  const pages = await startPages(t)
+  const own = /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/
+  for (const [cookies, expected] of [
+    ['a=1; Path=/', ['a=1; Path=/', own]],
+    [
+      ['a=1', 'b=2'],
+      ['a=1', 'b=2', own],
+    ],
+    [undefined, [own]],
+  ] as const) {
+    pages.engineCookies = cookies
+    const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+    const received = response.headers.getSetCookie()
+    t.match(received, expected)
+    t.equal(received.length, expected.length)
+  }
+})
+
+t.test('the forms and links of a page use its encoded path', async (t) => {
+  const pages = await startPages(t, { interaction: anInteraction({ uid: 'a&b' }) })
+  const signIn = await openForm(pages)
+  t.match(signIn.markup, '<form method="post" action="/oauth/interaction/a%26b/sign-in">')
+  t.match(signIn.markup, '<title>Sign in · Learning platform</title>')
+  t.match(signIn.markup, '<footer>Request request-1</footer>')
+  const posted = await postForm(pages, 'cancel', {
+    cookie: signIn.cookie,
+    body: { form_token: signIn.token },
+  })
+  t.equal(posted.status, 303, 'the form token is bound to the decoded path')
+  pages.interaction = anInteraction({ ...CONSENT, uid: 'a&b' })
+  const consent = await openForm(pages)
+  t.match(consent.markup, 'href="/oauth/interaction/a%26b?account=other"')
+  t.match(consent.markup, '<title>Allow access? · Learning platform</title>')
+})
+
+t.test('the sign-in page shows user names as visible text', async (t) => {
+  const pages = await startPages(t, { interaction: anInteraction({ loginHint: 'ca\u202erol' }) })
+  const { cookie, token, markup } = await openForm(pages)
+  t.match(markup, 'name="username" value="carol"')
+  for (const [username, shown] of [
+    ['da\u202eve', 'dave'],
+    ['\u202e', ''],
+  ] as const) {
+    const body = { username, password: 'x', form_token: token }
+    const failed = await postForm(pages, 'sign-in', { cookie, body })
+    t.match(await failed.text(), `name="username" value="${shown}"`)
+  }
+  pages.interaction = anInteraction()
+  t.match((await openForm(pages)).markup, 'name="username" value=""')
+})
+
+t.test('the sign-in page allows forms to the server and to the redirect target', async (t) => {
+  const pages = await startPages(t)
+  for (const [redirectUri, formAction] of [
+    ['http://127.0.0.1:51234/callback', "; form-action 'self' http://127.0.0.1:51234"],
+    ['com.example.app:/callback', "; form-action 'self' com.example.app:"],
+    ['http://[::1]:51234/callback', ''],
+  ] as const) {
+    pages.interaction = anInteraction({ redirectUri })
+    const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+    const policy = response.headers.get('content-security-policy') ?? ''
+    t.equal(policy.slice(policy.indexOf("base-uri 'none'") + "base-uri 'none'".length), formAction)
+  }
+})
+
+t.test('each redirect after a form is 303, is not cached and sends no referrer', async (t) => {
+  const pages = await startPages(t, { interaction: anInteraction(CONSENT) })
+  const { cookie, token } = await openForm(pages)
+  for (const [step, location] of [
+    ['sign-in', '/oauth/authorize/uid-1'],
+    ['consent', 'http://127.0.0.1:51234/callback?code=c'],
+    ['cancel', 'http://127.0.0.1:51234/callback?error=access_denied'],
+  ] as const) {
+    const body = { ...CREDENTIALS, form_token: token, 'scope.profile': 'on' }
+    const response = await postForm(pages, step, { cookie, body })
+    t.equal(response.status, 303)
+    t.strictSame(headerSet(response.headers), {
+      'cache-control': 'no-store',
+      location,
+      'referrer-policy': 'no-referrer',
+    })
+  }
+})
+
+t.test('consent without a tick keeps the page wide and shows the message', async (t) => {
+  const scopes = ['openid', 'courses:write', ...Array.from({ length: 12 }, (_, i) => `more:${i}`)]
+  const client = { id: 'i', name: 'Mailer', verified: true }
+  const pages = await startPages(t, { interaction: anInteraction({ ...CONSENT, scopes, client }) })
+  const { cookie, token, markup } = await openForm(pages)
+  t.equal(markup.match(/ checked/g)?.length, 13)
+  t.notMatch(markup, 'role="alert"')
+  const again = await postForm(pages, 'consent', { cookie, body: { form_token: token } })
+  t.equal(again.status, 400)
+  const shown = await again.text()
+  for (const text of ['<main class="wide">', 'role="alert"', 'class="badge">Verified<', '<bdi>Mailer</bdi>'])
+    t.match(shown, text)
 })
 
 function assertPageHeaders(t: Test, response: Response, name: string): void {

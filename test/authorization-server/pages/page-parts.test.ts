@@ -3,6 +3,7 @@ import { comesFromOwnPage } from '../../../authorization-server/pages/comes-from
 import { displayText } from '../../../authorization-server/pages/display-text.ts'
 import { createFormTokens } from '../../../authorization-server/pages/form-token.ts'
 import { Html, html } from '../../../authorization-server/pages/html.ts'
+import { INTERACTION_LIMITS } from '../../../authorization-server/pages/interaction-limits.ts'
 import { readForm } from '../../../authorization-server/pages/read-form.ts'
 import { readRedirectTarget } from '../../../authorization-server/pages/redirect-target.ts'
 import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
@@ -30,6 +31,32 @@ t.test(
   },
 )
 
+t.test('displayText() removes each kind of invisible character', async (t) => {
+  for (const [kind, character] of Object.entries({
+    'a control character': '\u0001',
+    'a second control character': '\u009f',
+    'a format character': '\u200e',
+    'a soft hyphen': '\u00ad',
+    'private use': '\ue000',
+    'an unpaired surrogate': String.fromCharCode(0xdc00),
+    'a variation selector': '\ufe0f',
+    'a tag': '\u{e0020}',
+    'a Hangul filler': '\uffa0',
+  }))
+    t.equal(displayText(`a${character}b${character}c`), 'abc', kind)
+  t.equal(displayText('a\u2028b\u2029c'), 'a b c', 'separators count as white space')
+})
+
+t.test('displayText() keeps two marks on a letter and 100 characters', async (t) => {
+  t.equal(
+    displayText('e\u0301\u0302 o\u0301\u0302\u0303\u0304u\u0301\u0302\u0303'),
+    'e\u0301\u0302 o\u0301\u0302u\u0301\u0302',
+  )
+  t.equal(displayText('x'.repeat(101)), `${'x'.repeat(99)}…`)
+  t.equal(displayText('\u{1f600}'.repeat(100)), '\u{1f600}'.repeat(100))
+  t.equal(displayText(`${' '.repeat(799)}xy`), 'x', 'reads 800 code units')
+})
+
 t.test('readForm() reads a valid form and rejects a malformed one', async (t) => {
   t.strictSame(
     [...(readForm('a=1+2%2B&b=%C3%BC&c=') ?? [])],
@@ -42,6 +69,20 @@ t.test('readForm() reads a valid form and rejects a malformed one', async (t) =>
   t.equal(readForm('')?.size, 0)
   for (const body of ['a', '&', 'a=1&', '=1', 'a=1&a=2', 'a=1=2', 'a=%zz', 'a=%C3', 'a=%00', 'a=1&%61=2'])
     t.equal(readForm(body), undefined, body)
+})
+
+t.test('readForm() reads at most 300 fields', async (t) => {
+  const fields = (count: number) => Array.from({ length: count }, (_, index) => `f${index}=`).join('&')
+  t.equal(readForm(fields(300))?.size, 300)
+  t.equal(readForm(fields(301)), undefined)
+})
+
+t.test('INTERACTION_LIMITS are the limits of the pages', async (t) => {
+  t.strictSame(INTERACTION_LIMITS, {
+    bodyLimitBytes: 16_384,
+    signIn: { failuresPerAccount: 10, failuresPerAddress: 100, windowMs: 300_000 },
+    passwordHashes: { atOnce: 2, waiting: 32 },
+  })
 })
 
 t.test('readRedirectTarget() returns host and port, and identifies apps on this device', async (t) => {
@@ -74,7 +115,56 @@ t.test('form tokens: accepts a token of an older key and rejects a token of an u
   t.equal(verify(['new']), false)
   t.equal(verify(['old'], 'other'), false)
   t.equal(verify(['old'], 'uid', `${token}A`), false)
-  t.throws(() => createFormTokens({ cookieKeys: [], secureCookies }), TypeError)
+  t.throws(() => createFormTokens({ cookieKeys: [], secureCookies }), {
+    name: 'TypeError',
+    message: 'at least one cookie key is needed',
+  })
+})
+
+t.test('form tokens: the first key signs interaction and cookie', async (t) => {
+  const tokens = createFormTokens({ cookieKeys: ['key', 'old'], secureCookies: false })
+  t.equal(tokens.issue('uid', 'c'.repeat(43)), '9jqd1r1q4eEeaEyoeiHxF5AyrKxznJZyOXd_uvT9H8w')
+})
+
+t.test('form tokens: readCookie() keeps a valid cookie and replaces any other', async (t) => {
+  const value = 'aZ09_-'.padEnd(43, 'c')
+  for (const [secureCookies, name, attributes] of [
+    [false, 'scopegate-form', 'Path=/oauth/interaction; HttpOnly; SameSite=Lax'],
+    [true, '__Host-scopegate-form', 'Path=/; Secure; HttpOnly; SameSite=Lax'],
+  ] as const) {
+    const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies })
+    for (const header of [`${name}=${value}`, `a=b;${name}=${value}; c`, `x${name}=1; ${name}=${value}=more`])
+      t.strictSame(tokens.readCookie(header), { value, setCookie: undefined }, header)
+    for (const header of [
+      undefined,
+      name,
+      `${name}=`,
+      `${name}=${value}c`,
+      `${name}=${value.slice(1)}`,
+      `${name}=${value.slice(1)}+`,
+      `${name}=${value}; ${name}=${value}`,
+    ]) {
+      const fresh = tokens.readCookie(header)
+      t.not(fresh.value, value, header ?? 'none')
+      t.match(fresh.value, /^[\w-]{43}$/)
+      t.equal(fresh.setCookie, `${name}=${fresh.value}; ${attributes}`)
+    }
+  }
+})
+
+t.test('form tokens: verify() rejects an absent cookie, token, and another length', async (t) => {
+  const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })
+  const cookie = 'c'.repeat(43)
+  const valid = { uid: 'uid', cookieHeader: `scopegate-form=${cookie}`, token: tokens.issue('uid', cookie) }
+  t.equal(tokens.verify(valid), true)
+  for (const change of [
+    { cookieHeader: undefined },
+    { cookieHeader: `scopegate-form=${'d'.repeat(43)}` },
+    { token: undefined },
+    { token: '' },
+    { token: valid.token.slice(0, 40) },
+  ])
+    t.equal(tokens.verify({ ...valid, ...change }), false, JSON.stringify(change))
 })
 
 t.test(

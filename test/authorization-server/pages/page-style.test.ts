@@ -33,8 +33,31 @@ t.test('the Content Security Policy contains the hash of the embedded stylesheet
   const [, embedded = ''] = /<style>([\s\S]*?)<\/style>/.exec(markup) ?? []
   t.equal(`'sha256-${hash('sha256', embedded, 'base64')}'`, PAGE_STYLE_SOURCE)
   t.match(pageHeaders([])['content-security-policy'], `style-src ${PAGE_STYLE_SOURCE};`)
-  t.match(pageHeaders([])['content-security-policy'], /; form-action 'none'$/)
-  t.notMatch(pageHeaders(undefined)['content-security-policy'], 'form-action')
+})
+
+// Look at every page in both color schemes before you change this hash.
+t.test('the stylesheet is the reviewed one', async (t) => {
+  t.equal(PAGE_STYLE_SOURCE, "'sha256-IvPrm9OObdAooeNUv8irm5/eOMUvsYMXO++SttmmSfs='")
+})
+
+t.test('pageHeaders() returns every header of a page', async (t) => {
+  const policy = `default-src 'none'; style-src ${PAGE_STYLE_SOURCE}; frame-ancestors 'none'; base-uri 'none'`
+  const headers = {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': policy,
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'cross-origin-opener-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+  }
+  t.strictSame(pageHeaders(undefined), headers)
+  t.equal(pageHeaders([])['content-security-policy'], `${policy}; form-action 'none'`)
+  t.equal(
+    pageHeaders(["'self'", 'https://app.example'])['content-security-policy'],
+    `${policy}; form-action 'self' https://app.example`,
+  )
 })
 
 function contrast(one: string, other: string): number {

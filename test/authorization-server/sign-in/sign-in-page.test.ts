@@ -1,0 +1,46 @@
+import t from 'tap'
+import { signInPage } from '../../../authorization-server/sign-in/sign-in-page.ts'
+
+const OPTIONS = { serviceName: 'Platform', formToken: 'token', path: '/oauth/interaction/uid' }
+const REST = `<div class="actions">
+<button>Sign in</button>
+<button class="quiet" form="cancel">Cancel</button>
+</div>
+</form>
+<form method="post" action="/oauth/interaction/uid/cancel" id="cancel">
+<input type="hidden" name="form_token" value="token">
+</form>`
+
+t.test('signInPage() renders an empty form with the focus on the user name', async (t) => {
+  const { title, body } = signInPage({ ...OPTIONS, clientName: 'App', username: '', failed: false })
+  t.equal(title, 'Sign in')
+  t.equal(
+    String(body),
+    `<p>to go on to <strong><bdi>App</bdi></strong></p>
+
+<form method="post" action="/oauth/interaction/uid/sign-in">
+<input type="hidden" name="form_token" value="token">
+<label for="username">User name</label>
+<input type="text" id="username" name="username" value="" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="256" required autofocus>
+<label for="password">Password</label>
+<input type="password" id="password" name="password" autocomplete="current-password" maxlength="256" required>
+${REST}`,
+  )
+})
+
+t.test('signInPage() keeps the user name after a failure, with the focus on the password', async (t) => {
+  const { title, body } = signInPage({ ...OPTIONS, clientName: undefined, username: 'alice', failed: true })
+  t.equal(title, 'Sign in: try again')
+  t.equal(
+    String(body),
+    `<p>to go on to an app without a name</p>
+<p class="wrong" id="wrong" role="alert">User name or password is wrong. Check both and try again.</p>
+<form method="post" action="/oauth/interaction/uid/sign-in">
+<input type="hidden" name="form_token" value="token">
+<label for="username">User name</label>
+<input type="text" id="username" name="username" value="alice" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="256" required aria-invalid="true" aria-describedby="wrong">
+<label for="password">Password</label>
+<input type="password" id="password" name="password" autocomplete="current-password" maxlength="256" required aria-invalid="true" aria-describedby="wrong" autofocus>
+${REST}`,
+  )
+})
