@@ -74,3 +74,45 @@ t.test('succeeded() removes the failures of the account, and its own attempt', a
   }
   succeeded('nobody', '10.0.0.9')
 })
+
+t.test('succeeded() removes attempts of the address, but not below zero', async (t) => {
+  const { attempt, succeeded } = createSignInThrottle(LIMITS, () => 0)
+  t.equal(attempt('alice', '10.0.0.1'), undefined)
+  for (let i = 0; i < 3; i++) succeeded('alice', '10.0.0.1')
+  for (let i = 0; i < 5; i++) t.equal(attempt(`user-${i}`, '10.0.0.1'), undefined)
+  t.strictSame(attempt('user-5', '10.0.0.1'), { retryAfterSeconds: 60, isFirst: true })
+})
+
+t.test('check() returns the wait of the account before the wait of the address', async (t) => {
+  let now = 0
+  const { attempt, check } = createSignInThrottle(
+    { failuresPerAccount: 1, failuresPerAddress: 2, windowMs: 60_000 },
+    () => now,
+  )
+  t.equal(attempt('bob', '10.0.0.1'), undefined)
+  now = 10_000
+  t.equal(attempt('alice', '10.0.0.1'), undefined)
+  t.strictSame(check('alice', '10.0.0.1'), { retryAfterSeconds: 60, isFirst: true })
+  t.strictSame(check('carol', '10.0.0.1'), { retryAfterSeconds: 50, isFirst: true })
+})
+
+t.test('keeps the windows of 50,000 accounts and of 50,000 addresses', async (t) => {
+  const address = (index: number) => `10.1.${index >> 8}.${index & 255}`
+  const limits = { failuresPerAccount: 1, failuresPerAddress: 1_000_000, windowMs: 60_000 }
+  for (const [others, isPaused] of [
+    [49_999, true],
+    [50_000, false],
+  ] as const) {
+    const accounts = createSignInThrottle(limits, () => 0)
+    accounts.attempt('alice', '10.0.0.1')
+    for (let i = 0; i < others; i++) accounts.attempt(`user-${i}`, '10.0.0.1')
+    t.equal(accounts.check('alice', '10.0.0.1') !== undefined, isPaused, `${others} other accounts`)
+    const addresses = createSignInThrottle(
+      { ...limits, failuresPerAccount: 2, failuresPerAddress: 1 },
+      () => 0,
+    )
+    addresses.attempt('alice', '10.0.0.1')
+    for (let i = 0; i < others; i++) addresses.attempt('alice', address(i))
+    t.equal(addresses.check('bob', '10.0.0.1') !== undefined, isPaused, `${others} other addresses`)
+  }
+})

@@ -26,3 +26,21 @@ t.test(
     t.equal(await gate.run(async () => 'after'), 'after')
   },
 )
+
+t.test('run() runs as many works at once as the limit, also after a burst', async (t) => {
+  const gate = createWorkGate({ atOnce: 2, waiting: 1 })
+  for (let round = 0; round < 2; round++) {
+    const held = Promise.withResolvers<void>()
+    let running = 0
+    const work = async () => {
+      running += 1
+      await held.promise
+      return running
+    }
+    const works = [gate.run(work), gate.run(work), gate.run(work)]
+    t.equal(await gate.run(work), 'busy')
+    t.equal(running, 2)
+    held.resolve()
+    t.strictSame(await Promise.all(works), [2, 2, 3])
+  }
+})
