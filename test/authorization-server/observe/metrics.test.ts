@@ -1,0 +1,81 @@
+import t from 'tap'
+import { createMetrics } from '../../../authorization-server/observe/metrics.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+
+const ownMetrics = (text: string): string =>
+  text
+    .split('\n')
+    .filter((line) => /scopegate_(oauth|build)/.test(line))
+    .join('\n')
+
+t.test('createMetrics() registers these series, with help, type and labels', async (t) => {
+  let listeners = 1
+  const logger = createLogger({ level: 'info', service: 'test' }, { write: () => undefined })
+  const metrics = createMetrics({ version: '1.2.3', listeners: () => listeners, logger })
+  const before = await metrics.registry.metrics()
+  t.match(before, /^process_cpu_seconds_total /m)
+  t.match(before, /^scopegate_log_lines_dropped_total 0$/m)
+  t.match(before, /^scopegate_oauth_revocation_listeners 1$/m)
+  t.notMatch(before, 'clock_difference')
+
+  listeners = 3
+  metrics.countRequest('token', 'authorization_code', 'ok')
+  metrics.countRequest('token', 'refresh_token', 'ok')
+  metrics.countRequest('token', 'refresh_token', 'ok')
+  metrics.countRequest('token', 'password', 'unsupported_grant_type')
+  metrics.countRequest('jwks', '-', 'ok')
+  for (let i = 0; i < 2; i++) metrics.countClientRegistered()
+  for (let i = 0; i < 3; i++) metrics.countThrottledSignIn()
+  metrics.countConsent('given')
+  metrics.countConsent('denied')
+  for (let i = 0; i < 4; i++) metrics.countRefreshReuse()
+  for (let i = 0; i < 5; i++) metrics.countRefreshRepeat()
+  metrics.countStoreError('away')
+  metrics.countStoreError('full')
+  metrics.setStoreWritable(true)
+  metrics.setClockDifference(9)
+  metrics.setClockDifference(-1.5)
+  t.equal(
+    ownMetrics(await metrics.registry.metrics()),
+    `# HELP scopegate_build_info Version of Scopegate; always 1.
+# TYPE scopegate_build_info gauge
+scopegate_build_info{version="1.2.3",service="authorization-server"} 1
+# HELP scopegate_oauth_revocation_listeners Gateways that listen for revocations.
+# TYPE scopegate_oauth_revocation_listeners gauge
+scopegate_oauth_revocation_listeners 3
+# HELP scopegate_oauth_requests_total Requests to the OAuth endpoints, by result: ok or the error code.
+# TYPE scopegate_oauth_requests_total counter
+scopegate_oauth_requests_total{endpoint="token",grant_type="authorization_code",result="ok"} 1
+scopegate_oauth_requests_total{endpoint="token",grant_type="refresh_token",result="ok"} 2
+scopegate_oauth_requests_total{endpoint="token",grant_type="-",result="unsupported_grant_type"} 1
+scopegate_oauth_requests_total{endpoint="jwks",grant_type="-",result="ok"} 1
+# HELP scopegate_oauth_clients_registered_total Clients that registered themselves.
+# TYPE scopegate_oauth_clients_registered_total counter
+scopegate_oauth_clients_registered_total 2
+# HELP scopegate_oauth_sign_ins_throttled_total Sign-in attempts that got 429.
+# TYPE scopegate_oauth_sign_ins_throttled_total counter
+scopegate_oauth_sign_ins_throttled_total 3
+# HELP scopegate_oauth_consents_total Answers of people on the consent page.
+# TYPE scopegate_oauth_consents_total counter
+scopegate_oauth_consents_total{outcome="given"} 1
+scopegate_oauth_consents_total{outcome="denied"} 1
+# HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each ended its grant.
+# TYPE scopegate_oauth_refresh_reuse_total counter
+scopegate_oauth_refresh_reuse_total 4
+# HELP scopegate_oauth_refresh_repeats_total Repeated refreshes within the repeat window; each got the response of the first one.
+# TYPE scopegate_oauth_refresh_repeats_total counter
+scopegate_oauth_refresh_repeats_total 5
+# HELP scopegate_oauth_store_errors_total Failed operations of the store in requests, by reason.
+# TYPE scopegate_oauth_store_errors_total counter
+scopegate_oauth_store_errors_total{reason="away"} 1
+scopegate_oauth_store_errors_total{reason="full"} 1
+# HELP scopegate_oauth_store_writable Whether the last write probe of the store succeeded: 1 or 0.
+# TYPE scopegate_oauth_store_writable gauge
+scopegate_oauth_store_writable 1
+# HELP scopegate_oauth_store_clock_difference_seconds Seconds by which the clock of this server is ahead of the clock of the store; negative: behind.
+# TYPE scopegate_oauth_store_clock_difference_seconds gauge
+scopegate_oauth_store_clock_difference_seconds -1.5`,
+  )
+  metrics.setStoreWritable(false)
+  t.match(await metrics.registry.metrics(), /^scopegate_oauth_store_writable 0$/m)
+})
