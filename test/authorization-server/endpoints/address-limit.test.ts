@@ -25,6 +25,24 @@ t.test('take() counts an IPv6 /64 as one address', async (t) => {
   t.equal(limit.take('2001:db8:1:3::1'), undefined)
 })
 
+t.test('take() returns at least one second, also when the window ends during the call', async (t) => {
+  let nowMs = 0
+  const limit = createAddressLimit({ perAddress: 0, windowMs: 1 }, () => nowMs++)
+  t.same(limit.take('192.0.2.1'), { retryAfterSeconds: 1 })
+})
+
+t.test('createAddressLimit() keeps the windows of 50,000 addresses', async (t) => {
+  for (const [others, isKept] of [
+    [49_999, true],
+    [50_000, false],
+  ] as const) {
+    const limit = createAddressLimit({ perAddress: 1, windowMs: 60_000 }, () => 0)
+    limit.take('192.0.2.1')
+    for (let i = 0; i < others; i++) limit.take(`10.1.${i >> 8}.${i & 255}`)
+    t.equal(limit.take('192.0.2.1') !== undefined, isKept, `${others} others`)
+  }
+})
+
 t.test(
   'too many registrations get 429 with Retry-After, and rejected registrations do not count',
   async (t) => {
@@ -38,7 +56,14 @@ t.test(
     for (let i = 0; i < 3; i++) t.equal((await register('http://127.0.0.1:4000/callback')).status, 201)
 
     const refused = await register('http://127.0.0.1:4000/callback')
-    t.match(refused, { status: 429, json: { error: 'rate_limited', error_description: /client_id/ } })
+    t.match(refused, {
+      status: 429,
+      json: {
+        error: 'rate_limited',
+        error_description:
+          /^Too many clients were registered from this address\. A client registers once and keeps its client_id\. Try again in \d+ seconds\.$/,
+      },
+    })
     const retryAfter = Number(refused.headers.get('retry-after'))
     t.ok(retryAfter > 0 && retryAfter <= 600, `Retry-After: ${retryAfter}`)
     t.equal(refused.headers.get('cache-control'), 'no-store')

@@ -23,6 +23,74 @@ t.test('readMediaType() rejects an invalid media type', async (t) => {
   t.same(readMediaType(FORM), { type: FORM, charset: undefined })
 })
 
+t.test('readMediaType() reads type and charset in any case', async (t) => {
+  const json = { type: 'application/json', charset: undefined }
+  const utf8 = { type: 'application/json', charset: 'utf-8' }
+  for (const [value, expected] of [
+    ['application/json;', json],
+    ['application/json ;', json],
+    ['application/json;charset=utf-8', utf8],
+    ['application/json ; CHARSET=utf-8 ;', utf8],
+    ['application/json; charset="UTF-8";', utf8],
+    ['application/json; charset=iso_8859-1.x', { ...json, charset: 'iso_8859-1.x' }],
+    ['a+b.c-1/D+E.F-2', { type: 'a+b.c-1/d+e.f-2', charset: undefined }],
+    [' application/json', undefined],
+    ['application/json;;', undefined],
+    ['application/json; charset=', undefined],
+    ["application/json; charset='utf-8'", undefined],
+  ] as const)
+    t.strictSame(readMediaType(value), expected, value)
+})
+
+t.test('readForm() says why it rejects a body', async (t) => {
+  const read = (contentType: string | undefined, body: Buffer | undefined) =>
+    readForm(contentType === undefined ? {} : { 'content-type': contentType }, body)
+  const refused = (description: string) => ({
+    refused: { status: 400, error: 'invalid_request', description },
+  })
+  const type = refused('Send the parameters as application/x-www-form-urlencoded in the body.')
+  t.strictSame(read(undefined, Buffer.from('a=b')), type)
+  t.strictSame(read('application/json', Buffer.from('a=b')), type)
+  t.strictSame(read(`${FORM}; charset=klingon`, Buffer.from('a=b')), refused('The body must be UTF-8.'))
+  const long = 'x'.repeat(41)
+  for (const [name, shown] of [
+    ['code', 'code'],
+    [long, 'x'.repeat(40)],
+    ['a b"c\\d~!#[]\x7fé', 'a?b?c?d~!#[]??'],
+  ] as const) {
+    const pair = new URLSearchParams([[name, '1']])
+    t.strictSame(
+      read(FORM, Buffer.from(`${pair}&${pair}`)),
+      refused(`The parameter ${shown} must not be sent twice.`),
+    )
+  }
+  const form = (body: Buffer | undefined, type = FORM) => {
+    const result = read(type, body)
+    return 'form' in result ? [...result.form] : result.refused
+  }
+  t.strictSame(form(undefined), [])
+  t.strictSame(form(Buffer.from('a=%C3%A9+1&resource=x&resource=y&b='), `${FORM}; charset=UTF-8`), [
+    ['a', 'é 1'],
+    ['resource', 'x'],
+    ['resource', 'y'],
+    ['b', ''],
+  ])
+})
+
+t.test('readJsonObject() says why it rejects a body', async (t) => {
+  const read = (type: string, body: string) => readJsonObject({ 'content-type': type }, Buffer.from(body))
+  const refused = (description: string) => ({
+    refused: { status: 400, error: 'invalid_request', description },
+  })
+  const type = refused('Send the client metadata as application/json.')
+  for (const other of ['text/json', 'application/json; charset=latin1', 'application/json; charset=utf-16'])
+    t.strictSame(read(other, '{}'), type, other)
+  t.strictSame(readJsonObject({}, Buffer.from('{}')), type)
+  for (const body of ['', '{', '[]', 'null', '7'])
+    t.strictSame(read('application/json', body), refused('The body is not a JSON object.'), body)
+  t.strictSame(read('application/json; charset=utf-8', '{"a":"é"}'), { object: { a: 'é' } })
+})
+
 t.test('readForm() rejects other content types, other charsets and repeated parameters', async (t) => {
   const refused = (contentType: string | undefined, body: string) => {
     const read = readForm(contentType === undefined ? {} : { 'content-type': contentType }, Buffer.from(body))

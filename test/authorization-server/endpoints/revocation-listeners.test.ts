@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Redis } from 'ioredis'
@@ -31,16 +32,21 @@ const GOOD = `Basic ${btoa(`gateway:${SECRET}`)}`
 const KNOWN = 'known.0'
 
 /** Opens the stream on its own socket. The test writes the revocation log. */
-async function openStream(t: Test) {
+async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   let listener: RevocationListener | undefined
+  let isFollowing = false
   const events: StreamEvent[] = []
   const log: RevocationLog = {
     lastId: async () => KNOWN,
     readAfter: async (id) => (id === KNOWN ? [] : undefined),
     follow: async (one) => {
       listener = one
-      return () => undefined
+      isFollowing = true
+      return () => {
+        isFollowing = false
+      }
     },
+    ...changes,
   }
   const stream = await openRevocationStream({
     clientId: 'gateway',
@@ -58,8 +64,11 @@ async function openStream(t: Test) {
     await app.close()
   })
   const { port } = app.server.address() as AddressInfo
-  const ask = async (authorization: string): Promise<IncomingMessage> => {
-    const headers = { authorization }
+  const ask = async (authorization: string | undefined, lastEventId?: string): Promise<IncomingMessage> => {
+    const headers = {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    }
     const request = get({ host: '127.0.0.1', port, path: REVOCATION_STREAM_PATH, headers, agent })
     request.on('error', () => undefined)
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -74,8 +83,188 @@ async function openStream(t: Test) {
     listener?.revoked(logged)
     return logged
   }
-  return { stream, events, port, ask, tell }
+  return {
+    stream,
+    events,
+    port,
+    ask,
+    tell,
+    isFollowing: () => isFollowing,
+    log: () => {
+      if (listener === undefined) throw new Error('the stream does not follow the log')
+      return listener
+    },
+  }
 }
+
+/** Reads a response until it has this number of characters, or until it ends. */
+async function read(response: IncomingMessage, length = Number.POSITIVE_INFINITY): Promise<string> {
+  let text = ''
+  for await (const chunk of response.iterator({ destroyOnReturn: false })) {
+    text += String(chunk)
+    if (text.length >= length) break
+  }
+  return text
+}
+
+const ADDRESS = '127.0.0.1'
+const READY = 'event: ready\nid: known.0\ndata: {"resumed":false}\n\n'
+const RESUMED = 'event: ready\nid: known.0\ndata: {"resumed":true}\n\n'
+const RESET = 'event: reset\ndata: {}\n\n'
+const HEARTBEAT = ': still here\n\n'
+const revoked = (count: number): string =>
+  `event: revoked\nid: known.${count}\ndata: {"grant":"${'g'.repeat(43)}"}\n\n`
+
+/** Returns status, body and the headers of the application. */
+async function refusalOf(response: IncomingMessage) {
+  const { connection: _c, date: _d, 'keep-alive': _k, 'content-length': _l, ...headers } = response.headers
+  return { status: response.statusCode, json: JSON.parse(await read(response)), headers }
+}
+
+t.test('a stream has these headers and events', async (t) => {
+  const { events, ask, tell, log } = await openStream(t)
+  const response = await ask(GOOD)
+  t.equal(response.statusCode, 200)
+  t.match(response.rawHeaders.slice(0, 6), [
+    'content-type',
+    'text/event-stream; charset=utf-8',
+    'cache-control',
+    'no-store',
+    'x-accel-buffering',
+    'no',
+  ])
+  t.equal(await read(response, READY.length), READY)
+  tell(2)
+  t.equal(await read(response, 2 * revoked(1).length), revoked(1) + revoked(2))
+  log().missed()
+  t.equal(await read(response, RESET.length), RESET)
+  tell(0)
+  log().lost()
+  t.equal(await read(response), '', 'a batch without revocations sends nothing')
+  t.strictSame(events, [{ result: 'ok', reason: 'a gateway listens', address: ADDRESS }])
+})
+
+t.test('a reconnect resumes after the last ID, or resets', async (t) => {
+  const limits: unknown[] = []
+  const { ask, log } = await openStream(t, {
+    readAfter: async (id, limit) => {
+      limits.push([id, limit])
+      return id === KNOWN
+        ? [{ id: 'known.1', revocation: aRevocation({ grant: 'g'.repeat(43) }) }]
+        : undefined
+    },
+  })
+  for (const [id, text] of [
+    [KNOWN, RESUMED + revoked(1)],
+    ['unknown', READY + RESET],
+    ['', READY],
+  ] as const) {
+    const response = await ask(GOOD, id)
+    t.equal(await read(response, text.length), text, id)
+  }
+  log().lost()
+  t.strictSame(limits, [
+    [KNOWN, 10_000],
+    ['unknown', 10_000],
+  ])
+})
+
+t.test('events of the time before the start follow the start', async (t) => {
+  const asked = Promise.withResolvers<void>()
+  const start = Promise.withResolvers<string>()
+  const { stream, ask, tell, log } = await openStream(t, {
+    lastId: () => {
+      asked.resolve()
+      return start.promise
+    },
+  })
+  const opening = ask(GOOD)
+  await asked.promise
+  t.equal(stream.listeners(), 1)
+  tell(2)
+  log().lost()
+  start.resolve(KNOWN)
+  t.equal(await read(await opening), READY + revoked(1) + revoked(2))
+})
+
+t.test('sends a heartbeat every 5 seconds, until close()', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const { stream, ask, tell, isFollowing } = await openStream(t)
+  const cleared = t.capture(globalThis, 'clearInterval', globalThis.clearInterval)
+  const response = await ask(GOOD)
+  mock.timers.tick(4_999)
+  tell(1)
+  mock.timers.tick(1)
+  mock.timers.tick(5_000)
+  const text = READY + revoked(1) + HEARTBEAT + HEARTBEAT
+  t.equal(await read(response, text.length), text)
+  t.equal(isFollowing(), true)
+  stream.close()
+  t.equal(await read(response), '')
+  t.equal(isFollowing(), false)
+  t.equal(cleared().length, 1)
+})
+
+t.test('the heartbeat does not keep the process alive', async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  const stream = await openRevocationStream({
+    clientId: 'gateway',
+    clientSecret: SECRET,
+    log: { lastId: async () => KNOWN, readAfter: async () => [], follow: async () => () => undefined },
+    onEvent: () => undefined,
+  })
+  t.equal(timers(), before)
+  stream.close()
+})
+
+t.test('a caller that is not the gateway gets 401 with a challenge', async (t) => {
+  const { stream, events, ask } = await openStream(t)
+  for (const authorization of [undefined, 'Basic Z2F0ZXdheTpndWVzcw=='])
+    t.strictSame(await refusalOf(await ask(authorization)), {
+      status: 401,
+      json: {
+        error: 'invalid_client',
+        error_description: 'Authenticate with the client id and secret of the gateway.',
+      },
+      headers: {
+        'cache-control': 'no-store',
+        'content-type': 'application/json; charset=utf-8',
+        'www-authenticate': 'Basic realm="revocations"',
+      },
+    })
+  t.equal(stream.listeners(), 0)
+  const event = { result: 'invalid_client', reason: "not the gateway's id and secret", address: ADDRESS }
+  t.strictSame(events, [event, event])
+})
+
+t.test('a stream that cannot start gets 503', async (t) => {
+  const unavailable = (description: string) => ({
+    status: 503,
+    json: { error: 'temporarily_unavailable', error_description: description },
+    headers: {
+      'cache-control': 'no-store',
+      'content-type': 'application/json; charset=utf-8',
+      'retry-after': '5',
+    },
+  })
+  const event = { result: 'temporarily_unavailable', address: ADDRESS }
+  const { stream, events, ask } = await openStream(t, {
+    lastId: async () => Promise.reject(new Error('the store is away')),
+  })
+  t.strictSame(
+    await refusalOf(await ask(GOOD)),
+    unavailable('The log of revocations does not answer right now.'),
+  )
+  t.equal(stream.listeners(), 0)
+  stream.close()
+  t.strictSame(await refusalOf(await ask(GOOD)), unavailable('No more listeners are taken right now.'))
+  t.strictSame(events, [
+    { ...event, reason: 'the store does not answer' },
+    { ...event, reason: 'the service ends' },
+  ])
+})
 
 t.test(
   'closes the stream of a gateway that does not read before its buffer grows, and keeps other streams open',
