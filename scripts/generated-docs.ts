@@ -4,6 +4,7 @@ import { formatReference } from '../cli/format-reference.ts'
 import { VERBS } from '../cli/verbs.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { policyReference } from './policy-reference.ts'
+import { stableNamesReference } from './stable-names.ts'
 
 /** A page with generated parts. */
 export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Record<string, string>> }
@@ -13,6 +14,7 @@ export function generatedPages(): readonly GeneratedPage[] {
   return [
     { file: 'docs/policies.md', parts: policyReference() },
     { file: 'docs/command-line.md', parts: { verbs: formatReference(VERBS) } },
+    { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
   ]
 }
 
