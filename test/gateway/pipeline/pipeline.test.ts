@@ -1,0 +1,113 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { until } from '../../fixtures/until.ts'
+
+const CLOSE = 'Host: a\r\nConnection: close\r\n'
+
+t.test('durations in the log and in metrics come from the monotonic clock', async (t) => {
+  let nowMs = 5_000_000
+  const { gateway, upstream, issuer, log, raw } = await startGatewayUnderTest(t, {
+    gateway: { tickMs: () => nowMs },
+  })
+  issuer.store('good', { scope: 'courses:read' })
+  upstream.reply((socket) => {
+    nowMs += 1_500
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+  })
+  for (const _ of ['a cache miss', 'a cache hit'])
+    t.match(
+      await raw(`GET /api/courses HTTP/1.1\r\n${CLOSE}Authorization: Bearer good\r\n\r\n`),
+      /^HTTP\/1\.1 200 /,
+    )
+  const isAccess = ({ event }: Readonly<Record<string, unknown>>) => event === 'access'
+  await until('both lines', async () => log().filter(isAccess).length === 2)
+  t.match(log().filter(isAccess), [
+    { duration_ms: 1_500, 'upstream.duration_ms': 1_500 },
+    { duration_ms: 1_500, 'upstream.duration_ms': 1_500 },
+  ])
+  issuer.answerWith((response) => {
+    nowMs += 250
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"active":false}')
+  })
+  t.match(
+    await raw(`GET /api/courses HTTP/1.1\r\n${CLOSE}Authorization: Bearer bad\r\n\r\n`),
+    /^HTTP\/1\.1 401 /,
+  )
+  const line = await until('the third line', async () => log().filter(isAccess)[2])
+  t.equal(line['duration_ms'], 250)
+  const text = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  for (const sum of [
+    'http_request_duration_seconds_sum{route="test/list-courses",method="GET",code_class="2xx"} 3',
+    'http_request_duration_seconds_sum{route="test/list-courses",method="GET",code_class="4xx"} 0.25',
+    'upstream_request_duration_seconds_sum{upstream="api",code_class="2xx"} 3',
+    'token_validation_duration_seconds_sum{kind="opaque",cache="miss"} 0.25',
+    'token_validation_duration_seconds_sum{kind="opaque",cache="hit"} 0',
+  ])
+    t.match(text, `scopegate_${sum}\n`)
+})
+
+/** Headers of the gateway in each forwarded request. */
+const OWN = [
+  'x-request-id: ID',
+  'x-forwarded-for: 127.0.0.1',
+  'x-forwarded-host: api.test',
+  'x-forwarded-proto: http',
+  'via: 1.1 scopegate',
+]
+const CALLER = [
+  'x-auth-subject: user-1',
+  'x-auth-client-id: client-1',
+  'x-auth-scope: courses:read',
+  'x-auth-issuer: http://api.test',
+]
+const MINE = ['X-Mine: 1', 'User-Agent: agent', 'Accept: */*']
+
+t.test('the upstream receives exactly these header lines', async (t) => {
+  const { authorizationServer, upstream, issuer, raw } = await startGatewayUnderTest(t)
+  issuer.store('good', { scope: 'courses:read' })
+  for (const [start, credential, body, expected] of [
+    ['GET /api/courses', 'Bearer good', '', [...MINE, ...CALLER, ...OWN]],
+    ['GET /api/courses', undefined, '', [...MINE, ...OWN]],
+    [
+      'GET /api/trusted',
+      'Bearer good',
+      '',
+      [...MINE, 'authorization: Bearer good', 'cookie: a=1; b=2', ...CALLER, ...OWN],
+    ],
+    [
+      'POST /pub/x',
+      'Bearer good',
+      'Content-Length: 2\r\n\r\nhi',
+      [...MINE, 'content-length: 2', ...CALLER, ...OWN],
+    ],
+    [
+      'POST /pub/x',
+      'Bearer good',
+      'Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n',
+      [...MINE, ...CALLER, ...OWN, 'transfer-encoding: chunked'],
+    ],
+    [
+      'POST /api/oauth/token?a=b',
+      'Basic x',
+      'Content-Length: 2\r\n\r\nhi',
+      [...MINE, 'authorization: Basic x', 'cookie: a=1; b=2', 'dpop: proof', 'content-length: 2', ...OWN],
+    ],
+  ] as const) {
+    const authorization = credential === undefined ? '' : `Authorization: ${credential}\r\n`
+    const more =
+      'Cookie: a=1\r\nCookie: b=2\r\nDPoP: proof\r\nX-Mine: 1\r\nUser-Agent: agent\r\nAccept: */*\r\n'
+    const end = body === '' ? '\r\n' : body
+    t.match(
+      await raw(`${start} HTTP/1.1\r\n${CLOSE}${authorization}${more}${end}`),
+      /^HTTP\/1\.1 200 /,
+      start,
+    )
+    const { requests } = start.includes('oauth') ? authorizationServer : upstream
+    const lines = requests.at(-1)?.headers.map(([name, value]) => `${name}: ${value}`) ?? []
+    t.strictSame(
+      lines.slice(2).map((line) => line.replace(/^(x-request-id: )[0-9a-f-]{36}$/, '$1ID')),
+      expected,
+      `${start} ${credential}`,
+    )
+  }
+})
