@@ -111,3 +111,20 @@ t.test('the upstream receives exactly these header lines', async (t) => {
     )
   }
 })
+
+t.test('a 503 of an unavailable issuer states when to retry, in whole seconds', async (t) => {
+  const { issuer, raw } = await startGatewayUnderTest(t, { gateway: { tickMs: () => 5_000_000 } })
+  issuer.answerWith((response) => response.destroy())
+  let count = 0
+  const retryAfter = async (): Promise<string | undefined> => {
+    count += 1
+    const request = `GET /pub/x HTTP/1.1\r\n${CLOSE}Authorization: Bearer token-${count}\r\n\r\n`
+    const [head = '', body = ''] = (await raw(request)).split('\r\n\r\n')
+    t.match(head, /^HTTP\/1\.1 503 /)
+    const seconds = /^retry-after: (.*)$/m.exec(head)?.[1]
+    t.equal(String(JSON.parse(body).retry_after), seconds)
+    return seconds
+  }
+  for (let failure = 1; failure <= 5; failure += 1) t.equal(await retryAfter(), '2', 'no time is known')
+  t.equal(await retryAfter(), '1', 'the circuit is open for one second')
+})
