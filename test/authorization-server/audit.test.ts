@@ -279,8 +279,8 @@ t.test('no log line holds a password, a typed name, a code, a verifier or a toke
     t.notOk(server.output().includes(String(value)))
 })
 
-t.test('docs/operating.md lists exactly the audit actions', async (t) => {
-  const page = readFileSync(join(findPackageRoot(), 'docs', 'operating.md'), 'utf8')
+t.test('docs/logs.md lists exactly the audit actions', async (t) => {
+  const page = readFileSync(join(findPackageRoot(), 'docs', 'logs.md'), 'utf8')
   const [, section = ''] = page.split('## Audit lines')
   const listed = [...(section.split('\n## ')[0]?.matchAll(/^\| `(\w+)` \|/gm) ?? [])].map(
     ([, action]) => action,
