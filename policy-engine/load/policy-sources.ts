@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { errorCode, type TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 
 /**
- * Entries of a policy folder and of its direct subfolders (`team/courses.policy.yaml`), sorted, without hidden entries.
+ * Entries of a policy folder and of its direct subfolders, sorted, without hidden entries.
  * Or the error code of an unreadable folder, e.g. `ENOENT`. `folder` is the name of an unreadable subfolder.
  */
 export type FolderSource =

@@ -6,7 +6,7 @@ export type RowAnswer = Exclude<TokenFault['reason'], 'expired'> | 'expired' | '
 
 /** One bad token, or one bad way to send a valid token. */
 export type Row = {
-  /** Number of the class in docs/security.md. */
+  /** Number of the class in SECURITY.md. */
   readonly class: number
   readonly what: string
   readonly answer: RowAnswer

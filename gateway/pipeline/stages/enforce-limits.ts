@@ -6,7 +6,7 @@ import { rateLimitKey } from '../../limits/rate-limit-key.ts'
 
 /**
  * Stage 6: rejects a body whose announced length exceeds the limit, before the gateway reads any of it.
- * `upstreams/request-body.ts` counts the bytes of a body without an announced length while it forwards them.
+ * `gateway/upstreams/request-body.ts` counts the bytes of a body without an announced length while it forwards them.
  * Reads `contentLength` of the canonical headers and `bodyLimitBytes` of the route.
  * @returns undefined to continue, or the refusal `body_too_large`.
  */
