@@ -1,0 +1,19 @@
+import t from 'tap'
+import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
+
+/** A name at a definition: the property `name`, or the first argument of a function. Cookies have other properties. */
+const DEFINED = /(?:name: |\(\s*)'(scopegate_[a-z_]+)'/g
+
+t.test('docs/metrics.md lists exactly the series of both services', async (t) => {
+  const sources = listRepositoryFiles().filter((path) =>
+    /^(?:gateway|authorization-server|platform)\/.*\.ts$/.test(path),
+  )
+  const defined = sources.flatMap((path) =>
+    [...readRepositoryFile(path).matchAll(DEFINED)].map(([, name]) => name),
+  )
+  // The last section names series a second time.
+  const [page = ''] = readRepositoryFile('docs/metrics.md').split('\n## Several workers\n')
+  const rows = page.match(/^\| `scopegate_.*?\|/gm) ?? []
+  const listed = rows.flatMap((row) => row.match(/scopegate_[a-z_]+/g) ?? [])
+  t.same([...new Set(listed)].toSorted(), [...new Set(defined)].toSorted())
+})
