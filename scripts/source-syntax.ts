@@ -146,7 +146,8 @@ function membersOf(children: readonly SourceNode[]): readonly (readonly SourceNo
  */
 export function declarationOf(nodes: readonly SourceNode[], name: string): readonly SourceNode[] {
   const found = findDeclaration(nodes, name)
-  if (found === undefined) throw new Error(`there is no declaration of ${name}`)
+  if (found === undefined)
+    throw new Error(`declaration of ${name} is missing: name the current one in scripts/stable-names.ts`)
   return found
 }
 

@@ -202,7 +202,7 @@ function failureFields(keys: readonly string[]): readonly string[] {
   return [...places, ...FAILURE_FIELDS]
 }
 
-/** Returns the fields of audit lines: those of every line, and those of some actions. */
+/** Returns the fields of audit lines. Each action has some of them. */
 function auditFields(): readonly string[] {
   const engine = parseSource(read('authorization-server/observe/observe-engine.ts'))
   const account = parseSource(read('authorization-server/observe/audit-account.ts'))
