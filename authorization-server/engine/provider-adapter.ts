@@ -55,8 +55,8 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
         )
       const source = BOUNDED.includes(model) ? options.source() : undefined
       return source === undefined || expiresInSeconds === undefined
-        ? artifacts.upsert(id, atRest(model, payload), expiresInSeconds)
-        : artifacts.upsertBounded(id, atRest(model, payload), expiresInSeconds, {
+        ? artifacts.upsert(id, payload, expiresInSeconds)
+        : artifacts.upsertBounded(id, payload, expiresInSeconds, {
             source,
             bound: options.pending,
           })
@@ -116,11 +116,4 @@ function withHashedSecret(payload: AdapterPayload): AdapterPayload {
   return payload.client_secret === undefined
     ? payload
     : { ...payload, client_secret: hashClientSecret(payload.client_secret) }
-}
-
-/** Removes the plain session id from an interaction. Only the cookie of the browser may hold it. */
-function atRest(model: string, payload: AdapterPayload): AdapterPayload {
-  if (model !== 'Interaction' || payload.session?.cookie === undefined) return payload
-  const { cookie: _cookie, ...session } = payload.session
-  return { ...payload, session } as AdapterPayload
 }
