@@ -1,4 +1,4 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
 import { type Browser, openBrowser } from '../../fixtures/open-browser.ts'
