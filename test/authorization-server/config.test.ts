@@ -2,6 +2,7 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readAuthorizationServerConfig } from '../../authorization-server/config.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 const shipped = join(findPackageRoot(), 'config')
@@ -146,6 +147,148 @@ t.test('readAuthorizationServerConfig() only warns of an unused Redis in develop
   t.equal(config.store.type, 'sqlite')
   t.match(warnings, [{ code: 'C301', severity: 'warning', message: /no revocation either/ }])
   t.equal(warnings.length, 1)
+})
+
+t.test('readAuthorizationServerConfig() returns exactly this configuration of a minimal file', async (t) => {
+  const configDir = aFolder(t, '')
+  const { config, warnings } = readAuthorizationServerConfig({ configDir, env: {} })
+  const { catalogue, ...settings } = config
+  t.equal(catalogue.size, 38)
+  t.same(warnings, [])
+  t.ok(Object.isFrozen(config))
+  t.strictSame(structuredClone(settings), {
+    issuer: 'http://127.0.0.1:8080',
+    name: 'A test',
+    listen: { host: '127.0.0.1', port: 0 },
+    management: { host: '127.0.0.1', port: 0 },
+    drain: { delayMs: 5_000, graceMs: 20_000 },
+    resources: ['http://127.0.0.1:8080'],
+    dataDir: join(configDir, 'data'),
+    store: { type: 'sqlite' },
+    redis: undefined,
+    signingKeysFile: undefined,
+    cookieKeysFile: undefined,
+    gatewayClient: { id: 'gateway', secretFile: join(configDir, 'secret') },
+    development: false,
+    lifetimes: {
+      codeSeconds: 60,
+      accessTokenSeconds: 900,
+      refreshTokenSeconds: 2_592_000,
+      refreshTokenMaxSeconds: 7_776_000,
+      sessionSeconds: 1_209_600,
+    },
+    refreshTokens: { repeatWindowSeconds: 30 },
+    registration: {
+      loopbackHosts: ['127.0.0.1'],
+      bodyLimitBytes: 16_384,
+      unusedClientSeconds: 604_800,
+      rateLimit: { perAddress: 300, windowMs: 600_000 },
+    },
+    authorization: {
+      rateLimit: { perAddress: 600, windowMs: 600_000 },
+      pending: { perAddress: 200, total: 10_000 },
+    },
+    compat: { defaultScope: undefined, optionalState: false, loopbackRedirects: false },
+    integrations: [],
+    log: { level: 'info' },
+  })
+})
+
+t.test('readAuthorizationServerConfig() reads every optional setting', async (t) => {
+  const configDir = aFolder(
+    t,
+    `protectedResources: [/mcp, /]
+signingKeysFile: ./keys.json
+cookieKeysFile: ./cookies
+development: true
+drain: { delay: 1s, grace: 2500ms }
+lifetimes: { code: 1500ms, accessToken: 2m, refreshToken: 3h, refreshTokenMax: 4d, session: 5d }
+refreshTokens: { repeatWindow: 7s }
+registration:
+  redirectUris: { loopback: [localhost, '[::1]'] }
+  bodyLimit: 1KiB
+  unusedClients: 2h
+  rateLimit: { perAddress: 8, window: 9s }
+authorization:
+  rateLimit: { perAddress: 10, window: 11s }
+  pending: { perAddress: 12, total: 13 }
+compat: { defaultScope: openid, optionalState: true, loopbackRedirects: true }
+integrations:
+  - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one }
+  - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b] }
+log: { level: silent }
+`,
+  )
+  const { catalogue: _catalogue, ...settings } = readAuthorizationServerConfig({ configDir, env: {} }).config
+  t.strictSame(structuredClone(settings), {
+    issuer: 'http://127.0.0.1:8080',
+    name: 'A test',
+    listen: { host: '127.0.0.1', port: 0 },
+    management: { host: '127.0.0.1', port: 0 },
+    drain: { delayMs: 1_000, graceMs: 2_500 },
+    resources: ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/mcp'],
+    dataDir: join(configDir, 'data'),
+    store: { type: 'sqlite' },
+    redis: undefined,
+    signingKeysFile: join(configDir, 'keys.json'),
+    cookieKeysFile: join(configDir, 'cookies'),
+    gatewayClient: { id: 'gateway', secretFile: join(configDir, 'secret') },
+    development: true,
+    lifetimes: {
+      codeSeconds: 1,
+      accessTokenSeconds: 120,
+      refreshTokenSeconds: 10_800,
+      refreshTokenMaxSeconds: 345_600,
+      sessionSeconds: 432_000,
+    },
+    refreshTokens: { repeatWindowSeconds: 7 },
+    registration: {
+      loopbackHosts: ['localhost', '[::1]'],
+      bodyLimitBytes: 1_024,
+      unusedClientSeconds: 7_200,
+      rateLimit: { perAddress: 8, windowMs: 9_000 },
+    },
+    authorization: {
+      rateLimit: { perAddress: 10, windowMs: 11_000 },
+      pending: { perAddress: 12, total: 13 },
+    },
+    compat: { defaultScope: 'openid', optionalState: true, loopbackRedirects: true },
+    integrations: [
+      {
+        clientId: 'one',
+        clientName: 'One',
+        redirectUris: ['https://one.test/a'],
+        clientSecretFile: join(configDir, 'one'),
+      },
+      {
+        clientId: 'two',
+        clientName: 'Two',
+        redirectUris: ['https://two.test/a', 'https://two.test/b'],
+        clientSecretFile: undefined,
+      },
+    ],
+    log: { level: 'silent' },
+  })
+})
+
+t.test('a contradiction names the configuration file', async (t) => {
+  const configDir = aFolder(t, 'lifetimes: { code: 10ms }\n')
+  t.throws(() => readAuthorizationServerConfig({ configDir, env: {} }), {
+    message: `error[C301]: lifetimes.code is shorter than a second
+ --> ${displayPath(join(configDir, 'authorization-server.yaml'))}
+ = use 1s or more`,
+  })
+})
+
+t.test('warnings of the file and of its contradictions are returned together', async (t) => {
+  const env = {
+    REDIS_URL: 'redis://127.0.0.1/',
+    SCOPEGATE_DEVELOPMENT: 'true',
+    SCOPEGATE_LIFETIMES__CODES: '60s',
+  }
+  const { warnings } = readAuthorizationServerConfig({ configDir: shipped, env })
+  t.equal(warnings.at(-1)?.code, 'C301')
+  t.ok(warnings.length > 1, 'a warning of the file')
 })
 
 function aFolder(t: Test, more: string): string {

@@ -1,0 +1,90 @@
+import t from 'tap'
+import { AuthorizationServerFile } from '../../authorization-server/config.ts'
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** Returns a line for each key of the file: its path, a mark when it is optional, its constraints and its description. */
+function describe(schema: Schema, path = ''): readonly string[] {
+  const { description, properties, items, required = [], type, ...constraints } = schema
+  const kind = properties === undefined && items === undefined ? { type } : {}
+  const shown = JSON.stringify({ ...kind, ...constraints })
+  const line = `${path}${shown === '{}' ? '' : ` ${shown}`}: ${description}`
+  const keys = Object.entries((properties ?? {}) as Record<string, Schema>).flatMap(([name, one]) => {
+    const mark = (required as readonly string[]).includes(name) ? '' : '?'
+    return describe(one, `${path === '' ? '' : `${path}.`}${name}${mark}`)
+  })
+  return [line, ...keys, ...(items === undefined ? [] : describe(items as Schema, `${path}[]`))]
+}
+
+const EXPECTED = String.raw`
+: config/authorization-server.yaml
+issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"an address such as https://api.example.com, without a path and without a trailing slash"}: the public address of the whole service; it stands in every token and document
+name {"type":"string","minLength":1,"maxLength":100}: the service's name on the pages
+listen: where the service listens
+listen.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
+listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
+management: where /livez, /readyz and /metrics listen
+management.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
+management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
+management.names? {"maxItems":100,"uniqueItems":true}: names that it answers to, beside its addresses and localhost
+management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: a name that it answers to
+scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
+protectedResources? {"maxItems":1000,"uniqueItems":true}: parts of the API that tokens may be for, besides the API itself
+protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public address
+dataDir {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: folder of the SQLite file and the generated keys
+store: what remembers clients, grants and tokens
+store.type {"enum":["sqlite","redis"]}: sqlite or redis
+redis?: for store.type: redis, and no other
+redis?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: redis://… or rediss://…
+signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without it, keys are made once in dataDir
+cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without it, a key is made once in dataDir
+gatewayClient: the client that introspects tokens and listens for revocations
+gatewayClient.id {"type":"string","minLength":1,"maxLength":100}: the gateway's client_id
+gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret
+development? {"type":"boolean"}: true: alice/alice and bob/bob can sign in. Never in production
+drain?: graceful shutdown
+drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time for which new connections are accepted after readiness has turned; 0s without a load balancer
+drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time after which open connections are closed; it contains the delay
+lifetimes?: how long things live
+lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: authorization codes
+lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: access tokens
+lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from their last use
+lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from the consent
+lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: sign-in sessions
+refreshTokens?: use of refresh tokens
+refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: a repeated refresh gets the same response for this long; 0s: it ends the grant
+registration?: dynamic client registration
+registration?.redirectUris?: which redirect URIs may be registered
+registration?.redirectUris?.loopback {"minItems":1}: hosts of http redirect URIs that anybody may register
+registration?.redirectUris?.loopback[] {"enum":["127.0.0.1","localhost","[::1]"]}: 127.0.0.1, localhost or [::1]
+registration?.bodyLimit? {"type":"string","pattern":"^[0-9]{1,6}(B|KiB|MiB|GiB)$","x-is":"a size such as 512B, 16KiB, 10MiB or 1GiB"}: largest registration request
+registration?.unusedClients? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: registered clients that nobody used are forgotten after this long
+registration?.rateLimit?: how many clients one address may register
+registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: registrations of one address in a window
+registration?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: how long they are counted together
+authorization?: authorization requests and pushed authorization requests
+authorization?.rateLimit?: rate limit of authorization requests
+authorization?.rateLimit?.perAddress {"type":"integer","minimum":1}: authorization requests of one address in a window
+authorization?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: length of the window
+authorization?.pending?: bound of stored authorization requests; the server evicts the oldest
+authorization?.pending?.perAddress {"type":"integer","minimum":1}: unfinished authorization requests of one address
+authorization?.pending?.total {"type":"integer","minimum":1}: unfinished authorization requests of all addresses
+compat?: relaxations for clients that do not follow the service interface
+compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorization request without scope
+compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state
+compat?.loopbackRedirects? {"type":"boolean"}: true: redirect URIs may name localhost and may omit the port
+integrations?: clients that the operator vouches for
+integrations?[]: a registered integration
+integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client_id
+integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: shown on the consent page, as verified
+integrations?[].redirectUris {"minItems":1}: its fixed callbacks
+integrations?[].redirectUris[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed callback
+integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with its client_secret; without it, a public client
+log?: the log on standard output
+log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
+`
+
+t.test('the configuration file has exactly these keys, constraints and descriptions', async (t) => {
+  const lines = describe(AuthorizationServerFile as unknown as Schema)
+  t.equal(lines.join('\n'), EXPECTED.trim())
+})
