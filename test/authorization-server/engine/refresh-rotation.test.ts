@@ -219,3 +219,24 @@ t.test('an error of the handler is the result, and its request is not remembered
   t.equal(handle(ctx), undefined)
   t.strictSame(exchanges, [])
 })
+
+t.test('a token that disappears during its refresh is used, and ends no grant', async (t) => {
+  const { context, handle, rotation, store } = await open(t)
+  const { ctx, emitted } = context()
+  const refreshed = rotation.wrap(async () => {
+    handle(ctx)?.present(await store.artifacts('RefreshToken').find('token'))
+    await store.artifacts('RefreshToken').destroy('token')
+  })(ctx) as Promise<void>
+  await t.rejects(refreshed, { message: 'invalid_grant', error_detail: 'refresh token already used' })
+  t.strictSame(emitted, [])
+})
+
+t.test('a handler that does not read the token stores a response without an owner', async (t) => {
+  const { context, rotation, exchanges } = await open(t)
+  const { ctx } = context()
+  await rotation.wrap(() => {
+    ctx.body = {}
+  })(ctx)
+  const [[response] = []] = exchanges
+  t.match(response?.payload, { grantId: undefined, accountId: undefined, sealed: String })
+})

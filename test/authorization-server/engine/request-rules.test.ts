@@ -51,6 +51,7 @@ t.test('§3.3 of RFC 6749: an unknown or malformed scope is invalid_scope', asyn
     'this server does not know a requested scope; scopes_supported in its metadata lists all',
     'no:such none:such',
   ])
+  t.match(check('scope', { scope: 'openid no:such' }), ['invalid_scope', String, 'no:such'])
   t.strictSame(check('scope', { scope: 'offline_access' }), [
     'invalid_scope',
     'offline_access alone opens nothing: name the scopes that you need',

@@ -53,6 +53,7 @@ const BAD: Readonly<Record<string, string>> = {
   'typ JWT': good({ header: { typ: 'JWT' } }),
   'alg none': good({ header: { alg: 'none' } }),
   HS256: macJws({ typ: 'dpop+jwt', alg: 'HS256', jwk: { kty: 'oct', k: 'AAAA' } }, { jti: 'a' }, 'AAAA'),
+  'another asymmetric algorithm': good({ key: aProofKey('RS256'), header: { alg: 'RS512' }, as: 'RS512' }),
   'no jwk': good({ header: { jwk: undefined } }),
   'the private key': good({ header: { jwk: key.privateKey.export({ format: 'jwk' }) } }),
   'a key of nothing': good({ header: { jwk: { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' } } }),
