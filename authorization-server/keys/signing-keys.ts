@@ -64,15 +64,15 @@ export function parseSigningKeys(text: string, file: string): SigningKeys {
     )
   const document = parseJson(text)
   const keys = isRecord(document) ? document['keys'] : undefined
-  if (!Array.isArray(keys) || keys.length === 0) throw refuse('there are no keys')
+  if (!Array.isArray(keys) || keys.length === 0) throw refuse('the keys are missing')
   const signingKeys = keys.map((key: unknown, index) => {
     if (!isRecord(key) || typeof key['kty'] !== 'string') throw refuse(`keys[${index}] is not a key`)
     if (typeof key['d'] !== 'string') throw refuse(`keys[${index}] has no private part`)
     return key as unknown as SigningKey
   })
   if (!signingKeys.some((key) => key.kty === 'EC' && key.crv === 'P-256'))
-    throw refuse('there is no P-256 key for ES256')
-  if (!signingKeys.some((key) => key.kty === 'RSA')) throw refuse('there is no RSA key for RS256')
+    throw refuse('a P-256 key for ES256 is missing')
+  if (!signingKeys.some((key) => key.kty === 'RSA')) throw refuse('an RSA key for RS256 is missing')
   return { keys: signingKeys }
 }
 

@@ -1,13 +1,20 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { cookieKeys } from '../../../authorization-server/keys/cookie-keys.ts'
+import { createFileOnce } from '../../../authorization-server/keys/create-file-once.ts'
 import { loadGatewaySecret } from '../../../authorization-server/keys/gateway-secret.ts'
 import { loadCookieKeys } from '../../../authorization-server/keys/load-cookie-keys.ts'
-import { loadSigningKeys, parseSigningKeys } from '../../../authorization-server/keys/signing-keys.ts'
+import { loadSecrets } from '../../../authorization-server/keys/load-secrets.ts'
+import {
+  loadSigningKeys,
+  makeSigningKeys,
+  parseSigningKeys,
+} from '../../../authorization-server/keys/signing-keys.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
+import { aConfig } from '../../fixtures/start-authorization-server.ts'
 
 t.test('parseSigningKeys() rejects an invalid set of private keys, and names the file', async (t) => {
   const texts = [
@@ -28,11 +35,64 @@ t.test('parseSigningKeys() rejects an invalid set of private keys, and names the
     })
 })
 
+t.test('parseSigningKeys() names the fault of a set, and returns a complete set', async (t) => {
+  const ec = { kty: 'EC', crv: 'P-256', d: 'd' }
+  const rsa = { kty: 'RSA', d: 'd', kid: 'a' }
+  const messageOf = (keys: unknown): unknown => {
+    try {
+      return parseSigningKeys(JSON.stringify(keys), '/run/keys.json')
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const FORM =
+    'It must be a JSON Web Key Set with private keys: {"keys":[…]}; remove signingKeysFile to have keys generated.'
+  for (const [document, reason] of [
+    [null, 'the keys are missing'],
+    [[], 'the keys are missing'],
+    [{ keys: {} }, 'the keys are missing'],
+    [{ keys: [] }, 'the keys are missing'],
+    [{ keys: [ec, 7] }, 'keys[1] is not a key'],
+    [{ keys: [[]] }, 'keys[0] is not a key'],
+    [{ keys: [{ d: 'd' }] }, 'keys[0] is not a key'],
+    [{ keys: [{ kty: 'EC' }] }, 'keys[0] has no private part'],
+    [{ keys: [{ ...ec, d: 7 }] }, 'keys[0] has no private part'],
+    [{ keys: [rsa] }, 'a P-256 key for ES256 is missing'],
+    [{ keys: [{ ...ec, crv: 'P-384' }, rsa] }, 'a P-256 key for ES256 is missing'],
+    [{ keys: [{ ...ec, kty: 'OKP' }, rsa] }, 'a P-256 key for ES256 is missing'],
+    [{ keys: [ec] }, 'an RSA key for RS256 is missing'],
+  ] as const)
+    t.equal(messageOf(document), `/run/keys.json: ${reason}. ${FORM}`)
+  t.strictSame(messageOf({ keys: [rsa, ec], more: 1 }), { keys: [rsa, ec] })
+})
+
+t.test('makeSigningKeys() generates three private keys for signatures', async (t) => {
+  const { keys } = await makeSigningKeys()
+  t.strictSame(
+    keys.map((key) => [Object.keys(key).toSorted().join(' '), key.kty, key.crv, key.alg, key['use']]),
+    [
+      ['alg crv d kty use x y', 'EC', 'P-256', 'ES256', 'sig'],
+      ['alg crv d kty use x', 'OKP', 'Ed25519', 'Ed25519', 'sig'],
+      ['alg d dp dq e kty n p q qi use', 'RSA', undefined, 'RS256', 'sig'],
+    ],
+  )
+  t.equal(Buffer.from(keys[2]?.n ?? '', 'base64url').length, 256, 'RFC 7518 §3.3: 2048 bits')
+})
+
+t.test('each generated file has one line', async (t) => {
+  const dataDir = t.testdir()
+  await loadSigningKeys({ signingKeysFile: undefined, dataDir })
+  await loadCookieKeys({ cookieKeysFile: undefined, dataDir })
+  t.match(readFileSync(join(dataDir, 'signing-keys.json'), 'utf8'), /^\{"keys":\[.*\]\}\n$/)
+  t.match(readFileSync(join(dataDir, 'cookie-keys'), 'utf8'), /^[\w-]{43}\n$/)
+})
+
 t.test('loadSigningKeys() names the operator’s key file that it cannot read', async (t) => {
   const missing = join(t.testdir(), 'missing.json')
   await t.rejects(loadSigningKeys({ signingKeysFile: missing, dataDir: t.testdirName }), {
     code: 'ERR_SECRET_FILE',
-    message: new RegExp(`${missing} \\(signingKeysFile\\): ENOENT`),
+    message: `Cannot read ${missing} (signingKeysFile): ENOENT. Check that the file exists and that this user may read it.`,
+    cause: { code: 'ENOENT' },
   })
 })
 
@@ -40,7 +100,7 @@ t.test('loadSigningKeys() says what to do when it cannot create the data folder'
   const dir = t.testdir({ file: 'not a folder' })
   await t.rejects(loadSigningKeys({ signingKeysFile: undefined, dataDir: join(dir, 'file', 'data') }), {
     code: 'ERR_DATA_DIR',
-    message: /dataDir, SCOPEGATE_DATA_DIR/,
+    message: `Cannot write ${dir}/file/data/signing-keys.json (ENOTDIR). Make the folder ${dir}/file/data writable for this user, or choose another data folder (dataDir, SCOPEGATE_DATA_DIR).`,
   })
 })
 
@@ -74,12 +134,23 @@ t.test('loadSigningKeys() returns the same keys in concurrent processes', async 
 t.test('loadCookieKeys() rejects short keys and reads one key per line, newest first', async (t) => {
   const newest = 'n'.repeat(32)
   const older = 'o'.repeat(43)
-  const dir = t.testdir({ short: 'short\n', empty: '\n', good: `${newest}\n\n${older}\n` })
-  for (const name of ['short', 'empty'])
+  const dir = t.testdir({
+    short: 'short\n',
+    empty: '\n',
+    'one-short': `${newest}\nshort\n`,
+    'long-31': 'n'.repeat(31),
+    good: `${newest}\n\n  ${older} \n`,
+  })
+  for (const name of ['short', 'empty', 'one-short', 'long-31'])
     await t.rejects(loadCookieKeys({ cookieKeysFile: join(dir, name), dataDir: dir }), {
       code: 'ERR_COOKIE_KEYS',
       exitCode: 3,
+      message: `${dir}/${name}: it must hold one cookie key per line, newest first, each at least 32 characters long.`,
     })
+  await t.rejects(loadCookieKeys({ cookieKeysFile: join(dir, 'missing'), dataDir: dir }), {
+    code: 'ERR_SECRET_FILE',
+    message: `Cannot read ${dir}/missing (cookieKeysFile): ENOENT. Check that the file exists and that this user may read it.`,
+  })
   t.same(await loadCookieKeys({ cookieKeysFile: join(dir, 'good'), dataDir: dir }), [newest, older])
 })
 
@@ -100,19 +171,28 @@ t.test('cookieKeys() rejects a changed value or signature, and identifies the si
   t.equal(keys.index('session=1', signature), 1)
   t.equal(keys.index('session=1', keys.sign('session=1')), 0)
   t.equal(cookieKeys(['x'.repeat(32)]).index('session=1', signature), -1)
-  t.throws(() => cookieKeys([]), TypeError)
+  t.throws(() => cookieKeys([]), new TypeError('cookieKeys() needs a key'))
+  t.equal(cookieKeys(['a key']).sign('data'), 'M9s8m6VLGY8y9BxYaffb5sJ3xLVZo5qqdrHfTvlZjfg', 'HMAC-SHA-256')
+  t.equal(keys.verify('session=1', signature), true, 'also by an older key')
 })
 
 t.test('loadGatewaySecret() requires the file outside development mode', async (t) => {
-  const dir = t.testdir({ short: 'x' })
+  const dir = t.testdir({ short: 'x'.repeat(15), shortest: ` ${'x'.repeat(16)}\n` })
   const file = join(dir, 'gateway-client-secret')
   await t.rejects(loadGatewaySecret({ file, development: false }), {
     code: 'ERR_SECRET_FILE',
-    message: /gatewayClient\.secretFile/,
+    message: `Cannot read ${file} (gatewayClient.secretFile): ENOENT. Check that the file exists and that this user may read it.`,
   })
   await t.rejects(loadGatewaySecret({ file: join(dir, 'short'), development: false }), {
     code: 'ERR_GATEWAY_SECRET',
+    exitCode: 3,
+    message: `${dir}/short (gatewayClient.secretFile): the secret must be at least 16 characters long.`,
   })
+  t.equal(
+    await loadGatewaySecret({ file: join(dir, 'shortest'), development: false }),
+    'xxxxxxxxxxxxxxxx',
+    'spaces around the secret are ignored',
+  )
   const made = await loadGatewaySecret({ file, development: true })
   t.match(made, /^[\w-]{43}$/)
   t.equal(await loadGatewaySecret({ file, development: false }), made)
@@ -128,6 +208,101 @@ t.test('the error names a folder without write permission', (t) =>
     })
   }),
 )
+
+t.test('createFileOnce() reports a file that exists and cannot be read', async (t) => {
+  const dir = t.testdir({ folder: {} })
+  await t.rejects(
+    createFileOnce(join(dir, 'folder'), async () => 'new'),
+    {
+      code: 'ERR_SECRET_FILE',
+      message: `Cannot read ${dir}/folder (generated once): EISDIR. Check that the file exists and that this user may read it.`,
+      cause: { code: 'EISDIR' },
+    },
+  )
+  t.same(readdirSync(dir), ['folder'])
+})
+
+t.test('createFileOnce() creates folders, ignores the umask, and leaves no draft', async (t) => {
+  const folder = join(t.testdir(), 'a', 'b')
+  const umask = process.umask(0o277)
+  t.teardown(() => process.umask(umask))
+  mkdirSync(join(t.testdirName, 'a'), { recursive: true })
+  chmodSync(join(t.testdirName, 'a'), 0o700)
+  mkdirSync(folder)
+  chmodSync(folder, 0o700)
+  t.equal(await createFileOnce(join(folder, 'file'), async () => 'content'), 'content')
+  t.equal(statSync(join(folder, 'file')).mode & 0o777, 0o600)
+  t.equal(await createFileOnce(join(folder, 'file'), async () => 'other'), 'content')
+  await t.rejects(
+    createFileOnce(join(folder, 'failed'), async () => {
+      throw new Error('no code')
+    }),
+    {
+      code: 'ERR_DATA_DIR',
+      message: `Cannot write ${folder}/failed (unknown error). Make the folder ${folder} writable for this user, or choose another data folder (dataDir, SCOPEGATE_DATA_DIR).`,
+      cause: { message: 'no code' },
+    },
+  )
+  t.same(readdirSync(folder), ['file'])
+})
+
+t.test('createFileOnce() keeps the file of a process that was faster', async (t) => {
+  const file = join(t.testdir(), 'file')
+  const content = await createFileOnce(file, async () => {
+    writeFileSync(file, 'of another process')
+    return 'own'
+  })
+  t.equal(content, 'of another process')
+  t.same(readdirSync(t.testdirName), ['file'])
+})
+
+t.test('loadSecrets() returns exactly the secrets of the configuration', async (t) => {
+  const dataDir = t.testdir({ gateway: 'the secret of the gateway\n', app: ' of the app \n' })
+  const config = await aConfig(dataDir, {
+    development: false,
+    gatewayClient: { id: 'gateway', secretFile: join(dataDir, 'gateway') },
+    integrations: [
+      {
+        clientId: 'one',
+        clientName: 'One',
+        redirectUris: ['https://one.test/'],
+        clientSecretFile: join(dataDir, 'app'),
+      },
+      {
+        clientId: 'two',
+        clientName: 'Two',
+        redirectUris: ['https://two.test/'],
+        clientSecretFile: undefined,
+      },
+    ],
+  })
+  const { signingKeys, cookieSecrets, ...secrets } = await loadSecrets(config)
+  t.same(signingKeys, JSON.parse(readFileSync(join(dataDir, 'signing-keys.json'), 'utf8')))
+  t.same(cookieSecrets, [readFileSync(join(dataDir, 'cookie-keys'), 'utf8').trim()])
+  t.strictSame(secrets, {
+    gatewaySecret: 'the secret of the gateway',
+    integrations: [
+      {
+        clientId: 'one',
+        clientName: 'One',
+        redirectUris: ['https://one.test/'],
+        clientSecret: 'of the app',
+      },
+      { clientId: 'two', clientName: 'Two', redirectUris: ['https://two.test/'], clientSecret: undefined },
+    ],
+  })
+  const missing = join(dataDir, 'missing')
+  const [one] = config.integrations
+  await t.rejects(
+    loadSecrets({
+      ...config,
+      integrations: one === undefined ? [] : [{ ...one, clientSecretFile: missing }],
+    }),
+    {
+      message: `Cannot read ${missing} (integrations[].clientSecretFile): ENOENT. Check that the file exists and that this user may read it.`,
+    },
+  )
+})
 
 t.test('secrets that two servers generate are different', async (t) => {
   const [one, other] = [join(t.testdir(), 'one'), join(t.testdirName, 'other')]
