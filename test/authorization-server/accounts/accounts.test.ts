@@ -1,4 +1,5 @@
 import { createHook } from 'node:async_hooks'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createAccounts } from '../../../authorization-server/accounts/accounts.ts'
@@ -26,6 +27,16 @@ t.test('verifyPassword() rejects malformed, unsupported and hostile PHC strings'
     good.replace('v=19', 'v=16'),
     good.replace('m=64', 'm=9999999'),
     good.replace('m=64', 'm=1'),
+    good.replace('m=64', 'm=7'),
+    good.replace('m=64', 'm=1048577'),
+    good.replace('m=64,t=1,p=1', 'm=64,t=1,p=9'),
+    good.replace('p=1', 'p=0'),
+    good.replace('p=1', 'p=1000'),
+    good.replace('t=1', 't=1000'),
+    ` ${good}`,
+    `${good}\n`,
+    good.slice(0, -22),
+    good.replace(/\$[^$]{22}\$/, '$AAAAAAAAAAAAAAAAAAAAA$'),
     good.replace('t=1', 't=0'),
     good.slice(0, -30),
     `${good}A`,
@@ -38,6 +49,17 @@ t.test('verifyPassword() rejects malformed, unsupported and hostile PHC strings'
 t.test('verifyPassword() matches a password in another Unicode normalization form', async (t) => {
   const outdated = await hashPassword('caf\u00e9 caf\u00e9', Buffer.alloc(16, 1), CHEAP)
   t.equal(await verifyPassword('cafe\u0301 caf\u00e9', outdated), 'outdated')
+  for (const cost of [
+    { memoryKib: 19_456, passes: 1, lanes: 1 },
+    { memoryKib: 19_456, passes: 2, lanes: 2 },
+    { memoryKib: 19_455, passes: 2, lanes: 1 },
+  ])
+    t.equal(
+      await verifyPassword(PASSWORD, await hashPassword(PASSWORD, Buffer.alloc(16, 1), cost)),
+      'outdated',
+    )
+  const wide = await hashPassword(PASSWORD, Buffer.alloc(16, 1), { memoryKib: 64, passes: 1, lanes: 8 })
+  t.equal(await verifyPassword(PASSWORD, wide), 'outdated', '8 KiB for each lane is the minimum')
   const today = await hashPassword(PASSWORD, Buffer.alloc(16, 2))
   t.match(today, '$argon2id$v=19$m=19456,t=2,p=1$')
   t.equal(await verifyPassword(PASSWORD, today), 'match')
@@ -57,21 +79,87 @@ t.test('normalizeUsername() returns one spelling, or undefined for an invalid na
   t.equal(normalizeUsername('Zo\u00eb'), normalizeUsername('zoe\u0308'))
   t.equal(normalizeUsername('Ana.Lima+test@example.com'), 'ana.lima+test@example.com')
   t.equal(normalizeUsername('x'.repeat(64)), 'x'.repeat(64))
-  const none = ['', ' ', 'a b', 'a\u0000', '<b>', '\u202eevil', '-a', '.', 'x'.repeat(65), 'x'.repeat(1e6)]
+  t.equal(normalizeUsername(`${' '.repeat(192)}${'x'.repeat(64)}`), 'x'.repeat(64), '256 characters')
+  t.equal(normalizeUsername(`${' '.repeat(193)}${'x'.repeat(64)}`), undefined, '257 characters')
+  t.equal(normalizeUsername('\u0130'), 'i\u0307', 'composed after lower-casing')
+  t.equal(normalizeUsername('1_a.b@c+d-e'), '1_a.b@c+d-e')
+  t.equal(normalizeUsername('\u0905\u093e'), '\u0905\u093e', 'a letter with a mark')
+  t.equal(normalizeUsername('\u0301x'), '\u0301x', 'a mark at the start')
+  const none = [
+    ...['', ' ', 'a b', 'a\u0000', '<b>', '\u202eevil', '-a', '.', '_a', '@a', '+a', 'a/b', 'a\nb'],
+    ...['x'.repeat(65), 'x'.repeat(1e6)],
+  ]
   for (const typed of none) t.equal(normalizeUsername(typed), undefined, JSON.stringify(typed.slice(0, 20)))
 })
 
 t.test('add() rejects invalid accounts with the reason', async (t) => {
   const { accounts } = await open(t)
+  const short = 'A password has at least 12 characters.'
+  const long = 'A password has at most 256 characters.'
   const cases = [
-    ['a b', PASSWORD, 'username_invalid'],
-    ['carol', 'short', 'password_too_short'],
-    ['carol', 'x'.repeat(257), 'password_too_long'],
+    [
+      'a b',
+      PASSWORD,
+      'username_invalid',
+      'A username has 1 to 64 letters, digits and the signs . _ @ + -, and begins with a letter or digit.',
+    ],
+    ['carol', 'x'.repeat(11), 'password_too_short', short],
+    ['carol', '\u{1f600}'.repeat(11), 'password_too_short', short],
+    ['carol', 'x'.repeat(257), 'password_too_long', long],
+    ['a b', 'short', 'username_invalid', /^A username/],
   ] as const
-  for (const [username, password, refused] of cases)
-    t.match(await accounts.add({ username, password }), { refused, message: /\.$/ })
+  for (const [username, password, refused, message] of cases)
+    t.match(await accounts.add({ username, password }), { refused, message })
+  t.strictSame(await accounts.add({ username: 'a b', password: PASSWORD }), {
+    refused: 'username_invalid',
+    message: cases[0][3],
+  })
   t.match(await accounts.add({ username: 'carol', password: PASSWORD }), { added: { username: 'carol' } })
-  t.match(await accounts.add({ username: ' CAROL', password: PASSWORD }), { refused: 'username_taken' })
+  t.strictSame(await accounts.add({ username: ' CAROL', password: PASSWORD }), {
+    refused: 'username_taken',
+    message: 'An account with this username exists already.',
+  })
+})
+
+t.test('add() accepts passwords of 12 and of 256 characters, and stores exactly the account', async (t) => {
+  const { accounts, store } = await open(t)
+  for (const [username, password] of [
+    ['twelve', 'x'.repeat(12)],
+    ['longest', 'x'.repeat(256)],
+  ] as const) {
+    t.match(await accounts.add({ username, password }), { added: { username } })
+    t.match(await accounts.verify(username, password), { username })
+    t.equal(await accounts.verify(username, `${password}x`), undefined)
+  }
+  const result = await accounts.add({
+    username: 'Dora',
+    password: PASSWORD,
+    name: 'Dora D.',
+    email: 'd@d.test',
+  })
+  const added = 'added' in result ? result.added : undefined
+  t.strictSame(added, { id: added?.id, username: 'dora', name: 'Dora D.', email: 'd@d.test' })
+  t.match(added?.id, /^[\w-]{22}$/)
+  const { passwordHash, ...stored } = (await store.accounts.findByUsername('dora')) ?? {}
+  t.strictSame(stored, { ...added, origin: 'operator', createdAtSeconds: 1_000 })
+  t.match(passwordHash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+  t.equal(await accounts.findId(' DORA'), added?.id)
+  t.equal(await accounts.findId('nobody'), undefined)
+  t.equal(await accounts.findId('not a name'), undefined)
+})
+
+t.test('a password longer than the limit never matches', async (t) => {
+  const { accounts, store } = await open(t)
+  await store.accounts.insert({
+    id: 'long',
+    username: 'long',
+    name: 'Long',
+    email: undefined,
+    passwordHash: await hashPassword('x'.repeat(257), Buffer.alloc(16, 1), CHEAP),
+    origin: 'operator',
+    createdAtSeconds: 1,
+  })
+  t.equal(await accounts.verify('long', 'x'.repeat(257)), undefined)
 })
 
 t.test('verify() returns the account only for its correct password', async (t) => {
@@ -140,9 +228,18 @@ t.test(
     const { store } = await open(t)
     await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
     const stored = await store.accounts.findByUsername('alice')
+    t.match(stored, { origin: 'development', createdAtSeconds: 1 })
     const production = createAccounts({ store: store.accounts, development: false, nowSeconds })
     t.equal(await production.verify('alice', 'alice'), undefined)
     t.equal(await production.find(stored?.id ?? ''), undefined)
+    t.equal(await production.findId('alice'), undefined)
+    const development = createAccounts({ store: store.accounts, development: true, nowSeconds })
+    t.match(await development.find(stored?.id ?? ''), { username: 'alice' })
+    t.match(await development.verify('bob', 'bob'), {
+      username: 'bob',
+      name: 'Bob Example',
+      email: 'bob@example.com',
+    })
   },
 )
 
@@ -203,6 +300,34 @@ t.test('addAccount() opens the configured store, adds and closes it', async (t) 
   t.teardown(() => store.close())
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   t.match(await accounts.verify('dora', PASSWORD), { username: 'dora' })
+  t.match(await store.accounts.findByUsername('dora'), { origin: 'operator', createdAtSeconds: 1_000 })
+})
+
+t.test('addAccount() closes the store, also after a refusal or an error', async (t) => {
+  const config = {
+    ...WHOSE_CONFIG,
+    store: { type: 'sqlite' },
+    dataDir: t.testdir(),
+    redis: undefined,
+  } as const
+  const isOpen = () =>
+    readdirSync('/proc/self/fd').some((name) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${name}`).startsWith(config.dataDir)
+      } catch {
+        return false // closed since the folder was read
+      }
+    })
+  await addAccount({ config, account: { username: 'dora', password: PASSWORD }, nowSeconds })
+  t.notOk(isOpen())
+  await addAccount({ config, account: { username: 'dora', password: 'short' }, nowSeconds })
+  t.notOk(isOpen())
+  const broken = () => {
+    throw new Error('no clock')
+  }
+  const account = { username: 'emma', password: PASSWORD }
+  await t.rejects(addAccount({ config, account, nowSeconds: broken }), { message: 'no clock' })
+  t.notOk(isOpen())
 })
 
 async function open(t: Test, development = false) {

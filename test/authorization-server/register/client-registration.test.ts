@@ -115,3 +115,127 @@ t.test('§3.2.1 parseRegistration() replaces unsupported metadata and omits unkn
     registered_scope: 'courses:read offline_access',
   })
 })
+
+const METADATA = 'invalid_client_metadata'
+const NAME = 'client_name must be a text of 1 to 200 characters'
+const TYPE = 'application_type must be native or web'
+const METHOD =
+  'token_endpoint_auth_method must be none (public client) or client_secret_post (confidential client)'
+const GRANTS = 'grant_types must be a list that contains authorization_code, the only flow of this server'
+const RESPONSES = 'response_types must be a list that contains code, the only one of this server'
+const SCOPE = 'scope must be a string of scopes with spaces between them'
+const URI = 'client_uri must be an http or https address'
+
+t.test('parseRegistration() describes each invalid field', async (t) => {
+  const rows: readonly (readonly [Record<string, unknown>, string])[] = [
+    [{ client_name: '' }, NAME],
+    [{ client_name: 7 }, NAME],
+    [{ client_name: null }, NAME],
+    [{ client_name: 'x'.repeat(201) }, NAME],
+    [{ application_type: 'Web' }, TYPE],
+    [{ application_type: null }, TYPE],
+    [{ token_endpoint_auth_method: 'client_secret_basic' }, METHOD],
+    [{ token_endpoint_auth_method: null }, METHOD],
+    [{ grant_types: [] }, GRANTS],
+    [{ grant_types: 'authorization_code' }, GRANTS],
+    [{ grant_types: null }, GRANTS],
+    [{ response_types: ['token'] }, RESPONSES],
+    [{ response_types: 'code' }, RESPONSES],
+    [{ scope: ['openid'] }, SCOPE],
+    [{ scope: '"' }, SCOPE],
+    [{ client_uri: 7 }, URI],
+    [{ client_uri: 'ftp://a.test/' }, URI],
+    [{ client_uri: 'not an address' }, URI],
+    [{ client_uri: `https://a.test/${'x'.repeat(1_010)}` }, URI],
+    [{ client_name: '', application_type: 'x', scope: 7 }, NAME],
+  ]
+  for (const [fields, description] of rows)
+    t.strictSame(
+      refusalOf({ redirect_uris, ...fields }),
+      { error: METADATA, description },
+      JSON.stringify(fields).slice(0, 60),
+    )
+})
+
+t.test('parseRegistration() accepts fields at their limits, and keeps them', async (t) => {
+  const uri = `https://a.test/${'x'.repeat(1_009)}`
+  t.equal(uri.length, 1_024)
+  const redirects = Array.from({ length: 10 }, (_, i) => `http://127.0.0.1:400${i}/callback`)
+  const longest = `http://127.0.0.1:4000/${'x'.repeat(1_002)}`
+  t.equal(longest.length, 1_024)
+  t.strictSame(
+    registrationOf({
+      redirect_uris: [...redirects.slice(1), longest],
+      client_name: 'x'.repeat(200),
+      client_uri: uri,
+      application_type: 'web',
+      token_endpoint_auth_method: 'client_secret_post',
+      grant_types: ['refresh_token', 'authorization_code'],
+      response_types: ['token', 'code'],
+      scope: 'offline_access openid',
+      dpop_bound_access_tokens: true,
+    }),
+    {
+      client_name: 'x'.repeat(200),
+      application_type: 'web',
+      redirect_uris: [...redirects.slice(1), longest],
+      token_endpoint_auth_method: 'client_secret_post',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      dpop_bound_access_tokens: true,
+      client_uri: uri,
+      registered_scope: 'offline_access openid',
+    },
+  )
+  t.match(registrationOf({ client_uri: 'http://a.test' }), { client_uri: 'http://a.test' })
+  const { dpop_bound_access_tokens } = registrationOf({ dpop_bound_access_tokens: 'true' }) ?? {}
+  t.equal(dpop_bound_access_tokens, undefined)
+  t.notOk('registered_scope' in (registrationOf({ scope: 'no:such' }) ?? {}))
+})
+
+t.test('parseRegistration() describes each problem of redirect URIs', async (t) => {
+  const parse = (value: unknown, more = {}, fields = {}) => {
+    const parsed = parseRegistration({ redirect_uris: value, ...fields }, { ...rules, ...more })
+    return 'refused' in parsed ? parsed.refused.description : undefined
+  }
+  const two = { loopbackHosts: ['localhost', '[::1]'] }
+  t.equal(parse(undefined), 'redirect_uris is required: name at least one http://127.0.0.1:<port>/<path>')
+  t.equal(
+    parse([], two),
+    'redirect_uris must be a list with at least one http://localhost:<port>/<path> or http://[::1]:<port>/<path>',
+  )
+  t.equal(parse('text'), 'redirect_uris must be a list with at least one http://127.0.0.1:<port>/<path>')
+  t.equal(parse(Array(11).fill(redirect_uris[0])), 'redirect_uris holds more than 10 addresses')
+  t.equal(
+    parse([redirect_uris[0], 7]),
+    'redirect_uris[1] is not a text: this server accepts loopback redirects as http://127.0.0.1:<port>/<path> only. Use 127.0.0.1, or ask the operator for a registered integration.',
+  )
+  t.equal(
+    parse(['x'], two),
+    'redirect_uris[0] "x": this server accepts loopback redirects as http://localhost:<port>/<path> or http://[::1]:<port>/<path> only. Use localhost, or ask the operator for a registered integration.',
+  )
+  t.match(parse(['x'], { loopbackHosts: [] }), ' only. Use 127.0.0.1, or ask')
+  t.match(parse([`http://127.0.0.1:4000/${'x'.repeat(1_003)}`]), 'this server accepts loopback')
+  t.match(parse(['y'.repeat(200)]), `"${'y'.repeat(200)}": this`)
+  t.match(parse(['y'.repeat(201)]), `"${'y'.repeat(200)}...": this`)
+  t.match(parse(['a"b\\c"d\u007f\u001fé~ ']), `"a'b'c'd???~ ": this`)
+})
+
+t.test('a web client needs a port, also where the port is optional', async (t) => {
+  const parse = (uris: readonly string[], application_type?: string) => {
+    const parsed = parseRegistration(
+      { redirect_uris: uris, application_type },
+      { ...rules, portOptional: true },
+    )
+    return 'refused' in parsed ? parsed.refused : undefined
+  }
+  const portless = 'http://127.0.0.1/callback'
+  t.equal(parse([portless]), undefined)
+  t.equal(parse([portless], 'native'), undefined)
+  t.equal(parse([...redirect_uris], 'web'), undefined)
+  t.strictSame(parse([...redirect_uris, portless], 'web'), {
+    error: 'invalid_redirect_uri',
+    description:
+      'redirect_uris[1] "http://127.0.0.1/callback": a redirect URI of a web client must have a port, because it has to match exactly. Add the port, or register with application_type native, which accepts any port.',
+  })
+})
