@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
@@ -389,6 +390,72 @@ t.test('while the keys are unavailable an event is neither accepted nor rejected
   const answer = await post(anEvent(b, {}, { kid: fresh.jwk['kid'] }))
   t.match(answer, { status: 503, text: '' })
   t.ok(Number(answer.headers.get('retry-after')) >= 1)
+})
+
+/** Headers of each response of the events endpoint, without the changing values. */
+function headersOf({ headers }: { readonly headers: Headers }): Readonly<Record<string, string>> {
+  const {
+    date,
+    connection,
+    'keep-alive': keepAlive,
+    'x-request-id': id,
+    ...rest
+  } = Object.fromEntries(headers)
+  return { ...rest, ...(id === undefined ? {} : { 'x-request-id': id.replace(/^[0-9a-f-]{36}$/, 'ID') }) }
+}
+
+t.test('RFC 8935 §2: the responses of the events endpoint have exactly these headers', async (t) => {
+  const ownIssuer = await startJwtIssuer()
+  t.teardown(ownIssuer.close)
+  const { gateway } = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      debug: { policyHeader: true },
+      issuers: [{ ...aJwtIssuerConfig(ownIssuer.issuer), securityEvents: { audience: [AUDIENCE] } }],
+    }),
+  })
+  const deliver = async (body: string, type = 'application/secevent+jwt') => {
+    const answer = await send(gateway.url + PATH, { method: 'POST', body, headers: { 'content-type': type } })
+    const headers = headersOf(answer)
+    const { ratelimit, 'ratelimit-policy': policy, 'x-scopegate-policy': hash, ...rest } = headers
+    t.match(ratelimit, /^"default";r=\d+;t=\d+$/)
+    t.match(policy, /^"default";q=\d+;w=\d+$/)
+    t.match(hash, /^[0-9a-f]{12}$/)
+    return { status: answer.status, headers: rest, text: answer.text }
+  }
+  const always = { 'x-request-id': 'ID', 'cache-control': 'no-store' }
+  const accepted = { status: 202, headers: { ...always, 'content-length': '0' }, text: '' }
+  t.strictSame(await deliver(anEvent(ownIssuer)), accepted)
+  t.strictSame(await deliver(anEvent(ownIssuer), ' Application/SecEvent+JWT ; charset=utf-8'), accepted)
+  t.strictSame(await deliver(anEvent(ownIssuer), 'text/plain'), {
+    status: 400,
+    headers: {
+      ...always,
+      'x-scopegate-error': '1',
+      'content-type': 'application/json',
+      'content-language': 'en',
+      'content-length': '72',
+    },
+    text: '{"err":"invalid_request","description":"Send application/secevent+jwt."}',
+  })
+  await ownIssuer.stop()
+  t.strictSame(await deliver(anEvent(ownIssuer, {}, { kid: 'another' })), {
+    status: 503,
+    headers: { ...always, 'x-scopegate-error': '1', 'retry-after': '5', 'content-length': '0' },
+    text: '',
+  })
+})
+
+t.test('an event must arrive within five seconds', async (t) => {
+  const setTimer = mock.method(globalThis, 'setTimeout')
+  t.teardown(() => setTimer.mock.restore())
+  t.equal((await post(anEvent(a))).status, 202)
+  const timers = setTimer.mock.calls.map((call): readonly unknown[] => call.arguments)
+  t.strictSame(
+    timers.filter((timer) => timer.includes('too_slow')).map(([, delayMs]) => delayMs),
+    [5_000],
+  )
 })
 
 t.test('the events endpoint exists only when an issuer may send events', async (t) => {
