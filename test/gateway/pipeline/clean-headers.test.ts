@@ -149,32 +149,99 @@ t.test('cleanHeaders() separates credentials and counts them', async (t) => {
   t.match(cleaned, { authorizationCount: 2, cookie: 'a=1; b=2', endToEnd: [] })
 })
 
-const MALFORMED: readonly (readonly [string, readonly string[], string?])[] = [
-  ['no Host', []],
-  ['an empty Host', ['Host', '']],
-  ['two Hosts', ['Host', 'a', 'Host', 'a']],
-  ['a list of Hosts', ['Host', 'a, b']],
-  ['a Host with user info', ['Host', 'a@b']],
-  ['a Host with a path', ['Host', 'a/b']],
-  ['a Host with quotes', ['Host', 'evil"']],
-  ['both lengths', [...HOST, 'Content-Length', '5', 'Transfer-Encoding', 'chunked']],
-  ['two Content-Lengths', [...HOST, 'Content-Length', '5', 'content-length', '5']],
-  ['a Content-Length with a sign', [...HOST, 'Content-Length', '+5']],
-  ['a Content-Length in hex', [...HOST, 'Content-Length', '0x10']],
-  ['an empty Content-Length', [...HOST, 'Content-Length', '']],
-  ['a Content-Length list', [...HOST, 'Content-Length', '5, 5']],
-  ['two Transfer-Encodings', [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked']],
-  ['another Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'gzip, chunked']],
-  ['identity as Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'identity']],
-  ['Transfer-Encoding in HTTP/1.0', [...HOST, 'Transfer-Encoding', 'chunked'], '1.0'],
-  ['HTTP/2.0', HOST, '2.0'],
-  ['HTTP/0.9', HOST, '0.9'],
+const ONE_HOST = 'There must be one Host header with a host name.'
+const LENGTH = 'Content-Length must be a number of bytes.'
+const CODING = 'The only Transfer-Encoding is chunked.'
+
+const MALFORMED: readonly (readonly [
+  what: string,
+  headers: readonly string[],
+  detail: string,
+  version?: string,
+])[] = [
+  ['no Host', [], ONE_HOST],
+  ['an empty Host', ['Host', ''], ONE_HOST],
+  ['two Hosts', ['Host', 'a', 'Host', 'a'], 'There must be one Host header.'],
+  ['a list of Hosts', ['Host', 'a, b'], ONE_HOST],
+  ['a Host with user info', ['Host', 'a@b'], ONE_HOST],
+  ['a Host with a path', ['Host', 'a/b'], ONE_HOST],
+  ['a Host with quotes', ['Host', 'evil"'], ONE_HOST],
+  ['a Host with a port of six digits', ['Host', 'a:123456'], ONE_HOST],
+  ['a Host with an empty port', ['Host', 'a:'], ONE_HOST],
+  ['a Host with an open bracket', ['Host', '[::1'], ONE_HOST],
+  ['a Host with a name in brackets', ['Host', '[host]'], ONE_HOST],
+  ['an empty Host in HTTP/1.0', ['Host', ''], ONE_HOST, '1.0'],
+  [
+    'both lengths',
+    [...HOST, 'Content-Length', '5', 'Transfer-Encoding', 'chunked'],
+    'Content-Length and Transfer-Encoding exclude each other.',
+  ],
+  [
+    'two Content-Lengths',
+    [...HOST, 'Content-Length', '5', 'content-length', '5'],
+    'There must be one Content-Length header.',
+  ],
+  ['a Content-Length with a sign', [...HOST, 'Content-Length', '+5'], LENGTH],
+  ['a Content-Length in hex', [...HOST, 'Content-Length', '0x10'], LENGTH],
+  ['an empty Content-Length', [...HOST, 'Content-Length', ''], LENGTH],
+  ['a Content-Length list', [...HOST, 'Content-Length', '5, 5'], LENGTH],
+  ['a Content-Length of 16 digits', [...HOST, 'Content-Length', '1234567890123456'], LENGTH],
+  [
+    'two Transfer-Encodings',
+    [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'],
+    'There must be one Transfer-Encoding header.',
+  ],
+  ['another Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'gzip, chunked'], CODING],
+  ['identity as Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'identity'], CODING],
+  [
+    'Transfer-Encoding in HTTP/1.0',
+    [...HOST, 'Transfer-Encoding', 'chunked'],
+    'HTTP/1.0 has no Transfer-Encoding.',
+    '1.0',
+  ],
+  ['HTTP/2.0', HOST, 'This server speaks HTTP/1.1.', '2.0'],
+  ['HTTP/0.9', HOST, 'This server speaks HTTP/1.1.', '0.9'],
 ]
 
-for (const [what, headers, version] of MALFORMED)
+for (const [what, headers, detail, version] of MALFORMED)
   t.test(`cleanHeaders() rejects ${what}`, async (t) => {
-    t.match(cleanHeaders(headers, version ?? '1.1'), { refused: 'request_malformed' })
+    t.strictSame(cleanHeaders(headers, version ?? '1.1'), { refused: 'request_malformed', detail })
   })
+
+t.test('cleanHeaders() accepts names, addresses and ports as Host', async (t) => {
+  for (const host of [
+    'a',
+    'A-b.c_d~1',
+    '127.0.0.1:1',
+    'a:12345',
+    '[::1]',
+    '[2001:DB8::a]:443',
+    '[::ffff:1.2.3.4]',
+  ])
+    t.match(cleanHeaders(['Host', host], '1.1'), { body: 'none' }, host)
+})
+
+t.test('cleanHeaders() returns every part of a request', async (t) => {
+  const cleaned = clean(
+    ...['User-Agent', 'agent', 'DPoP', 'a', 'dpop', 'b', 'Connection', 'Upgrade', 'Upgrade', 'x'],
+    ...['Authorization', 'Bearer a', 'Cookie', 'c=1', 'Content-Length', '123456789012345'],
+  )
+  if ('refused' in cleaned) throw new Error(cleaned.refused)
+  const { header, ...rest } = cleaned
+  t.strictSame(rest, {
+    endToEnd: ['User-Agent', 'agent'],
+    authorization: 'Bearer a',
+    authorizationCount: 1,
+    proof: 'a, b',
+    cookie: 'c=1',
+    userAgent: 'agent',
+    body: 'sized',
+    contentLength: 123_456_789_012_345,
+    offersUpgrade: true,
+  })
+  t.type(header, 'function')
+  t.match(clean(), { authorizationCount: 0, offersUpgrade: false, proof: undefined, cookie: undefined })
+})
 
 t.test('cleanHeaders() detects the body framing', async (t) => {
   t.match(clean(), { body: 'none', contentLength: 0 })

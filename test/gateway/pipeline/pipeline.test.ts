@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import t from 'tap'
 import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -127,4 +128,94 @@ t.test('a 503 of an unavailable issuer states when to retry, in whole seconds', 
   }
   for (let failure = 1; failure <= 5; failure += 1) t.equal(await retryAfter(), '2', 'no time is known')
   t.equal(await retryAfter(), '1', 'the circuit is open for one second')
+})
+
+const WEBSOCKET_POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { anonymous: allow }
+routes:
+  - { name: live, match: { methods: [GET], path: /live }, websocket: true, rateLimit: { requests: 9, per: 1h, by: ip } }
+`
+const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+const SWITCH =
+  'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\nx-mine: 1\r\n'
+
+t.test('the client receives exactly this response to a WebSocket handshake', async (t) => {
+  const { gateway, upstream } = await startGatewayUnderTest(t, {
+    policy: WEBSOCKET_POLICY,
+    change: (config) => ({ ...config, debug: { policyHeader: true } }),
+  })
+  upstream.onHead((socket) =>
+    socket.write(`${SWITCH}sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n`, 'latin1'),
+  )
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let received = ''
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')))
+  socket.write(`GET /live HTTP/1.1\r\n${HANDSHAKE}${KEY}\r\n`)
+  await until('the response', async () => received.includes('\r\n\r\n'))
+  t.strictSame(
+    received
+      .replace(/^(x-request-id: )[0-9a-f-]{36}\r$/m, '$1ID\r')
+      .replace(/^(x-scopegate-policy: )[0-9a-f]{12}\r$/m, '$1HASH\r')
+      .split('\r\n'),
+    [
+      'HTTP/1.1 101 Switching Protocols',
+      'connection: Upgrade',
+      'upgrade: websocket',
+      'x-mine: 1',
+      'sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
+      'x-request-id: ID',
+      'x-scopegate-policy: HASH',
+      'ratelimit-policy: "default";q=9;w=3600',
+      'ratelimit: "default";r=8;t=400',
+      '',
+      '',
+    ],
+  )
+})
+
+t.test(
+  'the gateway rejects a handshake without a key, and one that the upstream does not accept',
+  async (t) => {
+    const { gateway, upstream, raw, log } = await startGatewayUnderTest(t, { policy: WEBSOCKET_POLICY })
+    const withoutKey = await raw(`GET /live HTTP/1.1\r\n${HANDSHAKE}\r\n`)
+    t.match(withoutKey, /^HTTP\/1\.1 400 /)
+    t.match(
+      withoutKey,
+      '"error_description":"This is not the beginning of a WebSocket: RFC 6455 section 4.1."',
+    )
+    t.equal(upstream.requests.length, 0)
+    upstream.onHead((socket) => socket.write(`${SWITCH}sec-websocket-accept: other\r\n\r\n`, 'latin1'))
+    t.match(await raw(`GET /live HTTP/1.1\r\n${HANDSHAKE}${KEY}\r\n`), /^HTTP\/1\.1 502 /)
+    const lines = await until('both lines', async () => {
+      const access = log().filter(({ event }) => event === 'access')
+      return access.length === 2 && access
+    })
+    t.match(lines[1], { 'error.type': 'upstream_broken', 'error.code': 'ERR_UPSTREAM_PROTOCOL' })
+    t.match(
+      await (await fetch(`${gateway.managementUrl}/metrics`)).text(),
+      'scopegate_upstream_errors_total{upstream="api",reason="protocol"} 1\n',
+    )
+  },
+)
+
+t.test('a request is in flight until its response is closed', async (t) => {
+  const { gateway, upstream, raw } = await startGatewayUnderTest(t)
+  const inFlight = async (): Promise<string | undefined> => {
+    const text = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+    return /^scopegate_http_requests_in_flight (.*)$/m.exec(text)?.[1]
+  }
+  let replies = 0
+  upstream.reply(async (socket) => {
+    replies += 1
+    t.equal(await inFlight(), '1')
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+  })
+  t.match(await raw(`GET /pub/x HTTP/1.1\r\n${CLOSE}\r\n`), /^HTTP\/1\.1 200 /)
+  t.equal(replies, 1)
+  await until('the end', async () => (await inFlight()) === '0')
 })
