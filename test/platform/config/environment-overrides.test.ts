@@ -8,7 +8,7 @@ const SCHEMA = {
   type: 'object',
   properties: {
     baseUrl: TEXT,
-    'kebab-key': TEXT,
+    'my-kebab-key': TEXT,
     listen: { type: 'object', properties: { host: TEXT, port: { type: 'integer' } } },
     redis: { type: 'object', properties: { url: TEXT } },
     ratio: { type: 'number' },
@@ -66,7 +66,7 @@ t.test('readOverrides() orders short forms first, and long forms by name', async
     OTHER: 'x',
     SCOPEGATE_CONFIG_DIR: '/etc',
     SCOPEGATE_BASE_URL: '',
-    SCOPEGATE_KEBAB_KEY: undefined,
+    SCOPEGATE_MY_KEBAB_KEY: undefined,
   }
   t.strictSame(read(env), {
     overrides: [
@@ -178,7 +178,7 @@ t.test('readOverrides() warns about a variable that matches no key', async (t) =
   })
   for (const [name, hint] of [
     ['SCOPEGATE_CONFIG_DRI', 'did you mean SCOPEGATE_CONFIG_DIR?'],
-    ['SCOPEGATE_KEBAB_KAY', 'did you mean SCOPEGATE_KEBAB_KEY?'],
+    ['SCOPEGATE_MY_KEBAB_KAY', 'did you mean SCOPEGATE_MY_KEBAB_KEY?'],
     ['SCOPEGATE_ISSUERS__0__ISUER', 'did you mean SCOPEGATE_ISSUERS__0__ISSUER?'],
     ['SCOPEGATE_LIST_OR_MAP__INER', 'did you mean SCOPEGATE_LIST_OR_MAP__INNER?'],
     ['SCOPEGATE_ELEPHANT', undefined],
@@ -196,8 +196,8 @@ t.test('readOverrides() finds keys in any case and with any separators', async (
     ['BASE_URL', 'baseUrl'],
     ['baseurl', 'baseUrl'],
     ['B_A-S_E__URL', undefined],
-    ['KEBAB-KEY', 'kebab-key'],
-    ['KEBABKEY', 'kebab-key'],
+    ['MY-KEBAB-KEY', 'my-kebab-key'],
+    ['MYKEBABKEY', 'my-kebab-key'],
     ['LISTEN__HOST', 'listen.host'],
     ['LISTEN__', undefined],
     ['__LISTEN', undefined],

@@ -166,3 +166,151 @@ t.test(
     t.pass()
   },
 )
+
+t.test('LogSink accepts exactly heldCharacters, and accepts lines again at half of them', async (t) => {
+  const { sink, writes, take } = aSink(10)
+  sink.write('in flight\n')
+  sink.write('12345\n')
+  sink.write('789\n') // 10 characters
+  t.equal(sink.droppedLines, 0)
+  sink.write('\n')
+  t.equal(sink.droppedLines, 1)
+  take() // The 10 characters are in flight, and the buffer is empty.
+  sink.write('12345\n')
+  t.equal(sink.droppedLines, 1)
+  t.strictSame(
+    writes.map(({ text }) => text),
+    ['12345\n789\n'],
+  )
+})
+
+for (const [held, dropped] of [
+  [100_000, 1],
+  [100_001, 2],
+] as const)
+  t.test(
+    `LogSink with 200,000 characters and ${held} buffered ones has dropped ${dropped} lines`,
+    async (t) => {
+      const { sink, take } = aSink(200_000)
+      sink.write('in flight\n')
+      sink.write(`${'x'.repeat(199_999 - held)}\n`)
+      sink.write(`${'x'.repeat(held - 1)}\n`)
+      sink.write('dropped\n')
+      t.equal(sink.droppedLines, 1)
+      take() // The second text is in flight alone, because it fills a pipe.
+      sink.write('x\n')
+      t.equal(sink.droppedLines, dropped)
+    },
+  )
+
+t.test('LogSink joins buffered lines up to the capacity of a pipe', async (t) => {
+  const { sink, writes, take } = aSink(1_000_000)
+  const line = (characters: number): string => `${'x'.repeat(characters - 1)}\n`
+  sink.write('first\n')
+  for (const characters of [65_535, 10, 65_536, 5, 6]) sink.write(line(characters))
+  const lengths: number[] = []
+  while (writes.length > 0) {
+    t.equal(writes.length, 1)
+    lengths.push(writes[0]?.text.length ?? 0)
+    take()
+  }
+  t.strictSame(lengths, [6, 65_545, 65_536, 11])
+})
+
+t.test('LogSink writes a notice separately from the lines around it', async (t) => {
+  const { sink, writes, take } = aSink(20)
+  sink.write('a\n')
+  sink.write('bbbbbbbbbbbbbbbbbbb\n')
+  sink.write('dropped\ndropped\n')
+  const written: string[] = []
+  const next = (): void => {
+    written.push(writes[0]?.text ?? '')
+    take()
+  }
+  next() // The buffer is empty.
+  sink.write('c\n')
+  sink.write('d\n')
+  while (writes.length > 0) next()
+  t.strictSame(written, ['a\n', 'bbbbbbbbbbbbbbbbbbb\n', '[missing 2]\n', 'c\nd\n'])
+})
+
+t.test('LogSink keeps the process alive for retries, except for the longest delay', async (t) => {
+  const { sink, writes, fail } = aSink()
+  const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length
+  const before = timers()
+  sink.write('line\n')
+  fail('EAGAIN')
+  t.equal(timers(), before + 1)
+  await until('the sink retries', async () => writes.length > 0)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  for (let time = 0; time < 6; time++) {
+    fail('EAGAIN')
+    mock.timers.tick(64)
+  }
+  mock.timers.reset()
+  const idle = timers()
+  fail('EAGAIN') // 128 ms
+  t.equal(timers(), idle)
+  t.equal(sink.takeRest(), 'line\n')
+})
+
+t.test(
+  'LogSink returns the unwritten rest of a line that waits for a retry, and nothing twice',
+  async (t) => {
+    const { sink, take, fail } = aSink()
+    sink.write('a line\n')
+    sink.write('held\n')
+    take(2)
+    fail('EAGAIN')
+    t.equal(sink.takeRest(), 'line\nheld\n')
+    const other = aSink()
+    other.sink.write('in flight\n')
+    other.sink.write('held\n')
+    other.sink.write('more\n')
+    t.equal(other.sink.takeRest(), 'held\nmore\n')
+    t.equal(other.sink.takeRest(), '')
+    t.equal(aSink().sink.takeRest(), '')
+  },
+)
+
+t.test('LogSink waits at most for the given time in whenIdle(), and leaves no timer', async (t) => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length
+  const { sink, take } = aSink()
+  const before = timers()
+  sink.write('line\n')
+  const idle = [sink.whenIdle(600_000), sink.whenIdle(600_000)]
+  t.equal(timers(), before + 2)
+  take()
+  await Promise.all(idle)
+  t.equal(timers(), before)
+})
+
+t.test('LogSink retries exactly one second after a failed write', async (t) => {
+  const { sink, writes, state, fail } = aSink()
+  state.nowMs = 5_000
+  sink.write('line\n')
+  fail('EPIPE')
+  state.nowMs = 5_999
+  sink.write('dropped\n')
+  t.equal(writes.length, 0)
+  state.nowMs = 6_000
+  sink.write('line\n')
+  t.equal(writes.length, 1)
+  t.equal(sink.droppedLines, 2)
+})
+
+t.test('LogSink ends an incomplete line before the next one', async (t) => {
+  const { sink, state, take, fail } = aSink()
+  sink.write('one\ntwo\n')
+  take(5)
+  fail('ENOSPC')
+  t.equal(sink.droppedLines, 1)
+  state.nowMs = 1_000
+  sink.write('three\n')
+  take()
+  take()
+  t.equal(state.written, 'one\nt\n[missing 1]\nthree\n')
+  sink.write('four\n')
+  take()
+  t.equal(state.written, 'one\nt\n[missing 1]\nthree\nfour\n')
+})

@@ -1,5 +1,12 @@
 import t from 'tap'
-import { createLogger } from '../../../platform/logging/logger.ts'
+import { LogSink, type WriteBytes } from '../../../platform/logging/log-sink.ts'
+import {
+  createLogger,
+  describeFailure,
+  droppedLines,
+  whenWritten,
+  writeLines,
+} from '../../../platform/logging/logger.ts'
 
 /** Every name under which a request carries a secret. */
 const SECRET_NAMES = [
@@ -67,4 +74,118 @@ t.test('createLogger() logs only the known members of an error', async (t) => {
     'stack',
     'code',
   ])
+})
+
+t.test('createLogger() writes one JSON line with level, time, service, fields and message', async (t) => {
+  const { text } = logged({ event: 'x', lines: 2 })
+  t.match(
+    text,
+    /^\{"level":"info","time":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ","service":"test","event":"x","lines":2,"msg":"a message"\}\n$/,
+  )
+  const lines: string[] = []
+  const logger = createLogger(
+    { level: 'warn', service: 'other' },
+    { write: (line) => lines.push(JSON.parse(line).level) },
+  )
+  logger.info('not logged')
+  logger.warn('logged')
+  logger.error('logged')
+  t.strictSame(lines, ['warn', 'error'])
+})
+
+t.test(
+  'createLogger() keeps an error code up to 60 characters after its first letter, and no other text',
+  async (t) => {
+    for (const [code, kept] of [
+      ['EIO', true],
+      ['EX', false],
+      ['E', false],
+      [`E${'X'.repeat(60)}`, true],
+      [`E${'X'.repeat(61)}`, false],
+      [`UND_ERR_${'X'.repeat(60)}`, true],
+      [`UND_ERR_${'X'.repeat(61)}`, false],
+      ['UND_ERR_AZ09_', true],
+      ['XEIO', false],
+      ['EIOx', false],
+      ['xEIO', false],
+      ['EIO ', false],
+    ] as const)
+      t.equal(logged({ code }).line['code'], kept ? code : '[cut]', code)
+    t.equal(logged({ code: ['EIO'] }).line['code'], '[cut]')
+    t.equal(logged({ password: 'EIO' }).line['password'], '[cut]')
+    t.equal(logged({ headers: { code: 'EIO' } }).text.includes('"code":"EIO"'), true)
+  },
+)
+
+t.test('createLogger() logs the system fields of an error', async (t) => {
+  const error = Object.assign(new Error('connect'), {
+    code: 'ECONNREFUSED',
+    errno: -111,
+    syscall: 'connect',
+    address: '127.0.0.1',
+    port: 1,
+    path: '/secret',
+  })
+  t.match(
+    JSON.stringify(logged({ err: error }).line['err']),
+    /^\{"type":"Error","message":"connect","stack":".*","code":"ECONNREFUSED","errno":-111,"syscall":"connect","address":"127.0.0.1","port":1\}$/,
+  )
+})
+
+t.test('describeFailure() omits the stack, and adds the code of the cause', async (t) => {
+  const cause = Object.assign(new Error('inner'), { code: 'EIO' })
+  const failure = Object.assign(new RangeError('outer', { cause }), { code: 'ERR_OUTER' })
+  const described = describeFailure(failure)
+  t.strictSame(described, {
+    type: 'RangeError',
+    message: 'outer: inner',
+    code: 'ERR_OUTER',
+    causeCode: 'EIO',
+  })
+  t.strictSame(logged({ err: described }).line['err'], { ...described })
+  t.strictSame(describeFailure(new Error('plain')), { type: 'Error', message: 'plain' })
+  t.strictSame(describeFailure('text'), { type: 'Error', message: 'text' })
+  t.strictSame(describeFailure(undefined), { type: 'Error', message: 'undefined' })
+  for (const cause of [{ code: 'EIO' }, Object.assign(new Error('x'), { code: 7 }), 'EIO'])
+    t.notOk('causeCode' in describeFailure(new Error('outer', { cause })), String(cause))
+  t.notOk('causeCode' in describeFailure({ cause }))
+})
+
+t.test('writeLines(), droppedLines() and whenWritten() use the destination of the logger', async (t) => {
+  let text = ''
+  const plain = createLogger({ level: 'info', service: 'test' }, { write: (line) => (text += line) })
+  writeLines(plain)('one\ntwo\n')
+  t.equal(text, 'one\ntwo\n')
+  t.equal(droppedLines(plain), 0)
+  await whenWritten(plain, 600_000)
+
+  const writes: Parameters<WriteBytes>[] = []
+  const sink = new LogSink({
+    write: (...args) => writes.push(args),
+    heldCharacters: 10,
+    notice: () => 'notice\n',
+    tickMs: () => 0,
+  })
+  const logger = createLogger({ level: 'info', service: 'test' }, sink)
+  writeLines(logger)('one\n')
+  writeLines(logger)('two\nthree\nfour\n')
+  t.equal(droppedLines(logger), 3)
+  let isWritten = false
+  const written = whenWritten(logger, 600_000).then(() => (isWritten = true))
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(isWritten, false)
+  for (let write = writes.shift(); write !== undefined; write = writes.shift())
+    write[1](null, write[0].length)
+  await written
+
+  const blocked = new LogSink({
+    write: () => undefined,
+    heldCharacters: 10,
+    notice: () => '',
+    tickMs: () => 0,
+  })
+  const stuck = createLogger({ level: 'info', service: 'test' }, blocked)
+  writeLines(stuck)('one\n')
+  await whenWritten(stuck, 1)
+  t.throws(() => writeLines({} as never), { message: 'this logger has no stream' })
 })

@@ -27,3 +27,21 @@ t.test('explainListenError() names the system error code when the code is unknow
   t.match(error.message, 'EAFNOSUPPORT')
   t.match(explainListenError('no error', ADDRESS), { code: 'ERR_LISTEN', message: /unknown/ })
 })
+
+t.test('explainListenError() states the problem, the address and the remedy', async (t) => {
+  const messages = CASES.map(
+    ([code]) => explainListenError(Object.assign(new Error('listen'), { code }), ADDRESS).message,
+  )
+  t.strictSame(messages, [
+    'gateway: another program listens on 192.0.2.7:8080 already. End it, or choose another port (PORT or listen.port).',
+    'gateway: this user may not listen on 192.0.2.7:8080. Choose a port above 1023 (PORT or listen.port).',
+    'gateway: this machine has no address 192.0.2.7. Use 127.0.0.1, or 0.0.0.0 for every address (PORT or listen.port).',
+    'gateway: this machine has no address 192.0.2.7. Use 127.0.0.1, or 0.0.0.0 for every address (PORT or listen.port).',
+    'gateway: could not listen on 192.0.2.7:8080 (EAFNOSUPPORT; PORT or listen.port).',
+  ])
+  for (const error of [new Error('listen'), { code: 'EACCES' }])
+    t.equal(
+      explainListenError(error, ADDRESS).message,
+      'gateway: could not listen on 192.0.2.7:8080 (unknown; PORT or listen.port).',
+    )
+})

@@ -1,0 +1,162 @@
+import { Registry } from 'prom-client'
+import t, { type Test } from 'tap'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import type { ManagementEndpoint } from '../../../platform/ops/management-endpoint.ts'
+import { startOpsServer } from '../../../platform/ops/ops-server.ts'
+import { sendBytes } from '../../fixtures/send-bytes.ts'
+
+async function start(t: Test, ...endpoints: readonly ManagementEndpoint[]): Promise<string> {
+  const server = await startOpsServer({
+    host: '127.0.0.1',
+    port: 0,
+    service: 'test',
+    version: '0',
+    registry: new Registry(),
+    checks: () => [],
+    endpoints,
+    logger: createLogger({ level: 'silent', service: 'test' }),
+  })
+  t.teardown(() => server.close())
+  return server.url
+}
+
+/** Sends a request and returns the status, the headers that a client reads, and the body. */
+async function send(url: string, method: string, headers: Record<string, string> = {}, body = '') {
+  const length = body === '' ? {} : { 'content-length': String(body.length) }
+  const fields = { host: 'localhost', connection: 'close', ...length, ...headers }
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  const { pathname } = new URL(url)
+  const { text } = await sendBytes(url, `${method} ${pathname} HTTP/1.1\r\n${head.join('')}\r\n${body}`)
+  const [top = '', rest = ''] = text.split('\r\n\r\n')
+  const read = (name: string): string | undefined => new RegExp(`^${name}: (.*?)\r?$`, 'im').exec(top)?.[1]
+  return {
+    status: Number(top.slice(9, 12)),
+    type: read('content-type'),
+    cache: read('cache-control'),
+    allow: read('allow'),
+    body: rest,
+  }
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+t.test('an endpoint responds with its status, type and body, and forbids caching', async (t) => {
+  const url = await start(
+    t,
+    { method: 'GET', path: '/object', answer: () => ({ status: 200, body: { a: 1 } }) },
+    { method: 'GET', path: '/text', answer: async () => ({ status: 503, body: '{"b":2}' }) },
+    { method: 'POST', path: '/typed', answer: () => ({ status: 202, body: 'c', type: 'text/plain' }) },
+  )
+  t.strictSame(await send(`${url}/object`, 'GET'), {
+    status: 200,
+    type: JSON_TYPE,
+    cache: 'no-store',
+    allow: undefined,
+    body: '{"a":1}',
+  })
+  t.strictSame(await send(`${url}/object`, 'HEAD'), {
+    status: 200,
+    type: JSON_TYPE,
+    cache: 'no-store',
+    allow: undefined,
+    body: '',
+  })
+  t.strictSame(await send(`${url}/text`, 'GET'), {
+    status: 503,
+    type: JSON_TYPE,
+    cache: 'no-store',
+    allow: undefined,
+    body: '{"b":2}',
+  })
+  t.strictSame(await send(`${url}/typed`, 'POST'), {
+    status: 202,
+    type: 'text/plain',
+    cache: 'no-store',
+    allow: undefined,
+    body: 'c',
+  })
+})
+
+t.test('an endpoint responds to another method with 405 and the allowed methods', async (t) => {
+  const calls: string[] = []
+  const answer = (name: string) => () => {
+    calls.push(name)
+    return { status: 200, body: {} }
+  }
+  const url = await start(
+    t,
+    { method: 'GET', path: '/state', answer: answer('state') },
+    { method: 'POST', path: '/change', answer: answer('change') },
+  )
+  for (const [path, allow, description, methods] of [
+    ['/state', 'GET, HEAD', 'There is GET and HEAD here.', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+    ['/change', 'POST', 'There is POST here.', ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+  ] as const)
+    for (const method of methods)
+      t.strictSame(
+        await send(`${url}${path}`, method),
+        {
+          status: 405,
+          type: JSON_TYPE,
+          cache: undefined,
+          allow,
+          body:
+            method === 'HEAD' ? '' : `{"error":"method_not_allowed","error_description":"${description}"}`,
+        },
+        `${method} ${path}`,
+      )
+  t.strictSame(calls, [])
+})
+
+t.test('a POST of a web page changes nothing and gets 403', async (t) => {
+  let calls = 0
+  const answer = () => {
+    calls += 1
+    return { status: 200, body: {} }
+  }
+  const url = await start(
+    t,
+    { method: 'POST', path: '/change', answer },
+    { method: 'GET', path: '/state', answer },
+  )
+  for (const headers of [
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: '' },
+    { 'sec-fetch-site': 'same-origin' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'none', origin: 'http://localhost' },
+  ])
+    t.strictSame(
+      await send(`${url}/change`, 'POST', headers as unknown as Record<string, string>),
+      {
+        status: 403,
+        type: JSON_TYPE,
+        cache: undefined,
+        allow: undefined,
+        body: '{"error":"access_denied","error_description":"Web pages change nothing here. Send the request from a program, without Origin."}',
+      },
+      JSON.stringify(headers),
+    )
+  t.equal(calls, 0)
+  t.equal((await send(`${url}/change`, 'POST', { 'sec-fetch-site': 'none' })).status, 200)
+  t.equal((await send(`${url}/change`, 'POST')).status, 200)
+  t.equal((await send(`${url}/state`, 'GET', { origin: 'https://evil.example' })).status, 200)
+  t.equal(calls, 3)
+})
+
+t.test('an endpoint ignores a body of any type up to 1,024 bytes, and rejects a larger one', async (t) => {
+  const url = await start(t, { method: 'POST', path: '/change', answer: () => ({ status: 200, body: {} }) })
+  for (const type of ['application/json', 'text/plain', 'application/x-unknown'])
+    t.equal(
+      (await send(`${url}/change`, 'POST', { 'content-type': type }, '{'.repeat(1_024))).status,
+      200,
+      type,
+    )
+  t.equal((await send(`${url}/change`, 'POST', {}, 'x')).status, 200, 'without a type')
+  t.match(await send(`${url}/change`, 'POST', { 'content-type': 'text/plain' }, 'x'.repeat(1_025)), {
+    status: 413,
+    type: JSON_TYPE,
+    body: '{"error":"invalid_request","error_description":"Nothing has to be sent here."}',
+  })
+})
