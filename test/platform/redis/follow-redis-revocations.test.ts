@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { writeRevocation } from '../../../oauth/revocation.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
 import { followRedisRevocations } from '../../../platform/redis/follow-redis-revocations.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from '../../../platform/redis/revocation-keys.ts'
 import { aRevocation } from '../../fixtures/a-revocation.ts'
@@ -225,4 +226,71 @@ t.test('a frozen Redis is detected, and the follower resumes when Redis does', a
   await until('the entries are reported', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.missed, 1)
+})
+
+t.test('a follower reads 1,000 entries at once, and waits one second for new ones', async (t) => {
+  const { redis, follow, alive } = await setUp(t)
+  const monitor = await redis.monitor()
+  t.teardown(() => monitor.disconnect())
+  const commands: string[] = []
+  monitor.on('monitor', (_time: string, args: readonly string[]) =>
+    commands.push(args.join(' ').toLowerCase()),
+  )
+  await follow()
+  await alive()
+  await until('the follower waits', async () => commands.some((one) => one.startsWith('xread')))
+  const stream = REVOCATION_STREAM
+  t.strictSame(commands.filter((one) => one.startsWith('x')).slice(0, 2), [
+    `xrange ${stream} (0-0 + count 1000`,
+    `xread count 1000 block 1000 streams ${stream} 0-0`,
+  ])
+})
+
+t.test(
+  'a follower reports the server process, gives its connection to onAlive(), and logs the connection',
+  async (t) => {
+    const { redis, way, revoke } = await setUp(t)
+    await revoke('a')
+    const events: unknown[] = []
+    const runIds: unknown[] = []
+    const connections: Redis[] = []
+    const logger = createLogger(
+      { level: 'info', service: 'test' },
+      { write: (line) => events.push(JSON.parse(line).event) },
+    )
+    await way.down()
+    const follower = await followRedisRevocations({
+      url: `redis://127.0.0.1:${way.port}`,
+      fromStart: true,
+      onEntries: (_entries, runId) => runIds.push(runId),
+      onMissed: () => undefined,
+      onAlive: async (redis) => void connections.push(redis),
+      logger,
+    })
+    t.strictSame(events, ['redis_unreachable'])
+    await way.up()
+    await until('the follower is connected', async () => connections.length > 0)
+    t.strictSame(events, ['redis_unreachable', 'redis_back'])
+    const [, runId] = /run_id:(\w+)/.exec(await redis.info('server')) ?? []
+    t.strictSame(runIds, [runId])
+    t.match(connections[0]?.options, { commandTimeout: 2_500, socketTimeout: 2_000 })
+    await follower.close()
+    t.equal(connections[0]?.status, 'end')
+  },
+)
+
+t.test('close() ends a follower immediately while it waits for its next attempt', async (t) => {
+  const { way } = await setUp(t)
+  await way.down()
+  let lost = 0
+  const follower = await followRedisRevocations({
+    url: `redis://127.0.0.1:${way.port}`,
+    fromStart: true,
+    onEntries: () => undefined,
+    onMissed: () => undefined,
+    onLost: () => (lost += 1),
+  })
+  await until('the follower fails', async () => lost > 0)
+  await follower.close()
+  t.equal(lost, 1)
 })

@@ -32,3 +32,20 @@ t.test('open() returns undefined for changed, truncated or foreign values', asyn
     t.not(other.name, seal.name, what)
   }
 })
+
+t.test(
+  'a seal keeps its name and format, so that instances of several versions understand each other',
+  async (t) => {
+    const seal = seals('token')
+    t.equal(seal.name, 'R4wilqTy-Z8vUsbFschy-7ZvBWZW0Zdxli6TKV9pQGA')
+    const refresh = createSeals({ purpose: 'refresh', id: 'issuer', secret: 'a secret' })
+    t.equal(refresh('token').name, '8sB0KKddaLX37ZLHjVos7cHJIZ4TT_HCsGXsUJjnymc')
+    const nonce = '000102030405060708090a0b'
+    const tag = 'ae891438dc1d707f1b421ba2f23b2986'
+    const sealed = Buffer.from(`01${nonce}${tag}8de03b1be1ab89b040`, 'hex')
+    t.equal(seal.open(sealed), 'claims é')
+    t.equal(seal.close('claims').length, 1 + 12 + 16 + 6)
+    t.equal(seal.open(seal.close('')), '')
+    t.equal(seal.close('claims')[0], 1)
+  },
+)

@@ -1,4 +1,6 @@
-import t from 'tap'
+import { mock } from 'node:test'
+import type { Command } from 'ioredis'
+import t, { type Test } from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { openSharedRedis } from '../../../platform/redis/shared-redis.ts'
 import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
@@ -34,4 +36,80 @@ t.test('a handshake that is slower than the command deadline still establishes a
   await t.rejects(shared.send('ping', []), 'send() rejects without a connection')
   await until('the connection is made again', async () => shared.unavailableReason() !== 'away')
   await t.rejects(shared.redis.ping(), /timed out/)
+})
+
+async function setUp(t: Test, options: { readonly commandTimeoutMs?: number } = {}) {
+  const server = await startRedis({ folder: t.testdir() })
+  const lines: Record<string, unknown>[] = []
+  const write = (text: string): void => {
+    const { time: _, ...line } = JSON.parse(text)
+    lines.push(line)
+  }
+  const logger = createLogger({ level: 'info', service: 'test' }, { write })
+  const clock = { nowMs: 0 }
+  const shared = await openSharedRedis({ url: server.url, logger, tickMs: () => clock.nowMs, ...options })
+  t.teardown(async () => {
+    shared.close()
+    await server.stop()
+  })
+  return { server, shared, lines, clock }
+}
+
+t.test('the shared Redis opens its circuit after five failures, and logs each change', async (t) => {
+  const { shared, lines, clock } = await setUp(t)
+  const reasons = () => [shared.unavailableReason(), shared.trouble]
+  for (let failure = 1; failure <= 4; failure++) shared.failed()
+  t.strictSame(reasons(), [undefined, undefined])
+  shared.succeeded()
+  for (let failure = 1; failure <= 4; failure++) shared.failed()
+  t.strictSame(reasons(), [undefined, undefined])
+  shared.failed()
+  const open = 'it fails or does not respond in time: each gateway counts, caches and introspects on its own'
+  t.strictSame(reasons(), ['open', open])
+  const given = { level: 'warn', service: 'test', event: 'redis_given_up', msg: `redis: ${open}` }
+  t.strictSame(lines, [given])
+  clock.nowMs = 999
+  t.strictSame(reasons(), ['open', open])
+  clock.nowMs = 1_000
+  t.equal(shared.unavailableReason(), 'open', 'the probe is on its way')
+  await until('the probe succeeds', async () => shared.unavailableReason() === undefined)
+  t.equal(shared.trouble, undefined)
+  t.strictSame(lines, [
+    given,
+    { level: 'info', service: 'test', event: 'redis_used_again', msg: 'redis answers again' },
+  ])
+  shared.close()
+  await until('the connection is closed', async () => shared.unavailableReason() === 'away')
+  t.strictSame(reasons(), ['away', 'no connection: each gateway counts, caches and introspects on its own'])
+})
+
+t.test(
+  'the shared Redis has a command timeout of 75 ms by default, and connects when Redis starts later',
+  async (t) => {
+    const { shared } = await setUp(t)
+    t.match(shared.redis.options, { commandTimeout: 75, socketTimeout: 2_000 })
+    const other = await setUp(t, { commandTimeoutMs: 1_500 })
+    t.equal(other.shared.redis.options.commandTimeout, 1_500)
+  },
+)
+
+t.test('send() returns text, and replaces the deadline of the connection with one of 60 s', async (t) => {
+  const { shared } = await setUp(t)
+  t.equal(await shared.send('set', ['key', 7]), 'OK')
+  t.equal(await shared.send('get', ['key']), '7')
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const sent = t.capture(shared.redis, 'sendCommand', (command: Command) => command.promise)
+  let outcome: unknown
+  const reply = shared.send('ping', ['x']).catch((error) => (outcome = error))
+  mock.timers.tick(59_999)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(outcome, undefined)
+  mock.timers.tick(1)
+  await reply
+  t.match(outcome, { message: 'Command timed out' })
+  t.match(
+    sent().map(({ args: [command] }) => [command.name, command.args]),
+    [['ping', ['x']]],
+  )
 })
