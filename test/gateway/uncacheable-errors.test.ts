@@ -53,7 +53,25 @@ t.test('the 500 of a request that fails before it has an ID must not be stored b
     },
   })
   isBroken = true
-  await rejects(t, under, 500, `GET /nothing HTTP/1.1\r\n${HEAD}\r\n`)
+  const request = `GET /nothing HTTP/1.1\r\n${HEAD}\r\n`
+  await rejects(t, under, 500, request)
+  isBroken = true
+  const { text } = await sendBytes(under.gateway.url, request)
+  t.strictSame(text.replace(/^Date: .*\r\n/m, '').split('\r\n'), [
+    'HTTP/1.1 500 Internal Server Error',
+    'content-type: application/json',
+    'connection: close',
+    'cache-control: no-store',
+    'x-scopegate-error: 1',
+    'Transfer-Encoding: chunked',
+    '',
+    '49',
+    '{"error":"server_error","error_description":"Something went wrong here."}',
+    '0',
+    '',
+    '',
+  ])
   const failed = under.log().filter(({ event }) => event === 'request_failed')
-  t.match(failed, [{ request_id: '-', err: { message: 'made up' } }], 'the request has no ID')
+  const line = { request_id: '-', err: { message: 'made up' } }
+  t.match(failed, [line, line], 'the request has no ID')
 })
