@@ -2,8 +2,8 @@ import { formatChallenge } from '../../oauth/challenge.ts'
 import type { GatewayErrorCode } from '../../oauth/error-body.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import { describeTokenFault } from './describe-fault.ts'
 import { describeProofFault } from './describe-proof-fault.ts'
-import { describeTokenFault } from './describe-token-fault.ts'
 
 export type ErrorResponseOptions = {
   readonly requestId: string

@@ -1,93 +1,98 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import { formatErrorBody } from '../../oauth/error-body.ts'
+import { type PreflightDecision, readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import { decisionOf } from './decision-label.ts'
-import { refusalReply } from './fixed-replies.ts'
-import type { PipelineOptions } from './pipeline-options.ts'
+import type { CorsRule } from '../../policy-engine/load/cors-rule.ts'
+import type { Representation } from '../discovery/discovery-document.ts'
+import type { Route } from '../snapshot/route.ts'
+import { CORS_HEADERS, corsHeaders, preflightHeaders } from './cors-headers.ts'
 import type { RequestContext } from './request-context.ts'
-import { type LocalReply, sendReply } from './send-reply.ts'
+import { formatRefusal } from './respond-refused.ts'
+import type { LocalReply } from './send-reply.ts'
 
-export type Responder = {
-  readonly respond: (context: RequestContext, answer: LocalReply) => void
-  readonly refuse: (context: RequestContext, refusal: Refusal) => void
-  /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
-  readonly fail500: (context: RequestContext, error: unknown) => void
-  /** The same for a request without a context, so without a request ID. */
-  readonly fail500Early: (response: ServerResponse, error: unknown) => void
-  /**
-   * Returns whether the connection closes after the upstream's response, which is about to be sent. If so, the gateway
-   * reads no further request from it. RFC 9112 section 9.6.
-   */
-  readonly shouldClose: (context: RequestContext) => boolean
-  /** Returns whether an earlier response on the connection was the last one. The gateway ignores such a request. */
-  readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
-}
+const NOTHING: readonly string[] = []
 
-export function createResponder(
-  options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>,
-): Responder {
-  const { draining } = options
-  const ending = new WeakSet<Socket>()
-
-  function send({ request, response, canonical }: RequestContext, answer: LocalReply, closes: boolean): void {
-    const offersUpgrade = canonical?.headers.offersUpgrade === true
-    const ended = sendReply(request, response, answer, { closes: closes || draining() || offersUpgrade })
-    if (ended) ending.add(request.socket)
-  }
-
-  function refuse(context: RequestContext, refusal: Refusal): void {
-    context.refusal = refusal
-    // Keeps an earlier decision to allow: a failure of the upstream does not change it.
-    context.decision ??= decisionOf(refusal)
-    send(context, refusalReply(context, refusal), isSuspicious(refusal))
-  }
-
-  /** Counts and logs an exception. A failure here must not prevent the response. */
-  function reportFailure(requestId: string, error: unknown): void {
-    try {
-      options.onBroken()
-      options.report('request_failed', requestId, error)
-    } catch {
-      // Counting or logging failed, so this failure has no place to be reported.
-    }
-  }
-
+export function refusalReply(context: RequestContext, refusal: Refusal): LocalReply {
+  const { requestId, resource, credential } = context
+  const { status, headers, body } = formatRefusal(refusal, {
+    requestId,
+    resourceMetadata: resource.metadataUrl,
+    tokenEndpoint: resource.tokenEndpoint,
+    credential,
+  })
   return {
-    respond: (context, answer) => send(context, answer, false),
-    refuse,
-    fail500(context, error) {
-      reportFailure(context.requestId, error)
-      const { response } = context
-      if (!response.headersSent) refuse(context, { refused: 'internal_error' })
-      else if (!response.writableEnded) response.destroy()
-    },
-    fail500Early(response, error) {
-      reportFailure('-', error)
-      response.writeHead(500, {
-        'content-type': 'application/json',
-        connection: 'close',
-        'cache-control': 'no-store',
-        'x-scopegate-error': '1',
-      })
-      response.end(
-        formatErrorBody({ error: 'server_error', error_description: 'Something went wrong here.' }),
-      )
-    },
-    shouldClose({ request, canonical }) {
-      const ends = draining() || canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)
-      if (ends) ending.add(request.socket)
-      return ends
-    },
-    isAfterFinalResponse: (request) => ending.has(request.socket),
+    status,
+    headers: [
+      'content-type',
+      'application/json',
+      'content-length',
+      String(Buffer.byteLength(body)),
+      'cache-control',
+      'no-store',
+      'x-content-type-options',
+      'nosniff',
+      'x-request-id',
+      requestId,
+      'x-scopegate-error',
+      '1',
+      ...headers,
+      ...context.policyHeaders,
+      ...context.rateHeaders,
+      ...context.nonceHeaders,
+      ...(context.route?.kind === 'authorization_server' ? NOTHING : corsOf(context)),
+    ],
+    body,
   }
 }
 
-function isReceived(request: IncomingMessage, canonical: RequestContext['canonical']): boolean {
-  return canonical?.headers.body === 'none' || request.complete
+/**
+ * Returns the response to OPTIONS, which requires no token.
+ * @param allow the methods of the path.
+ * @param decision the decision for a preflight; undefined for any other OPTIONS request.
+ */
+export function optionsReply(
+  { requestId, policyHeaders }: RequestContext,
+  allow: readonly string[],
+  decision?: PreflightDecision,
+): LocalReply {
+  const cors = decision === undefined ? CORS_HEADERS : preflightHeaders(decision)
+  return {
+    status: 204,
+    headers: ['allow', allow.join(', '), 'x-request-id', requestId, ...policyHeaders, ...cors],
+    body: undefined,
+  }
 }
 
-/** Two parsers may disagree about the end of such a request, so the gateway closes the connection. */
-function isSuspicious(refusal: Refusal): boolean {
-  return refusal.refused === 'request_malformed' || refusal.refused === 'target_too_long'
+/** Returns the CORS rule of a route; undefined: every page may call it. */
+export function corsRuleOf(route: Route | undefined): CorsRule | undefined {
+  return route?.kind === 'api' ? route.policy.cors : undefined
+}
+
+/** Returns the CORS headers of a response to any request except a preflight. */
+export function corsOf({ route, canonical, request }: RequestContext): readonly string[] {
+  const rule = corsRuleOf(route)
+  if (rule === undefined) return CORS_HEADERS
+  const origin = canonical && readBrowserHeader(canonical.headers, 'origin')
+  return corsHeaders(rule, origin, request.method ?? '')
+}
+
+/** Returns a document of the gateway, or 304 when the client has the current version. */
+export function documentReply(
+  { request, requestId, policyHeaders }: RequestContext,
+  document: Representation,
+): LocalReply {
+  const always = ['x-request-id', requestId, ...policyHeaders, ...CORS_HEADERS]
+  const known = request.headers['if-none-match']
+  if (known === undefined || !namesEtag(known, document.etag))
+    return { status: 200, headers: [...document.headers, ...always], body: document.body }
+  const kept = document.headers.flatMap((part, at, all) =>
+    at % 2 === 0 && !part.startsWith('content-') ? [part, all[at + 1] as string] : [],
+  )
+  return { status: 304, headers: [...kept, ...always], body: undefined }
+}
+
+/** RFC 9110 section 13.1.2: weak comparison. */
+function namesEtag(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(',').some((one) => {
+    const tag = one.trim()
+    return tag === '*' || tag === etag || tag === `W/${etag}`
+  })
 }

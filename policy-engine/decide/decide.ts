@@ -1,14 +1,14 @@
 import type { HeaderSource } from '../match/find-header.ts'
-import { findRoute } from '../match/find-route.ts'
 import type { RequestValues } from '../match/request-values.ts'
 import type { Caller } from './caller.ts'
 import { checkAccess } from './check-access.ts'
+import { rewritePath } from './check-limits.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import { isAuditOnly } from './is-audit-only.ts'
 import type { PossessionProof } from './possession-proof.ts'
 import { readPreflight } from './preflight.ts'
 import type { Refusal } from './refusal.ts'
-import { rewritePath } from './rewrite-path.ts'
+import { findRoute } from './select-route.ts'
 
 export type DecisionRequest = HeaderSource & {
   readonly method: string

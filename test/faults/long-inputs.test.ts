@@ -1,5 +1,5 @@
 import t from 'tap'
-import { cleanHeaders } from '../../gateway/pipeline/clean-headers.ts'
+import { cleanHeaders } from '../../policy-engine/match/clean-headers.ts'
 import { readToken } from '../../gateway/pipeline/stages/read-token.ts'
 import { clientAddress } from '../../gateway/server/client-address.ts'
 import { compileTrustedProxies } from '../../gateway/server/trusted-proxies.ts'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 // Literal copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and
-// gateway/pipeline/stages/shape-response.ts. A name that is removed there must fail here.
+// gateway/pipeline/shape-response.ts. A name that is removed there must fail here.
 
 const HOP_BY_HOP = [
   'keep-alive',

@@ -1,7 +1,7 @@
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
+import { cleanHeaders } from '../../../policy-engine/match/clean-headers.ts'
 import type { CanonicalRequest } from '../canonical-request.ts'
-import { cleanHeaders } from '../clean-headers.ts'
 
 /** A request as the HTTP parser delivers it: unchecked client input. */
 export type RawRequest = {

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { type Found, findRoute } from '../../../policy-engine/decide/select-route.ts'
 import type { HeaderSource } from '../../../policy-engine/match/find-header.ts'
-import { type Found, findRoute } from '../../../policy-engine/match/find-route.ts'
 import type { Route, Snapshot } from '../../snapshot/route.ts'
 
 /**

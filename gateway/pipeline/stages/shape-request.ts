@@ -1,6 +1,6 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { editHeaders, type HeaderEdit } from '../../../policy-engine/decide/header-edit.ts'
-import type { CleanHeaders } from '../clean-headers.ts'
+import type { CleanHeaders } from '../../../policy-engine/match/clean-headers.ts'
 
 export type ShapeRequestInput = {
   readonly headers: CleanHeaders

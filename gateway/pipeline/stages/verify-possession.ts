@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import type { Caller } from '../../policy-engine/decide/caller.ts'
-import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/possession-proof.ts'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
-import { type VerifyProofOptions, verifyProof } from '../tokens/binding/verify-dpop-proof.ts'
-import { isRequestAddress } from './is-request-address.ts'
-import type { RequestContext } from './request-context.ts'
+import type { Caller } from '../../../policy-engine/decide/caller.ts'
+import { NO_POSSESSION_PROOF, type PossessionProof } from '../../../policy-engine/decide/possession-proof.ts'
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { TargetRules } from '../../../policy-engine/match/canonical-target.ts'
+import { type VerifyProofOptions, verifyProof } from '../../tokens/binding/verify-dpop-proof.ts'
+import { isRequestAddress } from '../is-request-address.ts'
+import type { RequestContext } from '../request-context.ts'
 
 export type VerifyPossessionOptions = {
   readonly proofs: VerifyProofOptions

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { describeTokenFault } from '../../../gateway/pipeline/describe-token-fault.ts'
+import { describeTokenFault } from '../../../gateway/pipeline/describe-fault.ts'
 import type { TokenFault } from '../../../policy-engine/decide/refusal.ts'
 
 const RESOURCE = 'https://api.test/mcp'

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { enterSession } from '../../../gateway/pipeline/open-websocket.ts'
 import type { RequestContext } from '../../../gateway/pipeline/request-context.ts'
-import { enterSession } from '../../../gateway/pipeline/start-session.ts'
 import type { UpgradedConnection } from '../../../gateway/server/upgraded-connection.ts'
 import type { SessionPlace } from '../../../gateway/upstreams/websocket/sessions.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'

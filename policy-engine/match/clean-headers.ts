@@ -1,7 +1,7 @@
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import { findHeader, type HeaderSource } from '../../policy-engine/match/find-header.ts'
-import { headerKind } from '../../policy-engine/match/header-kind.ts'
-import { nominatedHeaders } from '../../policy-engine/match/nominated-headers.ts'
+import type { Refusal } from '../decide/refusal.ts'
+import { findHeader, type HeaderSource } from './find-header.ts'
+import { headerKind } from './header-kind.ts'
+import { nominatedHeaders } from './nominated-headers.ts'
 
 /** The headers of a request after stage 1: headers to forward, and values that the gateway uses. */
 export type CleanHeaders = {

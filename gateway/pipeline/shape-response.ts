@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { HeaderEdit } from '../../../policy-engine/decide/header-edit.ts'
-import { nominatedHeaders } from '../../../policy-engine/match/nominated-headers.ts'
-import { isOwnHeader } from '../../../policy-engine/match/own-headers.ts'
+import type { HeaderEdit } from '../../policy-engine/decide/header-edit.ts'
+import { nominatedHeaders } from '../../policy-engine/match/nominated-headers.ts'
+import { isOwnHeader } from '../../policy-engine/match/own-headers.ts'
 
 export type ShapeResponseRules = {
   readonly status: number

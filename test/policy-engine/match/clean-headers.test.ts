@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type CleanHeaders, cleanHeaders } from '../../../gateway/pipeline/clean-headers.ts'
+import { type CleanHeaders, cleanHeaders } from '../../../policy-engine/match/clean-headers.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 
 const HOST = ['Host', 'api.test']

@@ -1,6 +1,6 @@
-import type { Refusal } from '../decide/refusal.ts'
-import type { HeaderSource } from './find-header.ts'
-import type { Match } from './route-table.ts'
+import type { HeaderSource } from '../match/find-header.ts'
+import type { Match } from '../match/route-table.ts'
+import type { Refusal } from './refusal.ts'
 
 /** Result of a match: a route, or the methods of a path for an OPTIONS request. */
 export type Found<T> =

@@ -1,10 +1,10 @@
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import type { EventsRoute } from '../snapshot/route.ts'
-import type { EventOutcome } from '../tokens/revocation/event-receiver.ts'
-import { readBody } from '../tokens/revocation/read-event-body.ts'
-import { expectsContinue } from './expects-continue.ts'
-import type { RequestContext } from './request-context.ts'
-import type { LocalReply } from './send-reply.ts'
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { EventsRoute } from '../../snapshot/route.ts'
+import type { EventOutcome } from '../../tokens/revocation/event-receiver.ts'
+import { readBody } from '../../tokens/revocation/read-event-body.ts'
+import { expectsContinue } from '../expects-continue.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { LocalReply } from '../send-reply.ts'
 
 /** A slow connection still transfers an 8 KiB token in this time. */
 const BODY_TIMEOUT_MS = 5_000

@@ -1,0 +1,93 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { formatErrorBody } from '../../oauth/error-body.ts'
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import { decisionOf } from './decision-label.ts'
+import { refusalReply } from './local-replies.ts'
+import type { PipelineOptions } from './pipeline-options.ts'
+import type { RequestContext } from './request-context.ts'
+import { type LocalReply, sendReply } from './send-reply.ts'
+
+export type Responder = {
+  readonly respond: (context: RequestContext, answer: LocalReply) => void
+  readonly refuse: (context: RequestContext, refusal: Refusal) => void
+  /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
+  readonly fail500: (context: RequestContext, error: unknown) => void
+  /** The same for a request without a context, so without a request ID. */
+  readonly fail500Early: (response: ServerResponse, error: unknown) => void
+  /**
+   * Returns whether the connection closes after the upstream's response, which is about to be sent. If so, the gateway
+   * reads no further request from it. RFC 9112 section 9.6.
+   */
+  readonly shouldClose: (context: RequestContext) => boolean
+  /** Returns whether an earlier response on the connection was the last one. The gateway ignores such a request. */
+  readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
+}
+
+export function createResponder(
+  options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>,
+): Responder {
+  const { draining } = options
+  const ending = new WeakSet<Socket>()
+
+  function send({ request, response, canonical }: RequestContext, answer: LocalReply, closes: boolean): void {
+    const offersUpgrade = canonical?.headers.offersUpgrade === true
+    const ended = sendReply(request, response, answer, { closes: closes || draining() || offersUpgrade })
+    if (ended) ending.add(request.socket)
+  }
+
+  function refuse(context: RequestContext, refusal: Refusal): void {
+    context.refusal = refusal
+    // Keeps an earlier decision to allow: a failure of the upstream does not change it.
+    context.decision ??= decisionOf(refusal)
+    send(context, refusalReply(context, refusal), isSuspicious(refusal))
+  }
+
+  /** Counts and logs an exception. A failure here must not prevent the response. */
+  function reportFailure(requestId: string, error: unknown): void {
+    try {
+      options.onBroken()
+      options.report('request_failed', requestId, error)
+    } catch {
+      // Counting or logging failed, so this failure has no place to be reported.
+    }
+  }
+
+  return {
+    respond: (context, answer) => send(context, answer, false),
+    refuse,
+    fail500(context, error) {
+      reportFailure(context.requestId, error)
+      const { response } = context
+      if (!response.headersSent) refuse(context, { refused: 'internal_error' })
+      else if (!response.writableEnded) response.destroy()
+    },
+    fail500Early(response, error) {
+      reportFailure('-', error)
+      response.writeHead(500, {
+        'content-type': 'application/json',
+        connection: 'close',
+        'cache-control': 'no-store',
+        'x-scopegate-error': '1',
+      })
+      response.end(
+        formatErrorBody({ error: 'server_error', error_description: 'Something went wrong here.' }),
+      )
+    },
+    shouldClose({ request, canonical }) {
+      const ends = draining() || canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)
+      if (ends) ending.add(request.socket)
+      return ends
+    },
+    isAfterFinalResponse: (request) => ending.has(request.socket),
+  }
+}
+
+function isReceived(request: IncomingMessage, canonical: RequestContext['canonical']): boolean {
+  return canonical?.headers.body === 'none' || request.complete
+}
+
+/** Two parsers may disagree about the end of such a request, so the gateway closes the connection. */
+function isSuspicious(refusal: Refusal): boolean {
+  return refusal.refused === 'request_malformed' || refusal.refused === 'target_too_long'
+}
