@@ -1,14 +1,14 @@
 import { BootError } from '../platform/diagnostics/boot-error.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
+import type { DecisionLimits } from '../policy-engine/decide/decide.ts'
 import type { PolicyRoute } from '../policy-engine/load/policy-route.ts'
 import { compileResources, type Resources, type ResourcesOptions } from '../policy-engine/match/resources.ts'
-import type { SimulationLimits } from './simulate/simulate.ts'
 
 /** The active policies of a running gateway, compiled for decisions. */
 export type LivePolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
-  readonly limits: SimulationLimits
+  readonly limits: DecisionLimits
 }
 
 const TIMEOUT_MS = 10_000
@@ -68,7 +68,7 @@ function readPolicies(text: string): LivePolicies {
     readonly hash: string
     readonly implication: Readonly<Record<string, readonly string[]>>
     readonly resources: ResourcesOptions
-    readonly limits: SimulationLimits
+    readonly limits: DecisionLimits
   }
   const compiled = compileResources(resources)
   return {

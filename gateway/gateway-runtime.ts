@@ -133,7 +133,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     logger,
     failures,
   })
-  const verdicts = createTokenValidator({
+  const tokenValidator = createTokenValidator({
     issuers,
     cache,
     nowMs: Date.now,
@@ -144,14 +144,14 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     ...config.websockets,
     recheckMs: Math.min(config.tokenCache.maxTtlMs, config.tokenCache.ttlWithoutPushMs),
     doubtMs: config.tokenCache.maxTtlMs,
-    verdictOf: verdicts.verdictOf,
+    validate: tokenValidator.validate,
     tickMs,
     pushed: channels.isConnected,
     nowMs: Date.now,
   })
   const receiveEvent = openEventReceiver(config, {
     issuers,
-    revoke: revoker({ verdicts, sessions, metrics }),
+    revoke: revoker({ tokenValidator, sessions, metrics }),
     shared: sharedRedis,
     logger,
     failures,
@@ -203,7 +203,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       listener: listenerOf(config.tls?.clientCertificates),
     },
     snapshot: policies.current,
-    verdicts,
+    tokenValidator,
     baseUrl: config.baseUrl,
     rootResource: resources.root,
     limits: config.limits,
@@ -266,7 +266,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       snapshots.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
-    await channels.open(revocationListener({ verdicts, sessions, metrics }))
+    await channels.open(revocationListener({ tokenValidator, sessions, metrics }))
     const url = await listen(server, config)
     const { hash, routes } = policies.inForce()
     logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')

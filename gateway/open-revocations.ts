@@ -18,17 +18,17 @@ type RevocationState = Pick<RevocationChannels, 'isConfigured' | 'isConnected' |
 
 /** The holders of token state that a revocation affects. */
 type TokenState = {
-  readonly verdicts: TokenValidator
+  readonly tokenValidator: TokenValidator
   readonly sessions: WebsocketSessions
   readonly metrics: Metrics
 }
 
 /** Creates a function that applies revocations to cached token status and open WebSocket sessions. */
-export function revoker({ verdicts, sessions, metrics }: TokenState) {
+export function revoker({ tokenValidator, sessions, metrics }: TokenState) {
   return (revocations: readonly Revocation[], issuer?: string): void => {
     metrics.revocations(revocations.length)
-    for (const revocation of revocations) verdicts.revoke(revocation, issuer)
-    sessions.revoke(verdicts.isRevoked)
+    for (const revocation of revocations) tokenValidator.revoke(revocation, issuer)
+    sessions.revoke(tokenValidator.isRevoked)
   }
 }
 
@@ -55,12 +55,12 @@ export function createChannels(
 
 /** Creates the listener that applies revocations and gaps to cached token status and open WebSocket sessions. */
 export function revocationListener(state: TokenState): RevocationListener {
-  const { verdicts, sessions, metrics } = state
+  const { tokenValidator, sessions, metrics } = state
   return {
     onRevoked: revoker(state),
     onGap() {
       metrics.revocationsMissed()
-      verdicts.clear()
+      tokenValidator.clear()
       sessions.recheck()
     },
   }

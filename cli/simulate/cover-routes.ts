@@ -22,8 +22,8 @@ export function coverRoutes(
       continue
     const outcomes = reached.get(name) ?? new Set()
     // An audit-only denial counts as a denial.
-    const { outcome, reported } = trial.decision
-    const isAllowed = outcome === 'allow' && reported === undefined
+    const { outcome, auditOnlyRefusal } = trial.decision
+    const isAllowed = outcome === 'allow' && auditOnlyRefusal === undefined
     outcomes.add(trial.claims === undefined ? 'anonymous' : isAllowed ? 'allow' : 'deny')
     reached.set(name, outcomes)
   }

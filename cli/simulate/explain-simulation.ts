@@ -20,14 +20,15 @@ export function explainSimulation(
   policies: SimulationPolicies,
 ): ExplainedSimulation {
   const { request, caller } = tried
-  const explanation = request === undefined ? undefined : explainDecision(request, caller, policies.compiled)
+  const explanation =
+    request === undefined ? undefined : explainDecision(tried.decision, request, caller, policies.compiled)
   const nearest =
     tried.decision.refusal?.refused === 'route_unknown' && request !== undefined
       ? nearestRoute(
-          request.path,
+          request.canonical.path,
           policies.compiled.routes.map(({ policy }) => policy),
         )
       : undefined
-  const cors = request && explainCors(request, tried.decision, policies.compiled)
+  const cors = request && explainCors(request, tried.decision)
   return { ...tried, trial, explanation, nearest, cors }
 }

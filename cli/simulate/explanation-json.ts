@@ -20,7 +20,7 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
   } = explained
   const { route } = decision
   return {
-    request: { method: trial.method, target: trial.target, path: request?.path ?? null },
+    request: { method: trial.method, target: trial.target, path: request?.canonical.path ?? null },
     decision: decision.outcome,
     as: decision.as ?? null,
     hash: policies.compiled.hash,

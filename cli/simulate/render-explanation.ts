@@ -185,7 +185,8 @@ function describeNoRoute({
   nearest,
 }: ExplainedSimulation): string {
   if (request === undefined) return `none: this is no request that is looked at. ${answer?.description ?? ''}`
-  if (isReservedPath(request.path)) return "none: this path is Scopegate's own, and no policy is asked"
+  if (isReservedPath(request.canonical.path))
+    return "none: this path is Scopegate's own, and no policy is asked"
   if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
   if (refusal?.refused === 'method_not_allowed') return `none: this path takes ${refusal.allow.join(', ')}`
   if (nearest === undefined) return 'none: no policy has this path'

@@ -19,15 +19,16 @@ export type CertificateReaderOptions = {
   readonly nowMs: () => number
 }
 
+/** Returns the SHA-256 thumbprint of the client certificate of a request; undefined without a valid one. */
+export type CertificateReader = (request: IncomingMessage) => string | undefined
+
 /**
  * Creates a function that returns the SHA-256 thumbprint of a request's client certificate.
  * For a trusted proxy it reads only the header, because the proxy owns the connection. It ignores the header of any
  * other peer. A certificate outside its validity period counts as missing.
  * Cost: a direct connection is inspected once; a header is read for each request.
  */
-export function createCertificateReader(
-  options: CertificateReaderOptions,
-): (request: IncomingMessage) => string | undefined {
+export function createCertificateReader(options: CertificateReaderOptions): CertificateReader {
   const { header, trustedProxies, listener, nowMs } = options
   const known = new WeakMap<Socket, ClientCertificate | 'none'>()
 

@@ -1,5 +1,6 @@
-import type { PreflightDecision } from '../../policy-engine/decide/preflight.ts'
+import { type PreflightDecision, readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
 import { allowsOrigin, type CorsRule } from '../../policy-engine/load/cors-rule.ts'
+import type { RequestContext } from './request-context.ts'
 
 /**
  * The response headers that a page can read in addition to the Fetch safelist. Without `WWW-Authenticate`, a page sees
@@ -26,13 +27,14 @@ const NO_HEADERS: readonly string[] = Object.freeze([])
 /** Keeps a cache from reusing the response for one origin on a page of another origin. */
 const VARY_ORIGIN: readonly string[] = Object.freeze(['vary', 'Origin'])
 
-/** Returns the CORS headers of a response to a page of `origin`: name, value, name, value. */
-export function corsHeaders(
-  rule: CorsRule | undefined,
-  origin: string | undefined,
-  method: string,
-): readonly string[] {
+/** Returns the CORS headers of a response to any request except a preflight: name, value, name, value. */
+export function corsOf({ route, canonical, method }: RequestContext): readonly string[] {
+  const rule = route?.kind === 'api' ? route.policy.cors : undefined
   if (rule === undefined) return CORS_HEADERS
+  return corsHeaders(rule, canonical && readBrowserHeader(canonical.headers, 'origin'), method)
+}
+
+function corsHeaders(rule: CorsRule, origin: string | undefined, method: string): readonly string[] {
   const isAllowed = allowsOrigin(rule, origin, method)
   if (rule.origins === undefined) return isAllowed ? CORS_HEADERS : NO_HEADERS
   if (!isAllowed || origin === undefined) return VARY_ORIGIN

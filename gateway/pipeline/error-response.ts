@@ -1,9 +1,8 @@
 import { formatChallenge } from '../../oauth/challenge.ts'
-import type { GatewayErrorCode } from '../../oauth/error-body.ts'
+import { type ErrorBody, formatErrorBody, type GatewayErrorCode } from '../../oauth/error-body.ts'
 import { refuseToken } from '../../oauth/refuse-token.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import { describeTokenFault } from './describe-fault.ts'
-import { describeProofFault } from './describe-proof-fault.ts'
+import { describeProofFault, describeTokenFault } from './describe-fault.ts'
 
 export type ErrorResponseOptions = {
   readonly requestId: string
@@ -115,11 +114,21 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
       return refuseToken('insufficient_scope', description, { scope, resourceMetadata, scheme })
     }
     case 'token_unverifiable':
-      return later(503, 'upstream_unavailable', refusal, 'The access token cannot be checked right now.')
+      return temporarilyUnavailable(
+        503,
+        'upstream_unavailable',
+        refusal,
+        'The access token cannot be checked right now.',
+      )
     case 'upstream_ejected':
-      return later(503, 'upstream_unavailable', refusal, 'The service behind this address is away.')
+      return temporarilyUnavailable(
+        503,
+        'upstream_unavailable',
+        refusal,
+        'The service behind this address is away.',
+      )
     case 'overloaded':
-      return later(503, 'server_error', refusal, 'The gateway has too much to do.')
+      return temporarilyUnavailable(503, 'server_error', refusal, 'The gateway has too much to do.')
     case 'rate_limited': {
       const { retryAfterSeconds } = refusal
       const soon = retryAfterSeconds === 1 ? '1 second' : `${retryAfterSeconds} seconds`
@@ -134,6 +143,37 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
   }
 }
 
+export type RefusalReply = {
+  readonly status: number
+  /** Additional headers beyond the standard headers of an error response: name, value, name, value. */
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+/**
+ * Formats status, headers and body of the response to a refusal.
+ * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9110 section 15.5.
+ */
+export function formatRefusal(refusal: Refusal, options: ErrorResponseOptions): RefusalReply {
+  const errorResponse = toErrorResponse(refusal, options)
+  const headers: string[] = []
+  if (errorResponse.challenge !== undefined) headers.push('www-authenticate', errorResponse.challenge)
+  if (errorResponse.nonce !== undefined) headers.push('dpop-nonce', errorResponse.nonce)
+  if (errorResponse.allow !== undefined) headers.push('allow', errorResponse.allow.join(', '))
+  if (errorResponse.retryAfterSeconds !== undefined)
+    headers.push('retry-after', String(errorResponse.retryAfterSeconds))
+  const body: ErrorBody = {
+    error: errorResponse.error,
+    error_description: errorResponse.description,
+    request_id: options.requestId,
+    ...(errorResponse.scope === undefined ? {} : { scope: errorResponse.scope }),
+    ...(errorResponse.retryAfterSeconds === undefined
+      ? {}
+      : { retry_after: errorResponse.retryAfterSeconds }),
+  }
+  return { status: errorResponse.status, headers, body: formatErrorBody(body) }
+}
+
 function tooLarge(
   status: number,
   description: string,
@@ -142,7 +182,7 @@ function tooLarge(
   return { status, error, description }
 }
 
-function later(
+function temporarilyUnavailable(
   status: number,
   error: GatewayErrorCode,
   { retryAfterSeconds }: { readonly retryAfterSeconds: number },

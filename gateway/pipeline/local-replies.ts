@@ -1,11 +1,10 @@
-import { type PreflightDecision, readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
-import type { CorsRule } from '../../policy-engine/load/cors-rule.ts'
+import type { OptionsSelection } from '../../policy-engine/decide/select-route.ts'
 import type { Representation } from '../discovery/discovery-document.ts'
 import type { Route } from '../snapshot/route.ts'
-import { CORS_HEADERS, corsHeaders, preflightHeaders } from './cors-headers.ts'
+import { CORS_HEADERS, corsOf, preflightHeaders } from './cors-headers.ts'
+import { formatRefusal } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
-import { formatRefusal } from './respond-refused.ts'
 import type { LocalReply } from './send-reply.ts'
 
 const NOTHING: readonly string[] = []
@@ -43,35 +42,17 @@ export function refusalReply(context: RequestContext, refusal: Refusal): LocalRe
   }
 }
 
-/**
- * Returns the response to OPTIONS, which requires no token.
- * @param allow the methods of the path.
- * @param decision the decision for a preflight; undefined for any other OPTIONS request.
- */
+/** Returns the response to OPTIONS, which requires no token. */
 export function optionsReply(
   { requestId, policyHeaders }: RequestContext,
-  allow: readonly string[],
-  decision?: PreflightDecision,
+  { allow, preflight }: OptionsSelection<Route>,
 ): LocalReply {
-  const cors = decision === undefined ? CORS_HEADERS : preflightHeaders(decision)
+  const cors = preflight === undefined ? CORS_HEADERS : preflightHeaders(preflight.decision)
   return {
     status: 204,
     headers: ['allow', allow.join(', '), 'x-request-id', requestId, ...policyHeaders, ...cors],
     body: undefined,
   }
-}
-
-/** Returns the CORS rule of a route; undefined: every page may call it. */
-export function corsRuleOf(route: Route | undefined): CorsRule | undefined {
-  return route?.kind === 'api' ? route.policy.cors : undefined
-}
-
-/** Returns the CORS headers of a response to any request except a preflight. */
-export function corsOf({ route, canonical, request }: RequestContext): readonly string[] {
-  const rule = corsRuleOf(route)
-  if (rule === undefined) return CORS_HEADERS
-  const origin = canonical && readBrowserHeader(canonical.headers, 'origin')
-  return corsHeaders(rule, origin, request.method ?? '')
 }
 
 /** Returns a document of the gateway, or 304 when the client has the current version. */

@@ -1,18 +1,23 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Caller } from '../../policy-engine/decide/caller.ts'
+import { decideAccess } from '../../policy-engine/decide/check-access.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
 import { acceptsWebsocket, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
-import { type SessionEnd, WebsocketSession } from '../upstreams/websocket/session.ts'
-import type { SessionPlace, WebsocketSessions } from '../upstreams/websocket/sessions.ts'
-import type { RequestContext } from './request-context.ts'
+import { misunderstood } from '../upstreams/websocket/misunderstood.ts'
+import { WebsocketSession } from '../upstreams/websocket/session.ts'
+import type { SessionPlace } from '../upstreams/websocket/sessions.ts'
+import type { ForwardableContext, RequestContext } from './request-context.ts'
+import { shapeResponse } from './shape-response.ts'
 
 /** Both ends of a WebSocket connection after the upstream has accepted the handshake. */
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
-  readonly place: SessionPlace
-  readonly answer: IncomingHttpHeaders
+  readonly slot: SessionPlace
+  /** Headers of the upstream's 101 response. */
+  readonly headers: IncomingHttpHeaders
   /** The connection to the upstream. */
   readonly socket: Duplex
 }
@@ -23,15 +28,14 @@ const NO_HANDSHAKE: Refusal = {
 }
 
 /** Reserves a session slot for this caller or, without a token, for this client address. */
-export function enterSession(
-  { request, caller, clientAddress }: RequestContext,
+export function reserveSession(
+  { request, caller, clientAddress, services }: RequestContext,
   upgraded: UpgradedConnection,
-  sessions: Pick<WebsocketSessions, 'enter'>,
 ): SessionPlace | Refusal {
   if (upgraded.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
   // The key contains the issuer, because two issuers can use the same subject for different people.
-  return sessions.enter(
+  return services.sessions.enter(
     caller === undefined || who === undefined
       ? `address ${clientAddress}`
       : `subject ${caller.issuer} ${who}`,
@@ -39,37 +43,58 @@ export function enterSession(
 }
 
 /**
- * Validates the upstream's handshake, and destroys the upstream connection if the handshake failed.
- * @returns the refusal; undefined for a valid handshake.
+ * Switches the client connection to WebSocket after the upstream has accepted the handshake, and connects both ends. The
+ * session ends when a later validation of the token denies the caller.
  */
-export function refuseHandshake(
-  request: IncomingMessage,
-  { answer, upgraded, socket }: WebsocketOpening,
-): Refusal | undefined {
-  if (acceptsWebsocket(answer, request.headers['sec-websocket-key'] ?? '') && !upgraded.early)
-    return undefined
-  socket.on('error', () => undefined).destroy()
-  return upgraded.early ? NO_HANDSHAKE : { refused: 'upstream_broken' }
-}
-
-/** Sends the 101 response to the client and connects both ends. */
-export function startSession(
-  { upgraded, socket }: WebsocketOpening,
-  options: {
-    readonly headers: readonly string[]
-    readonly route: ApiRoute
-    readonly onEnd: (end: SessionEnd) => void
-  },
-): WebsocketSession {
+export function openWebsocket(context: ForwardableContext, route: ApiRoute, opening: WebsocketOpening): void {
+  const { response, caller, token, resource, services } = context
+  const { upgraded, slot, headers, socket } = opening
+  if (!isAccepted(context, route, opening)) return
+  response.off('close', slot.leave)
+  response.removeAllListeners('close')
+  const head = formatSwitch(shapeResponse(context, 101, headers))
   const client = upgraded.take()
-  client.write(formatSwitch(options.headers), 'latin1')
-  return new WebsocketSession({
+  client.write(head, 'latin1')
+  const session = new WebsocketSession({
     client,
     upstream: socket,
-    messageLimitBytes: options.route.bodyLimitBytes,
-    idleTimeoutMs: options.route.idleTimeoutMs,
-    onEnd: options.onEnd,
+    messageLimitBytes: route.bodyLimitBytes,
+    idleTimeoutMs: route.idleTimeoutMs,
+    onEnd: (end) => {
+      slot.leave()
+      route.meter.sessionEnded(end.code)
+      services.tracker.sessionEnded(context, end)
+    },
   })
+  services.tracker.becameSession(context)
+  const mayStay = (now: Caller): boolean =>
+    decideAccess(context, now, route, services.nowMs() / 1_000)?.isAuditOnly !== false
+  const identity =
+    caller === undefined || token === undefined
+      ? undefined
+      : { token, issuers: resource.issuers, wanted: route.claims, caller, mayStay }
+  slot.opened({ session, identity })
+}
+
+/** Validates the upstream's handshake. Destroys the upstream connection and refuses the request if it is not valid. */
+function isAccepted(
+  context: ForwardableContext,
+  { upstream }: ApiRoute,
+  { headers, upgraded, socket }: WebsocketOpening,
+): boolean {
+  const { request, services } = context
+  if (acceptsWebsocket(headers, request.headers['sec-websocket-key'] ?? '') && !upgraded.early) return true
+  socket.on('error', () => undefined).destroy()
+  if (upgraded.early) {
+    services.responder.refuse(context, NO_HANDSHAKE)
+    return false
+  }
+  const error = misunderstood()
+  upstream.meter.failed('protocol')
+  context.failureCode = error.code
+  services.upstreamFailed(upstream.name, context.requestId, error)
+  services.responder.refuse(context, { refused: 'upstream_broken' })
+  return false
 }
 
 /** RFC 9110 section 15.2.2: a 101 response has no body, so `content-length` is dropped. */

@@ -1,20 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
-import type { PossessionProof } from '../../policy-engine/decide/possession-proof.ts'
+import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/possession-proof.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { RateLimitState } from '../../policy-engine/format/rate-limit.ts'
+import type { CanonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { Decision } from '../observability/decision.ts'
+import { givenRequestId } from '../observability/request-id.ts'
+import { clientAddress } from '../server/client-address.ts'
+import { normalizeIp } from '../server/normalize-ip.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
-import type { Route } from '../snapshot/route.ts'
+import type { ApiRoute, AuthorizationServerRoute, DocumentRoute, Route } from '../snapshot/route.ts'
 import type { ForwardResult } from '../upstreams/forward-request.ts'
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
-import type { CanonicalRequest } from './canonical-request.ts'
+import type { PipelineOptions, PipelineServices } from './pipeline-options.ts'
 
 /** All state of one request. The stages fill it; the access log reads it when the response is closed. */
 export type RequestContext = {
+  readonly services: PipelineServices
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  readonly method: string
   readonly requestId: string
   readonly timeMs: number
   readonly startedMs: number
@@ -41,6 +47,10 @@ export type RequestContext = {
   rate: RateLimitState | undefined
   /** Rate limit headers of the response: name, value, name, value. */
   rateHeaders: readonly string[]
+  /** Path of the upstream request, without the base path of the upstream. */
+  upstreamPath: string | undefined
+  /** Headers of the upstream request: name, value, name, value. */
+  upstreamHeaders: string[] | undefined
   refusal: Refusal | undefined
   /** Code of the error that prevented token validation. */
   failureCode: string | undefined
@@ -48,4 +58,78 @@ export type RequestContext = {
   auditOnlyRefusal: Refusal | undefined
   forwarded: ForwardResult | undefined
   session: SessionEnd | undefined
+}
+
+/** The context after the stage `canonicalize`. */
+export type CanonicalContext = RequestContext & { readonly canonical: CanonicalRequest }
+
+/** The context after the stage `matchRoute`, which replies to requests for documents itself. */
+export type MatchedContext = CanonicalContext & { readonly route: Exclude<Route, DocumentRoute> }
+
+/** The context after the stage `receiveEvent`, which replies to events itself. */
+export type ForwardableContext = MatchedContext & { readonly route: ApiRoute | AuthorizationServerRoute }
+
+/** The context after the stage `shapeRequest`. */
+export type ShapedContext = ForwardableContext & {
+  readonly upstreamPath: string
+  readonly upstreamHeaders: string[]
+}
+
+const NO_HEADERS: readonly string[] = []
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+
+/**
+ * Starts the context of a request: time, request ID and client address. Request ID and address come from the headers of
+ * the peer only if the peer is a trusted proxy.
+ */
+export function createContext(
+  services: PipelineServices,
+  request: IncomingMessage,
+  response: ServerResponse,
+  upgraded: UpgradedConnection | undefined,
+): RequestContext {
+  const { rootResource, trustedProxies, newRequestId } = services
+  const peer = normalizeIp(request.socket.remoteAddress)
+  const isProxied = trustedProxies?.has(peer) === true
+  return {
+    services,
+    request,
+    response,
+    method: request.method ?? '',
+    requestId: (isProxied ? givenRequestId(request) : undefined) ?? newRequestId(),
+    timeMs: services.nowMs(),
+    startedMs: services.tickMs(),
+    clientAddress: isProxied ? addressBehind(peer, request, services) : peer,
+    upgraded,
+    token: undefined,
+    credential: 'bearer',
+    possessionProof: NO_POSSESSION_PROOF,
+    policyHeaders: NO_HEADERS,
+    nonceHeaders: NO_HEADERS,
+    canonical: undefined,
+    route: undefined,
+    resource: rootResource,
+    params: NO_PARAMS,
+    caller: undefined,
+    decision: undefined,
+    rate: undefined,
+    rateHeaders: NO_HEADERS,
+    upstreamPath: undefined,
+    upstreamHeaders: undefined,
+    refusal: undefined,
+    failureCode: undefined,
+    auditOnlyRefusal: undefined,
+    forwarded: undefined,
+    session: undefined,
+  }
+}
+
+function addressBehind(
+  peer: string,
+  request: IncomingMessage,
+  { forwardedHeader, trustedProxies }: Pick<PipelineOptions, 'forwardedHeader' | 'trustedProxies'>,
+): string {
+  const value = request.headers[forwardedHeader]
+  if (typeof value !== 'string' || trustedProxies === undefined) return peer
+  return clientAddress(peer, value, { header: forwardedHeader, trusted: trustedProxies })
 }

@@ -1,5 +1,5 @@
+import type { AccessEntry } from '../observability/access-log.ts'
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
-import { accessEntry } from './access-entry.ts'
 import { decisionOf } from './decision-label.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext } from './request-context.ts'
@@ -19,6 +19,7 @@ export type RequestTracker = {
 
 /** Status in logs and metrics for a client that closed the connection before the response. Never sent. */
 const CLIENT_CLOSED_STATUS = 499
+const NO_SCOPES: readonly string[] = []
 
 export function createRequestTracker(
   options: Pick<PipelineOptions, 'accessLog' | 'unmatchedMeter' | 'tickMs' | 'onBroken' | 'report'>,
@@ -27,14 +28,14 @@ export function createRequestTracker(
   let inFlight = 0
 
   function count(
-    { request, route, decision, auditOnlyRefusal: reported, startedMs }: RequestContext,
+    { method, route, decision, auditOnlyRefusal, startedMs }: RequestContext,
     status: number,
   ): void {
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
-    meter.finished(request.method ?? '', status, (tickMs() - startedMs) / 1_000)
+    meter.finished(method, status, (tickMs() - startedMs) / 1_000)
     if (decision !== undefined) meter.decided(decision)
-    const would = reported && decisionOf(reported)
+    const would = auditOnlyRefusal && decisionOf(auditOnlyRefusal)
     if (would !== undefined) meter.reported(would)
   }
 
@@ -66,4 +67,43 @@ export function createRequestTracker(
       accessLog.add(accessEntry(context, 101, tickMs()))
     },
   }
+}
+
+/**
+ * Returns the access log entry of a finished request or WebSocket session.
+ * @param nowMs from the same clock as `startedMs`.
+ */
+function accessEntry(context: RequestContext, status: number, nowMs: number): AccessEntry {
+  const { route, refusal, auditOnlyRefusal, forwarded, decision, session } = context
+  const shown = refusal ?? auditOnlyRefusal
+  return {
+    timeMs: context.timeMs,
+    requestId: context.requestId,
+    method: context.method,
+    path: context.canonical?.path,
+    routeFields: route?.logFields ?? '',
+    status,
+    durationMs: nowMs - context.startedMs,
+    upstreamStatus: forwarded?.status ?? 0,
+    upstreamMs: forwarded?.durationMs ?? 0,
+    clientAddress: context.clientAddress,
+    userAgent: context.canonical?.headers.userAgent,
+    decision,
+    would: auditOnlyRefusal && decisionOf(auditOnlyRefusal),
+    caller: context.caller,
+    rateLimitRemaining: context.rate?.remaining,
+    scopesMissing: shown?.refused === 'scope_missing' ? shown.missing : NO_SCOPES,
+    audience:
+      shown?.refused === 'token_invalid' && shown.fault.reason === 'wrong_audience' ? shown.fault : undefined,
+    condition: shown?.refused === 'condition_failed' ? shown.condition : undefined,
+    session,
+    errorType: session === undefined ? errorType(context) : undefined,
+    errorCode: forwarded?.failureCode ?? context.failureCode,
+  }
+}
+
+function errorType(context: RequestContext): string | undefined {
+  if (context.forwarded?.failure !== undefined) return `upstream_${context.forwarded.failure}`
+  if (context.refusal !== undefined) return context.refusal.refused
+  return context.response.writableFinished ? undefined : 'client_closed'
 }

@@ -9,7 +9,7 @@ import type { RequestContext } from './request-context.ts'
 import { type LocalReply, sendReply } from './send-reply.ts'
 
 export type Responder = {
-  readonly respond: (context: RequestContext, answer: LocalReply) => void
+  readonly respond: (context: RequestContext, result: LocalReply | Refusal) => void
   readonly refuse: (context: RequestContext, refusal: Refusal) => void
   /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
   readonly fail500: (context: RequestContext, error: unknown) => void
@@ -30,9 +30,9 @@ export function createResponder(
   const { draining } = options
   const ending = new WeakSet<Socket>()
 
-  function send({ request, response, canonical }: RequestContext, answer: LocalReply, closes: boolean): void {
+  function send({ request, response, canonical }: RequestContext, reply: LocalReply, closes: boolean): void {
     const offersUpgrade = canonical?.headers.offersUpgrade === true
-    const ended = sendReply(request, response, answer, { closes: closes || draining() || offersUpgrade })
+    const ended = sendReply(request, response, reply, { closes: closes || draining() || offersUpgrade })
     if (ended) ending.add(request.socket)
   }
 
@@ -54,7 +54,10 @@ export function createResponder(
   }
 
   return {
-    respond: (context, answer) => send(context, answer, false),
+    respond(context, result) {
+      if ('refused' in result) refuse(context, result)
+      else send(context, result, false)
+    },
     refuse,
     fail500(context, error) {
       reportFailure(context.requestId, error)

@@ -40,26 +40,35 @@ export function isDrainingBody(socket: Socket): boolean {
 export function sendReply(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: LocalReply,
+  reply: LocalReply,
   options: { readonly closes: boolean },
 ): boolean {
   const unread = unreadBody(request)
   const closes = options.closes || unread === 'large' || unread === 'withheld'
-  const headers = closes ? [...answer.headers, 'connection', 'close'] : [...answer.headers]
-  response.writeHead(answer.status, headers)
+  const headers = closes ? [...reply.headers, 'connection', 'close'] : [...reply.headers]
+  response.writeHead(reply.status, headers)
   if (unread === 'small') {
     const { socket } = request
     drainingBodies.add(socket)
     request.once('end', () => drainingBodies.delete(socket))
   }
   if (unread !== 'large') {
-    response.end(answer.body)
+    response.end(reply.body)
     return closes
   }
-  if (answer.body !== undefined) response.write(answer.body)
+  if (reply.body !== undefined) response.write(reply.body)
   else response.flushHeaders()
   endBeforeBody(request, response)
   return true
+}
+
+/**
+ * Sends the 100 response if the client waits for it. HTTP/1.0 has no interim responses. The gateway does not forward the
+ * `Expect` header.
+ * Source: RFC 9110 section 10.1.1.
+ */
+export function sendContinue({ httpVersion, headers }: IncomingMessage, response: ServerResponse): void {
+  if (httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
 /** `withheld`: the client waits for a 100 response and did not get one. RFC 9110 section 10.1.1. */

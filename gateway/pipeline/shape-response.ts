@@ -1,21 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { HeaderEdit } from '../../policy-engine/decide/header-edit.ts'
 import { nominatedHeaders } from '../../policy-engine/match/nominated-headers.ts'
 import { isOwnHeader } from '../../policy-engine/match/own-headers.ts'
-
-export type ShapeResponseRules = {
-  readonly status: number
-  /** Headers of the gateway, appended last: name, value, name, value. */
-  readonly added: readonly string[]
-  /** Whether the gateway creates the CORS headers of the route. If so, it drops the upstream's CORS headers. */
-  readonly ownsCors: boolean
-  /** Whether the gateway creates the rate limit headers. If so, it drops the upstream's rate limit headers. */
-  readonly ownsRateLimit: boolean
-  readonly requestId: string
-  /** Header changes of the policy; undefined: no changes. */
-  readonly edit?: HeaderEdit | undefined
-  readonly closes: boolean
-}
+import { corsOf } from './cors-headers.ts'
+import type { ForwardableContext } from './request-context.ts'
 
 /** Hop-by-hop headers. RFC 9110 section 7.6.1. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -31,13 +18,26 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 
 const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy'])
 const CORS_PREFIX = 'access-control-'
+const SWITCHING_PROTOCOLS = 101
 
 /**
- * Stage 9: builds the headers of the response to the client. Repeated headers such as `Set-Cookie` stay repeated.
- * Reads the upstream headers, the status, `requestId`, the added headers and the header changes of the route.
+ * Builds the headers of the response to the client from the headers of the upstream. Repeated headers such as
+ * `Set-Cookie` stay repeated. The gateway replaces the CORS and rate limit headers of the upstream where it sends its
+ * own, and appends its own headers last. A 101 response gets no CORS headers.
+ * Reads `route`, `requestId`, `rate`, `rateHeaders`, `policyHeaders` and `nonceHeaders`. Sets nothing.
  * @returns name, value, name, value.
  */
-export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponseRules): string[] {
+export function shapeResponse(
+  context: ForwardableContext,
+  status: number,
+  headers: IncomingHttpHeaders,
+): string[] {
+  const { route } = context
+  const isUpgrade = status === SWITCHING_PROTOCOLS
+  const closes = !isUpgrade && context.services.responder.shouldClose(context)
+  const ownsCors = route.kind === 'api'
+  const ownsRateLimit = context.rate !== undefined
+  const edit = route.kind === 'api' ? route.responseHeaders : undefined
   const shaped: string[] = []
   const nominated = nominatedHeaders(
     headers.connection === undefined ? undefined : String(headers.connection),
@@ -45,17 +45,20 @@ export function shapeResponse(headers: IncomingHttpHeaders, rules: ShapeResponse
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || nominated.has(name) || isOwnHeader(name)) continue
     // RFC 9110 section 8.6: a 204 response has no content, so a client could wait for the announced bytes.
-    if (name === 'content-length' && rules.status === 204) continue
-    if (rules.ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
-    if (rules.ownsCors && name.startsWith(CORS_PREFIX)) continue
-    if (rules.edit?.drops(name) === true) continue
+    if (name === 'content-length' && status === 204) continue
+    if (ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
+    if (ownsCors && name.startsWith(CORS_PREFIX)) continue
+    if (edit?.drops(name) === true) continue
     const value = headers[name]
     if (typeof value === 'string') shaped.push(name, value)
     else if (value !== undefined) for (const one of value) shaped.push(name, one)
   }
-  if (rules.edit !== undefined) for (const part of rules.edit.appended) shaped.push(part)
-  shaped.push('x-request-id', rules.requestId)
-  for (const part of rules.added) shaped.push(part)
-  if (rules.closes) shaped.push('connection', 'close')
+  if (edit !== undefined) for (const part of edit.appended) shaped.push(part)
+  shaped.push('x-request-id', context.requestId)
+  if (ownsCors && !isUpgrade) for (const part of corsOf(context)) shaped.push(part)
+  for (const part of context.policyHeaders) shaped.push(part)
+  for (const part of context.rateHeaders) shaped.push(part)
+  for (const part of context.nonceHeaders) shaped.push(part)
+  if (closes) shaped.push('connection', 'close')
   return shaped
 }

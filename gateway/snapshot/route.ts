@@ -42,7 +42,7 @@ export type ApiRoute = Common &
 export type AuthorizationServerRoute = Common & {
   readonly kind: 'authorization_server'
   /** The upstream path; undefined: the path of the request. */
-  readonly asks: string | undefined
+  readonly upstreamPath: string | undefined
   readonly upstream: Upstream
   readonly timeoutMs: number
   readonly idleTimeoutMs: number

@@ -1,14 +1,14 @@
 import type { ScopeImplication } from '../../oauth/scope-implication.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
+import { bodyLimitOf } from '../../policy-engine/decide/check-limits.ts'
 import { claimNamesOf, compileRoute } from '../../policy-engine/decide/compile-policies.ts'
+import { MAX_JWT_LENGTH } from '../../policy-engine/decide/read-credentials.ts'
 import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import {
   AUTHORIZATION_SERVER_PATHS,
   type AuthorizationServerPath,
 } from '../../policy-engine/match/authorization-server-routes.ts'
-import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
-import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
@@ -17,7 +17,6 @@ import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
 import type { OwnDocument } from '../discovery/discovery-document.ts'
 import { accessLogFields } from '../observability/access-log.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
-import { MAX_JWT_LENGTH } from '../tokens/jwt/read-jwt-parts.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { Assert } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/pool.ts'
@@ -78,13 +77,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
     policyHeaders: Object.freeze(options.tellsPolicy ? [POLICY_HEADER, shortHash(options)] : []),
     hasWebsockets: options.policyRoutes.some((route) => route.websocket),
     routesAt: table.routesAt,
-    match: (method: string, path: string, request?: HeaderSource) => {
-      const match = table.match(method, path, request)
-      // A policy for all paths below `/` does not apply to reserved paths.
-      if (match.kind === 'route' && match.route.kind === 'api' && match.route.isWide && isReservedPath(path))
-        return { kind: 'not_found' as const }
-      return match
-    },
+    match: table.match,
   })
 }
 
@@ -115,10 +108,10 @@ function authorizationServerRoutes(options: SnapshotOptions): readonly Route[] {
   if (options.authorizationServer === undefined) return []
   const upstream = upstreamOf(options, options.authorizationServer)
   const paths = [...AUTHORIZATION_SERVER_PATHS, ...options.authorizationServerAliases]
-  return paths.map(({ name, methods, path, asks }) => ({
+  return paths.map(({ name, methods, path, upstreamPath }) => ({
     kind: 'authorization_server',
     ...common(options, `authorization-server/${name}`, methods, path, upstream),
-    asks,
+    upstreamPath,
     upstream,
     timeoutMs: upstream.timeoutMs,
     idleTimeoutMs: upstream.idleTimeoutMs,
@@ -149,7 +142,7 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
-      bodyLimitBytes: policy.bodyLimitBytes ?? options.bodyLimitBytes,
+      bodyLimitBytes: bodyLimitOf(policy, options.bodyLimitBytes),
       forwardsCredentials: policy.upstreamAuth === 'forward',
       assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
       websocket: policy.websocket,

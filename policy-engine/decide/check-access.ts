@@ -1,4 +1,5 @@
-import type { AnonymousRule } from '../load/policy-route.ts'
+import type { AnonymousRule, EnforceRule } from '../load/policy-route.ts'
+import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { RequestValues } from '../match/request-values.ts'
 import type { Resource } from '../match/resource.ts'
 import type { Caller } from './caller.ts'
@@ -28,9 +29,52 @@ export type AccessRule = {
 const NONE: readonly string[] = []
 const NO_VALUES: RequestValues = Object.freeze({ params: {}, query: '', header: () => undefined })
 
+/** A refusal of a policy. */
+export type Denial = {
+  readonly refusal: Refusal
+  /** Whether the gateway logs the refusal but does not apply it, because the policy has `enforce: report`. */
+  readonly isAuditOnly: boolean
+}
+
+/** A request for a decision, after the route is known. */
+export type AccessDecisionRequest = {
+  readonly canonical: CanonicalRequest
+  readonly params: Readonly<Record<string, string>>
+  readonly resource: Pick<Resource, 'identifier' | 'issuers'>
+  readonly possessionProof: PossessionProof
+}
+
+/** Decides whether a caller may access a route. Pure. @returns undefined if access is allowed. */
+export function decideAccess(
+  request: AccessDecisionRequest,
+  caller: Caller | undefined,
+  { access, policy }: { readonly access: AccessRule; readonly policy: { readonly enforce: EnforceRule } },
+  nowSeconds: number,
+): Denial | undefined {
+  const { resource, possessionProof } = request
+  const values = access.when.length === 0 ? undefined : requestValues(request)
+  const refusal = checkAccess({ nowSeconds, resource, possessionProof, values }, caller, access)
+  return refusal && { refusal, isAuditOnly: isAuditOnly(refusal, policy.enforce) }
+}
+
+/** Only a missing token, a missing scope and a failed condition can be audit-only. An invalid token is always rejected. */
+function isAuditOnly({ refused }: Refusal, enforce: EnforceRule): boolean {
+  return (
+    enforce === 'report' &&
+    (refused === 'token_missing' || refused === 'scope_missing' || refused === 'condition_failed')
+  )
+}
+
+/** Returns the values that conditions can compare claims with: forwarded headers, the query and the path parameters. */
+export function requestValues({
+  canonical,
+  params,
+}: Pick<AccessDecisionRequest, 'canonical' | 'params'>): RequestValues {
+  return { params, query: canonical.query, header: (name) => canonical.headers.header(name) }
+}
+
 /**
- * Checks whether a caller may access a route. The server, `explain` and policy tests use the same function.
- * Claims come from a cache, so every request checks issuer, audience, expiry and scopes.
+ * Checks whether a caller satisfies the access rule of a route. Claims come from a cache, so every request checks issuer, audience, expiry and scopes.
  * @returns undefined if access is allowed, or `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
  */
 export function checkAccess(

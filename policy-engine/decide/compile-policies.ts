@@ -2,7 +2,7 @@ import type { ScopeImplication } from '../../oauth/scope-implication.ts'
 import type { HeaderValue } from '../load/header-rules.ts'
 import type { PolicyRoute } from '../load/policy-route.ts'
 import type { HeaderSource } from '../match/find-header.ts'
-import { isReservedPath, mayCoverReserved } from '../match/reserved-paths.ts'
+import { mayCoverReserved } from '../match/reserved-paths.ts'
 import type { Resource } from '../match/resource.ts'
 import type { Resources } from '../match/resources.ts'
 import { buildRouteTable, type Match } from '../match/route-table.ts'
@@ -63,10 +63,7 @@ export function compilePolicies(
     routes: Object.freeze(routes),
     claimNames: names,
     hash: policies.hash,
-    match(method: string, path: string, request?: HeaderSource) {
-      const match = table.match(method, path, request)
-      return match.kind === 'route' && match.route.isWide && isReservedPath(path) ? NOT_FOUND : match
-    },
+    match: table.match,
     routesAt: table.routesAt,
   })
 }
@@ -94,8 +91,6 @@ export function compileRoute(
     isWide: mayCoverReserved(policy.path),
   })
 }
-
-const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 
 /** Returns the sorted claim names of all conditions. Without conditions, returns the shared array `NO_NAMES`. */
 export function claimNamesOf(routes: readonly PolicyRoute[]): ClaimNames {

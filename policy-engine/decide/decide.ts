@@ -1,108 +1,127 @@
-import type { HeaderSource } from '../match/find-header.ts'
-import type { RequestValues } from '../match/request-values.ts'
+import type { CanonicalRequest } from '../match/canonical-request.ts'
+import { isReservedPath } from '../match/reserved-paths.ts'
+import type { Resource } from '../match/resource.ts'
 import type { Caller } from './caller.ts'
-import { checkAccess } from './check-access.ts'
-import { rewritePath } from './check-limits.ts'
+import { decideAccess } from './check-access.ts'
+import { bodyLimitOf, checkLimits } from './check-limits.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
-import { isAuditOnly } from './is-audit-only.ts'
-import type { PossessionProof } from './possession-proof.ts'
-import { readPreflight } from './preflight.ts'
+import { NO_POSSESSION_PROOF, type PossessionProof } from './possession-proof.ts'
+import { readCredentials } from './read-credentials.ts'
 import type { Refusal } from './refusal.ts'
-import { findRoute } from './select-route.ts'
+import { type DecidedPreflight, selectRoute } from './select-route.ts'
 
-export type DecisionRequest = HeaderSource & {
-  readonly method: string
-  /** Canonical path, from `canonicalTarget()`. */
-  readonly path: string
-  /** With the question mark; empty without a query. */
-  readonly query: string
-  readonly nowSeconds: number
-  /** Maximum length of a rewritten path: `limits.target`. Bytes. */
-  readonly targetLimitBytes: number
-  /** The proof of possession; undefined: a Bearer token without a certificate. */
-  readonly proven?: PossessionProof | undefined
+/** The limits that a decision depends on. Bytes. */
+export type DecisionLimits = {
+  /** Maximum length of the request target, and of a rewritten path. */
+  readonly targetBytes: number
+  readonly tokenBytes: number
+  /** The body limit of routes without their own limit. */
+  readonly bodyBytes: number
 }
 
-/** The decision of the policies on a request. Limits and upstreams may still reject it. */
+export type DecisionRequest = {
+  readonly method: string
+  readonly canonical: CanonicalRequest
+  readonly nowSeconds: number
+  readonly limits: DecisionLimits
+  /** Default: a Bearer token without a certificate. */
+  readonly possessionProof?: PossessionProof
+}
+
+/** The decision on a request. Rate limits and upstreams may still reject it. */
 export type Decision = {
   /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
-  /** Identity of an allowed request. `gateway`: the gateway sends a local reply to OPTIONS. */
+  /** Identity of an allowed request. `gateway`: the gateway sends a local reply. */
   readonly as: 'token' | 'anonymous' | 'gateway' | undefined
   /** The matched route, whether or not access is allowed. */
   readonly route: CompiledRoute | undefined
   readonly params: Readonly<Record<string, string>>
   readonly refusal: Refusal | undefined
-  /** Audit-only routes: the refusal that the gateway logs but does not apply. */
-  readonly reported?: Refusal | undefined
+  /** The refusal that the gateway logs but does not apply, because the route is audit-only. */
+  readonly auditOnlyRefusal: Refusal | undefined
   /** Path of the upstream request, without the base path of the upstream. undefined if the gateway does not forward. */
   readonly upstreamPath: string | undefined
+  /** undefined: the request is not a CORS preflight. */
+  readonly preflight: DecidedPreflight | undefined
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
- * Decides on a request by policies alone: selects the route, checks access, and builds the upstream path. Pure.
- * The server decides with the same functions.
+ * Decides on a request without a socket and without an issuer. Pure.
+ * Calls the same functions in the same order as the stages of the server (`gateway/pipeline/pipeline.ts`):
+ * - `selectRoute()`: stage `matchRoute`
+ * - `readCredentials()`: stage `readToken`
+ * - `callerOf()`: stages `validateToken` and `verifyPossession`
+ * - `decideAccess()`: stage `decide`
+ * - `checkLimits()`: stage `enforceLimits`
+ *
+ * The gateway itself replies to requests for reserved paths, so no policy decides on them.
+ * @param callerOf returns the caller for the resource of the route; undefined without a token; a refusal for a token
+ * that is not valid.
  */
 export function decide(
   request: DecisionRequest,
-  caller: Caller | undefined,
-  policies: Pick<CompiledPolicies, 'match'>,
+  callerOf: (resource: Resource) => Caller | Refusal | undefined,
+  policies: Pick<CompiledPolicies, 'match' | 'routesAt'>,
 ): Decision {
-  const { method, path } = request
-  const found = findRoute(method, path, policies, request)
-  if ('refused' in found) return refused(found)
-  if (found.kind === 'options') return ANSWERED
-  const { route, params } = found
-  if (readPreflight(method, request) !== undefined) return { ...ANSWERED, route, params }
-  const { nowSeconds, proven } = request
-  const refusal = checkAccess(
-    {
-      nowSeconds,
-      possessionProof: proven,
-      resource: route.resourceOf(path),
-      values: requestValuesOf(request, params),
-    },
-    caller,
-    route.access,
+  const { method, canonical, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
+  if (isReservedPath(canonical.path)) return LOCAL_REPLY
+  const selection = selectRoute(method, canonical, policies)
+  if ('refused' in selection) return denied(selection)
+  const { route, params } = selection
+  if (selection.kind === 'options') return { ...LOCAL_REPLY, route, params, preflight: selection.preflight }
+  const matched = selection.route
+
+  const credentials = readCredentials(canonical, limits)
+  if ('refused' in credentials) return denied(credentials, selection)
+  const resource = matched.resourceOf(canonical.path)
+  const caller = callerOf(resource)
+  if (caller !== undefined && 'refused' in caller) return denied(caller, selection)
+
+  const denial = decideAccess({ canonical, params, resource, possessionProof }, caller, matched, nowSeconds)
+  if (denial !== undefined && !denial.isAuditOnly) return denied(denial.refusal, selection)
+  const upstreamPath = checkLimits(
+    { method, canonical, params },
+    { bodyLimitBytes: bodyLimitOf(matched.policy, limits.bodyBytes), rewrite: matched.rewrite },
+    limits.targetBytes,
   )
-  const isServed = refusal === undefined || isAuditOnly(refusal, route.policy.enforce)
-  if (!isServed) return refused(refusal, route, params)
-  const upstreamPath = toUpstreamPath(request, route, params)
-  if (typeof upstreamPath !== 'string') return refused(upstreamPath, route, params)
-  const as = caller === undefined ? 'anonymous' : 'token'
-  return { outcome: 'allow', as, route, params, refusal: undefined, reported: refusal, upstreamPath }
+  if (typeof upstreamPath !== 'string') return denied(upstreamPath, selection)
+  return {
+    outcome: 'allow',
+    as: caller === undefined ? 'anonymous' : 'token',
+    route,
+    params,
+    refusal: undefined,
+    auditOnlyRefusal: denial?.refusal,
+    upstreamPath,
+    preflight: undefined,
+  }
 }
 
-const ANSWERED: Decision = Object.freeze({
+const LOCAL_REPLY: Decision = Object.freeze({
   outcome: 'allow',
   as: 'gateway',
   route: undefined,
   params: NO_PARAMS,
   refusal: undefined,
-  reported: undefined,
+  auditOnlyRefusal: undefined,
   upstreamPath: undefined,
+  preflight: undefined,
 })
 
-function refused(refusal: Refusal, route?: CompiledRoute, params = NO_PARAMS): Decision {
+/** Returns the decision for a refusal. `matched`: the route, if the request has reached one. */
+export function denied(refusal: Refusal, matched?: Pick<Decision, 'route' | 'params'>): Decision {
   const isChallenge = refusal.refused === 'token_missing' && refusal.anonymous === 'challenge'
-  const outcome = isChallenge ? 'challenge' : 'deny'
-  return { outcome, as: undefined, route, params, refusal, reported: undefined, upstreamPath: undefined }
-}
-
-export function requestValuesOf(
-  request: DecisionRequest,
-  params: Readonly<Record<string, string>>,
-): RequestValues {
-  return { params, query: request.query, header: (name) => request.header(name) }
-}
-
-function toUpstreamPath(
-  { method, path, targetLimitBytes }: DecisionRequest,
-  { rewrite }: CompiledRoute,
-  params: Readonly<Record<string, string>>,
-): string | Refusal {
-  if (rewrite === undefined) return path
-  return rewritePath(rewrite, params, { method, origin: '', limitBytes: targetLimitBytes })
+  return {
+    outcome: isChallenge ? 'challenge' : 'deny',
+    as: undefined,
+    route: matched?.route,
+    params: matched?.params ?? NO_PARAMS,
+    refusal,
+    auditOnlyRefusal: undefined,
+    upstreamPath: undefined,
+    preflight: undefined,
+  }
 }

@@ -1,15 +1,14 @@
 import type { Condition, Literal } from '../load/condition.ts'
 import { matchesTemplate } from '../match/matches-template.ts'
 import type { Caller } from './caller.ts'
-import { checkToken, missingScopes } from './check-access.ts'
+import { checkToken, missingScopes, requestValues } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
-import { type Decision, type DecisionRequest, decide, requestValuesOf } from './decide.ts'
+import type { Decision, DecisionRequest } from './decide.ts'
 import type { ClaimValue } from './named-claims.ts'
 import type { TokenFault } from './refusal.ts'
 
-/** Decision with the result of each rule. Rules after the first refusal are evaluated too. */
+/** The result of each rule. Rules after the first refusal are evaluated too. */
 export type Explanation = {
-  readonly decision: Decision
   /** Other routes whose path template matches the request. */
   readonly alsoSaw: readonly CompiledRoute[]
   /** Result of the token checks for this path. undefined without a token or without a matching route. */
@@ -29,23 +28,21 @@ export type ExplainedCondition = {
   readonly operands: readonly (Literal | undefined)[]
 }
 
-/** Decides like `decide()`, and explains the decision. Pure. Cost: compares the path with all routes once. */
+/** Explains the decision of `decide()` on a request. Pure. Cost: compares the path with all routes once. */
 export function explainDecision(
-  request: DecisionRequest,
+  { route, params }: Decision,
+  { canonical, nowSeconds, possessionProof }: DecisionRequest,
   caller: Caller | undefined,
-  policies: Pick<CompiledPolicies, 'match' | 'routes'>,
+  policies: Pick<CompiledPolicies, 'routes'>,
 ): Explanation {
-  const decision = decide(request, caller, policies)
-  const { route } = decision
-  const alsoSaw = policies.routes.filter((one) => one !== route && matchesTemplate(request.path, one.path))
+  const { path } = canonical
+  const alsoSaw = policies.routes.filter((one) => one !== route && matchesTemplate(path, one.path))
   if (route === undefined || caller === undefined)
-    return { decision, alsoSaw, token: undefined, scopes: undefined, conditions: [] }
-  const { nowSeconds, proven, path } = request
-  const values = requestValuesOf(request, decision.params)
-  const fault = checkToken({ nowSeconds, possessionProof: proven, resource: route.resourceOf(path) }, caller)
+    return { alsoSaw, token: undefined, scopes: undefined, conditions: [] }
+  const values = requestValues({ canonical, params })
+  const fault = checkToken({ nowSeconds, possessionProof, resource: route.resourceOf(path) }, caller)
   const missing = route.access.scopes && missingScopes(caller.scopes, route.access.scopes)
   return {
-    decision,
     alsoSaw,
     token: { held: fault === undefined, fault },
     scopes: missing && { held: missing.length === 0, missing },

@@ -1,4 +1,5 @@
-import { allowsHeader, allowsOrigin, type CorsRule } from '../load/cors-rule.ts'
+import { allowsHeader, allowsOrigin } from '../load/cors-rule.ts'
+import type { PolicyRoute } from '../load/policy-route.ts'
 import type { HeaderSource } from '../match/find-header.ts'
 
 /** Request that a browser announces in a CORS preflight. */
@@ -55,19 +56,17 @@ const NO_LIMIT: readonly undefined[] = [undefined]
  * Decides on a preflight. A preflight does not contain header values, so any route of the method and path may allow it.
  * A method without a route has no limit. The list of methods in the response then shows the mistake.
  * @param routes routes of the path by method.
- * @param options.methods all methods of the path.
+ * @param methods all methods of the path.
  */
-export function decidePreflight<T>(
+export function decidePreflight(
   { origin, method, headers }: Preflight,
-  routes: ReadonlyMap<string, readonly T[]>,
-  options: {
-    readonly methods: readonly string[]
-    readonly ruleOf: (route: T) => CorsRule | undefined
-  },
+  routes: ReadonlyMap<string, readonly { readonly policy?: Pick<PolicyRoute, 'cors'> }[]>,
+  methods: readonly string[],
 ): PreflightDecision {
-  const { methods, ruleOf } = options
   const allowing = (one: string) =>
-    (routes.get(one)?.map(ruleOf) ?? NO_LIMIT).filter((rule) => allowsOrigin(rule, origin, one))
+    (routes.get(one)?.map(({ policy }) => policy?.cors) ?? NO_LIMIT).filter((rule) =>
+      allowsOrigin(rule, origin, one),
+    )
   const allowed = allowing(method)
   if (allowed.length === 0) return NOT_ALLOWED
   return {

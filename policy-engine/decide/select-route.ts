@@ -1,33 +1,81 @@
-import type { HeaderSource } from '../match/find-header.ts'
+import type { PolicyRoute } from '../load/policy-route.ts'
+import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { Match } from '../match/route-table.ts'
+import { decidePreflight, type Preflight, type PreflightDecision, readPreflight } from './preflight.ts'
 import type { Refusal } from './refusal.ts'
 
-/** Result of a match: a route, or the methods of a path for an OPTIONS request. */
-export type Found<T> =
+/** Result of a match: a route, or a local reply to OPTIONS. */
+export type Selection<T> =
   | { readonly kind: 'route'; readonly route: T; readonly params: Readonly<Record<string, string>> }
-  | { readonly kind: 'options'; readonly allow: readonly string[] }
+  | OptionsSelection<T>
 
-const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
-/**
- * Finds the route of a canonical path. The gateway forwards only requests that match a route.
- * @returns the route, the methods for a local reply to OPTIONS, `route_unknown` or `method_not_allowed`.
- */
-export function findRoute<T>(
-  method: string,
-  path: string,
-  table: { match(method: string, path: string, request: HeaderSource): Match<T> },
-  request: HeaderSource,
-): Found<T> | Refusal {
-  // RFC 9110 section 9.3.7: `*` refers to the server as a whole.
-  if (path === '*') return { kind: 'options', allow: EVERY_METHOD }
-  const match = table.match(method, path, request)
-  if (match.kind === 'route') return match
-  if (match.kind === 'not_found') return { refused: 'route_unknown' }
-  if (method === 'OPTIONS') return { kind: 'options', allow: withOptions(match.allow) }
-  return { refused: 'method_not_allowed', allow: withOptions(match.allow) }
+/** The data of a local reply to OPTIONS, which requires no token. */
+export type OptionsSelection<T> = {
+  readonly kind: 'options'
+  /** The route that matches OPTIONS itself. undefined: no route does. */
+  readonly route: T | undefined
+  readonly params: Readonly<Record<string, string>>
+  /** Methods of the path. */
+  readonly allow: readonly string[]
+  /** undefined: the request is not a CORS preflight. */
+  readonly preflight: DecidedPreflight | undefined
 }
 
-function withOptions(methods: readonly string[]): readonly string[] {
-  return methods.includes('OPTIONS') ? methods : [...methods, 'OPTIONS']
+export type DecidedPreflight = { readonly asked: Preflight; readonly decision: PreflightDecision }
+
+/** A route of a policy, or a built-in route of the gateway, which has no policy. */
+type Selectable = { readonly methods: readonly string[]; readonly policy?: PolicyRoute }
+
+type Table<T> = {
+  match(method: string, path: string, request: CanonicalRequest['headers']): Match<T>
+  routesAt(path: string): ReadonlyMap<string, readonly T[]>
+}
+
+const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+
+/**
+ * Selects the route of a canonical request. The gateway forwards only requests that match a route.
+ * A preflight to a route of a policy gets a local reply, even if the route lists OPTIONS.
+ * @returns the route, a local reply to OPTIONS, or the refusal `route_unknown` (404) or `method_not_allowed` (405).
+ */
+export function selectRoute<T extends Selectable>(
+  method: string,
+  canonical: CanonicalRequest,
+  table: Table<T>,
+): Selection<T> | Refusal {
+  const { path, headers } = canonical
+  // RFC 9110 section 9.3.7: `*` refers to the server as a whole.
+  if (path === '*') return replyToOptions(canonical, table, { allow: EVERY_METHOD })
+  const match = table.match(method, path, headers)
+  if (match.kind === 'not_found') return { refused: 'route_unknown' }
+  if (match.kind === 'method_not_allowed') {
+    const allow = match.allow.includes('OPTIONS') ? match.allow : [...match.allow, 'OPTIONS']
+    if (method === 'OPTIONS') return replyToOptions(canonical, table, { allow })
+    return { refused: 'method_not_allowed', allow }
+  }
+  const isPreflight =
+    method === 'OPTIONS' && match.route.policy !== undefined && readPreflight(method, headers) !== undefined
+  return isPreflight ? replyToOptions(canonical, table, match) : match
+}
+
+function replyToOptions<T extends Selectable>(
+  { path, headers }: CanonicalRequest,
+  table: Table<T>,
+  {
+    allow,
+    route,
+    params = NO_PARAMS,
+  }: {
+    /** Default: the methods of all routes of the path. */
+    readonly allow?: readonly string[]
+    readonly route?: T
+    readonly params?: Readonly<Record<string, string>>
+  },
+): OptionsSelection<T> {
+  const asked = readPreflight('OPTIONS', headers)
+  const routes = table.routesAt(path)
+  const methods = allow ?? [...routes.keys()]
+  const preflight = asked && { asked, decision: decidePreflight(asked, routes, methods) }
+  return { kind: 'options', route, params, allow: methods, preflight }
 }

@@ -7,7 +7,7 @@ export type AuthorizationServerPath = {
   readonly methods: readonly string[]
   readonly path: string
   /** Path of the upstream request, if it differs from `path`. */
-  readonly asks?: string
+  readonly upstreamPath?: string
 }
 
 // OPTIONS: browser applications send CORS preflights. The authorization server responds to them, and does not allow
@@ -46,8 +46,13 @@ export function metadataAliases(
   resources: readonly Pick<Resource, 'path' | 'issuers'>[],
   issuer: string,
 ): readonly AuthorizationServerPath[] {
-  const asks = ENDPOINTS.authorizationServerMetadata
+  const upstreamPath = ENDPOINTS.authorizationServerMetadata
   return resources
     .filter(({ path, issuers }) => path !== '' && issuers.includes(issuer))
-    .map(({ path }) => ({ name: `metadata${path}`, methods: DOCUMENT, path: asks + path, asks }))
+    .map(({ path }) => ({
+      name: `metadata${path}`,
+      methods: DOCUMENT,
+      path: upstreamPath + path,
+      upstreamPath,
+    }))
 }

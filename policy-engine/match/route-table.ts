@@ -10,6 +10,7 @@ import {
   type HeaderChoice,
 } from './header-choice.ts'
 import { type PathTemplate, parsePathTemplate, shapeOf } from './path-template.ts'
+import { isReservedPath } from './reserved-paths.ts'
 
 /** Result of matching a request. `params` has no prototype. Its key `**` holds the text that `**` matched. */
 export type Match<T> =
@@ -33,6 +34,8 @@ export type Routable = {
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders?: readonly HeaderValue[]
+  /** Whether `path` also matches paths that are reserved by Scopegate. The route does not serve these paths. */
+  readonly isWide?: boolean
 }
 
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
@@ -102,7 +105,8 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
         if (found !== null) {
           const { only, choice } = found.store as Place<T>
           const entry = choice === undefined ? only : chooseByHeaders(choice, request)
-          return entry === undefined ? NOT_FOUND : toMatch(entry, found.params)
+          if (entry === undefined || (entry.route.isWide === true && isReservedPath(path))) return NOT_FOUND
+          return toMatch(entry, found.params)
         }
       }
       const allow = known.filter((other) => other !== method && find(other, key) !== null)

@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
-import { describeProofFault } from '../../gateway/pipeline/describe-proof-fault.ts'
-import { describeTokenFault } from '../../gateway/pipeline/describe-fault.ts'
+import { describeProofFault, describeTokenFault } from '../../gateway/pipeline/describe-fault.ts'
 import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'

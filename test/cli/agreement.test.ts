@@ -254,7 +254,7 @@ t.test(
         const forwarded = world.upstream.requests.find(({ headers }) =>
           headers.some(([name, value]) => name === 'x-case' && value === String(index)),
         )
-        if (tried.request !== undefined && isReservedPath(tried.request.path)) {
+        if (tried.request !== undefined && isReservedPath(tried.request.canonical.path)) {
           if (tried.decision.as !== 'gateway' || forwarded !== undefined)
             differ.push({ one, tried, forwarded })
           return

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalize } from '../../gateway/pipeline/stages/canonicalize.ts'
+import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 
 // FUZZ_CANONICAL_RUNS sets the number of runs. A failure prints the seed and the path with which fast-check repeats it.
@@ -116,8 +116,8 @@ t.test(
         fc.array(header, { maxLength: 8 }),
         fc.constantFrom('1.0', '1.1'),
         (headers, httpVersion) => {
-          const message = { method: 'GET', target: '/a', httpVersion }
-          const once = canonicalize(
+          const message = { method: 'GET', url: '/a', httpVersion }
+          const once = canonicalRequest(
             { ...message, rawHeaders: ['Host', 'api.test', ...headers.flat()] },
             HEADER_RULES,
           )
@@ -135,7 +135,7 @@ t.test(
             )
           )
             throw new Error(`passed on: ${endToEnd}`)
-          const twice = canonicalize(
+          const twice = canonicalRequest(
             { ...message, rawHeaders: ['Host', 'api.test', ...endToEnd] },
             HEADER_RULES,
           )

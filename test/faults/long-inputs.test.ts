@@ -1,9 +1,9 @@
 import t from 'tap'
-import { cleanHeaders } from '../../policy-engine/match/clean-headers.ts'
-import { readToken } from '../../gateway/pipeline/stages/read-token.ts'
 import { clientAddress } from '../../gateway/server/client-address.ts'
 import { compileTrustedProxies } from '../../gateway/server/trusted-proxies.ts'
+import { readCredentials } from '../../policy-engine/decide/read-credentials.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
+import { cleanHeaders } from '../../policy-engine/match/clean-headers.ts'
 import { cpuMs } from '../fixtures/cpu-ms.ts'
 
 // Eight times the size limit of a request. A reader of O(n²) takes many seconds, a reader of O(n) takes milliseconds. The limit
@@ -76,9 +76,12 @@ t.test('reads every long header that the gateway parses in linear time', async (
         const ms = within(() => {
           for (const header of ['forwarded', 'x-forwarded-for'] as const)
             clientAddress('10.0.0.1', value, { header, trusted })
-          readToken(
-            { authorization: value, authorizationCount: 1, query: `?${value}` },
-            { tokenLimitBytes: Number.POSITIVE_INFINITY },
+          readCredentials(
+            {
+              query: `?${value}`,
+              headers: { authorization: value, authorizationCount: 1, proof: undefined },
+            },
+            { tokenBytes: Number.POSITIVE_INFINITY },
           )
           for (const name of ['Host', 'Connection', 'Content-Length', 'Transfer-Encoding', value])
             cleanHeaders([name, value], '1.1')

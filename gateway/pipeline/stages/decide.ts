@@ -1,21 +1,22 @@
-import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import {
-  type AccessRequest,
-  type AccessRule,
-  checkAccess,
-} from '../../../policy-engine/decide/check-access.ts'
+import { decideAccess } from '../../../policy-engine/decide/check-access.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { ALLOWED, ALLOWED_ANONYMOUS } from '../../observability/decision.ts'
+import type { MatchedContext } from '../request-context.ts'
 
 /**
- * Stage 5: decides whether the route allows the caller.
- * Reads `resource`, `possessionProof`, `caller`, the time in seconds, the values for conditions, and the access rule of
- * the route.
- * @returns undefined to allow; otherwise `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
+ * Decides whether the route of a policy allows the caller.
+ * Reads `route`, `caller`, `resource`, `possessionProof`, `params` and `canonical`. Sets `decision` and
+ * `auditOnlyRefusal`.
+ * @returns the refusal `token_missing` or `token_invalid` (401), or `scope_missing` or `condition_failed` (403).
  */
-export function decide(
-  request: AccessRequest,
-  caller: Caller | undefined,
-  rule: AccessRule,
-): Refusal | undefined {
-  return checkAccess(request, caller, rule)
+export function decide(context: MatchedContext): Refusal | undefined {
+  const { route, caller, services } = context
+  if (route.kind !== 'api') return undefined
+  const denial = decideAccess(context, caller, route, services.nowMs() / 1_000)
+  if (denial !== undefined) {
+    if (!denial.isAuditOnly) return denial.refusal
+    context.auditOnlyRefusal = denial.refusal
+  }
+  context.decision = caller === undefined ? ALLOWED_ANONYMOUS : ALLOWED
+  return undefined
 }

@@ -1,32 +1,46 @@
-import type { Caller } from '../../../policy-engine/decide/caller.ts'
+import { checkLimits } from '../../../policy-engine/decide/check-limits.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
-import type { RateLimit, RateLimitState } from '../../../policy-engine/format/rate-limit.ts'
-import type { RateLimiter } from '../../limits/open-rate-limiter.ts'
+import {
+  formatRateLimit,
+  type RateLimit,
+  type RateLimitState,
+} from '../../../policy-engine/format/rate-limit.ts'
 import { rateLimitKey } from '../../limits/rate-limit-key.ts'
+import type { MatchedContext } from '../request-context.ts'
 
 /**
- * Stage 6: rejects a body whose announced length exceeds the limit, before the gateway reads any of it.
- * `gateway/upstreams/request-body.ts` counts the bytes of a body without an announced length while it forwards them.
- * Reads `contentLength` of the canonical headers and `bodyLimitBytes` of the route.
- * @returns undefined to continue, or the refusal `body_too_large`.
+ * Rejects a body whose announced length exceeds the limit, before the gateway reads any of it. Builds the upstream path.
+ * Counts the request on a route with a rate limit.
+ * Reads `method`, `canonical`, `params`, `route`, `caller` and `clientAddress`. Sets `upstreamPath`, `rate` and
+ * `rateHeaders`. Resets `decision` for a caller above the rate limit.
+ * @returns a promise if this process cannot decide on the rate limit alone. The refusals are `body_too_large` (413),
+ * `request_malformed` (400), `target_too_long` (414) and `rate_limited` (429).
  */
-export function enforceLimits(
-  request: { readonly contentLength: number },
-  route: { readonly bodyLimitBytes: number },
-): Refusal | undefined {
-  if (request.contentLength <= route.bodyLimitBytes) return undefined
-  return { refused: 'body_too_large', limitBytes: route.bodyLimitBytes }
+export function enforceLimits(context: MatchedContext): Refusal | undefined | Promise<Refusal | undefined> {
+  const { route, caller, clientAddress, services } = context
+  const upstreamPath = checkLimits(context, route, services.limits.targetBytes)
+  if (typeof upstreamPath !== 'string') return upstreamPath
+  context.upstreamPath = upstreamPath
+  const rateLimit = route.kind === 'authorization_server' ? undefined : route.rateLimit
+  if (rateLimit === undefined) return undefined
+  const state = services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress))
+  return state instanceof Promise
+    ? // After a promise, the client may have closed the connection. Then the request does not count in the metric.
+      state.then((known) =>
+        context.response.destroyed ? undefined : applyRateLimit(context, rateLimit, known),
+      )
+    : applyRateLimit(context, rateLimit, state)
 }
 
-/**
- * Stage 6, on routes with a rate limit: counts the request before the gateway reads its body.
- * Reads `caller` and `clientAddress`, which select the counter, and the rate limit of the route.
- * @returns the state of the rate limit, synchronously when this process can decide alone. The promise never rejects.
- */
-export function enforceRateLimit(
-  request: { readonly caller: Caller | undefined; readonly clientAddress: string },
-  limit: RateLimit,
-  limiter: Pick<RateLimiter, 'take'>,
-): RateLimitState | Promise<RateLimitState> {
-  return limiter.take(limit, rateLimitKey(limit, request.caller, request.clientAddress))
+function applyRateLimit(
+  context: MatchedContext,
+  rateLimit: RateLimit,
+  state: RateLimitState,
+): Refusal | undefined {
+  context.rate = state
+  context.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(state)]
+  context.route.meter.rateLimited(state.allowed ? 'allowed' : 'limited')
+  if (state.allowed) return undefined
+  context.decision = undefined
+  return { refused: 'rate_limited', retryAfterSeconds: Math.max(1, Math.ceil(state.retryAfterMs / 1_000)) }
 }

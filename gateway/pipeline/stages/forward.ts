@@ -1,15 +1,50 @@
-import { forward } from '../../upstreams/forward.ts'
-import type { ForwardRequest, ForwardResult } from '../../upstreams/forward-request.ts'
-import { expectsContinue } from '../expects-continue.ts'
+import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { forward as forwardToUpstream } from '../../upstreams/forward.ts'
+import type { ForwardRequest } from '../../upstreams/forward-request.ts'
+import { openWebsocket, reserveSession } from '../open-websocket.ts'
+import type { ShapedContext } from '../request-context.ts'
+import { endBeforeBody, sendContinue } from '../send-reply.ts'
+import { shapeResponse } from '../shape-response.ts'
 
 /**
- * Stage 8: forwards the request to its upstream. A client that sent `Expect: 100-continue` gets its 100 response here
- * (RFC 9110 section 10.1.1). The gateway does not forward the `Expect` header.
- * Reads the prepared request: `body`, `response` and the options of the forwarder.
- * @returns the result of the forwarder, which fills its fields while the response is sent.
+ * Forwards the request to its upstream. Opens a WebSocket if client and route ask for one.
+ * Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose fields change
+ * until the response is complete.
+ * @returns the refusal of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503). The
+ * upstream reports its refusals later, to the responder.
  */
-export function forwardRequest(request: ForwardRequest): ForwardResult {
-  const { body, response } = request
-  if (body !== undefined && expectsContinue(body)) response.writeContinue()
-  return forward(request)
+export function forward(context: ShapedContext): Refusal | undefined {
+  const { request, response, route, canonical, upgraded, services } = context
+  const { upstream } = route
+  const { responder } = services
+  let onUpgrade: ForwardRequest['onUpgrade']
+  if (route.kind === 'api' && route.websocket && upgraded !== undefined) {
+    const slot = reserveSession(context, upgraded)
+    if ('refused' in slot) return slot
+    response.once('close', slot.leave)
+    onUpgrade = (headers, socket) => openWebsocket(context, route, { upgraded, slot, headers, socket })
+  }
+  const body = canonical.headers.body === 'none' ? undefined : request
+  if (body !== undefined) sendContinue(request, response)
+  context.forwarded = forwardToUpstream({
+    upstream,
+    method: context.method,
+    target: upstream.basePath + context.upstreamPath + canonical.query,
+    headers: context.upstreamHeaders,
+    body,
+    bodyLimitBytes: route.bodyLimitBytes,
+    timeoutMs: route.timeoutMs,
+    idleTimeoutMs: route.idleTimeoutMs,
+    retries: route.kind === 'api' ? route.policy.retries : undefined,
+    onUpgrade,
+    eventStreams: services.eventStreams,
+    response,
+    shape: (status, headers) => shapeResponse(context, status, headers),
+    refuse: (refusal) => responder.refuse(context, refusal),
+    endEarly: endBeforeBody,
+    onBroken: (error) => responder.fail500(context, error),
+    onFailure: (error) => services.upstreamFailed(upstream.name, context.requestId, error),
+    tickMs: services.tickMs,
+  })
+  return undefined
 }

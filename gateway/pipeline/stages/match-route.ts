@@ -1,19 +1,25 @@
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
-import { type Found, findRoute } from '../../../policy-engine/decide/select-route.ts'
-import type { HeaderSource } from '../../../policy-engine/match/find-header.ts'
-import type { Route, Snapshot } from '../../snapshot/route.ts'
+import { selectRoute } from '../../../policy-engine/decide/select-route.ts'
+import { documentReply, optionsReply } from '../local-replies.ts'
+import type { CanonicalContext } from '../request-context.ts'
+import type { LocalReply } from '../send-reply.ts'
 
 /**
- * Stage 2: matches the one route of a canonical path.
- * Reads the method, the canonical path, the headers and the route table of the snapshot.
- * @returns the route and its path parameters, or the methods for a response to OPTIONS; otherwise the refusal
- * `route_unknown` (404) or `method_not_allowed` (405).
+ * Matches the one route of the canonical path. Replies to OPTIONS, to preflights and to requests for documents of the
+ * gateway. The request uses one snapshot of the policies.
+ * Reads `method`, `canonical` and `request`. Sets `policyHeaders`, `route` and `params`.
+ * @returns the local reply, or the refusal `route_unknown` (404) or `method_not_allowed` (405).
  */
-export function matchRoute(
-  method: string,
-  path: string,
-  snapshot: Pick<Snapshot, 'match'>,
-  request: HeaderSource,
-): Found<Route> | Refusal {
-  return findRoute(method, path, snapshot, request)
+export function matchRoute(context: CanonicalContext): LocalReply | Refusal | undefined {
+  const snapshot = context.services.snapshot()
+  context.policyHeaders = snapshot.policyHeaders
+  const selection = selectRoute(context.method, context.canonical, snapshot)
+  if ('refused' in selection) return selection
+  const { route, params } = selection
+  context.route = route
+  context.params = params
+  if (selection.kind === 'options') return optionsReply(context, selection)
+  return selection.route.kind === 'document'
+    ? documentReply(context, selection.route.document(context.request.headers.accept))
+    : undefined
 }

@@ -1,72 +1,30 @@
+import {
+  REPEATED_AUTHORIZATION,
+  readCredentials,
+  schemeOf,
+} from '../../../policy-engine/decide/read-credentials.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
-import { MAX_JWT_LENGTH } from '../../tokens/jwt/read-jwt-parts.ts'
-
-/** The credentials of a request, before validation. */
-export type Credentials =
-  | { readonly kind: 'anonymous' }
-  | { readonly kind: 'bearer'; readonly token: string }
-  /** The proof in the `DPoP` header is not verified yet. */
-  | { readonly kind: 'dpop'; readonly token: string }
-
-/** The parts of a request that can hold a token. A token in the query is an error. */
-export type CredentialsInput = {
-  readonly authorization: string | undefined
-  readonly authorizationCount: number
-  readonly proof?: string | undefined
-  readonly query: string
-}
-
-const ANONYMOUS: Credentials = { kind: 'anonymous' }
-/** Upper limit for every configuration, so that the expressions below never scan a longer value. Bytes. */
-const LONGEST = 'Bearer '.length + MAX_JWT_LENGTH
-const SCHEME = /^(?:bearer|dpop)(?: |$)/i
-// b64token of RFC 6750 section 2.1, token68 for DPoP; RFC 9110 section 11.6.2 allows more than one space before it.
-const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
-const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
+import type { MatchedContext } from '../request-context.ts'
 
 /**
- * Stage 3: reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an
- * unreadable credential; it never treats the request as anonymous.
- * Reads the values and the number of `Authorization` headers, the `DPoP` header and the query.
- * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
- * @returns the credentials; otherwise the refusal `credentials_ambiguous` for two tokens or a token in the query,
- * `proof_invalid` for DPoP without a proof, or `token_invalid` for any other unreadable value.
+ * Reads the access token of a request to a route of a policy. The authorization server validates its own credentials.
+ * Reads `route` and `canonical`. Sets `resource`, `token` and `credential`.
+ * @returns the refusal `credentials_ambiguous` (400), or `proof_invalid` or `token_invalid` (401).
  */
-export function readToken(
-  input: CredentialsInput,
-  rules: { readonly tokenLimitBytes: number },
-): Credentials | Refusal {
-  if (input.query !== '' && hasAccessToken(input.query))
-    return ambiguous('Send the access token in the Authorization header, not in the address.')
-  const { authorization } = input
-  if (authorization === undefined) return ANONYMOUS
-  if (input.authorizationCount > 1) return ambiguous('There must be one Authorization header.')
-  if (authorization.length > Math.min(rules.tokenLimitBytes, LONGEST)) return invalid('malformed')
-  const token = BEARER.exec(authorization)?.[1]
-  if (token !== undefined) return { kind: 'bearer', token }
-  const bound = DPOP.exec(authorization)?.[1]
-  if (bound !== undefined)
-    return input.proof === undefined
-      ? { refused: 'proof_invalid', fault: 'missing' }
-      : { kind: 'dpop', token: bound }
-  return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
-}
-
-/** Returns the scheme for the challenge to unreadable credentials. RFC 9449 section 7.1. */
-export function schemeOf(authorization: string | undefined): 'bearer' | 'dpop' {
-  return authorization !== undefined && /^dpop(?: |$)/i.test(authorization) ? 'dpop' : 'bearer'
-}
-
-/** Detects the parameter of RFC 6750 section 2.3, percent-encoded names included. */
-function hasAccessToken(query: string): boolean {
-  if (!query.includes('access_token') && !query.includes('%')) return false
-  return new URLSearchParams(query).has('access_token')
-}
-
-function ambiguous(detail: string): Refusal {
-  return { refused: 'credentials_ambiguous', detail }
-}
-
-function invalid(reason: 'malformed' | 'unsupported_scheme'): Refusal {
-  return { refused: 'token_invalid', fault: { reason } }
+export function readToken(context: MatchedContext): Refusal | undefined {
+  const { route, canonical, services } = context
+  const { headers } = canonical
+  if (route.kind === 'authorization_server')
+    return headers.authorizationCount > 1 ? REPEATED_AUTHORIZATION : undefined
+  if (route.kind !== 'api') return undefined
+  context.resource = route.resourceOf(canonical.path)
+  const credentials = readCredentials(canonical, services.limits)
+  if ('refused' in credentials) {
+    context.credential = schemeOf(headers.authorization)
+    return credentials
+  }
+  if (credentials.kind === 'anonymous') return undefined
+  context.token = credentials.token
+  context.credential = credentials.kind
+  return undefined
 }

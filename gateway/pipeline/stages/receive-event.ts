@@ -2,34 +2,40 @@ import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
 import type { EventsRoute } from '../../snapshot/route.ts'
 import type { EventOutcome } from '../../tokens/revocation/event-receiver.ts'
 import { readBody } from '../../tokens/revocation/read-event-body.ts'
-import { expectsContinue } from '../expects-continue.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { LocalReply } from '../send-reply.ts'
+import type { MatchedContext, RequestContext } from '../request-context.ts'
+import { type LocalReply, sendContinue } from '../send-reply.ts'
 
 /** A slow connection still transfers an 8 KiB token in this time. */
 const BODY_TIMEOUT_MS = 5_000
 const RETRY_AFTER_SECONDS = '5'
 
 /**
- * Reads a Security Event Token and returns its outcome as a response.
+ * Reads a Security Event Token and replies with its outcome.
  * Source: RFC 8935 sections 2.1 to 2.4. Client input never makes the promise reject.
+ * Reads `route` and `request`. Sets nothing.
+ * @returns a promise of the local reply, or of the refusal `body_too_large` (413) or `body_timed_out` (408).
  */
-export async function receiveSecurityEvent(
+export function receiveEvent(context: MatchedContext): Promise<LocalReply | Refusal> | undefined {
+  const { route } = context
+  return route.kind === 'events' ? receiveSecurityEvent(context, route) : undefined
+}
+
+async function receiveSecurityEvent(
   context: RequestContext,
   route: EventsRoute,
 ): Promise<LocalReply | Refusal> {
   const { request, response } = context
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/secevent+jwt')
-    return answer(context, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
-  if (expectsContinue(request)) response.writeContinue()
+    return toReply(context, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
+  sendContinue(request, response)
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
   if (body === 'too_large') return { refused: 'body_too_large', limitBytes: route.bodyLimitBytes }
   if (body === 'too_slow') return { refused: 'body_timed_out' }
-  return answer(context, await route.receive(body.text))
+  return toReply(context, await route.receive(body.text))
 }
 
-function answer(
+function toReply(
   { requestId, policyHeaders, rateHeaders }: RequestContext,
   outcome: EventOutcome,
 ): LocalReply {

@@ -1,53 +1,60 @@
-import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import type { ClaimSelection } from '../../../policy-engine/decide/named-claims.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { tokenKind } from '../../tokens/cache/token-kind.ts'
 import type { TokenStatus } from '../../tokens/cache/token-status.ts'
-import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import { UnverifiableError } from '../../tokens/unverifiable-error.ts'
-
-export type ValidateTokenOptions = {
-  readonly verdicts: TokenValidator
-  /** The claims that the gateway keeps from the token. */
-  readonly wanted: ClaimSelection
-  /** Receives the reason why the token cannot be validated. The response to the client does not contain it. */
-  readonly onFailure: (error: UnverifiableError) => void
-}
+import type { MatchedContext } from '../request-context.ts'
 
 /** Default when the error has no retry time: a restarting issuer is usually available again after it. */
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * Stage 4: validates the token, from the cache or at the issuer. Only an issuer in `issuers` validates it.
- * Reads `token`, `resource.issuers` and the claim selection of the route.
- * @returns the caller, synchronously on a cache hit; otherwise the refusal `token_invalid`, or `token_unverifiable`
- * when the issuer is unavailable.
+ * Validates the token, from the cache or at the issuer. Only an issuer of the resource validates it.
+ * Reads `token`, `resource` and `route`. Sets `caller`, or `failureCode` when no issuer can validate the token.
+ * @returns a promise unless the status is in the cache. The refusals are `token_invalid` (401) and
+ * `token_unverifiable` (503).
  */
-export function validateToken(
+export function validateToken(context: MatchedContext): Refusal | undefined | Promise<Refusal | undefined> {
+  const { token, route, resource, services } = context
+  if (token === undefined || route.kind !== 'api') return undefined
+  const status = services.tokenValidator.validate(token, resource.issuers, route.claims)
+  if (status instanceof Promise) return awaitStatus(context, token, status)
+  countValidation(context, token, 'hit')
+  return applyStatus(context, status)
+}
+
+async function awaitStatus(
+  context: MatchedContext,
   token: string,
-  issuers: readonly string[],
-  options: ValidateTokenOptions,
-): Caller | Refusal | Promise<Caller | Refusal> {
-  const verdict = options.verdicts.verdictOf(token, issuers, options.wanted)
-  return verdict instanceof Promise ? awaitVerdict(verdict, options) : readVerdict(verdict)
+  pending: Promise<TokenStatus>,
+): Promise<Refusal | undefined> {
+  const refusal = await pending.then(
+    (status) => applyStatus(context, status),
+    (error) => toUnverifiable(context, error),
+  )
+  countValidation(context, token, 'miss')
+  return refusal
 }
 
-async function awaitVerdict(
-  verdict: Promise<TokenStatus>,
-  options: ValidateTokenOptions,
-): Promise<Caller | Refusal> {
-  try {
-    return readVerdict(await verdict)
-  } catch (error) {
-    if (!(error instanceof UnverifiableError)) throw error
-    options.onFailure(error)
-    const retryAfterSeconds =
-      error.retryAfterMs === undefined
-        ? RETRY_AFTER_SECONDS
-        : Math.max(1, Math.ceil(error.retryAfterMs / 1_000))
-    return { refused: 'token_unverifiable', retryAfterSeconds }
-  }
+function applyStatus(context: MatchedContext, status: TokenStatus): Refusal | undefined {
+  if (!status.active) return { refused: 'token_invalid', fault: status.fault }
+  context.caller = status.caller
+  return undefined
 }
 
-function readVerdict(verdict: TokenStatus): Caller | Refusal {
-  return verdict.active ? verdict.caller : { refused: 'token_invalid', fault: verdict.fault }
+function toUnverifiable(context: MatchedContext, error: unknown): Refusal {
+  if (!(error instanceof UnverifiableError)) throw error
+  context.failureCode = error.code
+  const retryAfterSeconds =
+    error.retryAfterMs === undefined
+      ? RETRY_AFTER_SECONDS
+      : Math.max(1, Math.ceil(error.retryAfterMs / 1_000))
+  return { refused: 'token_unverifiable', retryAfterSeconds }
+}
+
+function countValidation(
+  { services, startedMs }: MatchedContext,
+  token: string,
+  result: 'hit' | 'miss',
+): void {
+  services.tokenMeter.validated(tokenKind(token), result, (services.tickMs() - startedMs) / 1_000)
 }

@@ -37,7 +37,7 @@ export type TokenValidator = {
    * used.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
-  verdictOf(
+  validate(
     token: string,
     issuers: readonly string[],
     wanted?: ClaimSelection,
@@ -109,7 +109,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   }
 
   return {
-    verdictOf(token, of, { needed, names } = EMPTY_CLAIM_SELECTION) {
+    validate(token, of, { needed, names } = EMPTY_CLAIM_SELECTION) {
       const { issuers, id } = issuerSet(of)
       const key = tokenKey(id, token)
       const known = cache.get(key, tickMs())

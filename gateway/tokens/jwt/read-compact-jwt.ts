@@ -1,5 +1,6 @@
+import { MAX_JWT_LENGTH } from '../../../policy-engine/decide/read-credentials.ts'
 import type { CompactJwt } from './compact-jwt.ts'
-import { MAX_JWT_LENGTH, readJwtParts } from './read-jwt-parts.ts'
+import { readJwtParts } from './read-jwt-parts.ts'
 
 /** Start of a JSON object in base64url: `{`, followed by a quotation mark, white space or `}`. */
 const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/

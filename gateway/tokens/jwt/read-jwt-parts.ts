@@ -1,3 +1,4 @@
+import { MAX_JWT_LENGTH } from '../../../policy-engine/decide/read-credentials.ts'
 import { parseJsonObject } from './parse-json-object.ts'
 
 /** The decoded parts of a signed JWT. No claim is trusted before the signature is verified. */
@@ -9,9 +10,6 @@ export type JwtParts = {
   /** The signing input: header and claims, unmodified. RFC 7515 section 5.1. */
   readonly signed: string
 }
-
-/** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
-export const MAX_JWT_LENGTH = 8 * 1024
 
 /**
  * Header members that change the meaning of the other parts. A JWT with one of them is rejected: RFC 7515 section

@@ -2,7 +2,7 @@ import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import type { OpenSession } from './sessions.ts'
 
 export type TokenRechecksOptions = {
-  readonly verdictOf: TokenValidator['verdictOf']
+  readonly validate: TokenValidator['validate']
   /** Longest time that a session stays open while its token cannot be validated. Milliseconds. */
   readonly doubtMs: number
   /** Monotonic clock. Milliseconds. */
@@ -26,7 +26,7 @@ const POLICY_VIOLATION = 1008
 const INTERNAL_ERROR = 1011
 
 export function createTokenRechecks(options: TokenRechecksOptions): TokenRechecks {
-  const { verdictOf, tickMs } = options
+  const { validate, tickMs } = options
   const due = new Set<OpenSession>()
   /** Time of the first validation without a result, by session. */
   const inDoubt = new WeakMap<OpenSession, number>()
@@ -37,7 +37,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     if (identity === undefined) return
     const startedMs = tickMs()
     try {
-      const verdict = await verdictOf(identity.token, identity.issuers, identity.wanted)
+      const verdict = await validate(identity.token, identity.issuers, identity.wanted)
       inDoubt.delete(open)
       if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
       else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { enterSession } from '../../../gateway/pipeline/open-websocket.ts'
+import { reserveSession } from '../../../gateway/pipeline/open-websocket.ts'
 import type { RequestContext } from '../../../gateway/pipeline/request-context.ts'
 import type { UpgradedConnection } from '../../../gateway/server/upgraded-connection.ts'
 import type { SessionPlace } from '../../../gateway/upstreams/websocket/sessions.ts'
@@ -11,12 +11,13 @@ function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
     name = who
     return { opened: () => undefined, leave: () => undefined }
   }
-  const served = {
+  const context = {
     request: { headers: { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } },
     caller: caller === undefined ? undefined : aCaller(caller),
     clientAddress: '203.0.113.9',
+    services: { sessions: { enter } },
   } as unknown as RequestContext
-  enterSession(served, { early: false } as UpgradedConnection, { enter })
+  reserveSession(context, { early: false } as UpgradedConnection)
   return name
 }
 

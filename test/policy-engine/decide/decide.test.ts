@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { NO_IMPLICATION } from '../../../oauth/scope-implication.ts'
-import { compilePolicies } from '../../../policy-engine/decide/compile-policies.ts'
-import { type DecisionRequest, decide } from '../../../policy-engine/decide/decide.ts'
+import type { Caller } from '../../../policy-engine/decide/caller.ts'
+import { type CompiledPolicies, compilePolicies } from '../../../policy-engine/decide/compile-policies.ts'
+import { type Decision, type DecisionRequest, decide } from '../../../policy-engine/decide/decide.ts'
 import { explainDecision } from '../../../policy-engine/decide/explain-decision.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
+import { canonicalRequest } from '../../../policy-engine/match/canonical-request.ts'
 import { matchesTemplate } from '../../../policy-engine/match/matches-template.ts'
 import { buildRouteTable } from '../../../policy-engine/match/route-table.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
@@ -18,16 +20,31 @@ function policiesOf(...routes: readonly PolicyRoute[]) {
   )
 }
 
-function aRequest(change: Partial<DecisionRequest> = {}): DecisionRequest {
-  return {
-    method: 'GET',
-    path: '/api/courses/42',
-    query: '',
-    header: () => undefined,
-    nowSeconds: 500,
-    targetLimitBytes: 8_192,
-    ...change,
-  }
+const LIMITS = { targetBytes: 8_192, tokenBytes: 8_192, bodyBytes: 1_000 }
+
+function aRequest({
+  method = 'GET',
+  path = '/api/courses/42',
+  headers = [],
+}: {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: readonly string[]
+} = {}): DecisionRequest {
+  const canonical = canonicalRequest(
+    { method, url: path, rawHeaders: ['host', 'api.test', ...headers], httpVersion: '1.1' },
+    { origin: 'https://api.test', limitBytes: LIMITS.targetBytes },
+  )
+  if ('refused' in canonical) throw new Error(canonical.refused)
+  return { method, canonical, nowSeconds: 500, limits: LIMITS }
+}
+
+function decideFor(
+  request: DecisionRequest,
+  caller: Caller | undefined,
+  policies: CompiledPolicies,
+): Decision {
+  return decide(request, () => caller, policies)
 }
 
 const readers = policiesOf(
@@ -43,31 +60,37 @@ const readers = policiesOf(
 )
 const reader = aCaller({ scopes: new Set(['courses:read']) })
 
-t.test('decide() rejects paths without a route and paths reserved for Scopegate', async (t) => {
-  const found = decide(aRequest({ path: '/api' }), reader, readers)
-  t.match(found, { outcome: 'deny', refusal: { refused: 'method_not_allowed', allow: ['POST', 'OPTIONS'] } })
-  t.equal(found.route, undefined)
-  for (const path of ['/oauth/interaction/x', '/api/oauth/token', '/internal/revocations', '/auth.md'])
-    t.match(decide(aRequest({ path, method: 'POST' }), reader, readers), {
+t.test(
+  'decide() rejects paths without a route, and leaves paths reserved for Scopegate to the gateway',
+  async (t) => {
+    const found = decideFor(aRequest({ path: '/api' }), reader, readers)
+    t.match(found, {
       outcome: 'deny',
-      refusal: { refused: 'route_unknown' },
+      refusal: { refused: 'method_not_allowed', allow: ['POST', 'OPTIONS'] },
     })
-})
+    t.equal(found.route, undefined)
+    for (const path of ['/oauth/interaction/x', '/api/oauth/token', '/internal/revocations', '/auth.md']) {
+      const { route, as } = decideFor(aRequest({ path, method: 'POST' }), reader, readers)
+      t.same({ route, as }, { route: undefined, as: 'gateway' }, 'no policy decides on a reserved path')
+      t.same(readers.match('POST', path), { kind: 'not_found' })
+    }
+  },
+)
 
 t.test(
   'decide() returns a challenge where the policy requires one, and denies in all other cases',
   async (t) => {
-    const anonymous = decide(aRequest(), undefined, readers)
+    const anonymous = decideFor(aRequest(), undefined, readers)
     t.match(anonymous, {
       outcome: 'challenge',
       refusal: { refused: 'token_missing', needed: ['courses:read'] },
     })
     t.equal(anonymous.route?.policy.name, 'courses/read')
-    t.match(decide(aRequest({ method: 'PATCH' }), undefined, readers), {
+    t.match(decideFor(aRequest({ method: 'PATCH' }), undefined, readers), {
       outcome: 'deny',
       refusal: { refused: 'token_missing', anonymous: 'deny' },
     })
-    t.match(decide(aRequest({ method: 'PATCH' }), reader, readers), {
+    t.match(decideFor(aRequest({ method: 'PATCH' }), reader, readers), {
       outcome: 'deny',
       refusal: { refused: 'scope_missing', missing: ['courses:write'] },
     })
@@ -77,8 +100,8 @@ t.test(
 t.test('decide() accepts a token only for the resource of the path', async (t) => {
   const tools = policiesOf(aPolicyRoute({ path: '/{any}/tools', scopes: undefined }))
   const forTools = aCaller({ audience: ['https://api.test/mcp'] })
-  t.equal(decide(aRequest({ path: '/mcp/tools' }), forTools, tools).outcome, 'allow')
-  t.match(decide(aRequest({ path: '/api/tools' }), forTools, tools).refusal, {
+  t.equal(decideFor(aRequest({ path: '/mcp/tools' }), forTools, tools).outcome, 'allow')
+  t.match(decideFor(aRequest({ path: '/api/tools' }), forTools, tools).refusal, {
     refused: 'token_invalid',
     fault: { reason: 'wrong_audience' },
   })
@@ -86,31 +109,48 @@ t.test('decide() accepts a token only for the resource of the path', async (t) =
 
 t.test('decide() returns the caller identity and the upstream path', async (t) => {
   const writer = aCaller({ scopes: new Set(['courses:write']) })
-  t.match(decide(aRequest({ method: 'PATCH' }), writer, readers), {
+  t.match(decideFor(aRequest({ method: 'PATCH' }), writer, readers), {
     outcome: 'allow',
     as: 'token',
     params: { id: '42' },
     upstreamPath: '/internal/courses/42',
   })
-  t.match(decide(aRequest({ method: 'POST', path: '/any/where' }), undefined, readers), {
+  t.match(decideFor(aRequest({ method: 'POST', path: '/any/where' }), undefined, readers), {
     outcome: 'allow',
     as: 'anonymous',
     upstreamPath: '/any/where',
   })
-  t.match(decide(aRequest({ method: 'OPTIONS' }), undefined, readers), { outcome: 'allow', as: 'gateway' })
+  t.match(decideFor(aRequest({ method: 'OPTIONS' }), undefined, readers), { outcome: 'allow', as: 'gateway' })
 })
 
 t.test('decide() rejects a rewritten path above the target length limit', async (t) => {
   const long = policiesOf(aPolicyRoute({ scopes: undefined, rewritePath: `/${'x'.repeat(2_000)}/{id}` }))
-  const found = decide(aRequest({ path: `/api/courses/${'y'.repeat(7_000)}` }), undefined, long)
+  const found = decideFor(aRequest({ path: `/api/courses/${'y'.repeat(7_000)}` }), undefined, long)
   t.match(found, { outcome: 'deny', refusal: { refused: 'target_too_long' } })
+})
+
+t.test('decide() rejects a body whose announced length is above the limit of the route', async (t) => {
+  const limited = policiesOf(
+    aPolicyRoute({ name: 'courses/small', scopes: undefined, anonymous: 'allow', bodyLimitBytes: 10 }),
+    aPolicyRoute({ name: 'courses/any', path: '/api/any', scopes: undefined, anonymous: 'allow' }),
+  )
+  const outcome = (path: string, bytes: number) => {
+    const headers = ['content-length', String(bytes)]
+    return decideFor(aRequest({ path, headers }), undefined, limited).refusal?.refused
+  }
+  t.equal(outcome('/api/courses/1', 10), undefined)
+  t.equal(outcome('/api/courses/1', 11), 'body_too_large')
+  t.equal(outcome('/api/any', 1_000), undefined)
+  t.equal(outcome('/api/any', 1_001), 'body_too_large')
 })
 
 t.test('explainDecision() evaluates every rule, also after a denial', async (t) => {
   const late = aCaller({ expiresAtSeconds: 400 })
-  const found = explainDecision(aRequest({ method: 'PATCH' }), late, readers)
+  const request = aRequest({ method: 'PATCH' })
+  const decision = decideFor(request, late, readers)
+  t.match(decision, { outcome: 'deny', refusal: { refused: 'token_invalid' } })
+  const found = explainDecision(decision, request, late, readers)
   t.match(found, {
-    decision: { outcome: 'deny', refusal: { refused: 'token_invalid' } },
     token: { held: false, fault: { reason: 'expired', secondsAgo: 100 } },
     scopes: { held: false, missing: ['courses:write'] },
   })
@@ -118,7 +158,7 @@ t.test('explainDecision() evaluates every rule, also after a denial', async (t) 
     found.alsoSaw.map(({ policy }) => policy.name),
     ['courses/read', 'all/below'],
   )
-  const anonymous = explainDecision(aRequest(), undefined, readers)
+  const anonymous = explainDecision(decideFor(aRequest(), undefined, readers), aRequest(), undefined, readers)
   t.strictSame([anonymous.token, anonymous.scopes], [undefined, undefined])
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type CleanHeaders, cleanHeaders } from '../../../policy-engine/match/clean-headers.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { type CleanHeaders, cleanHeaders } from '../../../policy-engine/match/clean-headers.ts'
 
 const HOST = ['Host', 'api.test']
 

@@ -3,6 +3,7 @@ import type { Caller } from '../../../../policy-engine/decide/caller.ts'
 import type { CompiledPolicies } from '../../../../policy-engine/decide/compile-policies.ts'
 import { decide } from '../../../../policy-engine/decide/decide.ts'
 import type { ClaimValue } from '../../../../policy-engine/decide/named-claims.ts'
+import { type CleanHeaders, cleanHeaders } from '../../../../policy-engine/match/clean-headers.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 
 /** The values from which requests and tokens are built. */
@@ -28,13 +29,12 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
     for (const claims of records(alphabet.claims))
       callers.push(aCaller({ scopes: new Set(held), claims: new Map(Object.entries(claims)) }))
   }
-  const headerSets = [...records(alphabet.headers)]
+  const headerSets = [...records(alphabet.headers)].map(toCleanHeaders)
   for (const path of paths(alphabet))
     for (const method of alphabet.methods)
       for (const headers of headerSets) {
-        const header = (name: string) => headers[name]
         const routes = [old, now].map((side) => {
-          const match = side.match(method, path, { header })
+          const match = side.match(method, path, headers)
           return match.kind === 'route' ? match.route.policy : undefined
         })
         const names = routes.map((one) => one?.name ?? '-')
@@ -46,14 +46,23 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
         const outcome = found.get(key) ?? { gains: false, loses: false }
         found.set(key, outcome)
         if (names.includes('-') || (outcome.gains && outcome.loses)) continue
-        const request = { method, path, query: '', header, nowSeconds: 0, targetLimitBytes: 8_192 }
+        const request = { method, canonical: { path, query: '', headers }, nowSeconds: 0, limits: LIMITS }
         for (const caller of hasConditions ? callers : plainCallers) {
-          const [before, after] = [old, now].map((side) => passes(decide(request, caller, side)))
+          const [before, after] = [old, now].map((side) => passes(decide(request, () => caller, side)))
           if (after === true && before === false) outcome.gains = true
           if (before === true && after === false) outcome.loses = true
         }
       }
   return found
+}
+
+const LIMITS = { targetBytes: 8_192, tokenBytes: 8_192, bodyBytes: 8_192 }
+
+function toCleanHeaders(headers: Readonly<Record<string, string | undefined>>): CleanHeaders {
+  const raw = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
+  const clean = cleanHeaders(['host', 'api.test', ...raw], '1.1')
+  if ('refused' in clean) throw new Error(clean.refused)
+  return clean
 }
 
 /** The access changes of `diff` and of every request and token of an alphabet, in one format. */

@@ -27,7 +27,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     negativeTtlMs: 5_000,
     ...(options.capMs === undefined ? {} : { capMs: options.capMs }),
   })
-  const { verdictOf, revoke, clear } = createTokenValidator({
+  const { validate, revoke, clear } = createTokenValidator({
     issuers: [
       {
         issuer: 'https://issuer.test',
@@ -49,8 +49,8 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     observe: { hit() {}, miss() {} },
   })
   const issuers = ['https://issuer.test']
-  const ask = (token: string, wanted?: ClaimSelection) => verdictOf(token, issuers, wanted)
-  const verdicts = { verdictOf: (token: string) => ask(token), revoke, clear }
+  const ask = (token: string, wanted?: ClaimSelection) => validate(token, issuers, wanted)
+  const tokenValidator = { validate: (token: string) => ask(token), revoke, clear }
   const question = (index: number) => {
     const found = questions[index]
     if (found === undefined) throw new Error(`introspection ${index} is missing`)
@@ -61,157 +61,157 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     question(index).answer(verdict)
     return pending
   }
-  return { clock, questions, question, settle, cache, ask, verdicts }
+  return { clock, questions, question, settle, cache, ask, tokenValidator }
 }
 
 t.test('the validator rejects a token that was revoked during its introspection', async (t) => {
-  const { settle, verdicts } = setUp()
-  const pending = verdicts.verdictOf('a')
-  verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
+  const { settle, tokenValidator } = setUp()
+  const pending = tokenValidator.validate('a')
+  tokenValidator.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
   t.match(await settle(pending, 0, GOOD), BAD)
-  t.ok(verdicts.verdictOf('a') instanceof Promise, 'no status was cached')
+  t.ok(tokenValidator.validate('a') instanceof Promise, 'no status was cached')
 })
 
 t.test('the validator caches an introspection result when another grant was revoked meanwhile', async (t) => {
-  const { settle, verdicts } = setUp()
-  const pending = verdicts.verdictOf('a')
-  verdicts.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
+  const { settle, tokenValidator } = setUp()
+  const pending = tokenValidator.validate('a')
+  tokenValidator.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
   t.equal(await settle(pending, 0, GOOD), GOOD)
-  t.equal(verdicts.verdictOf('a'), GOOD)
+  t.equal(tokenValidator.validate('a'), GOOD)
 })
 
 t.test('the validator caches no introspection that started before the cache was cleared', async (t) => {
-  const { questions, settle, verdicts } = setUp()
-  const before = verdicts.verdictOf('a')
-  verdicts.clear()
-  const after = verdicts.verdictOf('a')
+  const { questions, settle, tokenValidator } = setUp()
+  const before = tokenValidator.validate('a')
+  tokenValidator.clear()
+  const after = tokenValidator.validate('a')
   t.equal(questions.length, 2, 'an introspection from before is not shared')
   t.equal(await settle(before, 0, GOOD), GOOD)
-  t.ok(verdicts.verdictOf('a') instanceof Promise)
+  t.ok(tokenValidator.validate('a') instanceof Promise)
   t.equal(await settle(after, 1, GOOD), GOOD)
-  t.equal(verdicts.verdictOf('a'), GOOD)
+  t.equal(tokenValidator.validate('a'), GOOD)
 })
 
 t.test('revoke() evicts every token of the grant and no other', async (t) => {
-  const { question, cache, verdicts } = setUp()
+  const { question, cache, tokenValidator } = setUp()
   const other: TokenStatus = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
   await Promise.all(
     [GOOD, GOOD, other].map((verdict, i) => {
-      const pending = verdicts.verdictOf(`token-${i}`)
+      const pending = tokenValidator.validate(`token-${i}`)
       question(i).answer(verdict)
       return pending
     }),
   )
   t.equal(cache.size, 3)
-  verdicts.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
+  tokenValidator.revoke(aRevocation({ grant: 'grant-1' }), GOOD.caller.issuer)
   t.equal(cache.size, 1)
-  t.equal(verdicts.verdictOf('token-2'), other)
+  t.equal(tokenValidator.validate('token-2'), other)
 })
 
 t.test('the validator sends one introspection for a thousand concurrent uses', async (t) => {
-  const { questions, question, verdicts } = setUp()
-  const all = Array.from({ length: 1_000 }, () => verdicts.verdictOf('a'))
+  const { questions, question, tokenValidator } = setUp()
+  const all = Array.from({ length: 1_000 }, () => tokenValidator.validate('a'))
   t.equal(questions.length, 1)
   question(0).answer(GOOD)
   t.same(new Set(await Promise.all(all)), new Set([GOOD]))
 })
 
 t.test('the validator caches no failure', async (t) => {
-  const { question, settle, verdicts } = setUp()
-  const pending = verdicts.verdictOf('a')
+  const { question, settle, tokenValidator } = setUp()
+  const pending = tokenValidator.validate('a')
   question(0).fail(new Error('away'))
   await t.rejects(Promise.resolve(pending), { message: 'away' })
-  const again = verdicts.verdictOf('a')
+  const again = tokenValidator.validate('a')
   t.equal(await settle(again, 1, GOOD), GOOD)
 })
 
 t.test(
   'the validator caches an active status for its TTL, and never longer than the token is valid',
   async (t) => {
-    const { clock, settle, verdicts } = setUp()
-    await settle(verdicts.verdictOf('a'), 0, GOOD)
+    const { clock, settle, tokenValidator } = setUp()
+    await settle(tokenValidator.validate('a'), 0, GOOD)
     clock.ms = 29_999
-    t.equal(verdicts.verdictOf('a'), GOOD)
+    t.equal(tokenValidator.validate('a'), GOOD)
     clock.ms = 30_000
-    const again = verdicts.verdictOf('a')
+    const again = tokenValidator.validate('a')
     t.ok(again instanceof Promise)
     clock.ms = 59_999
     await settle(again, 1, GOOD)
-    t.equal(verdicts.verdictOf('a'), GOOD)
+    t.equal(tokenValidator.validate('a'), GOOD)
     clock.ms = 60_000
-    t.ok(verdicts.verdictOf('a') instanceof Promise, 'the TTL starts with the introspection')
+    t.ok(tokenValidator.validate('a') instanceof Promise, 'the TTL starts with the introspection')
     clock.ms = 90_000
-    await settle(verdicts.verdictOf('b'), 3, GOOD)
+    await settle(tokenValidator.validate('b'), 3, GOOD)
     clock.ms = 99_999
-    t.equal(verdicts.verdictOf('b'), GOOD)
+    t.equal(tokenValidator.validate('b'), GOOD)
     clock.ms = 100_000
-    t.ok(verdicts.verdictOf('b') instanceof Promise)
+    t.ok(tokenValidator.validate('b') instanceof Promise)
   },
 )
 
 t.test('the validator caches a status no longer than its issuer allows', async (t) => {
-  const { clock, question, verdicts } = setUp()
-  const pending = verdicts.verdictOf('a')
+  const { clock, question, tokenValidator } = setUp()
+  const pending = tokenValidator.validate('a')
   question(0).answer(GOOD, 1_000)
   await pending
   clock.ms = 999
-  t.equal(verdicts.verdictOf('a'), GOOD)
+  t.equal(tokenValidator.validate('a'), GOOD)
   clock.ms = 1_000
-  t.ok(verdicts.verdictOf('a') instanceof Promise)
+  t.ok(tokenValidator.validate('a') instanceof Promise)
 })
 
 t.test('the validator subtracts the age of a status from another gateway', async (t) => {
-  const { clock, question, verdicts } = setUp()
+  const { clock, question, tokenValidator } = setUp()
   for (const [token, ttlMs] of [
     ['a', Infinity],
     ['b', 25_000],
   ] as const) {
-    const pending = verdicts.verdictOf(token)
+    const pending = tokenValidator.validate(token)
     question(token === 'a' ? 0 : 1).answer(GOOD, ttlMs, 20_000)
     await pending
   }
   clock.ms = 4_999
-  for (const token of ['a', 'b']) t.equal(verdicts.verdictOf(token), GOOD)
+  for (const token of ['a', 'b']) t.equal(tokenValidator.validate(token), GOOD)
   clock.ms = 5_000
-  t.ok(verdicts.verdictOf('b') instanceof Promise, 'the issuer set 25 s, and 20 s had passed')
+  t.ok(tokenValidator.validate('b') instanceof Promise, 'the issuer set 25 s, and 20 s had passed')
   clock.ms = 10_000
-  t.ok(verdicts.verdictOf('a') instanceof Promise)
+  t.ok(tokenValidator.validate('a') instanceof Promise)
 })
 
 t.test(
   'the validator reports the time since the cache was cleared, so that older results are not used',
   async (t) => {
-    const { clock, question, verdicts } = setUp()
+    const { clock, question, tokenValidator } = setUp()
     clock.ms = 1_000
-    void verdicts.verdictOf('a')
-    verdicts.clear()
+    void tokenValidator.validate('a')
+    tokenValidator.clear()
     clock.ms = 1_700
-    void verdicts.verdictOf('a')
+    void tokenValidator.validate('a')
     t.same([question(0).sinceClearMs, question(1).sinceClearMs], [Infinity, 700])
   },
 )
 
 t.test('the validator keeps a status for its TTL when the wall clock jumps', async (t) => {
   for (const jumpMs of [3_600_000, -3_600_000]) {
-    const { clock, settle, verdicts } = setUp()
+    const { clock, settle, tokenValidator } = setUp()
     clock.wallMs = 1_800_000_000_000
     const good: TokenStatus = { active: true, caller: aCaller({ expiresAtSeconds: 1_800_000_900 }) }
-    await settle(verdicts.verdictOf('a'), 0, good)
+    await settle(tokenValidator.validate('a'), 0, good)
     clock.wallMs += jumpMs
     clock.ms = 29_999
-    t.equal(verdicts.verdictOf('a'), good, 'the caller of the validator checks the expiry')
+    t.equal(tokenValidator.validate('a'), good, 'the caller of the validator checks the expiry')
     clock.ms = 30_000
-    t.ok(verdicts.verdictOf('a') instanceof Promise)
+    t.ok(tokenValidator.validate('a') instanceof Promise)
   }
 })
 
 t.test('the validator caches an inactive status for seconds only', async (t) => {
-  const { clock, settle, verdicts } = setUp()
-  await settle(verdicts.verdictOf('a'), 0, BAD)
+  const { clock, settle, tokenValidator } = setUp()
+  await settle(tokenValidator.validate('a'), 0, BAD)
   clock.ms = 4_999
-  t.equal(verdicts.verdictOf('a'), BAD)
+  t.equal(tokenValidator.validate('a'), BAD)
   clock.ms = 5_000
-  t.ok(verdicts.verdictOf('a') instanceof Promise)
+  t.ok(tokenValidator.validate('a') instanceof Promise)
 })
 
 t.test('inactive tokens do not evict active ones, and both caches are bounded', async (t) => {
@@ -253,48 +253,48 @@ t.test('the cache is bounded by the size of the claims', async (t) => {
 })
 
 t.test('the validator rejects a cached token, and one with a new result, by its token ID', async (t) => {
-  const { questions, settle, verdicts } = setUp()
+  const { questions, settle, tokenValidator } = setUp()
   const verdict = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
-  await settle(verdicts.verdictOf('a'), 0, verdict)
-  verdicts.revoke(aRevocation({ token: 'id-2' }), verdict.caller.issuer)
-  t.equal(verdicts.verdictOf('a'), verdict)
-  verdicts.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
-  t.equal(verdicts.verdictOf('a'), verdict, 'another issuer revokes nothing')
-  verdicts.revoke(aRevocation({ token: 'id-1' }), verdict.caller.issuer)
-  t.match(verdicts.verdictOf('a'), BAD)
-  verdicts.clear()
-  t.match(await settle(verdicts.verdictOf('a'), 1, verdict), BAD, 'a valid signature changes nothing')
+  await settle(tokenValidator.validate('a'), 0, verdict)
+  tokenValidator.revoke(aRevocation({ token: 'id-2' }), verdict.caller.issuer)
+  t.equal(tokenValidator.validate('a'), verdict)
+  tokenValidator.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
+  t.equal(tokenValidator.validate('a'), verdict, 'another issuer revokes nothing')
+  tokenValidator.revoke(aRevocation({ token: 'id-1' }), verdict.caller.issuer)
+  t.match(tokenValidator.validate('a'), BAD)
+  tokenValidator.clear()
+  t.match(await settle(tokenValidator.validate('a'), 1, verdict), BAD, 'a valid signature changes nothing')
   t.equal(questions.length, 2)
 })
 
 t.test(
   'the validator rejects the old tokens of a subject, and accepts tokens from a new sign-in',
   async (t) => {
-    const { clock, settle, verdicts } = setUp()
+    const { clock, settle, tokenValidator } = setUp()
     const issued = (issuedAtSeconds: number | undefined) =>
       ({ active: true, caller: aCaller({ grant: undefined, issuedAtSeconds }) }) as const
-    await settle(verdicts.verdictOf('before'), 0, issued(10))
-    await settle(verdicts.verdictOf('undated'), 1, issued(undefined))
+    await settle(tokenValidator.validate('before'), 0, issued(10))
+    await settle(tokenValidator.validate('undated'), 1, issued(undefined))
     clock.ms = 20_000
     const subject = subjectName('https://api.test', 'user-1')
-    verdicts.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
-    t.match(verdicts.verdictOf('before'), BAD)
-    t.match(verdicts.verdictOf('undated'), BAD)
-    t.match(await settle(verdicts.verdictOf('at once'), 2, issued(20)), BAD)
+    tokenValidator.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
+    t.match(tokenValidator.validate('before'), BAD)
+    t.match(tokenValidator.validate('undated'), BAD)
+    t.match(await settle(tokenValidator.validate('at once'), 2, issued(20)), BAD)
     const later = issued(21)
-    t.equal(await settle(verdicts.verdictOf('later'), 3, later), later)
+    t.equal(await settle(tokenValidator.validate('later'), 3, later), later)
   },
 )
 
 t.test('the validator compares the age of a cached status with the current limit', async (t) => {
   const cap = { ms: 30_000 }
-  const { clock, settle, verdicts } = setUp({ capMs: () => cap.ms })
-  await settle(verdicts.verdictOf('a'), 0, GOOD)
+  const { clock, settle, tokenValidator } = setUp({ capMs: () => cap.ms })
+  await settle(tokenValidator.validate('a'), 0, GOOD)
   clock.ms = 4_999
   cap.ms = 5_000
-  t.equal(verdicts.verdictOf('a'), GOOD)
+  t.equal(tokenValidator.validate('a'), GOOD)
   clock.ms = 5_000
-  t.ok(verdicts.verdictOf('a') instanceof Promise, 'cached under a higher limit')
+  t.ok(tokenValidator.validate('a') instanceof Promise, 'cached under a higher limit')
 })
 
 t.test('the validator rejects a cached status that lacks a claim of the route', async (t) => {

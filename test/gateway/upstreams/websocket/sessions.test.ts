@@ -16,7 +16,7 @@ t.test(
       recheckMs: 5,
       doubtMs: 30_000,
       pushed: () => true,
-      verdictOf: () => ({ active: true, caller: aCaller({}) }),
+      validate: () => ({ active: true, caller: aCaller({}) }),
       nowMs: () => {
         clock.looks += 1
         return clock.ms

@@ -13,7 +13,7 @@ function setUp() {
   const now = { ms: 0 }
   let answer: (token: string) => TokenStatus | Promise<TokenStatus> = () => GOOD
   const rechecks = createTokenRechecks({
-    verdictOf: (token) => {
+    validate: (token) => {
       asked.push(token)
       return answer(token)
     },

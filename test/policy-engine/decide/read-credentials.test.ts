@@ -1,18 +1,18 @@
 import t from 'tap'
-import { type CredentialsInput, readToken } from '../../../../gateway/pipeline/stages/read-token.ts'
+import { readCredentials } from '../../../policy-engine/decide/read-credentials.ts'
 
-const RULES = { tokenLimitBytes: 64 }
+type Input = {
+  readonly query?: string
+  readonly authorization?: string
+  readonly authorizationCount?: number
+  readonly proof?: string
+}
 
-function read(input: Partial<CredentialsInput>) {
-  return readToken(
-    {
-      authorization: undefined,
-      authorizationCount: input.authorization === undefined ? 0 : 1,
-      query: '',
-      ...input,
-    },
-    RULES,
-  )
+const LIMITS = { tokenBytes: 64 }
+
+function read({ query = '', authorization, authorizationCount, proof }: Input) {
+  const count = authorizationCount ?? (authorization === undefined ? 0 : 1)
+  return readCredentials({ query, headers: { authorization, authorizationCount: count, proof } }, LIMITS)
 }
 
 for (const authorization of [
@@ -105,15 +105,17 @@ t.test(
       long('.'),
     ])
       for (const scheme of ['Bearer', 'DPoP', 'Basic']) {
-        const input = { authorization: `${scheme} ${value}`, authorizationCount: 1, proof: 'x', query: '' }
+        const authorization = `${scheme} ${value}`
+        const input = { query: '', headers: { authorization, authorizationCount: 1, proof: 'x' } }
         const before = process.cpuUsage()
         let answer: unknown
-        for (let round = 0; round < 20; round += 1) answer = readToken(input, { tokenLimitBytes: 4_194_304 })
+        for (let round = 0; round < 20; round += 1) answer = readCredentials(input, { tokenBytes: 4_194_304 })
         const { user, system } = process.cpuUsage(before)
         t.same(answer, { refused: 'token_invalid', fault: { reason: 'malformed' } })
         t.ok((user + system) / 20 < 1_000, `${(user + system) / 20} µs`)
       }
-    const longest = { authorization: `Bearer ${'a'.repeat(8_192)}`, authorizationCount: 1, query: '' }
-    t.match(readToken(longest, { tokenLimitBytes: 4_194_304 }), { kind: 'bearer' })
+    const authorization = `Bearer ${'a'.repeat(8_192)}`
+    const longest = { query: '', headers: { authorization, authorizationCount: 1, proof: undefined } }
+    t.match(readCredentials(longest, { tokenBytes: 4_194_304 }), { kind: 'bearer' })
   },
 )

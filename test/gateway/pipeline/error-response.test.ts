@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatRefusal } from '../../../gateway/pipeline/respond-refused.ts'
+import { formatRefusal } from '../../../gateway/pipeline/error-response.ts'
 import type { ProofFault } from '../../../policy-engine/decide/proof-fault.ts'
 import type { Refusal, TokenFault } from '../../../policy-engine/decide/refusal.ts'
 

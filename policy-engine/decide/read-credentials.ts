@@ -1,0 +1,75 @@
+import type { CanonicalRequest } from '../match/canonical-request.ts'
+import type { CleanHeaders } from '../match/clean-headers.ts'
+import type { Refusal } from './refusal.ts'
+
+/** The credentials of a request, before validation. */
+export type Credentials =
+  | { readonly kind: 'anonymous' }
+  | { readonly kind: 'bearer'; readonly token: string }
+  /** The proof in the `DPoP` header is not verified yet. */
+  | { readonly kind: 'dpop'; readonly token: string }
+
+/** The parts of a request that can hold a token. A token in the query is an error. */
+type CredentialsSource = Pick<CanonicalRequest, 'query'> & {
+  readonly headers: Pick<CleanHeaders, 'authorization' | 'authorizationCount' | 'proof'>
+}
+
+/** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
+export const MAX_JWT_LENGTH = 8 * 1024
+
+/** The refusal of a request with several `Authorization` headers. */
+export const REPEATED_AUTHORIZATION = ambiguous('There must be one Authorization header.')
+
+const ANONYMOUS: Credentials = { kind: 'anonymous' }
+/** Upper limit for every configuration, so that the expressions below never scan a longer value. Bytes. */
+const LONGEST = 'Bearer '.length + MAX_JWT_LENGTH
+const SCHEME = /^(?:bearer|dpop)(?: |$)/i
+// b64token of RFC 6750 section 2.1, token68 for DPoP; RFC 9110 section 11.6.2 allows more than one space before it.
+const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
+const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
+
+/**
+ * Reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an
+ * unreadable credential; it never treats the request as anonymous.
+ * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
+ * @returns the credentials; otherwise the refusal `credentials_ambiguous` for two tokens or a token in the query,
+ * `proof_invalid` for DPoP without a proof, or `token_invalid` for any other unreadable value.
+ */
+export function readCredentials(
+  { query, headers }: CredentialsSource,
+  limits: { readonly tokenBytes: number },
+): Credentials | Refusal {
+  if (query !== '' && hasAccessToken(query))
+    return ambiguous('Send the access token in the Authorization header, not in the address.')
+  const { authorization } = headers
+  if (authorization === undefined) return ANONYMOUS
+  if (headers.authorizationCount > 1) return REPEATED_AUTHORIZATION
+  if (authorization.length > Math.min(limits.tokenBytes, LONGEST)) return invalid('malformed')
+  const token = BEARER.exec(authorization)?.[1]
+  if (token !== undefined) return { kind: 'bearer', token }
+  const bound = DPOP.exec(authorization)?.[1]
+  if (bound !== undefined)
+    return headers.proof === undefined
+      ? { refused: 'proof_invalid', fault: 'missing' }
+      : { kind: 'dpop', token: bound }
+  return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
+}
+
+/** Returns the scheme for the challenge to unreadable credentials. RFC 9449 section 7.1. */
+export function schemeOf(authorization: string | undefined): 'bearer' | 'dpop' {
+  return authorization !== undefined && /^dpop(?: |$)/i.test(authorization) ? 'dpop' : 'bearer'
+}
+
+/** Detects the parameter of RFC 6750 section 2.3, percent-encoded names included. */
+function hasAccessToken(query: string): boolean {
+  if (!query.includes('access_token') && !query.includes('%')) return false
+  return new URLSearchParams(query).has('access_token')
+}
+
+function ambiguous(detail: string): Refusal {
+  return { refused: 'credentials_ambiguous', detail }
+}
+
+function invalid(reason: 'malformed' | 'unsupported_scheme'): Refusal {
+  return { refused: 'token_invalid', fault: { reason } }
+}
