@@ -34,7 +34,7 @@ t.test('docs/interface.md names each status and code of the refusals of the gate
   ))
     for (const [, code] of codes.matchAll(/`(\w+)`/g))
       for (const [status] of statuses.matchAll(/\d{3}/g)) pairs.add(`${status} ${code}`)
-  const refusals = [...read('docs/request-path.md').matchAll(/^\| `\w+` \| (\d{3}) \| `(\w+)` \|/gm)]
+  const refusals = [...read('docs/refusals.md').matchAll(/^\| `\w+` \| (\d{3}) \| `(\w+)` \|/gm)]
   t.same(pairs, new Set(refusals.map(([, status, code]) => `${status} ${code}`)))
 })
 

@@ -8,11 +8,10 @@ import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import type { Refusal, TokenFault } from '../../../policy-engine/decide/refusal.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
-// docs/request-path.md is a contract with clients and operators. It lists every result of the code and no other
-// result.
+// Three pages are a contract with clients and operators. They list every result of the code and no other result.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
-const page = read('docs/request-path.md')
+const page = ['request-path', 'refusals', 'limits'].map((name) => read(`docs/${name}.md`)).join('\n')
 
 type Row = readonly [one: string, two: string, three: string, four: string, five: string]
 
@@ -98,7 +97,7 @@ const told = (refusal: Refusal): string => {
   return decision === undefined ? '' : `${decision.decision} ${decision.reason}`
 }
 
-t.test('every refusal has one row in docs/request-path.md, and every row is a refusal', async (t) => {
+t.test('every refusal has one row in docs/refusals.md, and every row is a refusal', async (t) => {
   const rows = tableOf('refusal').map(([name]) => bare(name))
   const inSource = [...read('policy-engine/decide/refusal.ts').matchAll(/readonly refused: '(\w+)'/g)].map(
     ([, one]) => one,
