@@ -1,7 +1,7 @@
 const MAX_CHARACTERS = 100
-// Control characters, format characters (bidi overrides, zero-width, tags), line and paragraph separators, private use,
-// unpaired surrogates, and invisible fillers.
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
+// Control characters, format characters (bidi overrides, zero-width, tags), private use, unpaired surrogates, and
+// invisible fillers. White space is replaced before.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
 // More than two marks on one letter can overlap other lines.
 const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu
 
@@ -14,7 +14,7 @@ export function displayText(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const visible = text
     .slice(0, 8 * MAX_CHARACTERS)
-    .replace(/\s+/gu, ' ')
+    .replace(/\s+/g, ' ')
     .replace(INVISIBLE, '')
     .replace(STACKED_MARKS, '$1')
     .trim()

@@ -57,7 +57,7 @@ export function createFormTokens(options: {
 /** @returns undefined when the cookie is absent, malformed, or present twice (a sign of cookie injection). */
 function cookieValue(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '').split(';').flatMap((pair) => {
-    const [key, value] = pair.trim().split('=', 2)
+    const [key, value] = pair.trim().split('=')
     return key === name && value !== undefined ? [value] : []
   })
   const [value] = values

@@ -12,7 +12,7 @@ export class Html {
   }
 }
 
-const MADE_HERE = Symbol('html')
+const MADE_HERE = Symbol()
 
 /** A value in a template: text (escaped), markup, a list of both, or nothing. */
 export type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
@@ -22,7 +22,7 @@ export type HtmlPart = Html | string | number | undefined | false | readonly Htm
  * Do not use values in unquoted attributes, scripts or styles.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
-  const markup = strings.map((string, i) => string + (i < parts.length ? render(parts[i]) : '')).join('')
+  const markup = strings.map((string, i) => string + render(parts[i])).join('')
   return new Html(markup, MADE_HERE)
 }
 

@@ -36,6 +36,7 @@ t.test('displayText() removes each kind of invisible character', async (t) => {
     'a control character': '\u0001',
     'a second control character': '\u009f',
     'a format character': '\u200e',
+    'an annotation anchor': '\ufff9',
     'a soft hyphen': '\u00ad',
     'private use': '\ue000',
     'an unpaired surrogate': String.fromCharCode(0xdc00),
