@@ -55,7 +55,6 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
       method: endpoint.method,
       url: endpoint.path,
       bodyLimit: endpoint.body === 'json' ? options.registration.bodyLimitBytes : FORM_LIMIT_BYTES,
-      config: { endpoint: endpoint.name },
       exposeHeadRoute: endpoint.cors, // a HEAD request at the authorization endpoint would start or finish a sign-in
       handler: async (request, reply) => {
         const verdict = await checkGrantedTarget(admit(endpoint, request, options), options)
@@ -230,11 +229,4 @@ function asBuffer(body: unknown): Buffer | undefined {
 function splitOnce(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator)
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Name of the endpoint in the metrics. */
-    endpoint?: string
-  }
 }
