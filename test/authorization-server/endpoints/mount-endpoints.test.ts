@@ -10,9 +10,11 @@ import type { Engine, EngineRequest } from '../../../authorization-server/engine
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 import { headerSet } from '../../fixtures/header-set.ts'
 import { type Message, send } from '../../fixtures/send.ts'
+import { sendExactly } from '../../fixtures/send-exactly.ts'
 
 const ISSUER = 'https://login.example'
-const ORIGIN = { requestId: 'request-1', clientAddress: '127.0.0.1' }
+const ADDRESS = '203.0.113.9'
+const ORIGIN = { requestId: 'request-1', clientAddress: ADDRESS }
 
 /** Mounts the endpoints over an engine that records its calls. */
 async function startEndpoints(
@@ -25,7 +27,7 @@ async function startEndpoints(
   const logged: unknown[] = []
   const taken: unknown[] = []
   const pushed: string[] = []
-  const app = Fastify({ genReqId: () => 'request-1' })
+  const app = Fastify({ genReqId: () => 'request-1', trustProxy: 'loopback' })
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('x-from-fastify', 'yes')
     reply.header('x-list', ['a', 'b'])
@@ -74,7 +76,11 @@ async function startEndpoints(
     logged,
     /** Sends a request. Returns the response, and the calls that it caused. */
     ask: async (path: string, message: Message = {}) => {
-      const { status, json, text, headers } = await send(`${url}${path}`, message)
+      const headersSent = { 'x-forwarded-for': ADDRESS, ...message.headers }
+      const { status, json, text, headers } = await send(`${url}${path}`, {
+        ...message,
+        headers: headersSent,
+      })
       return {
         answer: { status, json, text, headers: headerSet(headers) },
         handled: handled.splice(0),
@@ -253,14 +259,14 @@ t.test('an authorization request keeps its URL unless it is changed', async (t) 
   for (const query of ['', '?', '?a=b?c&a=%20', '?scope='])
     t.strictSame(
       (({ answer: _answer, ...calls }) => calls)(await ask(path + query)),
-      { handled: [{ origin: ORIGIN }], counted, taken: [['127.0.0.1', '']] },
+      { handled: [{ origin: ORIGIN }], counted, taken: [[ADDRESS, '']] },
       query,
     )
   const changed = await ask(`${path}?a=b?c&resource=${ISSUER}/`)
   t.strictSame(changed.handled, [
     { url: '/oauth/authorize?a=b%3Fc&resource=https%3A%2F%2Flogin.example', origin: ORIGIN },
   ])
-  t.strictSame((await ask(`${path}?request_uri=urn:a`)).taken, [['127.0.0.1', 'urn:a']])
+  t.strictSame((await ask(`${path}?request_uri=urn:a`)).taken, [[ADDRESS, 'urn:a']])
 })
 
 t.test('adds the default scope to a request without scope and request_uri', async (t) => {
@@ -295,7 +301,7 @@ t.test('a pushed request counts for its integration, or for its address', async 
   t.strictSame(known.counted, [['pushed_authorization_request', '-', 'result-1']])
   t.strictSame(pushed, ['urn:pushed'])
   const other = await ask(path, { form: { a: 'b' } })
-  t.strictSame(other.taken, [['127.0.0.1', undefined]])
+  t.strictSame(other.taken, [[ADDRESS, undefined]])
   t.strictSame(other.handled, [{ body: 'a=b', integrationId: undefined, origin: ORIGIN }] as unknown[])
 })
 
@@ -329,7 +335,7 @@ t.test('an authorization request over a limit is rejected', async (t) => {
 
 t.test('a browser gets a page for an error of the authorization endpoint', async (t) => {
   const authorizationLimit = { take: () => ({ retryAfterSeconds: 7 }), pushed: () => undefined }
-  const { ask } = await startEndpoints(t, { authorizationLimit })
+  const { url, ask } = await startEndpoints(t, { authorizationLimit })
   const headers = { accept: 'application/xml, text/html;q=0.9' }
   const { answer } = await ask('/oauth/authorize', { headers })
   t.equal(answer.status, 429)
@@ -349,9 +355,11 @@ t.test('a browser gets a page for an error of the authorization endpoint', async
   t.match(answer.text, '<title>Too many sign-ins were started · Platform</title>')
   t.match(answer.text, '<pre>rate_limited: Too many authorization requests came from this address.')
   t.match(answer.text, '<footer>Request request-1</footer>')
-  t.match((await ask('/api/oauth/par', { headers, form: {} })).answer.headers, {
-    'content-type': 'application/json; charset=utf-8',
-  })
+  for (const other of [
+    (await ask('/api/oauth/par', { headers, form: {} })).answer,
+    await sendExactly(url, '/oauth/authorize'), // without Accept
+  ])
+    t.match(other, { status: 429, json: { error: 'rate_limited' } })
   const long = await ask(`/oauth/authorize?state=${'x'.repeat(2_049)}`, { headers })
   t.strictSame([long.answer.status, long.answer.headers['retry-after']], [400, undefined])
 })
@@ -400,7 +408,7 @@ t.test('a registration is checked, counted by address, and normalized', async (t
   })
   const registered = await ask(path, { json: { redirect_uris, scope: 'courses:read other' } })
   t.strictSame(registered.handled, [{ body, origin: ORIGIN }] as unknown[])
-  t.strictSame(registered.taken, [['127.0.0.1']])
+  t.strictSame(registered.taken, [[ADDRESS]])
   t.strictSame(registered.counted, [['registration', '-', 'result-1']])
 
   const malformed = await ask(path, { json: [] })

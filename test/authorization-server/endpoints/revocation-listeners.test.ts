@@ -30,6 +30,7 @@ import { until } from '../../fixtures/until.ts'
 const SECRET = 'the-secret-of-the-gateway'
 const GOOD = `Basic ${btoa(`gateway:${SECRET}`)}`
 const KNOWN = 'known.0'
+const ADDRESS = '203.0.113.9'
 
 /** Opens the stream on its own socket. The test writes the revocation log. */
 async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
@@ -54,7 +55,7 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
     log,
     onEvent: (event) => void events.push(event),
   })
-  const app = Fastify()
+  const app = Fastify({ trustProxy: 'loopback' })
   app.get(REVOCATION_STREAM_PATH, stream.handle)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY })
@@ -66,6 +67,7 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   const { port } = app.server.address() as AddressInfo
   const ask = async (authorization: string | undefined, lastEventId?: string): Promise<IncomingMessage> => {
     const headers = {
+      'x-forwarded-for': ADDRESS,
       ...(authorization === undefined ? {} : { authorization }),
       ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
     }
@@ -107,7 +109,6 @@ async function read(response: IncomingMessage, length = Number.POSITIVE_INFINITY
   return text
 }
 
-const ADDRESS = '127.0.0.1'
 const READY = 'event: ready\nid: known.0\ndata: {"resumed":false}\n\n'
 const RESUMED = 'event: ready\nid: known.0\ndata: {"resumed":true}\n\n'
 const RESET = 'event: reset\ndata: {}\n\n'

@@ -559,6 +559,51 @@ t.test('rejects the second of two concurrent sign-ins at the limit', async (t) =
   t.strictSame(statuses.sort(), [400, 429])
 })
 
+t.test('a correct password does not count against the limit', async (t) => {
+  const signIn = { failuresPerAccount: 1, failuresPerAddress: 100, windowMs: 60_000 }
+  const pages = await startPages(t, { limits: { signIn } })
+  const { cookie, token } = await openForm(pages)
+  const attempt = async (password: string) =>
+    (await postForm(pages, 'sign-in', { cookie, body: { username: 'carol', password, form_token: token } }))
+      .status
+  for (const [password, status] of [
+    [PASSWORD, 303],
+    [PASSWORD, 303],
+    ['wrong', 400],
+    [PASSWORD, 429],
+  ] as const)
+    t.equal(await attempt(password), status)
+})
+
+t.test('counts and reports sign-ins by client address', async (t) => {
+  const signIn = { failuresPerAccount: 1, failuresPerAddress: 2, windowMs: 60_000 }
+  const pages = await startPages(t, { limits: { signIn } })
+  const { cookie, token } = await openForm(pages)
+  const attempt = async (username: string, address: string) => {
+    const body = { username, password: 'wrong', form_token: token }
+    const headers = { 'x-forwarded-for': address }
+    return (await postForm(pages, 'sign-in', { cookie, body, headers })).status
+  }
+  t.equal(await attempt('carol', '203.0.113.1'), 400)
+  t.equal(await attempt('carol', '203.0.113.1'), 429)
+  t.equal(await attempt('carol', '203.0.113.2'), 400)
+  t.equal(await attempt('dave', '203.0.113.2'), 400)
+  t.equal(await attempt('erin', '203.0.113.2'), 429)
+  t.strictSame(
+    pages.events.map(({ origin }) => origin?.clientAddress.at(-1)),
+    ['1', '1', '2', '2', '2'],
+  )
+})
+
+t.test('a POST without a body gets 400', async (t) => {
+  const pages = await startPages(t)
+  for (const step of ['sign-in', 'consent', 'cancel']) {
+    const response = await fetch(`${pages.url}/oauth/interaction/uid-1/${step}`, { method: 'POST' })
+    t.equal(response.status, 400, step)
+    t.match(await response.text(), /We could not read what your browser sent/)
+  }
+})
+
 t.test('passes user name and password to the account, also when they are absent', async (t) => {
   const verified: (readonly string[])[] = []
   const pages = await startPages(t, {
