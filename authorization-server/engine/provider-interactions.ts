@@ -87,7 +87,7 @@ async function describe(
 function grantable(grantedScopes: readonly string[], interaction: Interaction): readonly string[] {
   const asked = new Set(interaction.scopes)
   const surplus = grantedScopes.filter((scope) => !asked.has(scope))
-  if (surplus.length > 0) throw stepError(`nobody asked for ${surplus.join(' ')}`)
+  if (surplus.length > 0) throw stepError(`the client did not request ${surplus.join(' ')}`)
   const granted = new Set(grantedScopes)
   return interaction.scopes.filter((scope) => granted.has(scope) || scope === 'openid')
 }

@@ -148,7 +148,21 @@ t.test('consent requires a signed-in person, and only requested scopes', async (
   const consent = await signIn(client, browser)
   t.strictSame(await consent('consent', { scopes: 'openid courses:write profile' }), {
     ...step,
-    message: 'nobody asked for courses:write profile',
+    message: 'the client did not request courses:write profile',
+  })
+})
+
+t.test('consent requires the account of the session', async (t) => {
+  const { client, browser, on } = await setUp(t)
+  const consent = await signIn(client, browser)
+  const interactions = on.store.artifacts('Interaction')
+  const { uid } = await consent('read')
+  const { session: _session, ...rest } = (await interactions.find(String(uid))) ?? {}
+  await interactions.upsert(String(uid), rest, 60)
+  t.strictSame(await consent('consent', { scopes: 'openid' }), {
+    code: 'ERR_INTERACTION_STEP',
+    name: 'InteractionError',
+    message: 'consent needs a signed-in person',
   })
 })
 
