@@ -116,6 +116,9 @@ t.test('each kind of access line has exactly its fields', async (t) => {
     'error.type': 'condition_failed',
   })
   t.type(condition['auth.condition'], 'string')
+  issuer.store('member', { scope: 'courses:read', client_id: 'app', sub: 'user-2', team: 'a' })
+  const member = await call('/when', { token: 'member' })
+  hasFields(t, member, [...FORWARDED, ...CALLER], 'a condition that holds')
   const challenged = await call('/when')
   hasFields(t, challenged, [...REFUSED, 'error.type'], 'a challenge')
   t.match(challenged, { 'auth.decision': 'challenge', 'error.type': 'token_missing' })

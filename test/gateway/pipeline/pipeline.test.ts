@@ -219,3 +219,99 @@ t.test('a request is in flight until its response is closed', async (t) => {
   t.equal(replies, 1)
   await until('the end', async () => (await inFlight()) === '0')
 })
+
+const RESPONSE_POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { anonymous: allow }
+routes:
+  - { name: open, match: { methods: [GET], path: /open } }
+  - { name: limited, match: { methods: [GET], path: /limited }, rateLimit: { requests: 9, per: 1h, by: ip } }
+`
+const UPSTREAM_HEAD = [
+  'HTTP/1.1 200 OK',
+  'content-length: 2',
+  'set-cookie: a=1',
+  'set-cookie: b=2',
+  'x-mine: 1',
+  'x-hop: 1',
+  'ratelimit: theirs',
+  'ratelimit-policy: theirs',
+  'access-control-allow-origin: https://theirs.test',
+  'access-control-max-age: 1',
+  'x-request-id: theirs',
+  'x-scopegate-error: 1',
+  'connection: keep-alive, x-hop',
+  'keep-alive: timeout=5',
+  'proxy-authenticate: Basic',
+  'proxy-connection: close',
+  'te: trailers',
+  'trailer: x-end',
+  'upgrade: h2c',
+]
+const COOKIES = ['set-cookie: a=1', 'set-cookie: b=2']
+const THEIR_LIMITS = ['ratelimit: theirs', 'ratelimit-policy: theirs']
+const OUR_CORS = [
+  'access-control-allow-origin: *',
+  'access-control-expose-headers: WWW-Authenticate, DPoP-Nonce, X-Request-Id, X-Scopegate-Error, Allow, Retry-After, RateLimit, RateLimit-Policy, Mcp-Session-Id, ETag, Link, Location, Content-Disposition, Content-Range',
+]
+
+t.test('the client receives exactly these header lines of the upstream', async (t) => {
+  const { authorizationServer, upstream, raw } = await startGatewayUnderTest(t, { policy: RESPONSE_POLICY })
+  for (const server of [authorizationServer, upstream])
+    server.reply(`${UPSTREAM_HEAD.join('\r\n')}\r\n\r\nok`)
+  for (const [path, expected] of [
+    ['/open', [...COOKIES, 'x-mine: 1', ...THEIR_LIMITS, 'x-request-id: ID', ...OUR_CORS]],
+    [
+      '/limited',
+      [
+        ...COOKIES,
+        'x-mine: 1',
+        'x-request-id: ID',
+        ...OUR_CORS,
+        'ratelimit-policy: "default";q=9;w=3600',
+        'ratelimit: "default";r=8;t=400',
+      ],
+    ],
+    [
+      '/oauth/authorize',
+      [
+        ...COOKIES,
+        'x-mine: 1',
+        ...THEIR_LIMITS,
+        'access-control-allow-origin: https://theirs.test',
+        'access-control-max-age: 1',
+        'x-request-id: ID',
+      ],
+    ],
+  ] as const) {
+    const [head = ''] = (await raw(`GET ${path} HTTP/1.1\r\n${CLOSE}\r\n`)).split('\r\n\r\n')
+    t.strictSame(
+      head
+        .replace(/^(x-request-id: )[0-9a-f-]{36}\r$/m, '$1ID\r')
+        .split('\r\n')
+        .filter((line) => !line.startsWith('Date: ')),
+      ['HTTP/1.1 200 OK', 'content-length: 2', ...expected, 'Connection: close'],
+      path,
+    )
+  }
+})
+
+t.test('the gateway uses the request ID of a trusted proxy only, if a log line can contain it', async (t) => {
+  const proxied = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
+  })
+  const direct = await startGatewayUnderTest(t)
+  for (const [{ raw, upstream }, given, expected] of [
+    [proxied, 'X-Request-Id: given-1\r\n', /^given-1$/],
+    [proxied, 'X-Request-Id: given 1\r\n', /^[0-9a-f-]{36}$/],
+    [proxied, '', /^[0-9a-f-]{36}$/],
+    [direct, 'X-Request-Id: given-1\r\n', /^[0-9a-f-]{36}$/],
+  ] as const) {
+    const response = await raw(`GET /pub/x HTTP/1.1\r\n${CLOSE}${given}\r\n`)
+    t.match(/^x-request-id: (.*)\r$/m.exec(response)?.[1], expected, given)
+    t.match(upstream.seen('x-request-id'), [expected])
+    t.strictSame(upstream.seen('x-forwarded-for'), ['127.0.0.1'])
+  }
+})
