@@ -1,25 +1,23 @@
 import { join } from 'node:path'
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { parseScope } from '../oauth/scope.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
-import { DRAIN_DEFAULTS, type DrainConfig, DrainSchema } from '../platform/config/drain-schema.ts'
-import { ListenAddress } from '../platform/config/listen-address.ts'
-import { ManagementAddress } from '../platform/config/management-address.ts'
+import { DRAIN_DEFAULTS, type DrainConfig } from '../platform/config/drain-schema.ts'
+import type { ManagementAddress } from '../platform/config/management-address.ts'
 import { readConfig } from '../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
 import { ConfigError } from '../platform/diagnostics/config-error.ts'
-import { type Diagnostic, hasErrors } from '../platform/diagnostics/diagnostic.ts'
+import {
+  type Diagnostic,
+  diagnostic,
+  hasErrors,
+  type Severity,
+  wholeFile,
+} from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { parseByteSize } from '../platform/diagnostics/schema/byte-size.ts'
 import { parseDurationMs } from '../platform/diagnostics/schema/duration.ts'
-import {
-  ByteSizeText,
-  DurationText,
-  FilePath,
-  HttpOrigin,
-  ResourcePath,
-  SecretText,
-} from '../platform/diagnostics/schema/value-schemas.ts'
-import { findContradictions } from './find-contradictions.ts'
+import { AuthorizationServerFile } from './authorization-server-file.ts'
 
 /** A client that the operator configured, with fixed callbacks. Source: docs/interface.md section 5.4. */
 export type Integration = {
@@ -110,196 +108,7 @@ const DEFAULTS = {
   logLevel: 'info',
 } as const
 
-const RegisteredIntegration = Type.Object(
-  {
-    clientId: Type.String({ description: 'client_id', minLength: 1, maxLength: 100 }),
-    clientName: Type.String({
-      description: 'shown on the consent page, as verified',
-      minLength: 1,
-      maxLength: 100,
-    }),
-    redirectUris: Type.Array(
-      Type.String({
-        description: 'a fixed callback',
-        pattern: '^https://[^\\s#]+$',
-        'x-is': 'an https address without fragment',
-      }),
-      { description: 'its fixed callbacks', minItems: 1 },
-    ),
-    clientSecretFile: Type.Optional(FilePath('file with its client_secret; without it, a public client')),
-  },
-  { description: 'a registered integration' },
-)
-
-const Lifetimes = Type.Object(
-  {
-    code: Type.Optional(DurationText('authorization codes')),
-    accessToken: Type.Optional(DurationText('access tokens')),
-    refreshToken: Type.Optional(DurationText('refresh tokens, from their last use')),
-    refreshTokenMax: Type.Optional(DurationText('refresh tokens, from the consent')),
-    session: Type.Optional(DurationText('sign-in sessions')),
-  },
-  { description: 'how long things live' },
-)
-
-const RefreshTokens = Type.Object(
-  {
-    repeatWindow: Type.Optional(
-      Type.String({
-        description: 'a repeated refresh gets the same response for this long; 0s: it ends the grant',
-        pattern: '^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$',
-        'x-is': 'a duration of whole seconds such as 30s or 2m, at most 5m',
-      }),
-    ),
-  },
-  { description: 'use of refresh tokens' },
-)
-
-const Registration = Type.Object(
-  {
-    redirectUris: Type.Optional(
-      Type.Object(
-        {
-          loopback: Type.Array(
-            Type.Enum(['127.0.0.1', 'localhost', '[::1]'], {
-              description: '127.0.0.1, localhost or [::1]',
-            }),
-            { description: 'hosts of http redirect URIs that anybody may register', minItems: 1 },
-          ),
-        },
-        { description: 'which redirect URIs may be registered' },
-      ),
-    ),
-    bodyLimit: Type.Optional(ByteSizeText('largest registration request')),
-    unusedClients: Type.Optional(
-      DurationText('registered clients that nobody used are forgotten after this long'),
-    ),
-    rateLimit: Type.Optional(
-      Type.Object(
-        {
-          perAddress: Type.Integer({ description: 'registrations of one address in a window', minimum: 1 }),
-          window: DurationText('how long they are counted together'),
-        },
-        { description: 'how many clients one address may register' },
-      ),
-    ),
-  },
-  { description: 'dynamic client registration' },
-)
-
-const Authorization = Type.Object(
-  {
-    rateLimit: Type.Optional(
-      Type.Object(
-        {
-          perAddress: Type.Integer({
-            description: 'authorization requests of one address in a window',
-            minimum: 1,
-          }),
-          window: DurationText('length of the window'),
-        },
-        { description: 'rate limit of authorization requests' },
-      ),
-    ),
-    pending: Type.Optional(
-      Type.Object(
-        {
-          perAddress: Type.Integer({
-            description: 'unfinished authorization requests of one address',
-            minimum: 1,
-          }),
-          total: Type.Integer({
-            description: 'unfinished authorization requests of all addresses',
-            minimum: 1,
-          }),
-        },
-        { description: 'bound of stored authorization requests; the server evicts the oldest' },
-      ),
-    ),
-  },
-  { description: 'authorization requests and pushed authorization requests' },
-)
-
-const CompatShape = Type.Object(
-  {
-    defaultScope: Type.Optional(
-      Type.String({ description: 'scopes of an authorization request without scope', minLength: 1 }),
-    ),
-    optionalState: Type.Optional(
-      Type.Boolean({ description: 'true: authorization requests may omit state' }),
-    ),
-    loopbackRedirects: Type.Optional(
-      Type.Boolean({ description: 'true: redirect URIs may name localhost and may omit the port' }),
-    ),
-  },
-  { description: 'relaxations for clients that do not follow the service interface' },
-)
-
-export const AuthorizationServerFile = Type.Object(
-  {
-    issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),
-    name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
-    listen: ListenAddress('where the service listens'),
-    management: ManagementAddress,
-    scopes: FilePath('the scope catalogue'),
-    protectedResources: Type.Optional(
-      Type.Array(ResourcePath('a path below the public address'), {
-        description: 'parts of the API that tokens may be for, besides the API itself',
-        maxItems: 1_000,
-        uniqueItems: true,
-      }),
-    ),
-    dataDir: FilePath('folder of the SQLite file and the generated keys'),
-    store: Type.Object(
-      { type: Type.Enum(['sqlite', 'redis'], { description: 'sqlite or redis' }) },
-      { description: 'what remembers clients, grants and tokens' },
-    ),
-    redis: Type.Optional(
-      Type.Object(
-        { url: SecretText('redis://… or rediss://…') },
-        { description: 'for store.type: redis, and no other' },
-      ),
-    ),
-    signingKeysFile: Type.Optional(
-      FilePath('JSON Web Key Set with private keys; without it, keys are made once in dataDir'),
-    ),
-    cookieKeysFile: Type.Optional(
-      FilePath('cookie keys, one per line, newest first; without it, a key is made once in dataDir'),
-    ),
-    gatewayClient: Type.Object(
-      {
-        id: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
-        secretFile: FilePath("file with the gateway's client_secret"),
-      },
-      { description: 'the client that introspects tokens and listens for revocations' },
-    ),
-    development: Type.Optional(
-      Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
-    ),
-    drain: Type.Optional(DrainSchema),
-    lifetimes: Type.Optional(Lifetimes),
-    refreshTokens: Type.Optional(RefreshTokens),
-    registration: Type.Optional(Registration),
-    authorization: Type.Optional(Authorization),
-    compat: Type.Optional(CompatShape),
-    integrations: Type.Optional(
-      Type.Array(RegisteredIntegration, { description: 'clients that the operator vouches for' }),
-    ),
-    log: Type.Optional(
-      Type.Object(
-        {
-          level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-            description: 'trace, debug, info, warn, error, fatal or silent',
-          }),
-        },
-        { description: 'the log on standard output' },
-      ),
-    ),
-  },
-  { description: 'config/authorization-server.yaml' },
-)
-
-type File = Type.Static<typeof AuthorizationServerFile>
+type File = Static<typeof AuthorizationServerFile>
 
 /**
  * Reads the configuration and its scope catalogue.
@@ -386,4 +195,55 @@ function resourcesOf({ issuer, protectedResources = [] }: File): readonly string
 
 function seconds(text: string): number {
   return Math.floor((parseDurationMs(text) ?? 0) / 1000)
+}
+
+/**
+ * Finds errors that the schema of a single key cannot find.
+ * C301: two settings contradict each other, or a number is out of range.
+ */
+export function findContradictions(config: AuthorizationServerConfig, file: string): readonly Diagnostic[] {
+  const found: Diagnostic[] = []
+  const say = (message: string, hint: string, severity: Severity = 'error') =>
+    found.push(diagnostic('C301', message, wholeFile(file), { hint, severity }))
+  const { lifetimes, store, redis } = config
+  for (const [name, value] of Object.entries(lifetimes))
+    if (value < 1) say(`lifetimes.${name.replace(/Seconds$/, '')} is shorter than a second`, 'use 1s or more')
+  if (lifetimes.refreshTokenMaxSeconds < lifetimes.refreshTokenSeconds)
+    say('lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken', 'make it at least as long')
+  if (config.refreshTokens.repeatWindowSeconds >= lifetimes.accessTokenSeconds)
+    say(
+      'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
+      'make the window shorter, or use 0s',
+    )
+  if (config.registration.unusedClientSeconds < 1)
+    say('registration.unusedClients is shorter than a second', 'use 7d')
+  if (config.registration.rateLimit.windowMs < 1_000)
+    say('registration.rateLimit.window is shorter than a second', 'use 10m')
+  if (config.authorization.rateLimit.windowMs < 1_000)
+    say('authorization.rateLimit.window is shorter than a second', 'use 10m')
+  if (config.authorization.pending.total < config.authorization.pending.perAddress)
+    say(
+      'authorization.pending.total is less than authorization.pending.perAddress',
+      'make it at least as large',
+    )
+  if (config.drain.delayMs >= config.drain.graceMs)
+    say('drain.delay is not below drain.grace', 'the grace contains the delay: make it longer')
+  const { defaultScope } = config.compat
+  const defaults = defaultScope === undefined ? [] : (parseScope(defaultScope) ?? [defaultScope])
+  for (const scope of defaults.filter((name) => !config.catalogue.has(name)))
+    say(`compat.defaultScope: scope "${scope}" is not in the catalogue`, 'name scopes of config/scopes.yaml')
+  if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
+  if (store.type === 'redis' && redis === undefined)
+    say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
+  // An operator who sets both expects revocations in Redis. In development, both services share one environment.
+  if (store.type === 'sqlite' && redis !== undefined)
+    say(
+      'redis.url (REDIS_URL) is set, but store.type is sqlite: nothing, no revocation either, would be written to Redis',
+      'use store.type: redis, or leave redis.url out and set issuers[].revocations at the gateways',
+      config.development ? 'warning' : 'error',
+    )
+  const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
+  for (const id of new Set(ids.filter((one, index) => ids.indexOf(one) !== index)))
+    say(`two clients have the id ${id}`, 'give each its own')
+  return found
 }

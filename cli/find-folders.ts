@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findConfigDir } from '../platform/config/config-dir.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
-import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
+import type { ParsedArguments } from './verb.ts'
 
 /** The folders that a verb reads. Absolute paths. */
 export type Folders = {

@@ -3,8 +3,8 @@ import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Folders } from './find-folders.ts'
 import { type OpenedPolicySet, openPolicySet, type PolicySet } from './open-policy-set.ts'
-import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
+import type { ParsedArguments } from './verb.ts'
 
 /**
  * Opens the policies for a verb that needs valid policies. Prints errors like `check`: on standard error, or with

@@ -135,7 +135,7 @@ async function checkAuthorizationServer(
   if (!existsSync(file)) return ownVariables
   const { found, attempt } = collectProblems()
   // Loaded only here, because the gateway's image contains neither the authorization server nor this file.
-  const { AuthorizationServerFile } = await import('../authorization-server/config.ts')
+  const { AuthorizationServerFile } = await import('../authorization-server/authorization-server-file.ts')
   const other = attempt(() => readConfig({ file, schema: AuthorizationServerFile, env }))
   if (isClear && gateway !== undefined && other !== undefined)
     found.push(

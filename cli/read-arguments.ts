@@ -1,14 +1,6 @@
 import { parseArgs } from 'node:util'
 import { suggest } from '../platform/diagnostics/schema/suggest.ts'
-import type { Verb, VerbOption } from './verb.ts'
-
-export type ParsedArguments = {
-  readonly positionals: readonly string[]
-  has(name: string): boolean
-  text(name: string): string | undefined
-  /** Returns all values of a repeatable option, in the given order. */
-  texts(name: string): readonly string[]
-}
+import type { ParsedArguments, Verb, VerbOption } from './verb.ts'
 
 /** Parses the arguments of a verb. `--` ends the options. @returns the arguments, or an error message. */
 export function readArguments(

@@ -1,8 +1,8 @@
 import { ConfigError } from '../platform/diagnostics/config-error.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
 import { problemToJson } from './commands/check/render-json.ts'
-import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
+import type { ParsedArguments } from './verb.ts'
 
 /**
  * Prints the reason for a failed verb on standard error. With `--json`, prints configuration problems on standard

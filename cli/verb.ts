@@ -1,4 +1,3 @@
-import type { ParsedArguments } from './read-arguments.ts'
 import type { Terminal } from './terminal.ts'
 
 export type VerbOption = {
@@ -19,6 +18,15 @@ export type VerbExample = {
   readonly says: string
   /** Expected exit code. Default: 0. */
   readonly exits?: number
+}
+
+/** Arguments of a verb, after `readArguments()`. */
+export type ParsedArguments = {
+  readonly positionals: readonly string[]
+  has(name: string): boolean
+  text(name: string): string | undefined
+  /** Returns all values of a repeatable option, in the given order. */
+  texts(name: string): readonly string[]
 }
 
 /** A verb of the command line, as data for `--help`, completion and docs/command-line.md. */

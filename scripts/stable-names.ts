@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AuthorizationServerFile } from '../authorization-server/config.ts'
+import { AuthorizationServerFile } from '../authorization-server/authorization-server-file.ts'
 import { CHECKS } from '../cli/commands/doctor/checks.ts'
 import { VERBS } from '../cli/verbs.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { AuthorizationServerFile } from '../authorization-server/config.ts'
+import { AuthorizationServerFile } from '../authorization-server/authorization-server-file.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { readConfig } from '../platform/config/read-config.ts'

@@ -1,9 +1,16 @@
-import type { SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { attemptSqlite } from './attempt-sqlite.ts'
-import { accountRevocation } from './revocation-records.ts'
-import type { SqliteParts } from './sqlite-store.ts'
+import { accountRevocation, type RevocationContext } from './revocation-records.ts'
+import type { SqliteRevocations } from './sqlite-revocations.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 import { transact } from './transact.ts'
+
+/** Parts that the modules of the store share. */
+export type SqliteParts = RevocationContext & {
+  readonly database: DatabaseSync
+  readonly revocations: SqliteRevocations
+  readonly nowSeconds: () => number
+}
 
 export function sqliteAccounts(parts: SqliteParts): AccountStore {
   const { database, revocations, nowSeconds } = parts

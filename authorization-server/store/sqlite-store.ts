@@ -3,9 +3,9 @@ import { fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
 import { attemptSqlite } from './attempt-sqlite.ts'
 import { hashId } from './hash-id.ts'
 import { grantRevocation, type RevocationContext } from './revocation-records.ts'
-import { sqliteAccounts } from './sqlite-accounts.ts'
+import { type SqliteParts, sqliteAccounts } from './sqlite-accounts.ts'
 import { BUSY_TIMEOUT_MS, openSqliteFile, setBusyTimeout } from './sqlite-file.ts'
-import { type SqliteRevocations, sqliteRevocations } from './sqlite-revocations.ts'
+import { sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 import { transact } from './transact.ts'
 
@@ -63,12 +63,6 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
       if (database.isOpen) database.close()
     },
   }
-}
-
-/** Parts that all modules of the store share. */
-export type SqliteParts = SqliteStoreOptions & {
-  readonly database: DatabaseSync
-  readonly revocations: SqliteRevocations
 }
 
 type ArtifactParts = SqliteParts & { readonly statements: Statements }

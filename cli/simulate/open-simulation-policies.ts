@@ -4,9 +4,9 @@ import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
 import { openOrReport } from '../open-or-report.ts'
-import type { ParsedArguments } from '../read-arguments.ts'
 import type { Terminal } from '../terminal.ts'
 import { usageError } from '../usage-error.ts'
+import type { ParsedArguments } from '../verb.ts'
 import type { SimulationPolicies } from './simulate.ts'
 
 /**

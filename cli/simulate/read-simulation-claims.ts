@@ -1,7 +1,7 @@
-import type { ParsedArguments } from '../read-arguments.ts'
 import { readInput } from '../read-input.ts'
 import type { Terminal } from '../terminal.ts'
 import { usageError } from '../usage-error.ts'
+import type { ParsedArguments } from '../verb.ts'
 import type { Claims } from './caller-of-claims.ts'
 
 const INPUT_LIMIT_BYTES = 65_536

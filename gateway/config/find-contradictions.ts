@@ -1,6 +1,6 @@
-import { type Diagnostic, type SourceLocation, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import type { LocationOf } from '../../platform/config/read-config.ts'
+import { type Diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
 import { findAssertionTtl } from './find-assertion-ttl.ts'
 import { findCaWithoutTls } from './find-ca-without-tls.ts'
 import { findDrainOrder } from './find-drain-order.ts'
@@ -17,8 +17,6 @@ import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
 type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: LocationOf }
-
-export type LocationOf = (path: YamlPath) => SourceLocation
 
 /**
  * Reports errors in files that match their schemas. It needs no other input: no secrets, no certificates, no network. A

@@ -1,5 +1,5 @@
+import type { LocationOf } from '../../platform/config/read-config.ts'
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import type { LocationOf } from './find-contradictions.ts'
 import type { GatewayFile } from './gateway-file.ts'
 
 /** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */

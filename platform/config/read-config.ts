@@ -15,12 +15,14 @@ import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
 import { type Override, readOverrides } from './environment-overrides.ts'
 
+/** Returns the source location of a value: in the file, or in the environment. */
+export type LocationOf = (path: YamlPath) => SourceLocation
+
 /** The validated and frozen content of a configuration file, and its warnings. */
 export type ReadConfig<T> = {
   readonly value: T
   readonly warnings: readonly Diagnostic[]
-  /** Returns the source location of a value: in the file, or in the environment. */
-  readonly placeOf: (path: YamlPath) => SourceLocation
+  readonly placeOf: LocationOf
 }
 
 /**

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type ParsedArguments, readArguments } from '../../cli/read-arguments.ts'
+import { readArguments } from '../../cli/read-arguments.ts'
+import type { ParsedArguments } from '../../cli/verb.ts'
 
 const VERB = {
   name: 'try',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
-import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
+import type { ParsedArguments } from '../../verb.ts'
 import { CHECK_FORMATS, type CheckOptions, check, checkOnce } from './check.ts'
 import { readCheckPaths } from './check-paths.ts'
 import { readErrorPage } from './error-page.ts'

@@ -1,6 +1,6 @@
-import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
+import type { ParsedArguments } from '../../verb.ts'
 import { VERBS } from '../../verbs.ts'
 import { completeInBash } from './complete-in-bash.ts'
 import { completeInFish } from './complete-in-fish.ts'

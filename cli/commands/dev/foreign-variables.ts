@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { AuthorizationServerFile } from '../../../authorization-server/config.ts'
+import { AuthorizationServerFile } from '../../../authorization-server/authorization-server-file.ts'
 import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
 import { readConfig } from '../../../platform/config/read-config.ts'
 import { ConfigError } from '../../../platform/diagnostics/config-error.ts'

@@ -1,4 +1,4 @@
-import type { Examination } from './examine.ts'
+import type { Examination } from './checks.ts'
 import { readChallenges } from './read-challenges.ts'
 import type { Visit } from './visit.ts'
 

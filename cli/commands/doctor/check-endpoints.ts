@@ -1,5 +1,5 @@
 import type { ServerFound } from './check-server.ts'
-import type { Examination } from './examine.ts'
+import type { Examination } from './checks.ts'
 import { textMember } from './read-members.ts'
 import type { Question, Visit } from './visit.ts'
 

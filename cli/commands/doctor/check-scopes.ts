@@ -1,5 +1,5 @@
 import type { ServerFound } from './check-server.ts'
-import type { Examination } from './examine.ts'
+import type { Examination } from './checks.ts'
 
 /**
  * Checks that the authorization server lists the scopes of the resource. `scopes_supported` is optional in both

@@ -1,6 +1,6 @@
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { checkDocument, type ReadDocument } from './check-document.ts'
-import type { Examination } from './examine.ts'
+import type { Examination } from './checks.ts'
 import { textMember, textsMember } from './read-members.ts'
 import type { NoVisit, Visit } from './visit.ts'
 

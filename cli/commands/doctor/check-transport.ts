@@ -1,5 +1,5 @@
 import { connect } from 'node:tls'
-import type { Examination } from './examine.ts'
+import type { Examination } from './checks.ts'
 
 const DAY_MS = 86_400_000
 const SOON_DAYS = 14

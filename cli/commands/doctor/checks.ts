@@ -1,3 +1,5 @@
+import type { Visitor } from './visit.ts'
+
 /** The checks by name. Every finding starts with the name of its check. docs/doctor.md explains every check. */
 export const CHECKS = {
   reachable: 'The base URL responds in time, with a response of bounded size and without a redirect.',
@@ -39,6 +41,21 @@ export type Report = {
   ok(check: CheckName, where: string, says: string): void
   warn(check: CheckName, where: string, says: string, cure: string): void
   fault(check: CheckName, where: string, says: string, cure: string): void
+}
+
+/** Input of every check. */
+export type Examination = {
+  /** The base URL, without a trailing slash. */
+  readonly baseUrl: string
+  /** The path of the resource below it; empty for the whole API. */
+  readonly resourcePath: string
+  /** A path that requires a token. Undefined: the doctor searches /openapi.json for one. */
+  readonly protectedPath: string | undefined
+  readonly visitor: Visitor
+  readonly report: Report
+  readonly nowMs: () => number
+  /** CA certificates in place of the public ones, PEM. */
+  readonly authority: string | undefined
 }
 
 /** Creates a report. `onFinding` receives each finding immediately. */

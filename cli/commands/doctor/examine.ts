@@ -5,23 +5,8 @@ import { checkResource } from './check-resource.ts'
 import { checkScopes } from './check-scopes.ts'
 import { checkServer } from './check-server.ts'
 import { checkTransport } from './check-transport.ts'
-import type { Report } from './checks.ts'
+import type { Examination } from './checks.ts'
 import { findProtectedPath } from './find-protected-path.ts'
-import type { Visitor } from './visit.ts'
-
-export type Examination = {
-  /** The base URL, without a trailing slash. */
-  readonly baseUrl: string
-  /** The path of the resource below it; empty for the whole API. */
-  readonly resourcePath: string
-  /** A path that requires a token. Undefined: the doctor searches /openapi.json for one. */
-  readonly protectedPath: string | undefined
-  readonly visitor: Visitor
-  readonly report: Report
-  readonly nowMs: () => number
-  /** CA certificates in place of the public ones, PEM. */
-  readonly authority: string | undefined
-}
 
 /** Limits the number of requests that a malicious server can cause. */
 const MAX_ISSUERS = 20

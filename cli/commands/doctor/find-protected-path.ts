@@ -1,4 +1,4 @@
-import type { Examination } from './examine.ts'
+import type { Examination } from './checks.ts'
 
 /** The gateway rejects a bad token before it forwards a request, so any value works. */
 const PARAMETER_VALUE = 'scopegate-doctor'

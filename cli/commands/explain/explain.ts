@@ -1,4 +1,3 @@
-import type { ParsedArguments } from '../../read-arguments.ts'
 import { explainSimulation } from '../../simulate/explain-simulation.ts'
 import { explanationJson } from '../../simulate/explanation-json.ts'
 import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
@@ -7,6 +6,7 @@ import { renderExplanation } from '../../simulate/render-explanation.ts'
 import { type SimulatedRequest, simulate, UnusableClaimsError } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
+import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_REFUSED = 1
 const EXIT_INVALID = 3

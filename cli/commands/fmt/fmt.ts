@@ -8,9 +8,9 @@ import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnost
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import { readFolder } from '../../../policy-engine/load/policy-sources.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
-import type { ParsedArguments } from '../../read-arguments.ts'
 import { readInput } from '../../read-input.ts'
 import type { Terminal } from '../../terminal.ts'
+import type { ParsedArguments } from '../../verb.ts'
 import { problemToJson } from '../check/render-json.ts'
 import { type Formatted, formatPolicy } from './format-policy.ts'
 

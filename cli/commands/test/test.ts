@@ -4,13 +4,13 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
 import { openOrReport } from '../../open-or-report.ts'
-import type { ParsedArguments } from '../../read-arguments.ts'
 import { coverRoutes } from '../../simulate/cover-routes.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
 import { runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
 import { whyTested } from '../../simulate/why-tested.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
+import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_INVALID = 3
 const EXIT_FAILED = 4

@@ -1,8 +1,8 @@
 import { DEVELOPMENT_ACCOUNTS } from '../../../authorization-server/accounts/settle-development-accounts.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
-import type { ParsedArguments } from '../../read-arguments.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'
+import type { ParsedArguments } from '../../verb.ts'
 import { obtainToken } from './obtain-token.ts'
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
-import type { Connection } from './connection.ts'
 
 export type OutgoingRequest = {
   readonly method: string
@@ -45,6 +44,9 @@ export type DispatchController = {
   abort(): void
 }
 
+/** Methods of a connection that its current dispatch calls. */
+type DispatchConnection = { pause(): void; resume(): void; drop(): void }
+
 /** One request and its response. It starts before the request has a connection. */
 export class Dispatch implements DispatchController {
   readonly request: OutgoingRequest
@@ -54,7 +56,7 @@ export class Dispatch implements DispatchController {
   readonly contentLength: number | undefined
   /** Set when the request was aborted, or when the handler has got its last call. */
   over = false
-  connection: Connection | undefined
+  connection: DispatchConnection | undefined
 
   constructor(
     request: OutgoingRequest,

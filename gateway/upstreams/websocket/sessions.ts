@@ -1,25 +1,6 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import type { ClaimSelection } from '../../../policy-engine/decide/named-claims.ts'
 import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
-import type { WebsocketSession } from './session.ts'
-import { createTokenRechecks, type TokenRechecksOptions } from './token-rechecks.ts'
-
-export type OpenSession = {
-  readonly session: WebsocketSession
-  /** `undefined`: anonymous. Such a session depends on no token. */
-  readonly identity:
-    | {
-        readonly token: string
-        /** Issuers whose tokens the route accepts. */
-        readonly issuers: readonly string[]
-        /** Claims to select from the token; default: none. */
-        readonly wanted?: ClaimSelection
-        readonly caller: Caller
-        /** Returns whether the caller still has access. The claims may differ after a recheck. */
-        readonly mayStay: (caller: Caller) => boolean
-      }
-    | undefined
-}
+import { createTokenRechecks, type OpenSession, type TokenRechecksOptions } from './token-rechecks.ts'
 
 /** Options for `createWebsocketSessions()`. `nowMs` is the wall clock. */
 export type WebsocketSessionsOptions = TokenRechecksOptions & {

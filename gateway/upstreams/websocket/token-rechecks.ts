@@ -1,5 +1,25 @@
+import type { Caller } from '../../../policy-engine/decide/caller.ts'
+import type { ClaimSelection } from '../../../policy-engine/decide/named-claims.ts'
 import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
-import type { OpenSession } from './sessions.ts'
+import type { WebsocketSession } from './session.ts'
+
+/** An open session and the token that it depends on. */
+export type OpenSession = {
+  readonly session: WebsocketSession
+  /** `undefined`: anonymous. Such a session depends on no token. */
+  readonly identity:
+    | {
+        readonly token: string
+        /** Issuers whose tokens the route accepts. */
+        readonly issuers: readonly string[]
+        /** Claims to select from the token; default: none. */
+        readonly wanted?: ClaimSelection
+        readonly caller: Caller
+        /** Returns whether the caller still has access. The claims may differ after a recheck. */
+        readonly mayStay: (caller: Caller) => boolean
+      }
+    | undefined
+}
 
 export type TokenRechecksOptions = {
   readonly validate: TokenValidator['validate']

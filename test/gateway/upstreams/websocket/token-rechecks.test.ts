@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
-import type { OpenSession } from '../../../../gateway/upstreams/websocket/sessions.ts'
-import { createTokenRechecks } from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
+import {
+  createTokenRechecks,
+  type OpenSession,
+} from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 
 const GOOD: TokenStatus = { active: true, caller: aCaller({}) }

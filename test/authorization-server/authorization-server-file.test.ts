@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AuthorizationServerFile } from '../../authorization-server/config.ts'
+import { AuthorizationServerFile } from '../../authorization-server/authorization-server-file.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
-import type { AuthorizationServerConfig } from '../../authorization-server/config.ts'
-import { findContradictions } from '../../authorization-server/find-contradictions.ts'
+import { type AuthorizationServerConfig, findContradictions } from '../../authorization-server/config.ts'
 import { aConfig } from '../fixtures/start-authorization-server.ts'
 
 const good = { ...(await aConfig('/data')), development: false }

@@ -1,0 +1,202 @@
+import Type from 'typebox'
+import { DrainSchema } from '../platform/config/drain-schema.ts'
+import { ListenAddress } from '../platform/config/listen-address.ts'
+import { ManagementAddress } from '../platform/config/management-address.ts'
+import {
+  ByteSizeText,
+  DurationText,
+  FilePath,
+  HttpOrigin,
+  ResourcePath,
+  SecretText,
+} from '../platform/diagnostics/schema/value-schemas.ts'
+
+const RegisteredIntegration = Type.Object(
+  {
+    clientId: Type.String({ description: 'client_id', minLength: 1, maxLength: 100 }),
+    clientName: Type.String({
+      description: 'shown on the consent page, as verified',
+      minLength: 1,
+      maxLength: 100,
+    }),
+    redirectUris: Type.Array(
+      Type.String({
+        description: 'a fixed callback',
+        pattern: '^https://[^\\s#]+$',
+        'x-is': 'an https address without fragment',
+      }),
+      { description: 'its fixed callbacks', minItems: 1 },
+    ),
+    clientSecretFile: Type.Optional(FilePath('file with its client_secret; without it, a public client')),
+  },
+  { description: 'a registered integration' },
+)
+
+const Lifetimes = Type.Object(
+  {
+    code: Type.Optional(DurationText('authorization codes')),
+    accessToken: Type.Optional(DurationText('access tokens')),
+    refreshToken: Type.Optional(DurationText('refresh tokens, from their last use')),
+    refreshTokenMax: Type.Optional(DurationText('refresh tokens, from the consent')),
+    session: Type.Optional(DurationText('sign-in sessions')),
+  },
+  { description: 'how long things live' },
+)
+
+const RefreshTokens = Type.Object(
+  {
+    repeatWindow: Type.Optional(
+      Type.String({
+        description: 'a repeated refresh gets the same response for this long; 0s: it ends the grant',
+        pattern: '^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$',
+        'x-is': 'a duration of whole seconds such as 30s or 2m, at most 5m',
+      }),
+    ),
+  },
+  { description: 'use of refresh tokens' },
+)
+
+const Registration = Type.Object(
+  {
+    redirectUris: Type.Optional(
+      Type.Object(
+        {
+          loopback: Type.Array(
+            Type.Enum(['127.0.0.1', 'localhost', '[::1]'], {
+              description: '127.0.0.1, localhost or [::1]',
+            }),
+            { description: 'hosts of http redirect URIs that anybody may register', minItems: 1 },
+          ),
+        },
+        { description: 'which redirect URIs may be registered' },
+      ),
+    ),
+    bodyLimit: Type.Optional(ByteSizeText('largest registration request')),
+    unusedClients: Type.Optional(
+      DurationText('registered clients that nobody used are forgotten after this long'),
+    ),
+    rateLimit: Type.Optional(
+      Type.Object(
+        {
+          perAddress: Type.Integer({ description: 'registrations of one address in a window', minimum: 1 }),
+          window: DurationText('how long they are counted together'),
+        },
+        { description: 'how many clients one address may register' },
+      ),
+    ),
+  },
+  { description: 'dynamic client registration' },
+)
+
+const Authorization = Type.Object(
+  {
+    rateLimit: Type.Optional(
+      Type.Object(
+        {
+          perAddress: Type.Integer({
+            description: 'authorization requests of one address in a window',
+            minimum: 1,
+          }),
+          window: DurationText('length of the window'),
+        },
+        { description: 'rate limit of authorization requests' },
+      ),
+    ),
+    pending: Type.Optional(
+      Type.Object(
+        {
+          perAddress: Type.Integer({
+            description: 'unfinished authorization requests of one address',
+            minimum: 1,
+          }),
+          total: Type.Integer({
+            description: 'unfinished authorization requests of all addresses',
+            minimum: 1,
+          }),
+        },
+        { description: 'bound of stored authorization requests; the server evicts the oldest' },
+      ),
+    ),
+  },
+  { description: 'authorization requests and pushed authorization requests' },
+)
+
+const CompatShape = Type.Object(
+  {
+    defaultScope: Type.Optional(
+      Type.String({ description: 'scopes of an authorization request without scope', minLength: 1 }),
+    ),
+    optionalState: Type.Optional(
+      Type.Boolean({ description: 'true: authorization requests may omit state' }),
+    ),
+    loopbackRedirects: Type.Optional(
+      Type.Boolean({ description: 'true: redirect URIs may name localhost and may omit the port' }),
+    ),
+  },
+  { description: 'relaxations for clients that do not follow the service interface' },
+)
+
+/** Schema of `config/authorization-server.yaml`. */
+export const AuthorizationServerFile = Type.Object(
+  {
+    issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),
+    name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
+    listen: ListenAddress('where the service listens'),
+    management: ManagementAddress,
+    scopes: FilePath('the scope catalogue'),
+    protectedResources: Type.Optional(
+      Type.Array(ResourcePath('a path below the public address'), {
+        description: 'parts of the API that tokens may be for, besides the API itself',
+        maxItems: 1_000,
+        uniqueItems: true,
+      }),
+    ),
+    dataDir: FilePath('folder of the SQLite file and the generated keys'),
+    store: Type.Object(
+      { type: Type.Enum(['sqlite', 'redis'], { description: 'sqlite or redis' }) },
+      { description: 'what remembers clients, grants and tokens' },
+    ),
+    redis: Type.Optional(
+      Type.Object(
+        { url: SecretText('redis://… or rediss://…') },
+        { description: 'for store.type: redis, and no other' },
+      ),
+    ),
+    signingKeysFile: Type.Optional(
+      FilePath('JSON Web Key Set with private keys; without it, keys are made once in dataDir'),
+    ),
+    cookieKeysFile: Type.Optional(
+      FilePath('cookie keys, one per line, newest first; without it, a key is made once in dataDir'),
+    ),
+    gatewayClient: Type.Object(
+      {
+        id: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
+        secretFile: FilePath("file with the gateway's client_secret"),
+      },
+      { description: 'the client that introspects tokens and listens for revocations' },
+    ),
+    development: Type.Optional(
+      Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
+    ),
+    drain: Type.Optional(DrainSchema),
+    lifetimes: Type.Optional(Lifetimes),
+    refreshTokens: Type.Optional(RefreshTokens),
+    registration: Type.Optional(Registration),
+    authorization: Type.Optional(Authorization),
+    compat: Type.Optional(CompatShape),
+    integrations: Type.Optional(
+      Type.Array(RegisteredIntegration, { description: 'clients that the operator vouches for' }),
+    ),
+    log: Type.Optional(
+      Type.Object(
+        {
+          level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+            description: 'trace, debug, info, warn, error, fatal or silent',
+          }),
+        },
+        { description: 'the log on standard output' },
+      ),
+    ),
+  },
+  { description: 'config/authorization-server.yaml' },
+)
