@@ -28,6 +28,16 @@ export async function main(
     out.write(`${readPackageVersion()}\n`)
     return 0
   }
+  // Hidden: the completion scripts call it.
+  if (first === '__complete') {
+    const { complete } = await import('./commands/completion/complete.ts')
+    out.write(
+      complete(args.slice(1), VERBS)
+        .map((line) => `${line}\n`)
+        .join(''),
+    )
+    return 0
+  }
   const isHelp = wantsHelp(args)
   const said = first === 'help' ? args.slice(1) : args
   const verb = findVerb(said)

@@ -1,50 +1,62 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../../../cli/main.ts'
-import { VERBS } from '../../../../cli/verbs.ts'
+import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
 
-async function script(shell: string): Promise<string> {
+async function run(...args: string[]): Promise<string> {
   const terminal = aTerminal()
-  if ((await main(['completion', shell], terminal)) !== 0) throw new Error(terminal.said.err)
+  const code = await main(args, terminal)
+  if (code !== 0) throw new Error(terminal.said.err)
   return terminal.said.out
+}
+
+/** Returns the candidates without their descriptions. */
+async function candidates(...words: string[]): Promise<readonly string[]> {
+  const lines = (await run('__complete', ...words)).split('\n').slice(0, -1)
+  return lines.map((line) => line.split('\t')[0] ?? '')
 }
 
 const isThere = (shell: string): boolean => spawnSync(shell, ['-c', ':']).status === 0
 
-/** Runs in a real shell. */
-async function completesInFish(t: Test): Promise<void> {
-  const dir = t.testdir({ folder: {}, file: '' })
-  writeFileSync(join(dir, 'completion.fish'), await script('fish'))
-  for (const [line, replies] of [
-    ['che', ['check']],
-    ['account ', ['add']],
-    ['account add --em', ['--email']],
-    ['check --pol', ['--policies']],
-    ['check --config ', ['folder/']],
-    ['schema --kind ', ['Policy', 'PolicyTest']],
-    ['fmt fi', ['file']],
-    ['import --check fi', ['file']],
-    ['completion f', ['fish']],
-    ['dev ', []],
-    ['explain --he', ['--header', '--help']],
-    ['--v', ['--version']],
-  ] as const) {
-    const { stdout, stderr } = spawnSync(
-      'fish',
-      ['--no-config', '-c', `source completion.fish; complete -C 'scopegate ${line}'`],
-      { cwd: dir, encoding: 'utf8', env: { ...process.env, HOME: dir } },
-    )
-    t.equal(stderr, '', line)
-    t.same(
-      stdout.split('\n').flatMap((one) => (one === '' ? [] : [one.split('\t')[0]])),
-      replies,
-      line,
-    )
-  }
+/** Creates a folder with a completion script, a `scopegate` command, one folder and one file. */
+async function aFolder(t: Test, shell: string): Promise<string> {
+  const bin = join(findPackageRoot(), 'bin/scopegate.js')
+  const dir = t.testdir({
+    work: { folder: {}, file: '' },
+    completion: await run('completion', shell),
+    bin: { scopegate: `#!/bin/sh\nexec '${process.execPath}' '${bin}' "$@"\n` },
+  })
+  spawnSync('chmod', ['+x', join(dir, 'bin/scopegate')])
+  return dir
 }
+
+function runShell(dir: string, command: string, args: readonly string[]) {
+  const env = { ...process.env, HOME: dir, PATH: `${join(dir, 'bin')}:${process.env['PATH']}` }
+  return spawnSync(command, args, { cwd: join(dir, 'work'), encoding: 'utf8', env })
+}
+
+/** Words before the cursor as bash splits them, and the expected replies of a shell. */
+const CASES: readonly (readonly [words: readonly string[], replies: readonly string[]])[] = [
+  [['che'], ['check']],
+  [['account', ''], ['add']],
+  [['account', 'add', '--em'], ['--email']],
+  [['check', '--config', ''], ['folder']],
+  [
+    ['schema', '--kind', ''],
+    ['Policy', 'PolicyTest'],
+  ],
+  [['schema', '--kind', '=', 'PolicyT'], ['PolicyTest']],
+  [['fmt', 'fi'], ['file']],
+  [['completion', 'f'], ['fish']],
+  [['dev', ''], []],
+  [
+    ['explain', '--he'],
+    ['--header', '--help'],
+  ],
+  [['nothing', ''], []],
+]
 
 t.test('completion rejects an unknown shell', async (t) => {
   const terminal = aTerminal()
@@ -52,72 +64,86 @@ t.test('completion rejects an unknown shell', async (t) => {
   t.match(terminal.said.err, 'there is completion for bash, zsh, fish, not for "tcsh"')
 })
 
+t.test('__complete prints verbs, options, values and the kind of a path', async (t) => {
+  t.same(await candidates('che'), ['check'])
+  t.same(await candidates('export', ''), ['openapi'])
+  t.same(await candidates('account', 'a'), ['add'])
+  t.match(await candidates(''), ['dev', 'gateway'])
+  t.same(await candidates('--'), ['--help', '--version'])
+  t.same(await candidates('check', '--pol'), ['--policies'])
+  t.same(await candidates('account', 'add', '--he'), ['--help'])
+  t.same(await candidates('check', '--config', 'any'), [':folders'])
+  t.same(await candidates('check', '--config=any'), [':folders'])
+  t.same(await candidates('schema', '--kind=PolicyT'), ['--kind=PolicyTest'])
+  t.same(await candidates('schema', '--kind', '='), ['Policy', 'PolicyTest'])
+  t.same(await candidates('fmt', '--check', 'any'), [':files'])
+  t.same(await candidates('dev', 'any'), [])
+  t.same(await candidates('completion', ''), ['bash', 'zsh', 'fish'])
+  t.same(await candidates('nothing', ''), [])
+  t.match(await run('__complete', 'che'), /^check\t\w+/)
+  t.notMatch(await run('--help'), '__complete')
+})
+
+t.test('completion bash completes verbs, options, values and paths in a real bash', async (t) => {
+  const dir = await aFolder(t, 'bash')
+  const lines = CASES.map(([words]) => {
+    const quoted = words.map((word) => `'${word}'`).join(' ')
+    return `COMP_WORDS=(scopegate ${quoted}); COMP_CWORD=${words.length}; _scopegate scopegate; echo "\${COMPREPLY[*]}"`
+  })
+  const { stdout, stderr } = runShell(dir, 'bash', ['--norc', '-c', `. ../completion\n${lines.join('\n')}`])
+  t.equal(stderr, '')
+  t.same(
+    stdout.split('\n').slice(0, -1),
+    CASES.map(([, replies]) => replies.join(' ')),
+  )
+})
+
 t.test(
-  'completion bash completes verbs, options and values in a real bash',
-  { skip: isThere('bash') ? false : 'there is no bash on this machine' },
+  'completion zsh and fish complete verbs, options, values and paths in an installed shell',
   async (t) => {
-    const dir = t.testdir({ folder: {}, file: '' })
-    writeFileSync(join(dir, 'completion.bash'), await script('bash'))
-    const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
-      [['che'], ['check']],
-      [['account', ''], ['add']],
-      [['account', 'a'], ['add']],
-      [['account', 'add', '--em'], ['--email']],
-      [['check', '--pol'], ['--policies']],
-      [['check', '--config', ''], ['folder']],
-      [
-        ['schema', '--kind', ''],
-        ['Policy', 'PolicyTest'],
-      ],
-      [['fmt', 'fi'], ['file']],
-      [['completion', 'f'], ['fish']],
-      [['import', '--check', 'fi'], ['file']],
-      [
-        ['explain', '--he'],
-        ['--header', '--help'],
-      ],
-      [['nothing', ''], []],
-    ]
-    const lines = cases.map(
-      ([words]) =>
-        `COMP_WORDS=(scopegate ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; COMPREPLY=(); _scopegate; echo "\${COMPREPLY[*]}"`,
-    )
-    const { stdout, stderr } = spawnSync(
-      'bash',
-      ['--norc', '-c', `. ./completion.bash\n${lines.join('\n')}`],
-      { cwd: dir, encoding: 'utf8' },
-    )
-    t.equal(stderr, '')
-    t.same(
-      stdout
-        .trimEnd()
-        .split('\n')
-        .concat(cases.length > stdout.trimEnd().split('\n').length ? [''] : []),
-      cases.map(([, replies]) => replies.join(' ')),
-    )
+    for (const [shell, complete] of [
+      ['zsh', completeInZsh],
+      ['fish', completeInFish],
+    ] as const) {
+      const dir = await aFolder(t, shell)
+      t.match(await run('completion', shell), 'scopegate __complete')
+      if (!isThere(shell)) continue
+      for (const [words, replies] of CASES) {
+        const line = words.join(' ').replace(' = ', '=')
+        t.same(complete(dir, line), replies, `${shell}: ${line}`)
+      }
+    }
   },
 )
 
-t.test(
-  'completion zsh and fish name every command and option, and an installed shell completes them',
-  async (t) => {
-    for (const shell of ['zsh', 'fish']) {
-      const text = await script(shell)
-      for (const { name, options } of VERBS) {
-        for (const word of name.split(' ')) t.ok(text.includes(word), `${shell} ${word}`)
-        for (const option of options)
-          t.ok(
-            text.includes(
-              shell === 'fish'
-                ? `-l ${option.name} `
-                : `--${option.name}${option.value === undefined ? '' : '='}[`,
-            ),
-            option.name,
-          )
-      }
-      const file = join(t.testdir({ script: text }), 'script')
-      if (isThere(shell)) t.equal(spawnSync(shell, ['-n', file]).status, 0, shell)
-    }
-    if (isThere('fish')) await completesInFish(t)
-  },
-)
+function completeInFish(dir: string, line: string): readonly string[] {
+  const { stdout, stderr } = runShell(dir, 'fish', [
+    '--no-config',
+    '-c',
+    `source ../completion; complete -C 'scopegate ${line}'`,
+  ])
+  if (stderr !== '') return [stderr]
+  return stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((one) => one.replace(/\t.*|\/\t.*/, '').replace(/^--kind=|\/$/, ''))
+}
+
+/** Calls the function with its own `words`, because zsh completes only in an interactive shell. */
+function completeInZsh(dir: string, line: string): readonly string[] {
+  const words = line.split(' ')
+  const { stdout, stderr } = runShell(dir, 'zsh', [
+    '-f',
+    '-c',
+    `words=(scopegate ${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length + 1}
+compset() { : }
+_files() { [[ $1 == -/ ]] && print -l -- \${words[CURRENT]}*(/) || print -l -- \${words[CURRENT]}*(.) }
+_describe() { print -l -- \${(P)2} }
+source ../completion`,
+  ])
+  if (stderr !== '') return [stderr]
+  return stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((one) => one.replace(/:.*/, '').replace(/^--kind=/, ''))
+}

@@ -1,0 +1,59 @@
+import type { Verb, VerbOption } from '../../verb.ts'
+
+/**
+ * Returns the candidates for the last word, one per line: the word, a tab and a description. The lines `:files` and
+ * `:folders` stand for paths that the shell completes.
+ * @param words the words after `scopegate`, up to the cursor. The last word may be empty.
+ */
+export function complete(words: readonly string[], verbs: readonly Verb[]): readonly string[] {
+  const { before, prefix, current } = splitAtCursor(words)
+  const verb = verbs.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `))
+  const candidates = verb === undefined ? nextVerbWords(before, verbs) : argumentsOf(verb, before, current)
+  return candidates.flatMap((line) => {
+    if (line.startsWith(':')) return [line]
+    return line.startsWith(current) ? [prefix + line] : []
+  })
+}
+
+/** Treats `--name=value` as two words. Bash passes `=` as a word of its own. */
+function splitAtCursor(words: readonly string[]) {
+  const last = words.at(-1) ?? ''
+  const before = words.slice(0, -1).filter((word) => word !== '=')
+  const [prefix = '', name = ''] = /^(--[^=]+)=/.exec(last) ?? []
+  if (prefix !== '') return { before: [...before, name], prefix, current: last.slice(prefix.length) }
+  return { before, prefix, current: last === '=' ? '' : last }
+}
+
+function nextVerbWords(before: readonly string[], verbs: readonly Verb[]): readonly string[] {
+  const typed = before.map((word) => `${word} `).join('')
+  const next = verbs.flatMap(({ name, summary }) => {
+    const [word, ...others] = name.startsWith(typed) ? name.slice(typed.length).split(' ') : []
+    return word === undefined ? [] : [`${word}\t${others.length === 0 ? summary : others.join(' ')}`]
+  })
+  if (before.length > 0) return next
+  return [
+    ...next,
+    'help\tshows what a verb takes',
+    '--help\tshows every verb',
+    '--version\tshows the version',
+  ]
+}
+
+function argumentsOf(
+  { words, options }: Verb,
+  before: readonly string[],
+  current: string,
+): readonly string[] {
+  const option = options.find(({ name, value }) => value !== undefined && before.at(-1) === `--${name}`)
+  if (option !== undefined) return valuesOf(option)
+  if (current.startsWith('-'))
+    return [...options.map(({ name, says }) => `--${name}\t${says}`), '--help\tshows what the verb takes']
+  if (words?.usage.includes('|') === true) return words.usage.split('|')
+  return words === undefined ? [] : [':files']
+}
+
+function valuesOf({ value, choices }: VerbOption): readonly string[] {
+  if (choices !== undefined) return choices
+  if (value === 'DIR') return [':folders']
+  return value === 'FILE' || value === 'POLICY' ? [':files'] : []
+}
