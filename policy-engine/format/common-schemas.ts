@@ -11,7 +11,7 @@ export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
 
 export const Extends = Type.String({
   description:
-    'A preset of config/presets.yaml: what it says holds where the route and the defaults of its policy say nothing.',
+    'A preset of config/presets.yaml. Its values apply to keys that neither the route nor the defaults of its policy set.',
   minLength: 1,
   maxLength: 63,
 })
@@ -24,12 +24,12 @@ export const Mount = Type.String({
 
 export const Enforce = Type.Enum(['on', 'report'], {
   description:
-    'on (the default): what the policy refuses is refused; report: a missing token, a missing scope and a condition that fails are logged and counted, and the request is served. A token that is no good is refused in any case.',
+    'on (the default): the gateway applies every refusal of the policy. report: it logs and counts a missing token, a missing scope and a failed condition, and serves the request. It always rejects an invalid token.',
 })
 
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
   description:
-    'What the upstream gets besides the x-auth headers: none (the default) nothing; assertion a short-lived JWT in x-auth-assertion, signed by the gateway; forward the Authorization header as it came.',
+    'Credentials for the upstream besides the x-auth headers. none (the default): nothing; assertion: a short-lived JWT in x-auth-assertion, signed by the gateway; forward: the unchanged Authorization header.',
 })
 
 export const Scopes = Type.Array(
@@ -64,7 +64,11 @@ export const Retries = Type.Object(
         description:
           'connect: there was no connection; reset: it broke before the answer began; 503: the upstream answered so.',
       }),
-      { description: 'What a request is sent again for.', minItems: 1, uniqueItems: true },
+      {
+        description: 'The failures after which the gateway sends a request again.',
+        minItems: 1,
+        uniqueItems: true,
+      },
     ),
   },
   {
@@ -80,7 +84,7 @@ export const RateLimit = Type.Object(
     per: WindowText('… in so long a time, all at once or spread over it.'),
     by: Type.Enum(['client', 'subject', 'ip', 'route'], {
       description:
-        'Who is counted: each client, each subject, each address, or everybody together. Without a token it is the address.',
+        'The unit of the count: each client, each subject, each address, or all callers of the route together. Requests without a token count by address.',
     }),
   },
   { ...open, description: 'How often a caller may ask; more is 429. Each route is counted for itself.' },

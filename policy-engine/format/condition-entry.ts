@@ -8,7 +8,7 @@ const Value = Type.Unsafe<string | number | boolean>({
   minimum: Number.MIN_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,
   description:
-    'A text, a number, true or false, or what the request brings: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
+    'A text, a number, true or false, or a value of the request: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
 })
 
 export const ConditionEntry = Type.Object(

@@ -17,7 +17,7 @@ export const DEFAULT_KEYS = {
   websocket: Type.Optional(
     Type.Boolean({
       description:
-        'Whether a GET may become a WebSocket. Its bodyLimit is that of a message, its timeout that of the handshake.',
+        'Whether a GET may become a WebSocket. bodyLimit then limits a message, and timeout limits the handshake.',
     }),
   ),
   upstreamAuth: Type.Optional(UpstreamAuth),

@@ -23,10 +23,10 @@ const HeaderChangesEntry = (description: string) =>
   Type.Object(
     {
       set: Type.Optional(
-        HeaderValues('Headers that get this value, in place of what is there.', 'The value of the header.'),
+        HeaderValues('Headers that get this value. It replaces existing values.', 'The value of the header.'),
       ),
       add: Type.Optional(
-        HeaderValues('Headers that get this value, beside what is there.', 'The value of the header.'),
+        HeaderValues('Headers that get this value. Existing values stay.', 'The value of the header.'),
       ),
       remove: Type.Optional(
         Type.Array(
@@ -52,7 +52,7 @@ export const HeaderRulesEntry = Type.Object(
     ...open,
     minProperties: 1,
     description:
-      'Changes to headers that are not the gateway’s own. Credentials, connections, and what the gateway itself says are out of reach.',
+      'Changes to headers. A policy cannot change headers of credentials and connections, and headers that the gateway sets.',
   },
 )
 

@@ -13,8 +13,8 @@ import { RouteEntry } from './route-entry.ts'
 export const PolicyFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
-    kind: Type.Enum(['Policy'], { description: 'What the file is.' }),
-    name: Name('What the policy is called; once in all files.'),
+    kind: Type.Enum(['Policy'], { description: 'The kind of the file.' }),
+    name: Name('The name of the policy, unique in all files.'),
     owner: Type.Optional(
       Type.String({ description: 'Who gets asked about it.', minLength: 1, maxLength: 128 }),
     ),

@@ -27,7 +27,7 @@ const Expectation = Type.Object(
         'allow: the request goes on to the upstream; challenge: 401 with the way to a token; deny: any other refusal.',
     }),
     as: Type.Optional(
-      Type.Enum(['token', 'anonymous'], { description: 'As whom an allowed request goes on.' }),
+      Type.Enum(['token', 'anonymous'], { description: 'The identity of an allowed request.' }),
     ),
     status: Type.Optional(
       Type.Integer({ description: 'The status of a refusal.', minimum: 400, maximum: 599 }),
@@ -41,19 +41,19 @@ const Expectation = Type.Object(
       }),
     ),
     route: Type.Optional(
-      Type.String({ description: 'The route that the request meets, e.g. get-course.', minLength: 1 }),
+      Type.String({ description: 'The route that matches the request, e.g. get-course.', minLength: 1 }),
     ),
     upstreamPath: Type.Optional(
       Type.String({ description: 'The path that the upstream is asked for.', minLength: 1 }),
     ),
   },
-  { ...open, description: 'What the gateway is to decide. What is not listed is not looked at.' },
+  { ...open, description: 'The expected decision. The test checks only the listed keys.' },
 )
 
 export const PolicyTestEntry = Type.Object(
   {
     it: Type.String({
-      description: 'What the test says, e.g. refuses a write with only the read scope.',
+      description: 'The statement of the test, e.g. refuses a write with only the read scope.',
       minLength: 1,
       maxLength: 256,
     }),

@@ -7,7 +7,7 @@ import { PolicyTestEntry } from './policy-test-entry.ts'
 export const PolicyTestFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
-    kind: Type.Enum(['PolicyTest'], { description: 'What the file is.' }),
+    kind: Type.Enum(['PolicyTest'], { description: 'The kind of the file.' }),
     policy: Name('The name of the policy that is tested.'),
     tests: Type.Array(PolicyTestEntry, { description: 'The tests.', minItems: 1 }),
   },

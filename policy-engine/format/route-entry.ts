@@ -9,7 +9,7 @@ const { anonymous, ...others } = DEFAULT_KEYS
 
 export const RouteEntry = Type.Object(
   {
-    name: Name('What the route is called, e.g. list-courses; once in a file.'),
+    name: Name('The name of the route, e.g. list-courses, unique in its file.'),
     extends: Type.Optional(Extends),
     mount: Type.Optional(Mount),
     match: Type.Object(
@@ -46,7 +46,7 @@ export const RouteEntry = Type.Object(
           any: Type.Optional(Scopes),
           advertise: Type.Optional(
             Type.String({
-              description: 'The one of any that callers are told to ask for; the first one without this key.',
+              description: 'The scope of any that the challenge names. Default: the first one.',
               minLength: 1,
               maxLength: 256,
             }),
@@ -56,7 +56,7 @@ export const RouteEntry = Type.Object(
           ...open,
           minProperties: 1,
           description:
-            'What a token needs: every scope of all, and one of any. Without this key a token is optional.',
+            'The required scopes of a token: every scope of all, and one of any. Without this key a token is optional.',
         },
       ),
     ),
@@ -76,7 +76,7 @@ export const RouteEntry = Type.Object(
             minLength: 1,
           }),
         },
-        { ...open, description: 'What is forwarded instead of the path that was matched.' },
+        { ...open, description: 'The path for the upstream, in place of the matched path.' },
       ),
     ),
     ...others,
