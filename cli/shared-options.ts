@@ -21,5 +21,5 @@ export const JSON_OPTION: VerbOption = {
 export const LIVE_OPTION: VerbOption = {
   name: 'url',
   value: 'URL',
-  says: 'The management port of a running gateway, whose policies are taken in place of those of a folder.',
+  says: 'The management port of a running gateway. Its active policies replace the policies of a folder.',
 }

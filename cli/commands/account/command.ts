@@ -4,7 +4,7 @@ import type { Verb } from '../../verb.ts'
 export const ACCOUNT_ADD: Verb = {
   name: 'account add',
   group: 'Accounts and tokens',
-  summary: 'adds a person who may sign in at the authorization server',
+  summary: 'adds an account to the authorization server',
   about: [
     'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR it is for the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
   ],

@@ -4,7 +4,7 @@ import type { Verb } from '../../verb.ts'
 export const DOCTOR: Verb = {
   name: 'doctor',
   group: 'Run',
-  summary: 'walks discovery as a client does, and says what is wrong and what to change',
+  summary: 'follows discovery as a client does, and reports faults with their corrections',
   about: [
     'It is given what clients are given: the base URL. It asks both metadata documents, every endpoint that they name, a path with a bad token, a preflight; it signs in nowhere, registers nothing and changes nothing.',
   ],

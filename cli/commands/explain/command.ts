@@ -4,7 +4,7 @@ import type { Verb } from '../../verb.ts'
 export const EXPLAIN: Verb = {
   name: 'explain',
   group: 'Policies',
-  summary: 'says what would become of a request, by which rules, and what the client would hear',
+  summary: 'shows how a request is decided, by which rules, and the response that the client gets',
   about: [
     'Nothing is sent. Without --scope, --claim and --token the request has no token. What --scope and --claim leave out of a token is made up: a good one for the path, of the first issuer.',
   ],
@@ -28,7 +28,7 @@ export const EXPLAIN: Verb = {
       says: 'Reads a JWT from standard input and takes its claims as they are, without checking its signature. It is never shown.',
       choices: ['-'],
     },
-    { name: 'anonymous', says: 'Without a token, in so many words.' },
+    { name: 'anonymous', says: 'Send no token (default).' },
     { name: 'header', value: 'NAME=VALUE', says: 'A header of the request.', repeated: true },
     LIVE_OPTION,
     CONFIG_OPTION,
@@ -43,7 +43,7 @@ export const EXPLAIN: Verb = {
     },
     {
       command: 'scopegate explain GET /api/courses --url http://127.0.0.1:9090',
-      says: 'Decides with the policies that a running gateway has in force.',
+      says: 'Decides with the active policies of a running gateway.',
     },
   ],
   exits: { 0: 'it would be allowed', 1: 'it would be refused', 3: 'configuration or policies are not valid' },

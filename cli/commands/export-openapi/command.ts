@@ -13,7 +13,7 @@ export const EXPORT_OPENAPI: Verb = {
     {
       name: 'api-version',
       value: 'VERSION',
-      says: 'The version of the API, for info.version. Without it: that of Scopegate.',
+      says: 'The version of the API, for info.version. Default: the version of Scopegate.',
     },
     {
       name: 'x-scopegate',

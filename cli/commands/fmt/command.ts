@@ -4,9 +4,9 @@ import type { Verb } from '../../verb.ts'
 export const FMT: Verb = {
   name: 'fmt',
   group: 'Policies',
-  summary: 'lays policy files out in their one form: order of keys, quotes, an empty line between routes',
+  summary: 'formats policy files: order of keys, quotes, an empty line between routes',
   about: [
-    'Comments stay, and so does what a file says. A file that is broken is left as it is, byte for byte. A PATH is a file or a folder; - reads standard input and writes to standard output. Without a PATH: the folder that gateway.yaml names.',
+    'Comments and the meaning of a file stay. A file with errors stays unchanged, byte for byte. A PATH is a file or a folder; - reads standard input and writes to standard output. Without a PATH: the folder that gateway.yaml names.',
   ],
   words: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
   options: [
@@ -17,13 +17,13 @@ export const FMT: Verb = {
   examples: [
     {
       command: 'scopegate fmt --check policies',
-      says: 'For pull requests: fails when a file is not laid out.',
+      says: 'For pull requests: fails when a file is not formatted.',
     },
   ],
   exits: {
-    0: 'every file is laid out',
+    0: 'every file is formatted',
     1: 'with --check: a file would change; without: a file could not be written',
-    3: 'a file is broken; the others were laid out',
+    3: 'a file has errors; the others were formatted',
   },
   run: async (given, terminal) => (await import('./fmt.ts')).fmt(given, terminal),
 }

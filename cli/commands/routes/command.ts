@@ -4,7 +4,7 @@ import type { Verb } from '../../verb.ts'
 export const ROUTES: Verb = {
   name: 'routes',
   group: 'Policies',
-  summary: 'lists every route with what it asks for, defaults and presets filled in',
+  summary: 'lists every route with its requirements, with defaults and presets applied',
   options: [
     { name: 'owner', value: 'OWNER', says: 'Only routes whose policy has this owner.' },
     LIVE_OPTION,

@@ -12,7 +12,7 @@ export const SCHEMA: Verb = {
       name: 'kind',
       value: 'KIND',
       choices: ['Policy', 'PolicyTest'],
-      says: 'Which format: that of policies, or that of tests in files of their own. Without it: Policy.',
+      says: 'The format: policies, or tests in separate files. Default: Policy.',
     },
   ],
   examples: [{ command: 'scopegate schema > policy.v1.json', says: 'Writes it into a file.' }],

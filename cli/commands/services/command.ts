@@ -7,7 +7,7 @@ const CONFIG = {
   says: 'The folder of the configuration. Without it: SCOPEGATE_CONFIG_DIR, else the one in this package.',
 }
 const EXITS = {
-  0: 'it was told to end',
+  0: 'it stopped on request',
   1: 'it could not start, or failed while running',
   3: 'configuration or policies are not valid',
 } as const

@@ -6,7 +6,7 @@ export const TOKEN: Verb = {
   group: 'Accounts and tokens',
   summary: 'gets an access token from what `scopegate dev` runs, without a browser',
   about: [
-    'It registers a client, signs in as one of the two development accounts and allows what is asked for, through the same pages as a person. So it works where those accounts are, which is a development server on this machine and nothing else.',
+    'It registers a client, signs in as one of the two development accounts and allows the scopes, through the same pages as a person. It works only with a development server on this machine, because only that server has these accounts.',
     'The token lives as long as that server says: SCOPEGATE_LIFETIMES__ACCESS_TOKEN=5m scopegate dev.',
   ],
   options: [
@@ -34,6 +34,6 @@ export const TOKEN: Verb = {
       says: 'Prints what the token endpoint said, for the other account.',
     },
   ],
-  exits: { 0: 'printed', 1: 'there is no development server, or it refuses' },
+  exits: { 0: 'printed', 1: 'the development server is not available, or it refuses' },
   run: async (given, terminal) => (await import('./token.ts')).token(given, terminal),
 }
