@@ -43,6 +43,10 @@ t.test('durations in the log and in metrics come from the monotonic clock', asyn
     'upstream_request_duration_seconds_sum{upstream="api",code_class="2xx"} 3',
     'token_validation_duration_seconds_sum{kind="opaque",cache="miss"} 0.25',
     'token_validation_duration_seconds_sum{kind="opaque",cache="hit"} 0',
+    'token_validation_duration_seconds_count{kind="opaque",cache="miss"} 2',
+    'token_validation_duration_seconds_count{kind="opaque",cache="hit"} 1',
+    'token_cache_misses_total{kind="opaque"} 2',
+    'token_cache_hits_total{kind="opaque"} 1',
   ])
     t.match(text, `scopegate_${sum}\n`)
 })
@@ -141,7 +145,7 @@ routes:
 const HANDSHAKE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
 const SWITCH =
-  'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\nx-mine: 1\r\n'
+  'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\nx-mine: \xe9\r\n'
 
 t.test('the client receives exactly this response to a WebSocket handshake', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t, {
@@ -166,7 +170,7 @@ t.test('the client receives exactly this response to a WebSocket handshake', asy
       'HTTP/1.1 101 Switching Protocols',
       'connection: Upgrade',
       'upgrade: websocket',
-      'x-mine: 1',
+      'x-mine: \xe9',
       'sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
       'x-request-id: ID',
       'x-scopegate-policy: HASH',
@@ -176,6 +180,18 @@ t.test('the client receives exactly this response to a WebSocket handshake', asy
       '',
     ],
   )
+  const metrics = async () => (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  const opened = await metrics()
+  t.match(opened, 'scopegate_http_requests_total{route="test/live",method="GET",code="101"} 1\n')
+  t.match(opened, /^scopegate_http_requests_in_flight 0$/m)
+  t.match(opened, /^scopegate_websocket_sessions 1$/m)
+  socket.destroy()
+  await until('the end', async () =>
+    (await metrics()).includes(
+      'scopegate_websocket_sessions_closed_total{route="test/live",code="1006"} 1\n',
+    ),
+  )
+  t.match(await metrics(), /^scopegate_websocket_sessions 0$/m)
 })
 
 t.test(

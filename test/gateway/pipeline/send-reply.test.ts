@@ -7,6 +7,7 @@ import {
   isDrainingBody,
   isLingering,
   type LocalReply,
+  sendContinue,
   sendReply,
 } from '../../../gateway/pipeline/send-reply.ts'
 import { until } from '../../fixtures/until.ts'
@@ -136,4 +137,19 @@ t.test('endBeforeBody() stops its timer when the client leaves', async (t) => {
   sent.response.destroy()
   await once(sent.response, 'close')
   t.equal(stop.mock.callCount(), before + 1)
+})
+
+t.test('sendContinue() sends a 100 response only to a client that waits for it', async (t) => {
+  for (const [httpVersion, expect, expected] of [
+    ['1.1', '100-continue', 1],
+    ['1.1', '100-Continue', 1],
+    ['1.1', 'other', 0],
+    ['1.1', undefined, 0],
+    ['1.0', '100-continue', 0],
+  ] as const) {
+    let count = 0
+    const response = { writeContinue: () => (count += 1) } as unknown as ServerResponse
+    sendContinue({ httpVersion, headers: { expect } } as unknown as IncomingMessage, response)
+    t.equal(count, expected, `HTTP/${httpVersion} ${expect}`)
+  }
 })
