@@ -19,5 +19,5 @@ function readBasic(authorization: string | undefined): string | undefined {
 }
 
 function digest(text: string): Buffer {
-  return Buffer.from(hash('sha256', text, 'hex'), 'hex')
+  return hash('sha256', text, 'buffer')
 }
