@@ -17,7 +17,7 @@ const client = await registerClient(server)
 const scope = 'openid courses:read'
 
 t.test(
-  '§2.2 of RFC 8707: what this server issues no tokens for is invalid_target, and uses nothing up',
+  '§2.2 of RFC 8707: a resource without tokens of this server is invalid_target, and the code stays valid',
   async (t) => {
     const browser = openBrowser(server.baseUrl)
     const grant = await client.obtainCode({ browser, scope, overrides: { resource: mcp } })
