@@ -67,7 +67,6 @@ function cutAround(
   characters: readonly string[],
   caretAt: number,
 ): { characters: readonly string[]; caretAt: number } {
-  if (characters.length <= MAX_SHOWN_CHARACTERS) return { characters, caretAt }
   const start = Math.max(0, Math.min(caretAt - 40, characters.length - MAX_SHOWN_CHARACTERS))
   const end = start + MAX_SHOWN_CHARACTERS
   const left = start === 0 ? [] : ['…']
