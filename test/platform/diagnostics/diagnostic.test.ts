@@ -47,8 +47,9 @@ t.test('hasErrors() ignores warnings and notes', async (t) => {
 
 t.test('sortDiagnostics() sorts by file, line, column and code, and puts whole files first', async (t) => {
   const keys = [
-    ['a.yaml', undefined, undefined, 'C002'],
+    ['a.yaml', undefined, undefined, 'C999'],
     ['a.yaml', 1, undefined, 'C009'],
+    ['a.yaml', 1, 1, 'C000'],
     ['a.yaml', 1, 2, 'C001'],
     ['a.yaml', 1, 2, 'C002'],
     ['a.yaml', 1, 10, 'C000'],
@@ -63,7 +64,7 @@ t.test('sortDiagnostics() sorts by file, line, column and code, and puts whole f
   const keysOf = (sorted: readonly Diagnostic[]) =>
     sorted.map(({ code, place }) => [place.file, place.line, place.column, code])
   t.strictSame(keysOf(sortDiagnostics(all.toReversed())), keys)
-  t.strictSame(keysOf(sortDiagnostics([...all.slice(4), ...all.slice(0, 4)])), keys)
+  t.strictSame(keysOf(sortDiagnostics([...all.slice(5), ...all.slice(0, 5)])), keys)
   const equal = ['one', 'two'].map((message) => diagnostic('C001', message, wholeFile('a')))
   t.strictSame(
     sortDiagnostics(equal).map(({ message }) => message),
@@ -76,7 +77,10 @@ t.test('capPerCode() keeps 50 diagnostics of each code and file, and counts the 
     Array.from({ length: count }, (_, line) =>
       diagnostic(code, 'm', { ...wholeFile(file), line: line + 1 }, { severity: 'warning' }),
     )
-  for (const count of [0, 1, 50, 51]) t.equal(capPerCode(many(count, 'C1', 'a')).length, count)
+  for (const count of [0, 1, 50, 51]) t.strictSame(capPerCode(many(count, 'C1', 'a')), many(count, 'C1', 'a'))
+  const mixed = Array.from({ length: 25 }, () => [...many(1, 'C1', 'a'), ...many(1, 'C2', 'a')]).flat()
+  t.strictSame(capPerCode(mixed), mixed, 'up to 50 diagnostics keep their order')
+  t.equal(capPerCode([...many(40, 'C1', '1a'), ...many(40, 'C11', 'a')]).length, 80)
   const capped = capPerCode(many(52, 'C1', 'a'))
   t.equal(capped.length, 51)
   t.strictSame(

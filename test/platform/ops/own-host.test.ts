@@ -6,7 +6,9 @@ const isOwn = createOwnHost({ host: 'ops.internal', names: ['gw-scopegate', 'gw-
 t.test('createOwnHost() accepts addresses, this machine and the configured names', async (t) => {
   for (const host of [
     '127.0.0.1',
-    '127.0.0.1:9090',
+    '127.0.0.1:1',
+    '127.0.0.1:65535',
+    '[::]',
     '10.42.0.17:9090',
     '0.0.0.0:9090',
     '[::1]',
@@ -41,6 +43,8 @@ t.test('createOwnHost() rejects every other name, also lookalikes', async (t) =>
     'user@127.0.0.1',
     '127.0.0.1:9090:9090',
     '127.0.0.1:x',
+    '127.0.0.1:999999',
+    '127.0.0.1:',
     '127.0.0.1 ',
     ' localhost',
     'localhost..',

@@ -1,8 +1,10 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
+import { LAST_RESORT_MS, shutdownMode } from '../../../platform/process/drain.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
+import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../../fixtures/spawn-plainly.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ROOT = findPackageRoot()
@@ -46,4 +48,54 @@ t.test('a second signal does not stop a process twice', async (t) => {
   t.equal(count('stop SIGINT'), 0)
   t.equal(count('stopping'), 1)
   t.equal(count('stopped'), 1)
+})
+
+t.test('SIGTERM drains, and other reasons skip the drain delay', async (t) => {
+  t.equal(shutdownMode('SIGTERM'), 'graceful')
+  t.equal(shutdownMode('SIGINT'), 'immediate')
+  t.equal(shutdownMode('parent gone'), 'immediate')
+  t.equal(LAST_RESORT_MS, 5_000)
+})
+
+t.test('a process stops for SIGINT, and when its parent process exits', async (t) => {
+  for (const [reason, end] of [
+    ['SIGINT', (child: ChildProcess) => child.kill('SIGINT')],
+    ['parent gone', (child: ChildProcess) => child.disconnect()],
+  ] as const) {
+    const child = spawn(
+      'env',
+      [...WITHOUT_HOOKS, process.execPath, '--input-type=module', '--eval', PROGRAM],
+      {
+        env: plainEnvironment(),
+        stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
+      },
+    )
+    t.teardown(() => child.kill('SIGKILL'))
+    const exited = once(child, 'exit')
+    let text = ''
+    child.stdout?.setEncoding('utf8').on('data', (part) => (text += part))
+    await until('ready', async () => text.includes('ready\n'))
+    end(child)
+    await until('stop', async () => text.includes(`stop ${reason}\n`))
+    child.stdin?.write('end\n')
+    t.same(await exited, [0, null], reason)
+  }
+})
+
+t.test('a stopped process exits without a reader of its log', async (t) => {
+  const program = `
+import { onTermination } from ${JSON.stringify(join(ROOT, 'platform', 'process', 'drain.ts'))}
+import { createLogger } from ${JSON.stringify(join(ROOT, 'platform', 'logging', 'logger.ts'))}
+const logger = createLogger({ level: 'info', service: 'test' })
+onTermination(async () => {}, { logger, graceMs: 600_000 })
+logger.info('x'.repeat(4_000_000))
+process.stderr.write('ready')
+setInterval(() => {}, 60_000)
+`
+  const child = spawnPlainly(process.execPath, ['--input-type=module', '--eval', program])
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  await once(child.stderr, 'data')
+  child.kill('SIGTERM')
+  t.same(await exited, [0, null])
 })

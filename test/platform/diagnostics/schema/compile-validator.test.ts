@@ -14,7 +14,7 @@ import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-places
 const placeOf = (path: YamlPath, part: 'key' | 'value') => ({
   file: path.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.'),
   line: 1,
-  column: part === 'key' ? 1 : 2,
+  column: { key: 1, value: 2 }[part],
   length: 1,
   text: undefined,
 })
@@ -24,7 +24,7 @@ function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonl
   const check = compileValidator(schema, explain === undefined ? { letter: 'C' } : { letter: 'P', explain })
   return check(value, placeOf).map(({ code, severity, place, message, hint, related }) => {
     t.strictSame([severity, related], ['error', []])
-    const at = `${place.file || '(root)'} ${place.column === 1 ? 'key' : 'value'}`
+    const at = `${place.file || '(root)'} ${['key', 'value'][(place.column ?? 0) - 1]}`
     return `${code} ${at}: ${message}${hint === undefined ? '' : ` => ${hint}`}`
   })
 }
@@ -155,7 +155,7 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
 
 t.test('compileValidator() locates a violation by its path, and a missing key by its map', async (t) => {
   const Inner = Type.Object({
-    'a/b~c': Type.Optional(Type.Integer()),
+    'a/b~c/d~e': Type.Optional(Type.Integer()),
     mode: Type.Optional(Type.Enum(['on'])),
     name: Type.String({ description: 'the name of it' }),
     version: Type.Enum(['v1']),
@@ -166,15 +166,23 @@ t.test('compileValidator() locates a violation by its path, and a missing key by
   })
   t.strictSame(
     problemsOf(schema, {
-      list: [{ name: 'x', version: 'v1' }, { 'a/b~c': 'x' }],
+      list: [{ name: 'x', version: 'v1' }, { 'a/b~c/d~e': 'x' }],
       map: { 0: { name: 1, version: 'v1' } },
     }),
     [
       'C103 list.[1] key: the key "name" is missing in list[1] => the name of it',
       'C103 list.[1] key: the key "version" is missing in list[1] => add "version: v1"',
-      'C104 list.[1].a/b~c value: list[1].a/b~c has to be a whole number, and this is a text',
+      'C104 list.[1].a/b~c/d~e value: list[1].a/b~c/d~e has to be a whole number, and this is a text',
       'C104 map.0.name value: map.0.name has to be a text, and this is the number 1 => write "1"',
     ],
+  )
+  t.strictSame(
+    problemsOf(schema, { list: [{ nam: 'x', version: 'v1' }, { version: 'v1' }] }),
+    [
+      'C101 list.[0].nam key: unknown key "nam" => did you mean "name"?',
+      'C103 list.[1] key: the key "name" is missing in list[1] => the name of it',
+    ],
+    'a misspelled key hides the missing key of its own map only',
   )
   t.strictSame(problemsOf(schema, {}), ['C103 (root) key: the key "list" is missing in this file'])
   t.strictSame(problemsOf(schema, 7), [
@@ -199,6 +207,10 @@ t.test('compileValidator() reports an unknown key with the probable key or the k
     [
       { timeout: 'x', 'elephant:x': null },
       'C101 elephant:x key: unknown key "elephant:x" => known here: timeout, path, kebab-key',
+    ],
+    [
+      { timeout: 'x', 'x timeout:5s': null },
+      'C101 x timeout:5s key: unknown key "x timeout:5s" => known here: timeout, path, kebab-key',
     ],
     [
       { elephant: 1 },
@@ -243,6 +255,11 @@ t.test('compileValidator() closes objects inside lists and unions, and ignores i
   t.strictSame(problemsOf(Type.Object({ a: Type.String() }), Object.create({ a: 'inherited' })), [
     'C103 (root) key: the key "a" is missing in this file',
   ])
+})
+
+t.test('compileValidator() leaves an object without listed keys open', async (t) => {
+  const schema = Type.Object({ free: Type.Unsafe<unknown>({ type: 'object' }) })
+  t.strictSame(problemsOf(schema, { free: { a: 1 } }), [])
 })
 
 t.test('compileValidator() finds the first repeated item of a list', async (t) => {

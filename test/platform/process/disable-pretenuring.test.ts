@@ -1,0 +1,16 @@
+import { syncBuiltinESMExports } from 'node:module'
+import v8 from 'node:v8'
+import t from 'tap'
+import { disablePretenuring } from '../../../platform/process/disable-pretenuring.ts'
+
+t.test('disablePretenuring() sets the flag of V8', async (t) => {
+  const set = t.capture(v8, 'setFlagsFromString', v8.setFlagsFromString)
+  syncBuiltinESMExports()
+  disablePretenuring()
+  t.strictSame(
+    set().map(({ args, threw }) => ({ args, threw })),
+    [{ args: ['--no-allocation-site-pretenuring'], threw: false }],
+  )
+  set.restore()
+  syncBuiltinESMExports()
+})
