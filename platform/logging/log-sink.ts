@@ -170,7 +170,6 @@ export class LogSink {
       else this.#drop(countLines(piece.text))
     this.#queue = []
     this.#held = 0
-    this.#full = false
     this.#inFlight = undefined
     this.#brokenUntilMs = this.#options.tickMs() + RETRY_AFTER_MS
     for (const done of [...this.#onIdle]) done()
