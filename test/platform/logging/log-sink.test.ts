@@ -314,3 +314,28 @@ t.test('LogSink ends an incomplete line before the next one', async (t) => {
   take()
   t.equal(state.written, 'one\nt\n[missing 1]\nthree\nfour\n')
 })
+
+t.test('LogSink counts empty lines', async (t) => {
+  for (const [text, lines] of [
+    ['\n', 1],
+    ['a\n\n\nb\n', 4],
+  ] as const) {
+    const { sink, fail } = aSink()
+    sink.write(text)
+    fail('EPIPE')
+    t.equal(sink.droppedLines, lines)
+  }
+})
+
+t.test('LogSink accepts lines again when a failed write has emptied a full buffer', async (t) => {
+  const { sink, state, writes, fail } = aSink(10)
+  sink.write('in flight\n')
+  sink.write('123456789\n')
+  sink.write('dropped\n')
+  fail('EPIPE')
+  t.equal(sink.droppedLines, 3)
+  state.nowMs = 1_000
+  sink.write('x\n')
+  t.equal(writes.length, 1)
+  t.equal(sink.droppedLines, 3)
+})
