@@ -131,3 +131,63 @@ t.test('createFailureLog() logs the count every minute with its own timers', asy
   mock.timers.tick(600_000)
   t.strictSame(lines, [], 'close() clears the timers')
 })
+
+t.test('failed() logs the stack of each kind of defect, and of no error with a code', async (t) => {
+  for (const Defect of [TypeError, RangeError, ReferenceError, SyntaxError]) {
+    const { failures, takeLines } = aFailureLog()
+    failures.failed(FAILED, new Defect('made up'))
+    t.match(takeLines(), [{ err: { type: Defect.name, stack: /failure-log\.test/ } }])
+  }
+  const { failures, takeLines } = aFailureLog()
+  failures.failed(FAILED, Object.assign(new TypeError('fetch failed'), { code: 'ERR_ONE' }))
+  failures.failed(FAILED, new Error('expected'))
+  t.notMatch(JSON.stringify(takeLines()), /stack/)
+})
+
+t.test('failed() repeats all fields in the count', async (t) => {
+  const { failures, clock, takeLines } = aFailureLog()
+  for (let count = 0; count < 3; count += 1)
+    failures.failed(
+      { ...FAILED, level: 'error', place: { upstream: 'api' } },
+      aFailure('ERR_ONE'),
+      'request-1',
+    )
+  takeLines()
+  await clock.advance(60_000)
+  const [line] = takeLines()
+  t.strictSame(
+    { ...line, time: '' },
+    {
+      level: 'error',
+      time: '',
+      service: 'test',
+      event: 'upstream_failed',
+      upstream: 'api',
+      count: 2,
+      seconds: 60,
+      err: {
+        type: 'Error',
+        message: 'no connection: connect ECONNREFUSED 127.0.0.1:1',
+        code: 'ERR_ONE',
+        causeCode: 'ECONNREFUSED',
+      },
+      msg: 'an upstream gave no complete response',
+    },
+  )
+})
+
+t.test('close() cancels the interval of each kind', async (t) => {
+  const cancelled: number[] = []
+  let started = 0
+  const logger = createLogger({ level: 'silent', service: 'test' })
+  const failures = createFailureLog(logger, () => {
+    const interval = ++started
+    return () => cancelled.push(interval)
+  })
+  failures.failed(FAILED, aFailure('ERR_ONE'))
+  failures.failed(FAILED, aFailure('ERR_TWO'))
+  failures.close()
+  t.strictSame(cancelled, [1, 2])
+  failures.close()
+  t.strictSame(cancelled, [1, 2])
+})

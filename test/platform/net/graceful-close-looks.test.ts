@@ -107,7 +107,7 @@ t.test(
 )
 
 t.test('finish() keeps an upgraded connection until the end of the grace period', async (t) => {
-  const server = createServer()
+  const server = createServer((_request, response) => response.end('ok'))
   server.on('upgrade', (_request, socket) =>
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
   )
@@ -119,6 +119,10 @@ t.test('finish() keeps an upgraded connection until the end of the grace period'
   client.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
   await answered
   const [socket] = await connected
+  const other = await idleConnection(t, server, port)
+  const left = once(other.socket, 'close')
+  other.client.destroy()
+  await left
   const finished = graceful.finish({ graceMs: 300 })
   for (let looks = 0; looks < 20; looks++) await look(50)
   t.equal(socket.destroyed, false)
