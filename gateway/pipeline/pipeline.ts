@@ -115,7 +115,7 @@ function createServices(options: PipelineOptions): PipelineServices {
     ...options,
     responder: createResponder(options),
     tracker: createRequestTracker(options),
-    targetRules: { origin: origin.toLowerCase(), limitBytes: options.limits.targetBytes },
+    targetRules: { origin, limitBytes: options.limits.targetBytes },
     certificateOf: createCertificateReader({ ...options.clientCertificates, ...options }),
     fixedHeaders: [
       'x-forwarded-host',
