@@ -1,13 +1,19 @@
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { startAuthorizationServer } from '../../authorization-server/app.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { createLogger } from '../../platform/logging/logger.ts'
+import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Answer, type Parameters, send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
-import { startServer } from '../fixtures/start-authorization-server.ts'
+import { aConfig, startServer } from '../fixtures/start-authorization-server.ts'
+import { until } from '../fixtures/until.ts'
 
 const server = await startServer(t)
 const client = await registerClient(server)
@@ -286,4 +292,127 @@ t.test('an internal error of the engine gets 500 server_error without details', 
     server.log().findLast(({ event }) => event === 'failed'),
     { level: 'error', endpoint: 'token', err: { type: 'TypeError', stack: String } },
   )
+})
+
+t.test('a server in production logs which development accounts it removed', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true }))
+  const first = await startServer(t, { dataDir })
+  await first.stop()
+  const production = await startServer(t, { dataDir, development: false })
+  const { time: _time, ...line } =
+    production.log().find(({ event }) => event === 'development_accounts_removed') ?? {}
+  t.strictSame(line, {
+    level: 'warn',
+    service: 'authorization-server',
+    event: 'development_accounts_removed',
+    usernames: ['alice', 'bob'],
+    msg: 'development accounts of an earlier start were removed, with everything issued to them',
+  })
+  t.notMatch(production.output(), 'development_mode')
+  await production.stop()
+  const again = await startServer(t, { dataDir, development: false })
+  t.notMatch(again.output(), 'development_accounts_removed', 'nothing is left to remove')
+})
+
+t.test('an unfinished authorization request expires after half an hour', async (t) => {
+  const own = await startServer(t)
+  const registered = await registerClient(own)
+  const nowMs = Date.now()
+  t.intercept(Date, 'now', { value: () => nowMs })
+  await send(registered.authorizeUrl('openid', makePkce().challenge))
+  const database = new DatabaseSync(join(own.dataDir, SQLITE_FILE_NAME), { readOnly: true })
+  const row = database.prepare("select expires_at from artifacts where model = 'Interaction'").get()
+  database.close()
+  t.equal(row?.['expires_at'], Math.floor(nowMs / 1_000) + 1_800)
+})
+
+t.test('replicas and versions with one cookie key send the same nonce for DPoP proofs', async (t) => {
+  const nowMs = 1_800_000_000_000
+  t.intercept(Date, 'now', { value: () => nowMs })
+  const dir = t.testdir({ keys: `${'k'.repeat(32)}\n${'o'.repeat(32)}\n` })
+  const own = await startServer(t, { cookieKeysFile: join(dir, 'keys') })
+  const registered = await registerClient(own)
+  const url = own.baseUrl + ENDPOINTS.token
+  const claims = { iat: 1, nonce: 'other' }
+  const dpop = aProof({ key: aProofKey(), url, method: 'POST', token: '', claims })
+  const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: registered.clientId }
+  const answer = await send(url, { form, headers: { dpop } })
+  t.match(answer, { status: 400, json: { error: 'use_dpop_nonce' } })
+  t.equal(answer.headers.get('dpop-nonce'), '2BMUZp1BiyTdWbclbvl1Hdonqjdp2IvR0XK3iruEi-8')
+})
+
+t.test('the server sweeps its store once a minute until it stops', async (t) => {
+  const timers: { call: () => void; ms: number | undefined; timer: NodeJS.Timeout }[] = []
+  const start = globalThis.setInterval
+  t.intercept(globalThis, 'setInterval', {
+    value: (call: () => void, ms?: number) => {
+      const timer = start(call, ms)
+      timers.push({ call, ms, timer })
+      return timer
+    },
+  })
+  const cleared: unknown[] = []
+  const stop = globalThis.clearInterval
+  t.intercept(globalThis, 'clearInterval', {
+    value: (timer: NodeJS.Timeout) => {
+      cleared.push(timer)
+      stop(timer)
+    },
+  })
+  const own = await startServer(t)
+  const database = new DatabaseSync(join(own.dataDir, SQLITE_FILE_NAME))
+  database.exec("insert into artifacts (model, id, payload, expires_at) values ('Old', 'old', '{}', 1)")
+  const swept = timers.filter(({ ms }) => ms === 60_000)
+  for (const { call } of swept) call()
+  const fieldsOf = (event: string) =>
+    until(event, async () => {
+      const found = own.log().find((line) => line['event'] === event)
+      const { time: _time, ...fields } = found ?? {}
+      return found && fields
+    })
+  const service = 'authorization-server'
+  t.strictSame(await fieldsOf('swept'), {
+    level: 'debug',
+    service,
+    event: 'swept',
+    removed: 1,
+    msg: 'expired artifacts removed',
+  })
+  database.exec('alter table artifacts rename to away')
+  for (const { call } of swept) call()
+  const { err, ...failed } = await fieldsOf('sweep_failed')
+  t.match(err, { message: 'The SQLite store failed.' })
+  t.strictSame(failed, {
+    level: 'error',
+    service,
+    event: 'sweep_failed',
+    msg: 'expired artifacts stay for now',
+  })
+  database.close()
+  t.ok(
+    swept.every(({ timer }) => !timer.hasRef()),
+    'the timer does not keep the process alive',
+  )
+  await own.stop()
+  t.ok(timers.filter(({ ms }) => ms === 60_000).some(({ timer }) => cleared.includes(timer)))
+})
+
+t.test('a failed start closes the store and the management port', async (t) => {
+  const dataDir = t.testdir()
+  const { port } = server
+  const config = await aConfig(dataDir, { listen: { host: '127.0.0.1', port } })
+  const logger = createLogger({ level: 'silent', service: 'test' })
+  await t.rejects(startAuthorizationServer({ config, logger }), {
+    code: 'ERR_PORT_TAKEN',
+    message: `authorization-server: another program listens on 127.0.0.1:${port} already. End it, or choose another port (PORT or listen.port in config/authorization-server.yaml).`,
+  })
+  const open = readdirSync('/proc/self/fd').filter((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`).startsWith(dataDir)
+    } catch {
+      return false // closed since the folder was read
+    }
+  })
+  t.strictSame(open, [])
 })
