@@ -19,11 +19,11 @@ type Run = {
   readonly ready: Promise<{ url: string; managementUrl: string }>
 }
 
-/** Runs the process with its own environment variables. */
-function run(t: Test, env: Record<string, string>): Run {
+/** Runs the process with its own environment variables and options of Node. */
+function run(t: Test, env: Record<string, string>, execArgv: readonly string[] = []): Run {
   const dataDir = env['SCOPEGATE_DATA_DIR'] ?? t.testdir()
   const child = fork(MAIN, {
-    execArgv: [],
+    execArgv: [...execArgv],
     silent: true,
     env: {
       ...plainEnvironment(),
@@ -64,7 +64,14 @@ t.test(
     const taken = typeof address === 'object' ? String(address?.port) : ''
     const dir = t.testdir({ file: '', data: {}, keys: '{}' })
     const cases: readonly [Record<string, string>, RegExp, number][] = [
-      [{ SCOPEGATE_LISTEN__PORT: taken }, new RegExp(`listens on 127\\.0\\.0\\.1:${taken} already`), 1],
+      [
+        { SCOPEGATE_LISTEN__PORT: taken },
+        new RegExp(
+          `^authorization-server: another program listens on 127\\.0\\.0\\.1:${taken} already. End it, or choose another port \\(PORT or listen.port in config/authorization-server.yaml\\).$`,
+          'm',
+        ),
+        1,
+      ],
       [{ SCOPEGATE_DATA_DIR: join(dir, 'file', 'data') }, /Cannot write .*dataDir/, 1],
       [
         { SCOPEGATE_SIGNING_KEYS_FILE: join(dir, 'missing') },
@@ -171,6 +178,82 @@ t.test('no request fails during the drain, and an open request completes', async
   half.write(body.slice(10))
   t.equal(await ran.ended, 0, ran.output())
   t.match(finished, /^HTTP\/1\.1 401 .*"error":"invalid_client"/s, 'the open request gets a response')
+})
+
+t.test('the first log lines and the message to the parent have exactly these fields', async (t) => {
+  const issuer = 'http://login.test:1234'
+  const ran = run(t, {
+    SCOPEGATE_ISSUER: issuer,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    SCOPEGATE_LOG__LEVEL: 'info',
+  })
+  const { url, managementUrl, ...ready } = await ran.ready
+  t.strictSame(ready, { ready: true })
+  ran.child.kill('SIGTERM')
+  t.equal(await ran.ended, 0)
+  const lines = ran
+    .output()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.match(lines[0], {
+    level: 'warn',
+    service: 'authorization-server',
+    event: 'config_warning',
+    diagnostic: 'C301',
+  })
+  const fieldsOf = (event: string) => {
+    const { time: _time, ...fields } = lines.find((line) => line.event === event) ?? {}
+    return fields
+  }
+  const service = 'authorization-server'
+  t.strictSame(fieldsOf('development_mode'), {
+    level: 'warn',
+    service,
+    event: 'development_mode',
+    accounts: ['alice', 'bob'],
+    msg: 'DEVELOPMENT MODE: anybody can sign in as alice/alice or bob/bob. Never use this in production.',
+  })
+  t.strictSame(fieldsOf('listening'), {
+    level: 'info',
+    service,
+    event: 'listening',
+    url,
+    management_url: managementUrl,
+    issuer,
+    msg: 'authorization server ready',
+  })
+})
+
+t.test('an exception and a line of a library become log lines, and the process goes on', async (t) => {
+  const program = `process.on('message', (word) => {
+    if (word === 'throw') setImmediate(() => { throw new Error('made up') })
+    else console.warn('of a library', 7)
+  })`
+  const ran = run(t, {}, [`--import=data:text/javascript,${encodeURIComponent(program)}`])
+  const { url } = await ran.ready
+  ran.child.send('write')
+  ran.child.send('throw')
+  await until(
+    'both lines',
+    async () => /uncaught_exception/.test(ran.output()) && /console/.test(ran.output()),
+  )
+  const lines = ran
+    .output()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.match(
+    lines.find(({ event }) => event === 'console'),
+    { level: 'warn', service: 'authorization-server', msg: 'of a library 7' },
+  )
+  t.match(
+    lines.find(({ event }) => event === 'uncaught_exception'),
+    { level: 'error', err: { message: 'made up' } },
+  )
+  t.equal((await send(`${url}${ENDPOINTS.jwks}`)).status, 200)
+  ran.child.disconnect()
+  t.equal(await ran.ended, 0)
 })
 
 t.test('rejects a drain configuration without time for open requests', async (t) => {
