@@ -14,7 +14,7 @@ import { until } from '../../fixtures/until.ts'
 
 const REPLY: LocalReply = { status: 200, headers: ['content-length', '2'], body: 'ok' }
 
-/** What the server did with a request, and the connection of the client. */
+/** Request and response at the server, and the connection of the client. */
 type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
