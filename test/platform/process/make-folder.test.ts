@@ -22,7 +22,13 @@ t.test('makeFolder() creates each level for the owner only, and keeps existing l
   makeFolder(folder)
   makeFolder(folder)
   for (const level of [folder, join(folder, '..')]) t.equal(statSync(level).mode & 0o777, 0o700)
-  const shared = join(folder, 'three')
+  const shared = join(folder, 'three', 'four')
   makeFolder(shared, 0o755)
-  t.equal(statSync(shared).mode & 0o777, 0o755 & ~process.umask())
+  for (const level of [shared, join(shared, '..')])
+    t.equal(statSync(level).mode & 0o777, 0o755 & ~process.umask())
+})
+
+t.test('makeFolder() ignores that the path exists already', async (t) => {
+  const dir = t.testdir({ link: t.fixture('symlink', 'nowhere') })
+  t.doesNotThrow(() => makeFolder(join(dir, 'link')))
 })

@@ -46,15 +46,14 @@ t.test('suggest() accepts one edit per four characters, plus one', async (t) => 
 t.test('suggest() prefers the nearest word, and the first of equal ones', async (t) => {
   t.equal(suggest('timeout', ['timeoutxx', 'timeoutx', 'timeouty']), 'timeoutx')
   t.equal(suggest('timeout', ['timeoux', 'timeout', 'timeouy']), 'timeout')
+  t.equal(suggest('abcd', ['abcd', 'abdc']), 'abcd')
   t.equal(suggest('TIME_OUT', new Set(['time-out'])), 'time-out')
 })
 
 t.test('suggest() compares the first 200 characters', async (t) => {
-  const long = 'x'.repeat(200)
-  t.equal(suggest(`${long}abc`, [`${long}xyz`]), `${long}xyz`)
-  t.equal(
-    suggest('x'.repeat(199).concat('a'.repeat(60)), ['x'.repeat(199).concat('b'.repeat(60))]),
-    'x'.repeat(199).concat('b'.repeat(60)),
-  )
-  t.equal(suggest('a'.repeat(300), ['b'.repeat(300)]), undefined)
+  // The limit of 203 characters is 51 edits.
+  const typed = (edits: number) => `${'a'.repeat(edits)}${'x'.repeat(200 - edits)}abc`
+  const word = (edits: number) => `${'b'.repeat(edits)}${'x'.repeat(200 - edits)}def`
+  t.equal(suggest(typed(51), [word(51)]), word(51))
+  t.equal(suggest(typed(52), [word(52)]), undefined)
 })
