@@ -1,46 +1,38 @@
 import type { Registry } from 'prom-client'
 import { ConfigError } from '../platform/diagnostics/config-error.ts'
 import { runSync } from '../platform/diagnostics/run-sliced.ts'
-import { createFailureLog } from '../platform/logging/failure-log.ts'
-import { writeLines } from '../platform/logging/logger.ts'
+import { createFailureLog, type FailureLog } from '../platform/logging/failure-log.ts'
+import { type Logger, writeLines } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
-import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
+import { optionalCheck, type ReadinessCheck } from '../platform/ops/ops-server.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
-import { openSharedRedis } from '../platform/redis/shared-redis.ts'
+import { openSharedRedis, type SharedRedis } from '../platform/redis/shared-redis.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { toResources } from './config/to-resources.ts'
 import type { GatewayOptions } from './gateway-options.ts'
-import { openRateLimiter, type RateLimiter } from './limits/open-rate-limiter.ts'
+import { openRateLimiter } from './limits/open-rate-limiter.ts'
 import { openOverload } from './limits/overload/open-overload.ts'
 import { createAccessLog } from './observability/access-log.ts'
-import { createMetrics } from './observability/metrics.ts'
+import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createRequestIds } from './observability/request-id.ts'
 import { type UnreadRequest, unreadEntry } from './observability/unread-request.ts'
-import { openEventReceiver } from './open-event-receiver.ts'
-import { issuerChecks, openIssuers, sharedLevel, toCheck } from './open-issuers.ts'
-import {
-  createChannels,
-  revocationChecks,
-  revocationListener,
-  revoker,
-  sharedAgeMs,
-  verdictCapMs,
-} from './open-revocations.ts'
-import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
+import { createPipeline } from './pipeline/pipeline.ts'
+import type { PipelineOptions } from './pipeline/pipeline-options.ts'
 import { createServer } from './server/server.ts'
 import { type ShutdownOptions, shutdown } from './server/shutdown.ts'
 import { openTls } from './server/tls/open-tls.ts'
+import type { TlsOptions } from './server/tls/tls-server.ts'
 import { compileTrustedProxies } from './server/trusted-proxies.ts'
 import { checkSources } from './snapshot/reload/check-sources.ts'
 import { openPolicyHolder, type PolicyHolder } from './snapshot/reload/policy-holder.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/open-proofs.ts'
-import { TokenCache } from './tokens/cache/token-cache.ts'
-import { createTokenValidator } from './tokens/cache/token-validator.ts'
-import type { IssuerClient } from './tokens/issuer-client.ts'
+import { openTokens } from './tokens/open-tokens.ts'
+import { openEventReceiver } from './tokens/revocation/open-event-receiver.ts'
+import { revocationListener, revoker } from './tokens/revocation/open-revocations.ts'
 import { createUpstream, type Upstream } from './upstreams/pool.ts'
 import { systemAddresses } from './upstreams/system-addresses.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
@@ -79,37 +71,14 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
   const failures = createFailureLog(logger)
-  const channels = createChannels(config, { logger, failures })
-  const cache = new TokenCache({
-    ...config.tokenCache,
-    capMs: (issuer) => verdictCapMs(config.tokenCache, channels, issuer),
-  })
-  let rateLimiter: RateLimiter | undefined
-  let pipeline: Pipeline | undefined
-  let issuers: readonly IssuerClient[] = []
-  let draining = false
+  const drain = new AbortController()
   const overload = openOverload({
     limits: config.overload,
     logger,
     processes: config.workers,
     readPressure: options.readPressure,
   })
-  const metrics = createMetrics({
-    version,
-    logger,
-    overload: () => overload.monitor,
-    inFlight: () => pipeline?.inFlight ?? 0,
-    cacheEntries: () => cache.entries,
-    upstreams: () => [...upstreams.values()].map(({ name, targets }) => ({ name, state: targets.state })),
-    issuers: () => issuers,
-    heardIssuers: () =>
-      config.issuers.flatMap(({ issuer }) =>
-        channels.isConfigured(issuer) ? [{ issuer, isHeard: channels.isConnected(issuer) }] : [],
-      ),
-    rateLimitEntries: () => rateLimiter?.size ?? 0,
-    websocketSessions: () => sessions.size,
-  })
-
+  const metrics = createMetrics({ version, logger, overload: overload.monitor })
   const tls =
     config.tls === undefined
       ? undefined
@@ -124,34 +93,25 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     config.redis === undefined
       ? undefined
       : await openSharedRedis({ url: config.redis.url, logger, tickMs: () => performance.now() })
-  issuers = await openIssuers(config, {
+  const { issuers, channels, cache, validator, checks } = await openTokens(config, {
     metrics,
-    shared: sharedLevel(config.tokenCache, {
-      redis: sharedRedis,
-      maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(config.tokenCache, channels, { issuer, sinceClearMs }),
-    }),
+    redis: sharedRedis,
+    tickMs,
     logger,
     failures,
-  })
-  const tokenValidator = createTokenValidator({
-    issuers,
-    cache,
-    nowMs: Date.now,
-    tickMs,
-    observe: metrics.tokens,
   })
   const sessions = createWebsocketSessions({
     ...config.websockets,
     recheckMs: Math.min(config.tokenCache.maxTtlMs, config.tokenCache.ttlWithoutPushMs),
     doubtMs: config.tokenCache.maxTtlMs,
-    validate: tokenValidator.validate,
+    validate: validator.validate,
     tickMs,
     pushed: channels.isConnected,
     nowMs: Date.now,
   })
   const receiveEvent = openEventReceiver(config, {
     issuers,
-    revoke: revoker({ tokenValidator, sessions, metrics }),
+    revoke: revoker({ tokenValidator: validator, sessions, metrics }),
     shared: sharedRedis,
     logger,
     failures,
@@ -175,70 +135,30 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     },
   })
 
-  const newRequestId = createRequestIds(Date.now)
-  const accessLog = createAccessLog({
-    write: logger.isLevelEnabled('info') ? writeLines(logger) : () => undefined,
-    service: 'gateway',
-    subject: config.log.subject,
-  })
-  rateLimiter = openRateLimiter({
-    shared: sharedRedis,
-    tickMs: () => performance.now(),
-    onFallback: metrics.rateLimitFallback,
-  })
-  const limiter = rateLimiter
-  const proofs = openProofs({
-    shared: sharedRedis,
-    nonceSecret: config.dpop.nonceSecret,
-    onAlone: metrics.proofAlone,
+  const { pipeline, rateLimiter, accessLog, server } = openRequestPath(config, {
+    metrics,
+    redis: sharedRedis,
+    policies,
+    pipeline: {
+      rootResource: resources.root,
+      tokenValidator: validator,
+      sessions,
+      overload: overload.monitor,
+      draining: () => drain.signal.aborted || overload.monitor.closing,
+      tickMs,
+    },
+    tls,
     logger,
     failures,
   })
-  const unmatchedMeter = metrics.route('-')
-  pipeline = createPipeline({
-    rateLimiter: limiter,
-    proofs,
-    clientCertificates: {
-      header: config.clientCertificateHeader,
-      listener: listenerOf(config.tls?.clientCertificates),
-    },
-    snapshot: policies.current,
-    tokenValidator,
-    baseUrl: config.baseUrl,
-    rootResource: resources.root,
-    limits: config.limits,
-    tokenMeter: metrics.tokens,
-    unmatchedMeter,
-    accessLog,
-    report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
-    upstreamFailed: (upstream, requestId, error) =>
-      failures.failed({ ...UPSTREAM_FAILED, place: { upstream } }, error, requestId),
-    newRequestId,
-    trustedProxies: compileTrustedProxies(config.trustedProxies),
-    forwardedHeader: config.forwardedHeader,
-    nowMs: Date.now,
-    tickMs,
+  metrics.register({
+    pipeline,
+    cache,
+    upstreams: [...upstreams.values()],
+    issuers,
+    channels,
+    rateLimiter,
     sessions,
-    overload: overload.monitor,
-    onOverloaded: metrics.overloaded,
-    onBroken: metrics.requestBroke,
-    draining: () => draining || overload.monitor.closing,
-  })
-  const { handle, endStreams } = pipeline
-  const onUnread = (unread: UnreadRequest): void => {
-    unmatchedMeter.finished('', unread.status, 0)
-    accessLog.add(unreadEntry(unread, Date.now()))
-  }
-  const server = createServer({
-    headersLimitBytes: config.limits.headersBytes,
-    handle,
-    hasWebsockets: () => policies.current().hasWebsockets,
-    newRequestId,
-    connectionsLimit: Math.ceil(config.limits.connections / config.workers),
-    onRefused: metrics.connectionRefused,
-    onUnread,
-    tls,
-    onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
   })
   const connections = gracefulClose(server.server)
 
@@ -256,8 +176,15 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     () => channels.close(),
   ]
   const close = async (how: ShutdownOptions = { how: 'accepting' }): Promise<void> => {
-    draining = true
-    await shutdown(how, { drain: config.drain, connections, endStreams, sessions, server, logger })
+    drain.abort()
+    await shutdown(how, {
+      drain: config.drain,
+      connections,
+      endStreams: pipeline.endStreams,
+      sessions,
+      server,
+      logger,
+    })
     for (const end of closers) await end()
   }
 
@@ -266,7 +193,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       snapshots.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
-    await channels.open(revocationListener({ tokenValidator, sessions, metrics }))
+    await channels.open(revocationListener({ tokenValidator: validator, sessions, metrics }))
     const url = await listen(server, config)
     const { hash, routes } = policies.inForce()
     logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')
@@ -275,10 +202,9 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       registry: metrics.registry,
       policies,
       checks: () => [
-        ...issuerChecks(issuers),
-        ...(sharedRedis === undefined ? [] : [toCheck('redis', sharedRedis.trouble)]),
-        ...revocationChecks(config.issuers, channels),
-        { name: 'accepting', ok: !draining },
+        ...checks(),
+        ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.trouble)]),
+        { name: 'accepting', ok: !drain.signal.aborted },
         overload.monitor.check(),
       ],
       close,
@@ -287,6 +213,85 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     await close({ how: 'now' })
     throw error
   }
+}
+
+/** Opens the part that handles requests: the pipeline with its limits and its log, and the public server. */
+function openRequestPath(
+  config: GatewayConfig,
+  parts: {
+    readonly pipeline: Pick<
+      PipelineOptions,
+      'rootResource' | 'tokenValidator' | 'sessions' | 'overload' | 'draining' | 'tickMs'
+    >
+    readonly metrics: Metrics
+    /** undefined: without Redis. */
+    readonly redis: SharedRedis | undefined
+    readonly policies: PolicyHolder
+    readonly tls: TlsOptions | undefined
+    readonly logger: Logger
+    readonly failures: FailureLog
+  },
+) {
+  const { metrics, redis, policies, logger, failures } = parts
+  const newRequestId = createRequestIds(Date.now)
+  const accessLog = createAccessLog({
+    write: logger.isLevelEnabled('info') ? writeLines(logger) : () => undefined,
+    service: 'gateway',
+    subject: config.log.subject,
+  })
+  const rateLimiter = openRateLimiter({
+    shared: redis,
+    tickMs: () => performance.now(),
+    onFallback: metrics.rateLimitFallback,
+  })
+  const proofs = openProofs({
+    shared: redis,
+    nonceSecret: config.dpop.nonceSecret,
+    onAlone: metrics.proofAlone,
+    logger,
+    failures,
+  })
+  const unmatchedMeter = metrics.route('-')
+  const pipeline = createPipeline({
+    ...parts.pipeline,
+    rateLimiter,
+    proofs,
+    clientCertificates: {
+      header: config.clientCertificateHeader,
+      listener: listenerOf(config.tls?.clientCertificates),
+    },
+    snapshot: policies.current,
+    baseUrl: config.baseUrl,
+    limits: config.limits,
+    tokenMeter: metrics.tokens,
+    unmatchedMeter,
+    accessLog,
+    report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
+    upstreamFailed: (upstream, requestId, error) =>
+      failures.failed({ ...UPSTREAM_FAILED, place: { upstream } }, error, requestId),
+    newRequestId,
+    trustedProxies: compileTrustedProxies(config.trustedProxies),
+    forwardedHeader: config.forwardedHeader,
+    nowMs: Date.now,
+    onOverloaded: metrics.overloaded,
+    onBroken: metrics.requestBroke,
+  })
+  const onUnread = (unread: UnreadRequest): void => {
+    unmatchedMeter.finished('', unread.status, 0)
+    accessLog.add(unreadEntry(unread, Date.now()))
+  }
+  const server = createServer({
+    headersLimitBytes: config.limits.headersBytes,
+    handle: pipeline.handle,
+    hasWebsockets: () => policies.current().hasWebsockets,
+    newRequestId,
+    connectionsLimit: Math.ceil(config.limits.connections / config.workers),
+    onRefused: metrics.connectionRefused,
+    onUnread,
+    tls: parts.tls,
+    onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
+  })
+  return { pipeline, rateLimiter, accessLog, server }
 }
 
 async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {

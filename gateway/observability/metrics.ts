@@ -13,13 +13,15 @@ import { memoize } from './memoize.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
 import { retireRoutes } from './retire-routes.ts'
-import { createRevocationMeter, type HeardIssuer, type RevocationMeter } from './revocation-metrics.ts'
+import { type ChannelState, createRevocationMeter, type RevocationMeter } from './revocation-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
 import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
 
 export type Metrics = RevocationMeter & {
   readonly registry: Registry
+  /** Sets the sources of the values that are read on each scrape. Until then, these values are 0 or missing. */
+  register(sources: MetricsSources): void
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
   readonly tokens: TokenMeter
@@ -38,23 +40,40 @@ export type Metrics = RevocationMeter & {
 
 /** Sources of the values that are read on each scrape. */
 export type MetricsSources = {
-  readonly version: string
-  readonly overload: () => OverloadMonitor
-  /** Its dropped lines are counted. */
-  readonly logger: Logger
-  readonly inFlight: () => number
-  readonly cacheEntries: () => Readonly<Record<TokenKind, number>>
-  readonly upstreams: () => readonly { readonly name: string; readonly state: CircuitState }[]
-  readonly issuers: () => readonly MeteredIssuer[]
-  readonly heardIssuers: () => readonly HeardIssuer[]
-  readonly rateLimitEntries: () => number
-  readonly websocketSessions: () => number
+  readonly pipeline: { readonly inFlight: number }
+  readonly cache: { readonly entries: Readonly<Record<TokenKind, number>> }
+  readonly upstreams: readonly { readonly name: string; readonly targets: { readonly state: CircuitState } }[]
+  readonly issuers: readonly MeteredIssuer[]
+  readonly channels: { states(): readonly ChannelState[] }
+  readonly rateLimiter: { readonly size: number }
+  readonly sessions: { readonly size: number }
 }
 
-export function createMetrics(sources: MetricsSources): Metrics {
+const NO_SOURCES: MetricsSources = {
+  pipeline: { inFlight: 0 },
+  cache: { entries: { jwt: 0, opaque: 0 } },
+  upstreams: [],
+  issuers: [],
+  channels: { states: () => [] },
+  rateLimiter: { size: 0 },
+  sessions: { size: 0 },
+}
+
+/** Creates the metrics of a gateway. `register()` gets the sources that exist only later. */
+export function createMetrics({
+  version,
+  logger,
+  overload,
+}: {
+  readonly version: string
+  /** The metrics count its dropped lines. */
+  readonly logger: Logger
+  readonly overload: OverloadMonitor
+}): Metrics {
+  let registered = NO_SOURCES
   const registry = new Registry()
   const registers: [Registry] = [registry]
-  const { requestBroke } = collectProcessMetrics(registry, sources.logger)
+  const { requestBroke } = collectProcessMetrics(registry, logger)
 
   const whenRead = (name: string, help: string, value: () => number) =>
     new Gauge({
@@ -65,9 +84,13 @@ export function createMetrics(sources: MetricsSources): Metrics {
         this.set(value())
       },
     })
-  whenRead('scopegate_rate_limit_entries', 'Rate limit counters in this process.', sources.rateLimitEntries)
-  whenRead('scopegate_websocket_sessions', 'Open WebSocket sessions.', sources.websocketSessions)
-  whenRead('scopegate_http_requests_in_flight', 'Requests in progress.', sources.inFlight)
+  whenRead(
+    'scopegate_rate_limit_entries',
+    'Rate limit counters in this process.',
+    () => registered.rateLimiter.size,
+  )
+  whenRead('scopegate_websocket_sessions', 'Open WebSocket sessions.', () => registered.sessions.size)
+  whenRead('scopegate_http_requests_in_flight', 'Requests in progress.', () => registered.pipeline.inFlight)
 
   new Gauge({
     name: 'scopegate_build_info',
@@ -75,7 +98,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     help: '1 for the running version.',
     labelNames: ['version', 'node'],
     registers,
-  }).set({ version: sources.version, node: process.version }, 1)
+  }).set({ version, node: process.version }, 1)
   const rateLimitFallbacks = new BufferedCounter({
     name: 'scopegate_rate_limit_fallback_total',
     help: 'Rate limit decisions without Redis because Redis was unavailable or failed.',
@@ -100,12 +123,17 @@ export function createMetrics(sources: MetricsSources): Metrics {
 
   return {
     registry,
+    register(sources) {
+      registered = sources
+    },
     route: routes.of,
-    upstream: createUpstreamMeters(registers, sources.upstreams),
-    tokens: createTokenMeter(registers, sources.cacheEntries),
-    overloaded: addOverloadMetrics(registry, sources.overload),
-    issuer: createIssuerMeters(registers, sources.issuers),
-    ...createRevocationMeter(registers, sources.heardIssuers),
+    upstream: createUpstreamMeters(registers, () =>
+      registered.upstreams.map(({ name, targets }) => ({ name, state: targets.state })),
+    ),
+    tokens: createTokenMeter(registers, () => registered.cache.entries),
+    overloaded: addOverloadMetrics(registry, overload),
+    issuer: createIssuerMeters(registers, () => registered.issuers),
+    ...createRevocationMeter(registers, () => registered.channels.states()),
     rateLimitFallback: (reason) => fallback(reason).inc(),
     proofAlone: () => proofsAlone.inc(),
     connectionRefused: () => connectionsRefused.inc(),

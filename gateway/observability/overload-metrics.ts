@@ -14,7 +14,7 @@ const MS_PER_SECOND = 1_000
  */
 export function addOverloadMetrics(
   registry: Registry,
-  monitor: () => OverloadMonitor,
+  monitor: OverloadMonitor,
 ): (reason: OverloadReason) => void {
   const registers = [registry]
   const refused = new BufferedCounter({
@@ -42,22 +42,22 @@ export function addOverloadMetrics(
   gauge(
     'scopegate_overload_level',
     '0 normal, 1 connections close after each response, 2 requests are rejected.',
-    () => LEVELS.indexOf(monitor().level),
+    () => LEVELS.indexOf(monitor.level),
   )
   gauge(
     'scopegate_heap_used_ratio',
     'Used part of the JavaScript heap limit after the last full garbage collection.',
-    () => monitor().reading.heap,
+    () => monitor.reading.heap,
   )
   gauge(
     'scopegate_memory_used_ratio',
     'Used part of the memory share of this process in its container; 0 without a limit.',
-    () => monitor().reading.memory,
+    () => monitor.reading.memory,
   )
   gauge(
     'scopegate_event_loop_delay_seconds',
     'Longest delay of the event loop since the previous scrape.',
-    () => monitor().takeLongestTurnMs() / MS_PER_SECOND,
+    () => monitor.takeLongestTurnMs() / MS_PER_SECOND,
   )
   return (reason) => children[reason].inc()
 }

@@ -7,12 +7,12 @@ export type RevocationMeter = {
 }
 
 /** An issuer with a revocation channel, and the state of the channel. */
-export type HeardIssuer = { readonly issuer: string; readonly isHeard: boolean }
+export type ChannelState = { readonly issuer: string; readonly isConnected: boolean }
 
-/** Registers the metrics of revocations. `issuers` is called on each scrape. */
+/** Registers the metrics of revocations. `states` is called on each scrape. */
 export function createRevocationMeter(
   registers: [Registry],
-  issuers: () => readonly HeardIssuer[],
+  states: () => readonly ChannelState[],
 ): RevocationMeter {
   new Gauge({
     name: 'scopegate_revocation_channel_up',
@@ -22,7 +22,7 @@ export function createRevocationMeter(
     registers,
     collect() {
       this.reset() // removes issuers that no longer have a channel
-      for (const { issuer, isHeard } of issuers()) this.set({ issuer }, isHeard ? 1 : 0)
+      for (const { issuer, isConnected } of states()) this.set({ issuer }, isConnected ? 1 : 0)
     },
   })
   const received = new Counter({

@@ -17,6 +17,14 @@ export type ReadinessCheck = {
   readonly detail?: string
 }
 
+/**
+ * Returns the check of an optional component: trouble makes the service degraded, never not ready.
+ * @param trouble description of the problem; undefined: no problem.
+ */
+export function optionalCheck(name: string, trouble: string | undefined): ReadinessCheck {
+  return trouble === undefined ? { name, ok: true } : { name, ok: true, degraded: true, detail: trouble }
+}
+
 /** Options for `startOpsServer()`. Port 0 selects a free port. */
 export type OpsServerOptions = {
   readonly host: string

@@ -53,6 +53,8 @@ export type RevocationChannels = {
   isConfigured(issuer: string): boolean
   /** Returns whether revocations of the issuer arrive now. */
   isConnected(issuer: string): boolean
+  /** Returns the state of each issuer that has, had, or may have a channel. */
+  states(): readonly { readonly issuer: string; readonly isConnected: boolean }[]
   /** Returns whether the issuer marks its revocations in Redis. */
   marks(issuer: string): boolean
   close(): Promise<void>
@@ -146,15 +148,23 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
     }
   }
 
+  const isConfigured = (issuer: string): boolean =>
+    isUnknown || withStream.has(issuer) || published.has(issuer)
+  const isConnected = (issuer: string): boolean =>
+    subscriptions.get(issuer)?.connected === true ||
+    (publishing.has(issuer) && tickMs() - redisHeardAtMs < SILENCE_MS)
+
   return {
     async open(listener) {
       if (options.redis !== undefined) followers.push(await followRedis(options.redis.url, listener))
       subscribe(listener)
     },
-    isConfigured: (issuer) => isUnknown || withStream.has(issuer) || published.has(issuer),
-    isConnected: (issuer) =>
-      subscriptions.get(issuer)?.connected === true ||
-      (publishing.has(issuer) && tickMs() - redisHeardAtMs < SILENCE_MS),
+    isConfigured,
+    isConnected,
+    states: () =>
+      issuers
+        .filter(({ issuer }) => isConfigured(issuer))
+        .map(({ issuer }) => ({ issuer, isConnected: isConnected(issuer) })),
     marks: (issuer) => publishing.has(issuer),
     async close() {
       await Promise.all([...followers, ...subscriptions.values()].map((one) => one.close()))

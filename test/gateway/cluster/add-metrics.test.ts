@@ -15,7 +15,7 @@ const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () =>
 
 type WorkerFigures = {
   readonly state: CircuitState
-  readonly isHeard: boolean
+  readonly isConnected: boolean
   /** All counters and sizes. */
   readonly count: number
   readonly pressure: PressureReading
@@ -23,7 +23,7 @@ type WorkerFigures = {
 }
 
 /** The registry of a worker whose sources report these values. */
-function aWorker({ state, isHeard, count, pressure, level }: WorkerFigures): Registry {
+function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures): Registry {
   const limit = level === 'normal' ? 1 : 0
   const monitor = new OverloadMonitor({
     limits: {
@@ -39,37 +39,39 @@ function aWorker({ state, isHeard, count, pressure, level }: WorkerFigures): Reg
   const metrics = createMetrics({
     version: '1.2.3',
     logger: LOGGER,
-    overload: () => monitor,
-    inFlight: () => count,
-    cacheEntries: () => ({ jwt: count, opaque: count }),
-    upstreams: () => [{ name: 'api', state }],
-    issuers: () => [
+    overload: monitor,
+  })
+  metrics.register({
+    pipeline: { inFlight: count },
+    cache: { entries: { jwt: count, opaque: count } },
+    upstreams: [{ name: 'api', targets: { state } }],
+    issuers: [
       {
         issuer: ISSUER,
         keys: { confirmedAtMs: count * 1_000, size: count },
         introspector: { load: { working: count, waiting: count } },
       },
     ],
-    heardIssuers: () => [{ issuer: ISSUER, isHeard }],
-    rateLimitEntries: () => count,
-    websocketSessions: () => count,
+    channels: { states: () => [{ issuer: ISSUER, isConnected }] },
+    rateLimiter: { size: count },
+    sessions: { size: count },
   })
   metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }] })
-  createReloadMeter(metrics.registry).reloaded(isHeard ? 'success' : 'failure')
+  createReloadMeter(metrics.registry).reloaded(isConnected ? 'success' : 'failure')
   createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
   return metrics.registry
 }
 
 const WELL: WorkerFigures = {
   state: 'closed',
-  isHeard: true,
+  isConnected: true,
   count: 5,
   pressure: { heap: 0.25, memory: 0.5, loop: 1, longestTurnMs: 1_000 },
   level: 'normal',
 }
 const ILL: WorkerFigures = {
   state: 'open',
-  isHeard: false,
+  isConnected: false,
   count: 3,
   pressure: { heap: 0.5, memory: 0.25, loop: 1, longestTurnMs: 2_000 },
   level: 'refusing',

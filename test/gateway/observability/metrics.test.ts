@@ -25,20 +25,22 @@ function someMetrics() {
   const metrics = createMetrics({
     version: '1.2.3',
     logger,
-    overload: () => monitor,
-    inFlight: () => 2,
-    cacheEntries: () => ({ jwt: 3, opaque: 4 }),
-    upstreams: () => [{ name: 'api', state: 'half_open' }],
-    issuers: () => [
+    overload: monitor,
+  })
+  metrics.register({
+    pipeline: { inFlight: 2 },
+    cache: { entries: { jwt: 3, opaque: 4 } },
+    upstreams: [{ name: 'api', targets: { state: 'half_open' } }],
+    issuers: [
       {
         issuer: ISSUER,
         keys: { confirmedAtMs: 5_000, size: 6 },
         introspector: { load: { working: 7, waiting: 8 } },
       },
     ],
-    heardIssuers: () => [{ issuer: ISSUER, isHeard: true }],
-    rateLimitEntries: () => 9,
-    websocketSessions: () => 10,
+    channels: { states: () => [{ issuer: ISSUER, isConnected: true }] },
+    rateLimiter: { size: 9 },
+    sessions: { size: 10 },
   })
   metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }] })
   const route = metrics.route('p/one')

@@ -1,12 +1,15 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { createRevocationMeter, type HeardIssuer } from '../../../gateway/observability/revocation-metrics.ts'
+import {
+  type ChannelState,
+  createRevocationMeter,
+} from '../../../gateway/observability/revocation-metrics.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
 t.test('the channel gauge shows the state of each current channel', async (t) => {
-  let issuers: readonly HeardIssuer[] = [
-    { issuer: 'a', isHeard: true },
-    { issuer: 'b', isHeard: false },
+  let issuers: readonly ChannelState[] = [
+    { issuer: 'a', isConnected: true },
+    { issuer: 'b', isConnected: false },
   ]
   const registry = new Registry()
   createRevocationMeter([registry], () => issuers)
@@ -14,7 +17,7 @@ t.test('the channel gauge shows the state of each current channel', async (t) =>
     '{issuer="a"} 1',
     '{issuer="b"} 0',
   ])
-  issuers = [{ issuer: 'a', isHeard: false }]
+  issuers = [{ issuer: 'a', isConnected: false }]
   t.strictSame(await seriesOf(registry, 'scopegate_revocation_channel_up'), ['{issuer="a"} 0'])
 })
 

@@ -1,17 +1,16 @@
-import type { Revocation } from '../oauth/revocation.ts'
-import type { FailureLog } from '../platform/logging/failure-log.ts'
-import type { Logger } from '../platform/logging/logger.ts'
-import type { ReadinessCheck } from '../platform/ops/ops-server.ts'
-import type { GatewayConfig } from './config/gateway-config.ts'
-import type { Metrics } from './observability/metrics.ts'
-import { toCheck } from './open-issuers.ts'
-import type { TokenValidator } from './tokens/cache/token-validator.ts'
+import type { Revocation } from '../../../oauth/revocation.ts'
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import { optionalCheck, type ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import type { GatewayConfig } from '../../config/gateway-config.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { WebsocketSessions } from '../../upstreams/websocket/sessions.ts'
+import type { TokenValidator } from '../cache/token-validator.ts'
 import {
   createRevocationChannels,
   type RevocationChannels,
   type RevocationListener,
-} from './tokens/revocation/revocation-channels.ts'
-import type { WebsocketSessions } from './upstreams/websocket/sessions.ts'
+} from './revocation-channels.ts'
 
 /** The state of the revocation channels. */
 type RevocationState = Pick<RevocationChannels, 'isConfigured' | 'isConnected' | 'marks'>
@@ -67,14 +66,11 @@ export function revocationListener(state: TokenState): RevocationListener {
 }
 
 /** Returns whether the revocations of each issuer arrive. Issuers that publish no revocations have no check. */
-export function revocationChecks(
-  issuers: GatewayConfig['issuers'],
-  channels: RevocationState,
-): readonly ReadinessCheck[] {
-  return issuers
-    .filter(({ issuer }) => channels.isConfigured(issuer))
-    .map(({ issuer }) =>
-      toCheck(`revocations of ${issuer}`, channels.isConnected(issuer) ? undefined : NOT_ARRIVING),
+export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): readonly ReadinessCheck[] {
+  return channels
+    .states()
+    .map(({ issuer, isConnected }) =>
+      optionalCheck(`revocations of ${issuer}`, isConnected ? undefined : NOT_ARRIVING),
     )
 }
 

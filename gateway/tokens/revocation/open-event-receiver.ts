@@ -1,11 +1,11 @@
-import type { Revocation } from '../oauth/revocation.ts'
-import type { FailureLog } from '../platform/logging/failure-log.ts'
-import type { Logger } from '../platform/logging/logger.ts'
-import { relayRevocation } from '../platform/redis/publish-revocation.ts'
-import type { SharedRedis } from '../platform/redis/shared-redis.ts'
-import type { GatewayConfig } from './config/gateway-config.ts'
-import type { IssuerClient } from './tokens/issuer-client.ts'
-import { createEventReceiver, type ReceiveSecurityEvent } from './tokens/revocation/event-receiver.ts'
+import type { Revocation } from '../../../oauth/revocation.ts'
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import { relayRevocation } from '../../../platform/redis/publish-revocation.ts'
+import type { SharedRedis } from '../../../platform/redis/shared-redis.ts'
+import type { GatewayConfig } from '../../config/gateway-config.ts'
+import type { IssuerClient } from '../issuer-client.ts'
+import { createEventReceiver, type ReceiveSecurityEvent } from './event-receiver.ts'
 
 /**
  * Opens the receiver of Security Event Tokens for the issuers that may send them; returns undefined when no issuer may.

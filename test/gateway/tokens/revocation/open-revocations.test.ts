@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sharedAgeMs, verdictCapMs } from '../../gateway/open-revocations.ts'
+import { sharedAgeMs, verdictCapMs } from '../../../../gateway/tokens/revocation/open-revocations.ts'
 
 const ISSUER = 'https://issuer.example'
 const aCache = (change = {}) => ({

@@ -1,0 +1,128 @@
+import type { FailureLog } from '../../platform/logging/failure-log.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import { optionalCheck, type ReadinessCheck } from '../../platform/ops/ops-server.ts'
+import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
+import type { GatewayConfig } from '../config/gateway-config.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { TokenCache } from './cache/token-cache.ts'
+import { createTokenValidator, type TokenValidator } from './cache/token-validator.ts'
+import { type IssuerClient, type IssuerClientOptions, openIssuerClient } from './issuer-client.ts'
+import type { Clock } from './jwt/issuer-keys.ts'
+import { createChannels, revocationChecks, sharedAgeMs, verdictCapMs } from './revocation/open-revocations.ts'
+import type { RevocationChannels } from './revocation/revocation-channels.ts'
+import { isMarkedRevoked } from './revocation/revocation-marks.ts'
+
+/** Token validation of a gateway: its issuers, their revocation channels, and the token cache. */
+export type Tokens = {
+  readonly issuers: readonly IssuerClient[]
+  /** Opens after the listener of revocations exists. */
+  readonly channels: RevocationChannels
+  readonly cache: TokenCache
+  readonly validator: TokenValidator
+  readonly checks: () => readonly ReadinessCheck[]
+}
+
+const CLOCK: Clock = {
+  tickMs: () => performance.now(),
+  nowMs: Date.now,
+  after(delayMs, call) {
+    const timer = setTimeout(call, delayMs).unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Opens everything that validates tokens. The revocation channels are not open yet. */
+export async function openTokens(
+  config: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir' | 'redis' | 'tokenCache'>,
+  parts: {
+    readonly metrics: Metrics
+    /** undefined: without Redis. */
+    readonly redis: SharedRedis | undefined
+    /** Monotonic clock. Milliseconds. */
+    readonly tickMs: () => number
+    readonly logger: Logger
+    readonly failures: FailureLog
+  },
+): Promise<Tokens> {
+  const { metrics, redis, tickMs } = parts
+  const { tokenCache } = config
+  const channels = createChannels(config, parts)
+  const cache = new TokenCache({
+    ...tokenCache,
+    capMs: (issuer) => verdictCapMs(tokenCache, channels, issuer),
+  })
+  const shared = sharedLevel(tokenCache, {
+    redis,
+    maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(tokenCache, channels, { issuer, sinceClearMs }),
+  })
+  const issuers = await openIssuers(config, { ...parts, shared })
+  return {
+    issuers,
+    channels,
+    cache,
+    validator: createTokenValidator({ issuers, cache, nowMs: Date.now, tickMs, observe: metrics.tokens }),
+    checks: () => [...issuerChecks(issuers), ...revocationChecks(channels)],
+  }
+}
+
+/** Opens all issuers in parallel, so that an unavailable one does not delay the others. */
+function openIssuers(
+  { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
+  parts: {
+    readonly metrics: Metrics
+    readonly shared: IssuerClientOptions['shared']
+    readonly logger: Logger
+    readonly failures: FailureLog
+  },
+): Promise<readonly IssuerClient[]> {
+  return Promise.all(
+    issuers.map((config) =>
+      openIssuerClient({
+        config,
+        baseUrl,
+        dataDir,
+        clock: CLOCK,
+        random: Math.random,
+        ...parts,
+        meter: parts.metrics.issuer(config.issuer),
+      }),
+    ),
+  )
+}
+
+/**
+ * Returns whether the tokens of each issuer can be validated. An issuer whose keys were never fetched makes the gateway
+ * not ready. Every other problem only degrades it.
+ */
+function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
+  return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
+    ...(keys === undefined
+      ? []
+      : [ready ? optionalCheck(`keys of ${issuer}`, keys.trouble) : neverFetched(issuer)]),
+    ...(introspector === undefined
+      ? []
+      : [optionalCheck(`introspection at ${issuer}`, introspector.trouble)]),
+  ])
+}
+
+function neverFetched(issuer: string): ReadinessCheck {
+  return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }
+}
+
+/** Returns the token cache level that gateways share; undefined without Redis, or if the configuration disables it. */
+function sharedLevel(
+  tokenCache: GatewayConfig['tokenCache'],
+  parts: {
+    readonly redis: SharedRedis | undefined
+    readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
+  },
+): IssuerClientOptions['shared'] {
+  const { redis, maxAgeMs } = parts
+  if (redis === undefined || !tokenCache.shared) return undefined
+  return {
+    redis,
+    isRevoked: (caller) => isMarkedRevoked(redis.redis, caller),
+    maxTtlMs: tokenCache.maxTtlMs,
+    maxAgeMs,
+  }
+}
