@@ -72,7 +72,6 @@ export async function openRevocationStream(options: {
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)
     if (start === undefined) {
-      listeners.delete(listener)
       onEvent({ result: 'temporarily_unavailable', reason: 'the store does not answer', address })
       return unavailable(reply, 'The log of revocations does not answer right now.')
     }

@@ -258,7 +258,7 @@ t.test('a stream that cannot start gets 503', async (t) => {
     await refusalOf(await ask(GOOD)),
     unavailable('The log of revocations does not answer right now.'),
   )
-  t.equal(stream.listeners(), 0)
+  await until('the listener is removed', async () => stream.listeners() === 0)
   stream.close()
   t.strictSame(await refusalOf(await ask(GOOD)), unavailable('No more listeners are taken right now.'))
   t.strictSame(events, [
