@@ -235,3 +235,29 @@ t.test('listByOrigin() sorts by user name, and separates the origins', async (t)
   t.equal((await store.accounts.findById('id-amy'))?.passwordHash, 'new')
   t.equal((await store.accounts.findById('id-zoe'))?.passwordHash, 'phc')
 })
+
+t.test('a follower gets a revocation of its own process before the revocation returns', async (t) => {
+  const { store } = open(t)
+  const told: unknown[] = []
+  await store.revocations.follow({
+    revoked: (logged) => void told.push(...logged.map(({ revocation }) => revocation.grant)),
+    missed: () => void told.push('missed'),
+    lost: () => void told.push('lost'),
+  })
+  for (const grantId of ['a', 'b']) {
+    await store.artifacts('AccessToken').upsert(grantId, { grantId }, 60)
+    await store.artifacts('Grant').revokeByGrantId(grantId)
+    t.equal(told.at(-1), hashId(grantId))
+  }
+  t.equal(told.length, 2)
+})
+
+t.test('a destroyed artifact is gone, and a closed store is closed once', async (t) => {
+  const { store, rows } = open(t)
+  await store.artifacts('Session').upsert('s', {}, 60)
+  await store.artifacts('Session').destroy('s')
+  t.strictSame(rows('select * from artifacts'), [])
+  await store.close()
+  await store.close()
+  await t.rejects(store.artifacts('Session').find('s'), { code: 'ERR_STORE_UNAVAILABLE' })
+})
