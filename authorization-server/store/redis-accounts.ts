@@ -1,9 +1,8 @@
-import type { Redis } from 'ioredis'
 import { REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis } from './attempt-redis.ts'
 import { readRedisClock } from './redis-clock.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
-import { INSERT_ACCOUNT, REMOVE_ACCOUNT, SET_ACCOUNT_FIELD } from './redis-scripts.ts'
+import type { ScriptedRedis } from './redis-scripts.ts'
 import {
   accountName,
   accountRevocation,
@@ -11,11 +10,10 @@ import {
   REMOVED_ACCOUNT_AT_SECONDS,
   type RevocationContext,
 } from './revocation-records.ts'
-import { runScript } from './run-script.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
 /** Creates the account store in Redis: a hash for each account, a pointer from the username, a set for each origin. */
-export function redisAccounts(redis: Redis, context: RevocationContext): AccountStore {
+export function redisAccounts(redis: ScriptedRedis, context: RevocationContext): AccountStore {
   const findById = async (id: string): Promise<StoredAccount | undefined> => {
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))
     return fields['username'] === undefined ? undefined : toAccount(id, fields)
@@ -32,14 +30,11 @@ export function redisAccounts(redis: Redis, context: RevocationContext): Account
       const fields = ['username', username, 'name', name, 'passwordHash', passwordHash, 'origin', origin]
       const mail = email === undefined ? [] : ['email', email]
       const args = [id, ...fields, ...mail, 'createdAtSeconds', createdAtSeconds]
-      return (await runScript(redis, INSERT_ACCOUNT, keys, args)) === 1
+      return (await attemptRedis(() => redis.insertAccount(...keys, ...args))) === 1
     },
     setPasswordHash: async (id, passwordHash) =>
-      void (await runScript(
-        redis,
-        SET_ACCOUNT_FIELD,
-        [REDIS_KEYS.account(id)],
-        ['passwordHash', passwordHash],
+      void (await attemptRedis(() =>
+        redis.setAccountField(REDIS_KEYS.account(id), 'passwordHash', passwordHash),
       )),
     listByOrigin: async (origin) => {
       const ids = await attemptRedis(() => redis.smembers(REDIS_KEYS.origin(origin)))
@@ -61,12 +56,9 @@ export function redisAccounts(redis: Redis, context: RevocationContext): Account
         revokedKey('subject', accountName(id, context)),
       ]
       const entry = accountRevocation(id, context, await readRedisClock(redis))
-      await runScript(redis, REMOVE_ACCOUNT, keys, [
-        id,
-        entry,
-        keepSeconds(context),
-        REMOVED_ACCOUNT_AT_SECONDS,
-      ])
+      await attemptRedis(() =>
+        redis.removeAccount(...keys, id, entry, keepSeconds(context), REMOVED_ACCOUNT_AT_SECONDS),
+      )
     },
   }
 }

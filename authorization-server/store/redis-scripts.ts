@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis'
 import { PUBLISH } from '../../platform/redis/publish-revocation.ts'
 
 /**
@@ -51,7 +52,7 @@ end
 `
 
 /** Writes an artifact. KEYS and ARGV: as in {@link WRITE}. */
-export const UPSERT = `${WRITE}
+const UPSERT = `${WRITE}
 write(KEYS, ARGV)
 return 1
 `
@@ -91,7 +92,7 @@ end
  * KEYS: as in LEAVE_SOURCE. ARGV: as in LEAVE_SOURCE, hash of the network, hash of the address, seconds to live,
  * maximum per address, maximum in total.
  */
-export const ADMIT = `${LEAVE_SOURCE}
+const ADMIT = `${LEAVE_SOURCE}
 local function evict(key)
   leave(key)
   redis.call('DEL', key)
@@ -142,13 +143,13 @@ return 1
 `
 
 /** Deletes an artifact, and its record when its model is bounded. KEYS, ARGV: as in LEAVE_SOURCE. */
-export const DESTROY = `${LEAVE_SOURCE}
+const DESTROY = `${LEAVE_SOURCE}
 leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
 `
 
 /** Consumes an artifact. KEYS: artifact. @returns 1 for the one caller that consumed it. */
-export const CONSUME = `${USE}
+const CONSUME = `${USE}
 return use(KEYS[1])
 `
 
@@ -158,7 +159,7 @@ return use(KEYS[1])
  * arguments, as in {@link WRITE}.
  * @returns 1 for the one caller that consumed it. 0: the script wrote nothing.
  */
-export const EXCHANGE = `${USE}${WRITE}
+const EXCHANGE = `${USE}${WRITE}
 if use(KEYS[1]) == 0 then return 0 end
 local key, arg = 2, 1
 while arg <= #ARGV do
@@ -175,7 +176,7 @@ return 1
  * Claims an id that is free. KEYS: artifact. ARGV: seconds until the id is free again.
  * @returns 1 for the one caller that claimed it.
  */
-export const CLAIM = `
+const CLAIM = `
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], 'p', '{}')
 redis.call('EXPIRE', KEYS[1], ARGV[1])
@@ -186,7 +187,7 @@ return 1
  * Removes every artifact of a grant and the set of the grant, and publishes the revocation.
  * KEYS: set, stream, mark. ARGV: entry, seconds to keep the mark.
  */
-export const REVOKE_GRANT = `${PUBLISH}
+const REVOKE_GRANT = `${PUBLISH}
 local removed = 0
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do removed = removed + redis.call('DEL', key) end
 redis.call('DEL', KEYS[1])
@@ -198,7 +199,7 @@ return removed
  * Adds an account unless its id or username exists. KEYS: account, username, origin set.
  * ARGV: id, then field and value pairs.
  */
-export const INSERT_ACCOUNT = `
+const INSERT_ACCOUNT = `
 if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 redis.call('SET', KEYS[2], ARGV[1])
@@ -207,7 +208,7 @@ return 1
 `
 
 /** Sets one field of an existing account. KEYS: account. ARGV: field, value. */
-export const SET_ACCOUNT_FIELD = `
+const SET_ACCOUNT_FIELD = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
 return 1
 `
@@ -217,10 +218,35 @@ return 1
  * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to keep the mark,
  * time up to which its tokens are revoked in Unix seconds.
  */
-export const REMOVE_ACCOUNT = `${PUBLISH}
+const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
 redis.call('SREM', KEYS[4], ARGV[1])
 local removed = redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3], ARGV[4]) end
 return removed
 `
+
+/** Scripts by the name of their command, with the number of KEYS. Without it, the number is the first argument. */
+const SCRIPTS = {
+  upsertArtifact: { lua: UPSERT },
+  admitArtifact: { lua: ADMIT, numberOfKeys: 5 },
+  destroyArtifact: { lua: DESTROY, numberOfKeys: 5 },
+  consumeArtifact: { lua: CONSUME, numberOfKeys: 1 },
+  exchangeArtifact: { lua: EXCHANGE },
+  claimArtifact: { lua: CLAIM, numberOfKeys: 1 },
+  revokeGrant: { lua: REVOKE_GRANT, numberOfKeys: 3 },
+  insertAccount: { lua: INSERT_ACCOUNT, numberOfKeys: 3 },
+  setAccountField: { lua: SET_ACCOUNT_FIELD, numberOfKeys: 1 },
+  removeAccount: { lua: REMOVE_ACCOUNT, numberOfKeys: 6 },
+}
+
+type RunScript = (...keysAndArguments: readonly (string | number)[]) => Promise<unknown>
+
+/** A Redis client with one command for each script. */
+export type ScriptedRedis = Redis & Readonly<Record<keyof typeof SCRIPTS, RunScript>>
+
+/** Defines the scripts as commands. ioredis sends the hash, and the text when Redis does not have the script. */
+export function defineScripts(redis: Redis): ScriptedRedis {
+  for (const [name, script] of Object.entries(SCRIPTS)) redis.defineCommand(name, script)
+  return redis as ScriptedRedis
+}

@@ -10,10 +10,9 @@ import { redisAccounts } from './redis-accounts.ts'
 import { readClockDifference, readRedisClock } from './redis-clock.ts'
 import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
-import { ADMIT, CLAIM, CONSUME, DESTROY, EXCHANGE, REVOKE_GRANT, UPSERT } from './redis-scripts.ts'
+import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
 import { type RememberedGrants, rememberGrants } from './remembered-grants.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
-import { runScript } from './run-script.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1
@@ -31,7 +30,7 @@ export type RedisStoreOptions = RevocationContext & {
  */
 export async function openRedisStore(url: string, options: RedisStoreOptions): Promise<Store> {
   const { logger } = options
-  const redis = await connectRedis(logger === undefined ? { url } : { url, logger })
+  const redis = defineScripts(await connectRedis(logger === undefined ? { url } : { url, logger }))
   try {
     await checkSchema(redis, describeRedisUrl(url))
   } catch (error) {
@@ -54,7 +53,7 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
       const all = writes.map(writeArguments)
       const keys = [REDIS_KEYS.artifact(used.model, hashId(used.id)), ...all.flatMap((one) => one.keys)]
       const args = all.flatMap((one) => [one.keys.length, ...one.args])
-      return (await runScript(redis, EXCHANGE, keys, args)) === 1
+      return (await attemptRedis(() => redis.exchangeArtifact(keys.length, ...keys, ...args))) === 1
     },
     accounts: redisAccounts(redis, options),
     revocations,
@@ -72,7 +71,7 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
 
 function artifacts(
   model: string,
-  redis: Redis,
+  redis: ScriptedRedis,
   options: RedisStoreOptions & { readonly ended: RememberedGrants },
 ): ArtifactStore {
   const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
@@ -100,31 +99,37 @@ function artifacts(
   ]
   const upsert: ArtifactStore['upsert'] = async (id, payload, expiresInSeconds) => {
     const { keys, args } = writeArguments({ model, id, payload, expiresInSeconds })
-    await runScript(redis, UPSERT, keys, args)
+    await attemptRedis(() => redis.upsertArtifact(keys.length, ...keys, ...args))
   }
   return {
     upsert,
     upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
       // Writes first: an eviction by another request between the two scripts must find the artifact.
       await upsert(id, payload, expiresInSeconds)
-      await runScript(redis, ADMIT, boundedKeys(id), [
-        ...sourcePrefixes,
-        hashId(source.network),
-        hashId(source.address),
-        expiresInSeconds,
-        bound.perAddress,
-        bound.total,
-      ])
+      await attemptRedis(() =>
+        redis.admitArtifact(
+          ...boundedKeys(id),
+          ...sourcePrefixes,
+          hashId(source.network),
+          hashId(source.address),
+          expiresInSeconds,
+          bound.perAddress,
+          bound.total,
+        ),
+      )
     },
     find: (id) => find(hashId(id), id),
     findByUid: (uid) => findThrough(REDIS_KEYS.uid(model, hashId(uid))),
     findByUserCode: (userCode) => findThrough(REDIS_KEYS.userCode(model, hashId(userCode))),
     consume: async (id) =>
-      (await runScript(redis, CONSUME, [REDIS_KEYS.artifact(model, hashId(id))], [])) === 1,
+      (await attemptRedis(() => redis.consumeArtifact(REDIS_KEYS.artifact(model, hashId(id))))) === 1,
     claim: async (id, expiresInSeconds) =>
-      (await runScript(redis, CLAIM, [REDIS_KEYS.artifact(model, hashId(id))], [expiresInSeconds])) === 1,
+      (await attemptRedis(() =>
+        redis.claimArtifact(REDIS_KEYS.artifact(model, hashId(id)), expiresInSeconds),
+      )) === 1,
     // Pointers and set members of the artifact become dangling and disappear when they expire.
-    destroy: async (id) => void (await runScript(redis, DESTROY, boundedKeys(id), sourcePrefixes)),
+    destroy: async (id) =>
+      void (await attemptRedis(() => redis.destroyArtifact(...boundedKeys(id), ...sourcePrefixes))),
     revokeByGrantId: async (grantId) => {
       const grant = hashId(grantId)
       if ((await endGrant(grant, redis, options)) > 0) options.ended.add(grant)
@@ -133,17 +138,21 @@ function artifacts(
 }
 
 /** @returns the number of removed artifacts. */
-async function endGrant(grant: string, redis: Redis, options: RedisStoreOptions): Promise<number> {
+async function endGrant(grant: string, redis: ScriptedRedis, options: RedisStoreOptions): Promise<number> {
   const keys = [REDIS_KEYS.grant(grant), REVOCATION_STREAM, revokedKey('grant', grant)]
   const entry = grantRevocation(grant, options, await readRedisClock(redis))
-  return Number(await runScript(redis, REVOKE_GRANT, keys, [entry, keepSeconds(options)]))
+  return Number(await attemptRedis(() => redis.revokeGrant(...keys, entry, keepSeconds(options))))
 }
 
 /**
  * Revokes and publishes the grants again that this process recorded as revoked.
  * A restarted Redis may have lost revocations that it had acknowledged.
  */
-async function revokeAgain(ended: RememberedGrants, redis: Redis, options: RedisStoreOptions): Promise<void> {
+async function revokeAgain(
+  ended: RememberedGrants,
+  redis: ScriptedRedis,
+  options: RedisStoreOptions,
+): Promise<void> {
   let again = 0
   try {
     for (const grant of ended.all()) if ((await endGrant(grant, redis, options)) > 0) again += 1

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Redis } from 'ioredis'
 import type { SharedRedis, UnavailableReason } from '../../platform/redis/shared-redis.ts'
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
@@ -45,7 +46,11 @@ used = used + interval
 redis.call('SET', KEYS[1], string.format('%.3f', now + used), 'PX', math.ceil(used / 1000))
 return {1, math.ceil(used), 0}
 `
-const SCRIPT_HASH = hash('sha1', SCRIPT)
+
+/** A Redis client with the script as a command. ioredis sends the hash, and the text when Redis lost the script. */
+type LimiterRedis = Redis & {
+  takeFromLimit(key: string, intervalUs: number, perUs: number): Promise<unknown>
+}
 
 /**
  * Creates a limiter that counts requests in Redis, together with other processes. While Redis is unavailable, slow or
@@ -54,6 +59,8 @@ const SCRIPT_HASH = hash('sha1', SCRIPT)
  */
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
   const { shared, local, tickMs, onFallback } = options
+  shared.redis.defineCommand('takeFromLimit', { lua: SCRIPT, numberOfKeys: 1 })
+  const redis = shared.redis as LimiterRedis
 
   function fallBack(reason: FallbackReason, limit: RateLimit, key: string): RateLimitState {
     onFallback(reason)
@@ -63,7 +70,7 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
   async function ask(limit: RateLimit, key: string): Promise<RateLimitState> {
     let answer: readonly [number, number, number]
     try {
-      answer = await run(shared.redis, key, limit)
+      answer = await run(redis, key, limit)
     } catch {
       shared.failed()
       return fallBack('failed', limit, key)
@@ -88,20 +95,12 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
 }
 
 async function run(
-  redis: SharedRedis['redis'],
+  redis: LimiterRedis,
   key: string,
   limit: RateLimit,
 ): Promise<readonly [number, number, number]> {
   const redisKey = KEY_PREFIX + hash('sha256', key, 'base64url').slice(0, KEY_HASH_CHARACTERS)
-  const intervalUs = limit.intervalMs * 1_000
-  const perUs = limit.perMs * 1_000
-  try {
-    return readAnswer(await redis.evalsha(SCRIPT_HASH, 1, redisKey, intervalUs, perUs))
-  } catch (error) {
-    // After a restart Redis no longer has the script. Nothing was counted yet.
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-    return readAnswer(await redis.eval(SCRIPT, 1, redisKey, intervalUs, perUs))
-  }
+  return readAnswer(await redis.takeFromLimit(redisKey, limit.intervalMs * 1_000, limit.perMs * 1_000))
 }
 
 function readAnswer(answer: unknown): readonly [number, number, number] {

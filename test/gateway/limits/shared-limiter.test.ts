@@ -81,7 +81,9 @@ t.test('a rejected caller is rejected locally without another call to Redis', as
   t.teardown(() => spy.disconnect())
   await limiter.take(limit, 'a')
   const calls = async () => /cmdstat_evalsha:calls=(\d+)/.exec(await spy.info('commandstats'))?.[1]
+  await limiter.take(limit, 'b')
   const before = await calls()
+  t.equal(before, '1', 'the second call sends the hash')
   for (let i = 0; i < 100; i++) {
     const verdict = limiter.take(limit, 'a')
     if (verdict instanceof Promise) t.fail('it asked')
