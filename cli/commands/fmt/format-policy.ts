@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
+import { Lexer } from 'yaml'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { parseYaml } from '../../../platform/diagnostics/yaml/yaml-document.ts'
 import { checkPolicyFile } from '../../../policy-engine/format/policy-file.ts'
 import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 import { checkPolicyTestFile } from '../../../policy-engine/format/policy-test-file.ts'
-import { attachComments } from './attach-comments.ts'
-import { findComments } from './find-comments.ts'
-import { orderKeys } from './order-keys.ts'
-import { readLayout } from './read-layout.ts'
-import { writeLayout } from './write-layout.ts'
+import { layOut } from './layout.ts'
 
 export type Formatted =
   | { readonly text: string }
@@ -30,25 +27,11 @@ export function formatPolicy(text: string, shownAs: string): Formatted {
   const problems = (isTest ? checkPolicyTestFile : checkPolicyFile)(document.value, document.placeOf)
   if (problems.length > 0) return { problems }
 
-  const root = readLayout(source)
-  const comments = findComments(source)
-  const { head } = attachComments(root, comments, source)
-  const isHeadDetached = head.length > 0 && root.items[0]?.blankBefore === true
-  orderKeys(root, SCHEMAS[isTest ? 'PolicyTest' : 'Policy'])
-  const written = writeLayout(root, head, isHeadDetached)
-
+  const written = layOut(source, SCHEMAS[isTest ? 'PolicyTest' : 'Policy'])
   const again = parseYaml(written, { shownAs, letter: 'P' })
   if (again.diagnostics.length > 0 || contentHash(again.value) !== contentHash(document.value))
     return { lost: 'its meaning' }
-  const kept = findComments(written).map((one) => one.text)
-  if (
-    kept.toSorted().join('\n') !==
-    comments
-      .map((one) => one.text)
-      .toSorted()
-      .join('\n')
-  )
-    return { lost: 'a comment' }
+  if (commentsOf(written) !== commentsOf(source)) return { lost: 'a comment' }
   return { text: written }
 }
 
@@ -65,4 +48,17 @@ function sorted(value: unknown): unknown {
   return Object.entries(value)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, one]) => [key, sorted(one)])
+}
+
+/** The lexer writes this character before a plain or block scalar, which may begin with `#`. */
+const SCALAR_MARK = '\u001f'
+
+/** Returns all comments in alphabetical order. The YAML lexer ignores `#` within texts. */
+function commentsOf(text: string): string {
+  const tokens = [...new Lexer().lex(text)]
+  const comments = tokens.filter((token, index) => token.startsWith('#') && tokens[index - 1] !== SCALAR_MARK)
+  return comments
+    .map((comment) => comment.trimEnd())
+    .toSorted()
+    .join('\n')
 }

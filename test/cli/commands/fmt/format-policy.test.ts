@@ -119,6 +119,7 @@ routes: # all of them
 x-note: | # literal
   hello
    world
+
 # the end
 `,
     )
@@ -130,6 +131,15 @@ t.test('formatPolicy() does not change the shipped policies', async (t) => {
     const text = readFileSync(join(POLICIES, name), 'utf8')
     t.equal(formatted(text), text, name)
   }
+})
+
+t.test('formatPolicy() changes each example and fixture at most once', async (t) => {
+  for (const folder of ['examples/mcp-server/policies', 'test/policies/broken'])
+    for (const name of readdirSync(join(findPackageRoot(), folder)).filter((one) => one.endsWith('.yaml'))) {
+      const result = formatPolicy(readFileSync(join(findPackageRoot(), folder, name), 'utf8'), name)
+      t.notOk('lost' in result, name)
+      if ('text' in result) t.equal(formatted(result.text), result.text, name)
+    }
 })
 
 t.test('formatPolicy() quotes what YAML would read as something else, in any position', async (t) => {
@@ -180,6 +190,25 @@ t.test('formatPolicy() quotes what YAML would read as something else, in any pos
   const text = `${base}x-block: { ${keyed} }\nx-keys: { ${keys} }\nx-list: [${odd.map(asJson).join(', ')}]\n`
   t.equal(hashOf(formatted(text)), hashOf(text))
   t.equal(formatted(formatted(text)), formatted(text))
+})
+
+t.test('formatPolicy() leaves comments with different indentation at their entries', async (t) => {
+  const text = `${HEAD}
+routes:
+  - name: a
+    match: { methods: [GET], path: /a }
+    # below a
+  # below the routes
+
+# above x-a
+x-a:
+  b:
+    c: 1
+    # below c
+# above x-d
+x-d: 1
+`
+  t.equal(formatted(text), text)
 })
 
 t.test(
