@@ -78,7 +78,7 @@ for (const [quietMs, everyMs, looks] of [
   )
 
 t.test(
-  'finish() waits anew after received bytes, and closes no connection with a response in progress',
+  'finish() waits again after received bytes, and closes no connection with a response in progress',
   async (t) => {
     let end = (): void => undefined
     const server = createServer((_request, response) => {
