@@ -28,10 +28,13 @@ export function callerOfClaims(
   claims: Claims,
   {
     nowSeconds,
+    issuers,
     names,
     jwt,
   }: {
     readonly nowSeconds: number
+    /** The issuers that the resource accepts. */
+    readonly issuers: readonly string[]
     readonly names: ClaimNames
     /** Validation rules for JWTs of this issuer. Undefined: validates the claims as an introspection result. */
     readonly jwt?: JwtRules | undefined
@@ -40,15 +43,18 @@ export function callerOfClaims(
   const { iss } = claims
   if (typeof iss !== 'string') return { fault: { reason: 'wrong_issuer' } }
   if (jwt !== undefined) {
-    const verdict = readTokenClaims(new Map(Object.entries(claims)), jwt, { nowSeconds, scopes, names })
-    return verdict.active ? { caller: verdict.caller } : { fault: verdict.fault }
+    const status = readTokenClaims(new Map(Object.entries(claims)), jwt, { nowSeconds, scopes, names })
+    return status.active ? { caller: status.caller } : { fault: status.fault }
   }
   try {
-    const verdict = readIntrospection(
+    const status = readIntrospection(
       { ...claims, scope: scopeText(claims['scope']), active: true },
       { issuer: iss, nowSeconds, scopes, claims: readNamedClaims(new Map(Object.entries(claims)), names) },
     )
-    return verdict.active ? { caller: verdict.caller } : { fault: verdict.fault }
+    if (status.active) return { caller: status.caller }
+    // The gateway checks the issuer before the binding. Here the decision checks the issuer of a caller later.
+    const isForeign = status.fault.reason === 'sender_constrained' && !issuers.includes(iss)
+    return { fault: isForeign ? { reason: 'wrong_issuer' } : status.fault }
   } catch (error) {
     if (!(error instanceof IntrospectionError)) throw error
     return { problem: error.message.replace(/^.*of no use: /, '') }

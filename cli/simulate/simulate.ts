@@ -106,6 +106,7 @@ function readToken(
   const claims = isCompleted ? withDefaults(given, resource, nowSeconds) : given
   const read = callerOfClaims(claims, {
     nowSeconds,
+    issuers: resource.issuers,
     names: compiled.claimNames,
     // Completed claims use the standard names for every issuer.
     jwt: isCompleted ? undefined : jwtRulesOf?.(claims['iss']),

@@ -67,8 +67,9 @@ export function decide(
   policies: Pick<CompiledPolicies, 'match' | 'routesAt'>,
 ): Decision {
   const { method, canonical, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
-  if (isReservedPath(canonical.path)) return LOCAL_REPLY
   const selection = selectRoute(method, canonical, policies)
+  const isOfPolicy = 'route' in selection && selection.route !== undefined
+  if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
   if ('refused' in selection) return denied(selection)
   const { route, params } = selection
   if (selection.kind === 'options') return { ...LOCAL_REPLY, route, params, preflight: selection.preflight }
@@ -87,14 +88,15 @@ export function decide(
     { bodyLimitBytes: bodyLimitOf(matched.policy, limits.bodyBytes), rewrite: matched.rewrite },
     limits.targetBytes,
   )
-  if (typeof upstreamPath !== 'string') return denied(upstreamPath, selection)
+  const auditOnlyRefusal = denial?.refusal
+  if (typeof upstreamPath !== 'string') return { ...denied(upstreamPath, selection), auditOnlyRefusal }
   return {
     outcome: 'allow',
     as: caller === undefined ? 'anonymous' : 'token',
     route,
     params,
     refusal: undefined,
-    auditOnlyRefusal: denial?.refusal,
+    auditOnlyRefusal,
     upstreamPath,
     preflight: undefined,
   }
