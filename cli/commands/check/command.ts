@@ -43,5 +43,5 @@ export const CHECK: Verb = {
     3: 'something is not valid; with --strict: or there is a warning',
     4: 'only tests beside policies failed',
   },
-  run: async (given, terminal) => (await import('./run-check.ts')).runCheck(given, terminal),
+  run: async (given, terminal) => (await import('./check.ts')).runCheck(given, terminal),
 }

@@ -25,5 +25,5 @@ export const EXPORT_OPENAPI: Verb = {
   ],
   examples: [{ command: 'scopegate export openapi --output openapi.json', says: 'Writes openapi.json.' }],
   exits: { 0: 'written', 1: 'the file could not be written', 3: 'policies or configuration are not valid' },
-  run: async (given, terminal) => (await import('./run-export.ts')).runExport(given, terminal),
+  run: async (given, terminal) => (await import('./export-openapi.ts')).runExport(given, terminal),
 }

@@ -1,8 +1,21 @@
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { buildOpenapi } from '../../../gateway/discovery/openapi.ts'
 import type { JsonObject } from '../../../gateway/discovery/openapi-components.ts'
+import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
+import { errorCode } from '../../../platform/diagnostics/yaml/text-source.ts'
+import { readPackageVersion } from '../../../platform/process/package-version.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import type { PolicySet } from '../../open-policy-set.ts'
+import { findFolders } from '../../find-folders.ts'
+import { openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { routeKeys } from '../../openapi/route-keys.ts'
+import type { Terminal } from '../../terminal.ts'
+import type { ParsedArguments } from '../../verb.ts'
+import { problemToJson } from '../check/render-json.ts'
+
+const EXIT_OK = 0
+const EXIT_FAILED = 1
+const EXIT_INVALID = 3
 
 /** The document, and the routes that OpenAPI cannot represent. */
 export type Exported = { readonly document: JsonObject; readonly leftOut: readonly PolicyRoute[] }
@@ -37,4 +50,36 @@ export function exportOpenapi(
     },
   })
   return { document, leftOut: policies.routes.filter((one) => !shown.has(one)) }
+}
+
+/** Runs `export openapi` for the command line. */
+export async function runExport(given: ParsedArguments, terminal: Terminal): Promise<number> {
+  const { out, err, folder, colour, env } = terminal
+  const output = given.text('output')
+  const { set, problems } = await openPolicySet({ ...findFolders(given, terminal), env })
+  if (set === undefined) {
+    const errors = problems.filter((one) => one.severity === 'error')
+    if (given.has('json'))
+      out.write(`${JSON.stringify({ problems: errors.map(problemToJson) }, undefined, 2)}\n`)
+    else err.write(`${formatDiagnostics(errors, { colour })}\n\n`)
+    return EXIT_INVALID
+  }
+  const { document, leftOut } = exportOpenapi(set, {
+    version: given.text('api-version') ?? readPackageVersion(),
+    withKeys: given.has('x-scopegate'),
+  })
+  for (const { name } of leftOut)
+    err.write(`${name} is left out: OpenAPI has no second operation for its method and path\n`)
+  const text = `${JSON.stringify(document, undefined, 2)}\n`
+  if (output === undefined) {
+    out.write(text)
+    return EXIT_OK
+  }
+  try {
+    writeFileSync(resolve(folder, output), text)
+    return EXIT_OK
+  } catch (error) {
+    err.write(`scopegate: ${output} was not written: ${errorCode(error)}\n`)
+    return EXIT_FAILED
+  }
 }
