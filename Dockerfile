@@ -1,6 +1,6 @@
 # One build, three images: --target gateway, authorization-server or learning-platform (the demo API).
 # The images hold no configuration and no policies. Mount both, and name the configuration in SCOPEGATE_CONFIG_DIR.
-# BASE is any Debian-like image with Node.js 24 and npm.
+# BASE is any Debian-like image with npm and Node.js 24.7 or later.
 ARG BASE=docker.io/library/node:24-bookworm-slim
 
 # Production packages only. The base image provides Node.js, so the Node.js that the repository pins is removed.

@@ -1,0 +1,13 @@
+/** Has `crypto.argon2`. Must equal `engines` in package.json. */
+const REQUIRED = [24, 7]
+
+/**
+ * Returns the message for a Node.js that is too old, or undefined for a supported one.
+ * @param {string} version Version of Node.js, such as `24.7.0`.
+ * @returns {string | undefined}
+ */
+export function unsupportedNode(version) {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major > REQUIRED[0] || (major === REQUIRED[0] && minor >= REQUIRED[1])) return undefined
+  return `scopegate: requires Node.js ${REQUIRED.join('.')} or later (found ${version}). Install it from https://nodejs.org. In a checkout, run \`npx scopegate\`, which uses the pinned version.`
+}
