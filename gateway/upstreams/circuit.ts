@@ -26,7 +26,8 @@ export class Circuit {
   #pauseMs: number
   #lastAnswerMs = Number.NEGATIVE_INFINITY
   #halfOpenedMs = 0
-  #trial = false
+  /** Start of the trial request. NaN: no trial request is in progress. */
+  #trialStartedMs = Number.NaN
 
   constructor(rules: CircuitRules) {
     this.#rules = rules
@@ -38,7 +39,7 @@ export class Circuit {
   }
 
   get takes(): boolean {
-    return this.#state === 'closed' || (this.#state === 'half_open' && !this.#trial)
+    return this.#state === 'closed' || (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs))
   }
 
   /** Time between the opening of the circuit and the first probe of the target. Milliseconds. */
@@ -46,8 +47,9 @@ export class Circuit {
     return this.#pauseMs
   }
 
-  began(): void {
-    if (this.#state === 'half_open') this.#trial = true
+  /** Records the start of a request. The first one after `halfOpen()` is the trial. */
+  began(startedMs: number): void {
+    if (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs)) this.#trialStartedMs = startedMs
   }
 
   /**
@@ -59,7 +61,7 @@ export class Circuit {
     this.#failures = 0
     if (this.#state === 'closed') return false
     this.#state = 'closed'
-    this.#trial = false
+    this.#trialStartedMs = Number.NaN
     this.#pauseMs = Math.min(FIRST_PAUSE_MS, this.#rules.longestPauseMs)
     return true
   }
@@ -80,9 +82,9 @@ export class Circuit {
     return this.#failures >= this.#rules.failures && this.#open()
   }
 
-  /** Records the end of a request, with or without a response. */
-  ended(): void {
-    this.#trial = false
+  /** Records the end of the request that began at `startedMs`, with or without a response. */
+  ended(startedMs: number): void {
+    if (startedMs === this.#trialStartedMs) this.#trialStartedMs = Number.NaN
   }
 
   /** Lets one request through, after a probe has reached the target. */
@@ -90,7 +92,7 @@ export class Circuit {
     if (this.#state !== 'open') return
     this.#state = 'half_open'
     this.#halfOpenedMs = nowMs
-    this.#trial = false
+    this.#trialStartedMs = Number.NaN
   }
 
   #open(): true {

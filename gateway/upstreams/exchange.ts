@@ -63,7 +63,7 @@ export class Exchange implements DispatchHandler {
     this.#attempts += 1
     this.#attemptStartedMs = tickMs()
     this.#controller = undefined
-    target.began()
+    target.began(this.#attemptStartedMs)
     if (body !== undefined)
       this.#body = new RequestBody(body, {
         limitBytes: bodyLimitBytes,
@@ -309,7 +309,7 @@ export class Exchange implements DispatchHandler {
   }
 
   #leaveTarget(): void {
-    this.#target?.ended()
+    this.#target?.ended(this.#attemptStartedMs)
     this.#target = undefined
   }
 }

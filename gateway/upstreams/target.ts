@@ -82,11 +82,11 @@ export class Target {
     return this.#circuit.takes
   }
 
-  /** Records the start of a request. Every call must be followed by one call of `ended()`. */
-  began(): void {
+  /** Records the start of a request. Every call must be followed by one call of `ended()` with the same time. */
+  began(startedMs: number): void {
     this.outstanding += 1
     this.#used = true
-    this.#circuit.began()
+    this.#circuit.began(startedMs)
   }
 
   answered(nowMs: number): void {
@@ -103,9 +103,9 @@ export class Target {
     this.#settings.onEjected(true)
   }
 
-  ended(): void {
+  ended(startedMs: number): void {
     this.outstanding -= 1
-    this.#circuit.ended()
+    this.#circuit.ended(startedMs)
   }
 
   async close(): Promise<void> {

@@ -118,7 +118,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 
   async function sendToken(token: string, signal: AbortSignal): Promise<unknown> {
     const startedMs = tickMs()
-    circuit.began()
+    circuit.began(startedMs)
     try {
       const response = await send(token, signal)
       if (isActive(response)) probe.active(token)
@@ -142,7 +142,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       }
       throw error
     } finally {
-      circuit.ended()
+      circuit.ended(startedMs)
     }
   }
 

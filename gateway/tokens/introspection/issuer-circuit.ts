@@ -6,11 +6,12 @@ export type IssuerCircuit = {
    * milliseconds.
    */
   refusedForMs(): number | undefined
-  began(): void
+  began(startedMs: number): void
   answered(): void
   /** @param startedMs start of the request. The failure does not count if the issuer has responded since then. */
   failed(startedMs: number): void
-  ended(): void
+  /** @param startedMs start of the request, as in `began()`. */
+  ended(startedMs: number): void
 }
 
 /** Consecutive failures that open the circuit. */
@@ -45,7 +46,7 @@ export function createIssuerCircuit(options: {
       circuit.halfOpen(tickMs())
       return undefined
     },
-    began: () => circuit.began(),
+    began: (startedMs) => circuit.began(startedMs),
     answered() {
       circuit.answered(tickMs())
       if (isClosed) return
@@ -59,6 +60,6 @@ export function createIssuerCircuit(options: {
       isClosed = false
       onChange(false)
     },
-    ended: () => circuit.ended(),
+    ended: (startedMs) => circuit.ended(startedMs),
   }
 }

@@ -36,13 +36,28 @@ t.test('Circuit allows one probe at a time when half-open', async (t) => {
   const circuit = opened()
   circuit.halfOpen(10)
   t.equal(circuit.takes, true)
-  circuit.began()
+  circuit.began(10)
   t.equal(circuit.takes, false)
-  circuit.ended()
+  circuit.ended(10)
   t.equal(circuit.takes, true, 'a probe whose client left does not count')
-  circuit.began()
+  circuit.began(15)
   circuit.answered(20)
   t.same([circuit.state, circuit.takes], ['closed', true])
+})
+
+t.test('Circuit allows no second probe when a request from before it opened ends', async (t) => {
+  const circuit = new Circuit(RULES)
+  circuit.began(1)
+  for (let at = 2; at <= 4; at++) circuit.failed(at)
+  circuit.halfOpen(10)
+  circuit.began(11)
+  circuit.ended(1)
+  t.equal(circuit.takes, false, 'the probe is still in progress')
+  circuit.began(12)
+  circuit.ended(12)
+  t.equal(circuit.takes, false, 'a request beside the probe does not replace it')
+  circuit.ended(11)
+  t.equal(circuit.takes, true)
 })
 
 t.test('Circuit waits longer after each failed probe, up to a limit', async (t) => {
@@ -53,7 +68,7 @@ t.test('Circuit waits longer after each failed probe, up to a limit', async (t) 
     [30, 3_000],
   ] as const) {
     circuit.halfOpen(at)
-    circuit.began()
+    circuit.began(at)
     t.equal(circuit.failed(at), true)
     t.same([circuit.state, circuit.pauseMs], ['open', pauseMs])
   }

@@ -8,9 +8,9 @@ function setUp() {
   const fail = (times: number) => {
     for (let i = 0; i < times; i++) {
       clock.ms += 1
-      circuit.began()
+      circuit.began(clock.ms)
       circuit.failed(clock.ms)
-      circuit.ended()
+      circuit.ended(clock.ms)
     }
   }
   return { clock, changes, circuit, fail }
@@ -34,10 +34,10 @@ t.test('refusedForMs() allows one probe after the pause, and doubles the pause w
   for (let i = 0; i < 5; i++) {
     clock.ms += circuit.refusedForMs() ?? 0
     t.equal(circuit.refusedForMs(), undefined, 'the first request may try')
-    circuit.began()
+    circuit.began(clock.ms)
     t.equal(circuit.refusedForMs(), 1_000, 'the second request may not')
     circuit.failed(clock.ms)
-    circuit.ended()
+    circuit.ended(clock.ms)
     pauses.push(circuit.refusedForMs())
   }
   t.same(pauses, [2_000, 4_000, 5_000, 5_000, 5_000])
@@ -48,9 +48,9 @@ t.test('answered() closes the circuit for all requests', async (t) => {
   fail(5)
   clock.ms += 1_000
   t.equal(circuit.refusedForMs(), undefined)
-  circuit.began()
+  circuit.began(clock.ms)
   circuit.answered()
-  circuit.ended()
+  circuit.ended(clock.ms)
   t.equal(circuit.refusedForMs(), undefined)
   t.same(changes, [false, true])
   fail(4)
