@@ -1,4 +1,3 @@
-import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
 import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
@@ -10,11 +9,8 @@ import type { TrustedProxies } from '../server/trusted-proxies.ts'
 import type { Snapshot } from '../snapshot/route.ts'
 import type { VerifyProofOptions } from '../tokens/binding/verify-dpop-proof.ts'
 import type { TokenValidator } from '../tokens/cache/token-validator.ts'
-import type { EndableResponse } from '../upstreams/forward-request.ts'
 import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
-import type { CertificateReader, CertificateReaderOptions } from './client-certificate.ts'
-import type { RequestTracker } from './request-tracker.ts'
-import type { Responder } from './responder.ts'
+import type { CertificateReaderOptions } from './client-certificate.ts'
 
 /** Options for `createPipeline()`: I/O, clocks and rules that all requests share. */
 export type PipelineOptions = {
@@ -51,17 +47,4 @@ export type PipelineOptions = {
   readonly onOverloaded: (reason: OverloadReason) => void
   /** While true, each connection closes after its current response. */
   readonly draining: () => boolean
-}
-
-/** Everything that the stages share: the options, and values that the pipeline creates from them once. */
-export type PipelineServices = PipelineOptions & {
-  readonly responder: Responder
-  readonly tracker: RequestTracker
-  /** Rules for the request target, and for addresses in DPoP proofs. */
-  readonly targetRules: Omit<TargetRules, 'method'>
-  readonly certificateOf: CertificateReader
-  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, and `via`: name, value, name, value. */
-  readonly fixedHeaders: readonly string[]
-  /** Open event streams, so that a drain can end them. */
-  readonly eventStreams: Set<EndableResponse>
 }

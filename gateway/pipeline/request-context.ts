@@ -4,6 +4,7 @@ import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/d
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import type { CanonicalRequest } from '../../policy-engine/match/canonical-request.ts'
+import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
 import type { Resource } from '../../policy-engine/match/resource.ts'
 import type { Decision } from '../observability/decision.ts'
 import { givenRequestId } from '../observability/request-id.ts'
@@ -11,9 +12,11 @@ import { clientAddress } from '../server/client-address.ts'
 import { normalizeIp } from '../server/normalize-ip.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute, AuthorizationServerRoute, DocumentRoute, Route } from '../snapshot/route.ts'
-import type { ForwardResult } from '../upstreams/forward-request.ts'
+import type { EndableResponse, ForwardResult } from '../upstreams/forward-request.ts'
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
-import type { PipelineOptions, PipelineServices } from './pipeline-options.ts'
+import type { CertificateReader } from './client-certificate.ts'
+import type { PipelineOptions } from './pipeline-options.ts'
+import type { LocalReply } from './send-reply.ts'
 
 /** All state of one request. The stages fill it; the access log reads it when the response is closed. */
 export type RequestContext = {
@@ -73,6 +76,49 @@ export type ForwardableContext = MatchedContext & { readonly route: ApiRoute | A
 export type ShapedContext = ForwardableContext & {
   readonly upstreamPath: string
   readonly upstreamHeaders: string[]
+}
+
+/** Everything that the stages share: the options, and values that the pipeline creates from them once. */
+export type PipelineServices = PipelineOptions & {
+  readonly responder: Responder
+  readonly tracker: RequestTracker
+  /** Rules for the request target, and for addresses in DPoP proofs. */
+  readonly targetRules: Omit<TargetRules, 'method'>
+  readonly certificateOf: CertificateReader
+  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, and `via`: name, value, name, value. */
+  readonly fixedHeaders: readonly string[]
+  /** Open event streams, so that a drain can end them. */
+  readonly eventStreams: Set<EndableResponse>
+}
+
+/** Sends the responses that the gateway creates itself. */
+export type Responder = {
+  readonly respond: (context: RequestContext, result: LocalReply | Refusal) => void
+  readonly refuse: (context: RequestContext, refusal: Refusal) => void
+  /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
+  readonly fail500: (context: RequestContext, error: unknown) => void
+  /** The same for a request without a context, so without a request ID. */
+  readonly fail500Early: (response: ServerResponse, error: unknown) => void
+  /**
+   * Returns whether the connection closes after the upstream's response, which is about to be sent. If so, the gateway
+   * reads no further request from it. RFC 9112 section 9.6.
+   */
+  readonly shouldClose: (context: RequestContext) => boolean
+  /** Returns whether an earlier response on the connection was the last one. The gateway ignores such a request. */
+  readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
+}
+
+/** Counts and logs each request exactly once, when it is finished. */
+export type RequestTracker = {
+  readonly inFlight: number
+  /** Counts the request as in flight until its response is closed. */
+  start(context: RequestContext): void
+  /**
+   * Counts the request as finished. The log entry follows when the session ends. The caller must first remove the
+   * listeners from the response.
+   */
+  becameSession(context: RequestContext): void
+  sessionEnded(context: RequestContext, end: SessionEnd): void
 }
 
 const NO_HEADERS: readonly string[] = []

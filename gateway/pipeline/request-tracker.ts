@@ -1,21 +1,7 @@
 import type { AccessEntry } from '../observability/access-log.ts'
-import type { SessionEnd } from '../upstreams/websocket/session.ts'
 import { decisionOf } from './decision-label.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import type { RequestContext } from './request-context.ts'
-
-/** Counts and logs each request exactly once, when it is finished. */
-export type RequestTracker = {
-  readonly inFlight: number
-  /** Counts the request as in flight until its response is closed. */
-  start(context: RequestContext): void
-  /**
-   * Counts the request as finished. The log entry follows when the session ends. The caller must first remove the
-   * listeners from the response.
-   */
-  becameSession(context: RequestContext): void
-  sessionEnded(context: RequestContext, end: SessionEnd): void
-}
+import type { RequestContext, RequestTracker } from './request-context.ts'
 
 /** Status in logs and metrics for a client that closed the connection before the response. Never sent. */
 const CLIENT_CLOSED_STATUS = 499

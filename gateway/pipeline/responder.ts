@@ -1,28 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { formatErrorBody } from '../../oauth/error-body.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { decisionOf } from './decision-label.ts'
 import { refusalReply } from './local-replies.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import type { RequestContext } from './request-context.ts'
+import type { RequestContext, Responder } from './request-context.ts'
 import { type LocalReply, sendReply } from './send-reply.ts'
-
-export type Responder = {
-  readonly respond: (context: RequestContext, result: LocalReply | Refusal) => void
-  readonly refuse: (context: RequestContext, refusal: Refusal) => void
-  /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
-  readonly fail500: (context: RequestContext, error: unknown) => void
-  /** The same for a request without a context, so without a request ID. */
-  readonly fail500Early: (response: ServerResponse, error: unknown) => void
-  /**
-   * Returns whether the connection closes after the upstream's response, which is about to be sent. If so, the gateway
-   * reads no further request from it. RFC 9112 section 9.6.
-   */
-  readonly shouldClose: (context: RequestContext) => boolean
-  /** Returns whether an earlier response on the connection was the last one. The gateway ignores such a request. */
-  readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
-}
 
 export function createResponder(
   options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>,
