@@ -13,10 +13,10 @@ export function findAssertionTtl(file: GatewayFile, shownAs: string): readonly D
   return [
     diagnostic(
       'C305',
-      'assertion.ttl: an assertion is good for 5s to 60s, in whole seconds',
+      'assertion.ttl: the lifetime must be 5s to 60s, in whole seconds',
       wholeFile(shownAs),
       {
-        hint: 'leave it out for 60s',
+        hint: 'remove it to use 60s',
       },
     ),
   ]

@@ -6,8 +6,8 @@ export function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): rea
   return Object.entries(upstreams)
     .filter(([, one]) => one.caFile !== undefined && addressesOf(one).some((url) => url.startsWith('http:')))
     .map(([name]) =>
-      diagnostic('C323', `${name}.caFile: an address of the upstream is not https`, wholeFile(shownAs), {
-        hint: 'write https:// addresses, or leave caFile out',
+      diagnostic('C323', `${name}.caFile: every address of the upstream must use https`, wholeFile(shownAs), {
+        hint: 'use https addresses, or remove caFile',
       }),
     )
 }

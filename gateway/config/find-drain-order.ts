@@ -11,8 +11,8 @@ export function findDrainOrder(file: GatewayFile, shownAs: string): readonly Dia
   const { delay, grace } = { ...DEFAULTS.drain, ...file.drain }
   if (milliseconds(delay) < milliseconds(grace)) return []
   return [
-    diagnostic('C309', `drain: the delay (${delay}) is not below the grace (${grace})`, wholeFile(shownAs), {
-      hint: 'the grace counts from the signal and contains the delay: set drain.grace to the delay and the time that your longest requests take',
+    diagnostic('C309', `drain: delay (${delay}) must be less than grace (${grace})`, wholeFile(shownAs), {
+      hint: 'grace starts at the signal and includes the delay: set drain.grace to the delay plus the duration of your longest requests',
     }),
   ]
 }

@@ -10,14 +10,14 @@ export function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): read
   return Object.entries(upstreams).flatMap(([name, upstream]) => {
     if ((upstream.url === undefined) === (upstream.urls === undefined))
       return [
-        diagnostic('C307', `${name}: an upstream has url or urls, one of the two`, wholeFile(shownAs), {
-          hint: 'url for one address, urls for several',
+        diagnostic('C307', `${name}: set exactly one of url and urls`, wholeFile(shownAs), {
+          hint: 'use url for one address, and urls for several',
         }),
       ]
     if (new Set(addressesOf(upstream).map(basePathOf)).size < 2) return []
     return [
       diagnostic('C308', `${name}.urls: the addresses have different paths`, wholeFile(shownAs), {
-        hint: 'give all of them the same path, or make them two upstreams',
+        hint: 'use the same path in all of them, or define separate upstreams',
       }),
     ]
   })

@@ -9,8 +9,8 @@ export function findOverloadOrder(file: GatewayFile, shownAs: string): readonly 
     close <= refuse
       ? []
       : [
-          diagnostic('C310', `overload.${name}: close is above refuse`, wholeFile(shownAs), {
-            hint: 'connections end before requests are refused: close is at most refuse',
+          diagnostic('C310', `overload.${name}: close must not exceed refuse`, wholeFile(shownAs), {
+            hint: 'the gateway closes connections before it rejects requests: set close to at most refuse',
           }),
         ],
   )

@@ -6,8 +6,8 @@ import type { GatewayFile } from './gateway-file.ts'
 export function findPlainBaseUrl(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
   if (file.tls === undefined || file.baseUrl.startsWith('https://')) return []
   return [
-    diagnostic('C321', `baseUrl: with tls clients cannot use ${file.baseUrl}`, placeOf(['baseUrl']), {
-      hint: 'write the https address that clients use, or leave tls out',
+    diagnostic('C321', `baseUrl: ${file.baseUrl} must use https, because tls is set`, placeOf(['baseUrl']), {
+      hint: 'set the https address that clients use, or remove tls',
     }),
   ]
 }

@@ -11,7 +11,7 @@ export function findUnknownUpstream(
   const name = file.authorizationServer?.upstream
   if (name === undefined || Object.hasOwn(upstreams, name)) return []
   return [
-    diagnostic('C303', `authorizationServer.upstream: there is no upstream "${name}"`, wholeFile(shownAs), {
+    diagnostic('C303', `authorizationServer.upstream: unknown upstream "${name}"`, wholeFile(shownAs), {
       hint: `config/upstreams.yaml has ${Object.keys(upstreams).join(', ')}`,
     }),
   ]

@@ -8,13 +8,8 @@ import type { GatewayFile } from './gateway-file.ts'
 export function findUntrustedCertificates(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   if (file.clientCertificateHeader === undefined || (file.trustedProxies ?? []).length > 0) return []
   return [
-    diagnostic(
-      'C351',
-      'clientCertificateHeader: nobody is believed about client certificates',
-      wholeFile(shownAs),
-      {
-        hint: 'name the proxies that set the header in trustedProxies',
-      },
-    ),
+    diagnostic('C351', 'clientCertificateHeader: has no effect without trustedProxies', wholeFile(shownAs), {
+      hint: 'list the proxies that set the header in trustedProxies',
+    }),
   ]
 }

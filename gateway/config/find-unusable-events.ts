@@ -13,18 +13,15 @@ export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly
       diagnostic('C346', `issuers[${index}].securityEvents: ${message}`, wholeFile(shownAs), { hint }),
     ]
     if (jwt === undefined)
-      return say('nothing says where the keys are that they are signed with', 'add jwt, with keys or without')
+      return say('the gateway has no keys to verify events', 'add jwt, with or without keys')
     const subject = jwt.claims?.subject ?? DEFAULTS.jwtClaims.subject
     if (subject !== 'sub')
       return say(
-        `they name people by sub, and its tokens by ${subject}`,
-        'leave claims.subject or securityEvents out',
+        `events identify subjects by sub, but its tokens by ${subject}`,
+        'remove claims.subject or securityEvents',
       )
     if ((file.workers ?? 1) !== 1 && file.redis === undefined)
-      return say(
-        'one worker would hear of an event, and the others would not',
-        'set redis.url, or workers to 1',
-      )
+      return say('an event would reach only one of several workers', 'set redis.url, or set workers to 1')
     return []
   })
 }

@@ -41,8 +41,8 @@ function toPath(key: string): YamlPath {
 function findDuplicate({ issuer }: IssuerEntry, before: readonly IssuerEntry[]): readonly Problem[] {
   const first = before.findIndex((other) => other.issuer === issuer)
   if (first === -1) return []
-  const hint = 'say all there is to say about an issuer in one place'
-  return [['C330', '.issuer', `"${issuer}" is issuers[${first}] already`, hint]]
+  const hint = 'merge the two entries'
+  return [['C330', '.issuer', `"${issuer}" is already defined in issuers[${first}]`, hint]]
 }
 
 function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readonly Problem[] {
@@ -51,8 +51,8 @@ function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readon
       [
         'C329',
         '.introspection.signed',
-        'nothing says where the keys are that its answers are signed with',
-        'add jwt, with keys or without: its keys check answers too',
+        'the gateway has no keys to verify its results',
+        'add jwt, with or without keys: its keys verify introspection results too',
       ],
     ]
   if (jwt === undefined && introspection === undefined)
@@ -60,8 +60,8 @@ function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readon
       [
         'C331',
         '',
-        'nothing says how its tokens are checked',
-        'add jwt: {} to verify its JWTs, introspection to ask about its tokens, or both',
+        'the issuer needs jwt, introspection or both',
+        'add jwt: {} to validate its JWTs, introspection to query its token status, or both',
       ],
     ]
   if (revocations !== undefined && introspection === undefined)
@@ -69,8 +69,8 @@ function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readon
       [
         'C332',
         '.revocations',
-        'the stream is read with the client of introspection, and there is none',
-        'add introspection, or leave revocations out',
+        'the revocation stream requires introspection, whose client credentials it uses',
+        'add introspection, or remove revocations',
       ],
     ]
   return []
@@ -80,23 +80,18 @@ function findUnsafeAlgorithms({ jwt }: IssuerEntry): readonly Problem[] {
   return (jwt?.algorithms ?? []).flatMap((name, index): readonly Problem[] => {
     if (ALGORITHMS.has(name)) return []
     const key = `.jwt.algorithms[${index}]`
-    const some = `take some of ${[...ALGORITHMS.keys()].join(', ')}`
-    if (/^none$/i.test(name)) return [['C333', key, 'a token without a signature proves nothing', some]]
+    const some = `use ${[...ALGORITHMS.keys()].join(', ')}`
+    if (/^none$/i.test(name)) return [['C333', key, 'tokens without a signature are not accepted', some]]
     if (/^hs\d+$/i.test(name))
       return [
-        [
-          'C333',
-          key,
-          `${name} is symmetric: whoever can check such a token could make one, and a public key could pass for the secret`,
-          some,
-        ],
+        ['C333', key, `${name} is symmetric: a client that can verify such a token can also forge one`, some],
       ]
     const close = suggest(name, [...ALGORITHMS.keys()])
     return [
       [
         'C333',
         key,
-        `"${name}" is no signature algorithm that the gateway knows`,
+        `"${name}" is not a supported signature algorithm`,
         close === undefined ? some : `did you mean ${close}?`,
       ],
     ]
@@ -107,15 +102,15 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
   if (jwt === undefined) return []
   const { uri, file } = jwt.keys ?? {}
   if (uri !== undefined && file !== undefined)
-    return [['C334', '.jwt.keys', 'keys have one place: uri or file', 'leave one of the two out']]
+    return [['C334', '.jwt.keys', 'set only one of uri and file', 'remove one of the two']]
   if (file !== undefined) return []
   if (uri === undefined && issuer === baseUrl)
     return [
       [
         'C335',
         '.jwt.keys',
-        'the gateway would ask itself for the keys, before it is ready',
-        'give jwt.keys.uri: the address of the key set at the authorization server itself',
+        'the gateway would fetch the keys from itself before it is ready',
+        'set jwt.keys.uri to the address of the key set at the authorization server itself',
       ],
     ]
   if (isProtectedAddress(uri ?? issuer)) return []
@@ -123,8 +118,8 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
     [
       'C336',
       uri === undefined ? '.issuer' : '.jwt.keys.uri',
-      'keys that come over http can be changed on their way, and with them who is let in',
-      'use https; http is taken from this machine only. Or mount the keys and give jwt.keys.file',
+      'keys must be fetched over https, because an attacker could replace keys sent over http',
+      'use https (http is allowed on this machine only), or mount the keys and set jwt.keys.file',
     ],
   ]
 }
@@ -142,8 +137,9 @@ function findIdleAuthority({
   if (caFile === undefined || (addresses.length > 0 && addresses.every((one) => /^https:/i.test(one))))
     return []
   const plain = addresses.find((one) => !/^https:/i.test(one))
-  const why = plain === undefined ? 'it is never connected to' : `${plain} is not https`
-  return [['C339', '.caFile', why, 'write https:// addresses, or leave caFile out']]
+  const why =
+    plain === undefined ? 'the gateway never connects to this issuer' : `${plain} does not use https`
+  return [['C339', '.caFile', why, 'use https addresses, or remove caFile']]
 }
 
 /** Shortest time between two fetches of keys, regardless of the configuration. */
@@ -159,18 +155,23 @@ function findBadTimes({ jwt }: IssuerEntry): readonly Problem[] {
     problems.push([
       'C337',
       '.jwt.clockTolerance',
-      'an expired token is good for at most 60s more, in whole seconds',
-      'leave it out for 60s, and set the clocks',
+      'the tolerance must be at most 60s, in whole seconds',
+      'remove it to use 60s, and synchronize the clocks',
     ])
   for (const name of ['refresh', 'cooldown'] as const)
     if (milliseconds(times[name]) < SHORTEST_MS)
-      problems.push(['C338', `.jwt.${name}`, 'an issuer is asked once a second at most', 'give 1s or more'])
+      problems.push([
+        'C338',
+        `.jwt.${name}`,
+        'the gateway fetches keys at most once per second',
+        'set 1s or more',
+      ])
   if (milliseconds(times.maxStale) < milliseconds(times.refresh))
     problems.push([
       'C338',
       '.jwt.maxStale',
-      'keys would be too old before they are fetched anew',
-      'give it more time than refresh',
+      'must not be less than refresh',
+      'set a longer time than refresh',
     ])
   return problems
 }

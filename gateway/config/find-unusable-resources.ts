@@ -18,7 +18,12 @@ export function findUnusableResources(file: GatewayFile, shownAs: string): reado
     const first = resources.findIndex((other) => other.path === path)
     if (first !== index)
       found.push(
-        say('C340', `[${index}].path`, `${path} is resources[${first}] already`, 'keep one of the two'),
+        say(
+          'C340',
+          `[${index}].path`,
+          `${path} is already defined in resources[${first}]`,
+          'remove one of the two',
+        ),
       )
     const reserved = reservedPath(path)
     if (reserved !== undefined)
@@ -26,8 +31,8 @@ export function findUnusableResources(file: GatewayFile, shownAs: string): reado
         say(
           'C341',
           `[${index}].path`,
-          `${path} belongs to Scopegate itself (${reserved})`,
-          'choose another path; no route of a policy could lie there',
+          `${path} is reserved for Scopegate (${reserved})`,
+          'choose another path: policies cannot define routes there',
         ),
       )
     for (const [at, issuer] of named.entries()) {
@@ -37,8 +42,8 @@ export function findUnusableResources(file: GatewayFile, shownAs: string): reado
         say(
           'C342',
           `[${index}].issuers[${at}]`,
-          `"${issuer}" is none of this file's issuers`,
-          near === undefined ? `take some of ${issuers.join(', ')}, exactly` : `did you mean "${near}"?`,
+          `"${issuer}" is not an issuer in this file`,
+          near === undefined ? `use one of ${issuers.join(', ')}` : `did you mean "${near}"?`,
         ),
       )
     }

@@ -14,9 +14,9 @@ export function findUnusedAliases(file: GatewayFile, shownAs: string): readonly 
   return [
     diagnostic(
       'C345',
-      'compat.resourcePathAliases: no resource has a path and takes tokens of the bundled authorization server',
+      'compat.resourcePathAliases: has no effect, because no resource with a path accepts tokens of the bundled authorization server',
       wholeFile(shownAs),
-      { hint: 'add such a resource to resources, or leave the key out' },
+      { hint: 'add such a resource to resources, or remove the key' },
     ),
   ]
 }

@@ -19,45 +19,43 @@ const MOST_WORKERS = 256
 
 export const GatewayFile = Type.Object(
   {
-    baseUrl: HttpOrigin('the public address; it is the resource that tokens are for'),
-    name: Type.String({ description: 'what the API calls itself', minLength: 1, maxLength: 100 }),
-    listen: ListenAddress('where the gateway listens'),
+    baseUrl: HttpOrigin('public URL of the API, and its resource identifier'),
+    name: Type.String({ description: 'name of the API', minLength: 1, maxLength: 100 }),
+    listen: ListenAddress('public address of the gateway'),
     management: ManagementAddress,
     tls: Type.Optional(
       Type.Object(
         {
-          certFile: FilePath('file with the certificate and those that lead to its authority, in PEM'),
-          keyFile: FilePath('file with its private key, in PEM'),
+          certFile: FilePath('PEM file with the certificate and its intermediate certificates'),
+          keyFile: FilePath('PEM file with its private key'),
           minVersion: Type.Optional(
-            Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'oldest version: TLSv1.2 or TLSv1.3' }),
+            Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'minimum version: TLSv1.2 or TLSv1.3' }),
           ),
           clientCertificates: Type.Optional(
             Type.Object(
               {
-                request: Type.Boolean({ description: 'whether clients are asked for a certificate' }),
+                request: Type.Boolean({ description: 'whether the gateway requests client certificates' }),
                 caFile: Type.Optional(
-                  FilePath(
-                    'file with the authorities that vouch for them, in PEM; without it, their key does',
-                  ),
+                  FilePath('PEM file with their CA certificates; without it, any certificate is accepted'),
                 ),
               },
-              { description: 'certificates of clients, for tokens that are bound to one (RFC 8705)' },
+              { description: 'client certificates, for certificate-bound tokens (RFC 8705)' },
             ),
           ),
         },
-        { description: 'HTTPS without a proxy in front' },
+        { description: 'TLS on the public port' },
       ),
     ),
     trustedProxies: Type.Optional(
-      Type.Array(AddressBlock('a proxy in front, e.g. 10.0.0.0/8 or 192.0.2.7'), {
-        description: 'proxies that are believed about the client address and the request id',
+      Type.Array(AddressBlock('a trusted proxy, e.g. 10.0.0.0/8 or 192.0.2.7'), {
+        description: 'proxies that are trusted for the client address and the request ID',
         maxItems: 1_000,
         uniqueItems: true,
       }),
     ),
     forwardedHeader: Type.Optional(
       Type.Enum(['x-forwarded-for', 'forwarded'], {
-        description: 'the header in which trusted proxies name the client: x-forwarded-for or forwarded',
+        description: 'header with the client address from trusted proxies: x-forwarded-for or forwarded',
       }),
     ),
     clientCertificateHeader: Type.Optional(
@@ -70,38 +68,40 @@ export const GatewayFile = Type.Object(
             description: 'xfcc (Envoy), pem-url (nginx) or base64-der (HAProxy)',
           }),
         },
-        { description: "the header in which trusted proxies name the client's certificate" },
+        { description: 'header with the client certificate from trusted proxies' },
       ),
     ),
     workers: Type.Optional(
       Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MOST_WORKERS })], {
-        description: 'processes that serve: a number, or auto for one on each CPU',
+        description: 'number of worker processes, or auto for one per CPU',
       }),
     ),
     drain: Type.Optional(DrainSchema),
-    policies: FilePath('folder of the policy files; the folders directly in it are read too'),
+    policies: FilePath('folder of the policy files, read with its direct subfolders'),
     policyReload: Type.Optional(
       Type.Enum(['watch', 'manual'], {
         description:
-          'when changed policies come into force: watch (by themselves) or manual (on SIGHUP and POST /reload)',
+          'how changed policies are reloaded: watch (automatically) or manual (on SIGHUP and POST /reload)',
       }),
     ),
-    scopes: FilePath('the scope catalogue'),
-    presets: Type.Optional(FilePath('what policies may extend')),
-    upstreams: FilePath('where the upstreams are'),
+    scopes: FilePath('file with the scope catalogue'),
+    presets: Type.Optional(FilePath('file with the presets for policies')),
+    upstreams: FilePath('file with the upstreams'),
     issuers: Type.Array(IssuerSchema, {
-      description: 'who issues the tokens, each by its issuer URL',
+      description: 'issuers of access tokens',
       minItems: 1,
       maxItems: 100,
     }),
     resources: Type.Optional(
       Type.Array(ResourceSchema, {
-        description: 'parts of the API that tokens are for on their own',
+        description: 'parts of the API with their own tokens',
         maxItems: 1_000,
       }),
     ),
     dataDir: Type.Optional(
-      FilePath("folder for copies of issuers' keys: with it a gateway can start while an issuer is away"),
+      FilePath(
+        'folder for cached issuer keys, with which the gateway can start while an issuer is unavailable',
+      ),
     ),
     authorizationServer: Type.Optional(
       Type.Object(
@@ -120,42 +120,41 @@ export const GatewayFile = Type.Object(
         {
           resourcePathAliases: Type.Optional(
             Type.Boolean({
-              description:
-                "the authorization server's metadata stands at /.well-known/oauth-authorization-server and a resource's path too",
+              description: 'serve the metadata of the authorization server also below the paths of resources',
             }),
           ),
         },
-        { description: 'for clients that do not go by the book' },
+        { description: 'compatibility with clients that deviate from the standards' },
       ),
     ),
     assertion: Type.Optional(
       Type.Object(
         {
           keyFile: Type.Optional(
-            FilePath('file with the private keys that sign; without it one is generated at start'),
+            FilePath('PEM file with the signing keys; without it, a key is generated at start'),
           ),
-          ttl: Type.Optional(DurationText('how long an assertion is good: 5s to 60s')),
+          ttl: Type.Optional(DurationText('lifetime of an assertion: 5s to 60s')),
         },
-        { description: 'the JWT that tells upstreams who calls' },
+        { description: 'the JWT that identifies the caller to upstreams' },
       ),
     ),
     tokenCache: Type.Optional(
       Type.Object(
         {
           maxEntries: Type.Optional(
-            Type.Integer({ description: 'tokens to remember', minimum: 1, maximum: 10_000_000 }),
+            Type.Integer({ description: 'maximum number of cached tokens', minimum: 1, maximum: 10_000_000 }),
           ),
-          maxBytes: Type.Optional(ByteSizeText('memory for tokens to remember')),
-          maxTtl: Type.Optional(DurationText('how long a good token is remembered')),
+          maxBytes: Type.Optional(ByteSizeText('memory limit of the token cache')),
+          maxTtl: Type.Optional(DurationText('cache time for an active token')),
           ttlWithoutPush: Type.Optional(
-            DurationText('the same while revocations should be pushed and are not'),
+            DurationText('cache time for an active token while the revocation stream is down'),
           ),
-          negativeTtl: Type.Optional(DurationText('how long a bad token is remembered')),
+          negativeTtl: Type.Optional(DurationText('cache time for an inactive token')),
           shared: Type.Optional(
-            Type.Boolean({ description: 'what was asked is told to the other gateways, through redis' }),
+            Type.Boolean({ description: 'whether gateways share introspection results through Redis' }),
           ),
         },
-        { description: 'what is remembered about tokens' },
+        { description: 'cache of token status' },
       ),
     ),
     dpop: Type.Optional(
@@ -163,14 +162,14 @@ export const GatewayFile = Type.Object(
         {
           nonce: Type.Optional(
             Type.Enum(['off', 'required'], {
-              description: 'whether proofs need a nonce that the gateway gave: off or required',
+              description: 'whether proofs need a nonce from the gateway: off or required',
             }),
           ),
           nonceSecretFile: Type.Optional(
-            FilePath('file with the secret that nonces are made with, the same for every replica'),
+            FilePath('file with the secret for nonces, the same for every replica'),
           ),
         },
-        { description: 'tokens that are bound to a key of the client (RFC 9449)' },
+        { description: 'tokens that are bound to a client key: DPoP (RFC 9449)' },
       ),
     ),
     limits: Type.Optional(
@@ -179,36 +178,40 @@ export const GatewayFile = Type.Object(
           body: Type.Optional(ByteSizeText('largest request body')),
           headers: Type.Optional(ByteSizeText('largest request head')),
           target: Type.Optional(ByteSizeText('longest path with query')),
-          token: Type.Optional(ByteSizeText('longest Authorization header; no token above 8KiB is taken')),
+          token: Type.Optional(ByteSizeText('longest Authorization header; tokens above 8KiB are rejected')),
           connections: Type.Optional(
-            Type.Integer({ description: 'client connections at once', minimum: 1, maximum: 1_000_000 }),
+            Type.Integer({ description: 'concurrent client connections', minimum: 1, maximum: 1_000_000 }),
           ),
         },
-        { description: 'how much a request may hold' },
+        { description: 'limits for requests and connections' },
       ),
     ),
     overload: Type.Optional(OverloadFile),
     redis: Type.Optional(
       Type.Object(
-        { url: SecretText('address of Redis: redis://… or rediss://…') },
-        { description: 'what gateways share: rate limits, what they asked about tokens, revocations' },
+        { url: SecretText('URL of Redis: redis://… or rediss://…') },
+        { description: 'state that gateways share: rate limits, introspection results, revocations' },
       ),
     ),
     websockets: Type.Optional(
       Type.Object(
         {
           sessions: Type.Optional(
-            Type.Integer({ description: 'open sessions of a process', minimum: 0, maximum: 1_000_000 }),
+            Type.Integer({
+              description: 'maximum number of open sessions per process',
+              minimum: 0,
+              maximum: 1_000_000,
+            }),
           ),
           sessionsPerCaller: Type.Optional(
             Type.Integer({
-              description: 'open sessions of one subject or, without a token, of one address',
+              description: 'maximum number of open sessions per subject or, without a token, per IP address',
               minimum: 0,
               maximum: 1_000_000,
             }),
           ),
         },
-        { description: 'how many WebSocket sessions there may be' },
+        { description: 'limits for WebSocket sessions' },
       ),
     ),
     debug: Type.Optional(
@@ -216,11 +219,11 @@ export const GatewayFile = Type.Object(
         {
           policyHeader: Type.Optional(
             Type.Boolean({
-              description: 'every answer names the policies it was given by: x-scopegate-policy',
+              description: 'whether every response contains its policy version: x-scopegate-policy',
             }),
           ),
         },
-        { description: 'for finding out why something is as it is' },
+        { description: 'settings for troubleshooting' },
       ),
     ),
     log: Type.Optional(

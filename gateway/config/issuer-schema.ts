@@ -15,14 +15,14 @@ const Keys = Type.Object(
     uri: Type.Optional(HttpAddress('address of its key set')),
     file: Type.Optional(FilePath('file with its key set')),
   },
-  { description: "where the issuer's keys are; without it the issuer's own metadata tells" },
+  { description: "location of the issuer's keys; default: its metadata names it" },
 )
 
 const Jwt = Type.Object(
   {
     algorithms: Type.Optional(
       Type.Array(Type.String({ description: 'a signature algorithm such as ES256', maxLength: 20 }), {
-        description: 'signature algorithms that are taken, asymmetric ones only',
+        description: 'accepted signature algorithms, asymmetric ones only',
         minItems: 1,
         maxItems: 11,
         uniqueItems: true,
@@ -30,21 +30,17 @@ const Jwt = Type.Object(
     ),
     type: Type.Optional(
       Type.Enum(['at+jwt', 'JWT', 'any'], {
-        description: 'what `typ` has to be: at+jwt, JWT, or any where the issuer may leave it out',
+        description: 'required `typ`: at+jwt, JWT, or any; with any, `typ` may be missing',
       }),
     ),
     keys: Type.Optional(Keys),
-    refresh: Type.Optional(TimeoutText('keys are fetched anew within this')),
-    cooldown: Type.Optional(
-      TimeoutText('after an unknown kid, no other one makes the gateway fetch for this long'),
-    ),
-    maxStale: Type.Optional(
-      TimeoutText('keys that could not be fetched anew for this long are used no longer'),
-    ),
-    timeout: Type.Optional(TimeoutText('how long the issuer may take to give a document')),
+    refresh: Type.Optional(TimeoutText('interval at which keys are fetched')),
+    cooldown: Type.Optional(TimeoutText('minimum time between two fetches for unknown key IDs')),
+    maxStale: Type.Optional(TimeoutText('maximum age of keys while fetches fail')),
+    timeout: Type.Optional(TimeoutText('timeout for fetching a document from the issuer')),
     audience: Type.Optional(
       Type.Array(Type.String({ description: 'a value of aud', minLength: 1, maxLength: 2048 }), {
-        description: "the issuer's own names for this API: values of aud that stand for baseUrl",
+        description: 'values of aud that the issuer uses instead of baseUrl',
         maxItems: 50,
         uniqueItems: true,
       }),
@@ -52,71 +48,67 @@ const Jwt = Type.Object(
     claims: Type.Optional(
       Type.Object(
         {
-          scope: Type.Optional(ClaimNames('claims that may hold the scopes; the first that is there counts')),
-          client: Type.Optional(
-            ClaimNames('claims that may name the client; the first that is there counts'),
+          scope: Type.Optional(
+            ClaimNames('claims that may contain the scopes; the first one present is used'),
           ),
-          subject: Type.Optional(ClaimName('claim that names whose data it is')),
+          client: Type.Optional(
+            ClaimNames('claims that may contain the client ID; the first one present is used'),
+          ),
+          subject: Type.Optional(ClaimName('claim with the subject')),
         },
-        { description: 'where in its tokens things stand' },
+        { description: 'names of the claims in its tokens' },
       ),
     ),
-    clockTolerance: Type.Optional(
-      DurationText('by how much the clocks may differ: at most 60s, in whole seconds'),
-    ),
+    clockTolerance: Type.Optional(DurationText('tolerated clock difference: at most 60s, in whole seconds')),
   },
-  { description: 'its JWTs are verified here' },
+  { description: 'validation of its JWTs in the gateway' },
 )
 
 export const IssuerSchema = Type.Object(
   {
-    issuer: HttpAddress('the issuer, exactly as it stands in its metadata and tokens'),
-    caFile: Type.Optional(
-      FilePath('file with the authorities that vouch for it, in place of the public ones, in PEM'),
-    ),
+    issuer: HttpAddress('issuer identifier, exactly as in its metadata and tokens'),
+    caFile: Type.Optional(FilePath('PEM file with its CA certificates, which replace the public ones')),
     jwt: Type.Optional(Jwt),
     introspection: Type.Optional(
       Type.Object(
         {
-          endpoint: HttpAddress('its introspection endpoint, reached directly'),
+          endpoint: HttpAddress('its introspection endpoint, without the gateway in between'),
           clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
           clientSecretFile: FilePath("file with the gateway's client_secret"),
-          timeout: Type.Optional(TimeoutText('how long an answer may take')),
+          timeout: Type.Optional(TimeoutText('response timeout')),
           maxConcurrent: Type.Optional(
-            Type.Integer({ description: 'questions on their way at once', minimum: 1, maximum: 10_000 }),
+            Type.Integer({ description: 'concurrent introspection requests', minimum: 1, maximum: 10_000 }),
           ),
           maxQueue: Type.Optional(
-            Type.Integer({ description: 'questions that wait for their turn', minimum: 0, maximum: 100_000 }),
+            Type.Integer({ description: 'queued introspection requests', minimum: 0, maximum: 100_000 }),
           ),
-          ttl: Type.Optional(
-            DurationText('an answer is used no longer than this, nor than tokenCache.maxTtl'),
-          ),
+          ttl: Type.Optional(DurationText('cache time for a result, limited by tokenCache.maxTtl')),
           signed: Type.Optional(
-            Type.Boolean({ description: 'answers are JWTs that the issuer signed (RFC 9701)' }),
+            Type.Boolean({ description: 'whether results are JWTs signed by the issuer (RFC 9701)' }),
           ),
         },
-        { description: 'how the gateway asks about tokens' },
+        { description: 'token introspection (RFC 7662)' },
       ),
     ),
-    revocations: Type.Optional(HttpAddress('stream that tells about revoked tokens')),
+    revocations: Type.Optional(HttpAddress('address of the revocation stream')),
     securityEvents: Type.Optional(
       Type.Object(
         {
           audience: Type.Array(
             Type.String({ description: 'a value of aud', minLength: 1, maxLength: 2048 }),
             {
-              description: 'what it calls this gateway: values of aud',
+              description: 'values of aud that identify this gateway',
               minItems: 1,
               maxItems: 50,
               uniqueItems: true,
             },
           ),
         },
-        { description: 'it may send Security Event Tokens (RFC 8935)' },
+        { description: 'reception of its Security Event Tokens (RFC 8935)' },
       ),
     ),
   },
-  { description: 'who issues tokens' },
+  { description: 'an issuer of access tokens' },
 )
 
 export type IssuerEntry = Type.Static<typeof IssuerSchema>

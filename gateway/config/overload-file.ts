@@ -3,19 +3,19 @@ import { DurationText } from '../../platform/diagnostics/schema/value-schemas.ts
 
 export const OverloadFile = Type.Object(
   {
-    heap: Type.Optional(percentages("of the JavaScript heap's limit, what is in use")),
-    memory: Type.Optional(percentages("of the container's memory limit, what is in use")),
+    heap: Type.Optional(percentages('used part of the JavaScript heap limit')),
+    memory: Type.Optional(percentages('used part of the memory limit of the container')),
     loopDelay: Type.Optional(
       Type.Object(
         {
-          close: Type.Optional(DurationText('from here on connections end with their answers')),
-          refuse: Type.Optional(DurationText('from here on requests are refused')),
+          close: Type.Optional(DurationText('delay from which connections close after each response')),
+          refuse: Type.Optional(DurationText('delay from which requests are rejected')),
         },
-        { description: 'how late a turn of the event loop comes, on average' },
+        { description: 'average delay of an event loop iteration' },
       ),
     ),
   },
-  { description: 'when the gateway has too much to do' },
+  { description: 'overload thresholds' },
 )
 
 export type OverloadFile = Type.Static<typeof OverloadFile>
@@ -23,8 +23,8 @@ export type OverloadFile = Type.Static<typeof OverloadFile>
 function percentages(description: string) {
   return Type.Object(
     {
-      close: Type.Optional(percentage('per cent from which on connections end with their answers')),
-      refuse: Type.Optional(percentage('per cent from which on requests are refused')),
+      close: Type.Optional(percentage('percentage from which connections close after each response')),
+      refuse: Type.Optional(percentage('percentage from which requests are rejected')),
     },
     { description },
   )

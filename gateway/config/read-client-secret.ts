@@ -30,8 +30,8 @@ function readClientSecret(file: string, index: number): string {
   if (secret !== '') return secret
   const why = 'problem' in read ? read.problem.message : 'the file is empty'
   throw new ConfigError([
-    diagnostic('C302', `there is no client secret for the gateway: ${why}`, wholeFile(shownAs), {
-      hint: `put the client_secret there that the authorization server knows (issuers[${index}].introspection.clientSecretFile)`,
+    diagnostic('C302', `the client secret of the gateway is not usable: ${why}`, wholeFile(shownAs), {
+      hint: `write the client_secret from the authorization server to the file in issuers[${index}].introspection.clientSecretFile`,
     }),
   ])
 }

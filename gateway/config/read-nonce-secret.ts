@@ -20,14 +20,14 @@ export function readNonceSecret(dpop: GatewayFile['dpop']): string | undefined {
   const read = readTextFile(dpop.nonceSecretFile, { shownAs, letter: 'C' })
   if ('problem' in read) throw fail(shownAs, read.problem.message)
   const secret = read.text.trim()
-  if (secret.length < SHORTEST) throw fail(shownAs, `it has fewer than ${SHORTEST} characters`)
+  if (secret.length < SHORTEST) throw fail(shownAs, `it must have at least ${SHORTEST} characters`)
   return secret
 }
 
 function fail(shownAs: string, why: string): ConfigError {
   return new ConfigError([
-    diagnostic('C350', `there is no secret to make DPoP nonces with: ${why}`, wholeFile(shownAs), {
-      hint: 'name a file with the same secret for every replica in dpop.nonceSecretFile: openssl rand -base64 32',
+    diagnostic('C350', `the secret for DPoP nonces is not usable: ${why}`, wholeFile(shownAs), {
+      hint: 'set dpop.nonceSecretFile to a file with the same secret for every replica, for example from openssl rand -base64 32',
     }),
   ])
 }

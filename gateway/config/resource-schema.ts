@@ -3,13 +3,13 @@ import { HttpAddress, ResourcePath } from '../../platform/diagnostics/schema/val
 
 export const ResourceSchema = Type.Object(
   {
-    path: ResourcePath('where it begins; / is the whole API'),
+    path: ResourcePath('path prefix; / is the whole API'),
     name: Type.Optional(
-      Type.String({ description: 'what it calls itself; the name of the API', minLength: 1, maxLength: 100 }),
+      Type.String({ description: 'its name; default: the name of the API', minLength: 1, maxLength: 100 }),
     ),
     issuers: Type.Optional(
       Type.Array(HttpAddress('an issuer of this file'), {
-        description: 'whose tokens are good for it, in the order in which they are asked; all of them',
+        description: 'issuers whose tokens it accepts, in lookup order; default: all',
         minItems: 1,
         maxItems: 100,
         uniqueItems: true,
@@ -17,14 +17,14 @@ export const ResourceSchema = Type.Object(
     ),
     scopes: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
-        description: 'scopes that its metadata lists: scopes_supported; the read scopes that its routes need',
+        description: 'scopes_supported in its metadata; default: the read scopes that its routes need',
         maxItems: 1_000,
         uniqueItems: true,
       }),
     ),
-    documentation: Type.Optional(HttpAddress('where people read about it; /auth.md')),
-    policy: Type.Optional(HttpAddress('where people read how its data may be used')),
-    terms: Type.Optional(HttpAddress('where people read its terms of service')),
+    documentation: Type.Optional(HttpAddress('its documentation; default: /auth.md')),
+    policy: Type.Optional(HttpAddress('its data usage policy')),
+    terms: Type.Optional(HttpAddress('its terms of service')),
   },
-  { description: 'a part of the API that tokens are for on their own' },
+  { description: 'a part of the API with its own tokens' },
 )

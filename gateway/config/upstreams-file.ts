@@ -3,45 +3,41 @@ import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/s
 
 const UpstreamEntry = Type.Object(
   {
-    url: Type.Optional(HttpAddress('address of the upstream; a path in front is kept')),
+    url: Type.Optional(HttpAddress('address of the upstream; its path is a prefix of every request path')),
     urls: Type.Optional(
       Type.Array(HttpAddress('an address of the upstream'), {
-        description: 'several addresses of one upstream, in place of url, all with the same path',
+        description: 'several addresses of one upstream, instead of url, with the same path',
         minItems: 1,
         maxItems: 64,
         uniqueItems: true,
       }),
     ),
-    caFile: Type.Optional(
-      FilePath('file with the authorities that vouch for it, in place of the public ones, in PEM'),
-    ),
-    timeout: Type.Optional(TimeoutText('how long an answer may take to begin')),
-    connectTimeout: Type.Optional(TimeoutText('how long a connection may take, TLS included')),
-    idleTimeout: Type.Optional(
-      TimeoutText('longest silence inside an answer, of the upstream or of a client that reads none of it'),
-    ),
+    caFile: Type.Optional(FilePath('PEM file with its CA certificates, which replace the public ones')),
+    timeout: Type.Optional(TimeoutText('time to first byte of a response, retries included')),
+    connectTimeout: Type.Optional(TimeoutText('time to connect, TLS handshake included')),
+    idleTimeout: Type.Optional(TimeoutText('longest time that a response may stall on either side')),
     ejection: Type.Optional(
       Type.Object(
         {
           failures: Type.Optional(
             Type.Integer({
-              description: 'so many failures in a row, and an address gets no requests',
+              description: 'consecutive failures after which an address gets no requests',
               minimum: 1,
               maximum: 1_000,
             }),
           ),
           for: Type.Optional(
             TimeoutText(
-              'longest pause between two trials of an address that takes connections and answers nobody',
+              'longest pause between two trials of an address that accepts connections but does not respond',
             ),
           ),
         },
-        { description: 'when an address is left alone' },
+        { description: 'when an address is ejected' },
       ),
     ),
     openapi: Type.Optional(
       Type.String({
-        description: 'path of its own OpenAPI document',
+        description: 'path of its OpenAPI document',
         pattern: '^/[\\x21\\x22\\x24-\\x7e]*$',
         'x-is': 'a path such as /openapi.json',
       }),

@@ -38,29 +38,32 @@ export function parseCertificate(
   const [leaf] = chain
   if (leaf === undefined)
     return certFault(
-      'the file holds no certificate in PEM',
-      'it begins with -----BEGIN CERTIFICATE-----, as `openssl x509 -in … -outform pem` writes it',
+      'the file does not contain a PEM certificate',
+      'convert it to PEM: openssl x509 -in … -outform pem',
     )
   const broken = chain.indexOf(undefined)
   if (broken !== -1)
-    return certFault(`certificate ${broken + 1} of the file cannot be read`, 'copy the whole file anew')
+    return certFault(`certificate ${broken + 1} in the file cannot be parsed`, 'copy the complete file again')
   const key = readKey(pem.key)
   if (key === undefined)
     return ENCRYPTED_KEY.test(pem.key)
       ? keyFault(
-          'the key is encrypted, and nobody is there to give its passphrase',
+          'the key is encrypted, and the gateway has no passphrase',
           'decrypt it: openssl pkey -in … -out …',
         )
-      : keyFault('the file holds no private key in PEM', 'it begins with -----BEGIN PRIVATE KEY-----')
+      : keyFault(
+          'the file does not contain a PEM private key',
+          'convert it to PEM: the file must start with -----BEGIN PRIVATE KEY-----',
+        )
   if (!leaf.checkPrivateKey(key))
     return chain.some((one) => one?.checkPrivateKey(key))
       ? certFault(
-          'the certificate of the key is not the first of the file',
-          "put the server's own certificate first, then those of its authorities",
+          'the certificate of the key must be the first in the file',
+          'put the server certificate first, then the intermediate certificates',
         )
       : keyFault(
-          'the key belongs to another certificate',
-          'give the key that the certificate was requested with',
+          'the key does not match the certificate',
+          'use the key that the certificate was requested with',
         )
   const expiresAtMs = leaf.validToDate.getTime()
   if (expiresAtMs <= nowMs)
@@ -68,7 +71,7 @@ export function parseCertificate(
   if (leaf.validFromDate.getTime() > nowMs + SKEW_MS)
     return certFault(
       `the certificate is not valid before ${leaf.validFromDate.toISOString()}`,
-      "wait until then, or correct this machine's clock",
+      'wait until then, or correct the clock of this machine',
     )
   const cert = blocks.join('\n')
   try {
@@ -77,8 +80,8 @@ export function parseCertificate(
     // Causes include a key that is too short, or a signature that uses SHA-1.
     const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     return certFault(
-      `OpenSSL does not take the certificate (${why})`,
-      'request one with a key of P-256, or of RSA with at least 2048 bits',
+      `OpenSSL rejects the certificate (${why})`,
+      'request one with a P-256 key, or an RSA key of at least 2048 bits',
     )
   }
   return {

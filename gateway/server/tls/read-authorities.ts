@@ -14,16 +14,16 @@ export function readAuthorities(file: string, setting: string): string {
   const shownAs = displayPath(file)
   const fail = (why: string): ConfigError =>
     new ConfigError([
-      diagnostic('C322', `there is no authority to believe: ${why}`, wholeFile(shownAs), {
-        hint: `put the certificates of the authorities there, in PEM (${setting})`,
+      diagnostic('C322', `no usable CA certificate: ${why}`, wholeFile(shownAs), {
+        hint: `write the CA certificates in PEM to the file in ${setting}`,
       }),
     ])
   const read = readTextFile(file, { shownAs, letter: 'C' })
   if ('problem' in read) throw fail(read.problem.message)
   const certificates = pemCertificates(read.text)
-  if (certificates.length === 0) throw fail('the file holds no certificate in PEM')
+  if (certificates.length === 0) throw fail('the file does not contain a PEM certificate')
   const unread = certificates.findIndex((pem) => !isCertificate(pem))
-  if (unread !== -1) throw fail(`certificate ${unread + 1} of the file cannot be read`)
+  if (unread !== -1) throw fail(`certificate ${unread + 1} in the file cannot be parsed`)
   return certificates.join('\n')
 }
 

@@ -15,7 +15,7 @@ export function readCertificate(files: CertificateFiles, nowMs: number): ServerC
     const shownAs = displayPath(files[name])
     const file = readTextFile(files[name], { shownAs, letter: 'C' })
     if ('text' in file) return file.text
-    throw fail(shownAs, file.problem.message, `tls.${name} names it, in PEM`)
+    throw fail(shownAs, file.problem.message, `set tls.${name} to a readable PEM file`)
   }
   const parsed = parseCertificate({ cert: read('certFile'), key: read('keyFile') }, nowMs)
   if ('fault' in parsed)
@@ -25,6 +25,6 @@ export function readCertificate(files: CertificateFiles, nowMs: number): ServerC
 
 function fail(shownAs: string, why: string, hint: string): ConfigError {
   return new ConfigError([
-    diagnostic('C320', `there is no certificate to serve TLS with: ${why}`, wholeFile(shownAs), { hint }),
+    diagnostic('C320', `the TLS certificate is not usable: ${why}`, wholeFile(shownAs), { hint }),
   ])
 }

@@ -136,7 +136,7 @@ t.test('readGatewayConfig() requires a certificate that clients accept, and an h
   t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*no such file[\s\S]*tls\.crt/ })
   write({ ...good, key: aCertificate().key })
   t.throws(() => readGatewayConfig(withSecret(dir, env)), {
-    message: /C320.*belongs to another certificate[\s\S]*tls\.key/,
+    message: /C320.*does not match the certificate[\s\S]*tls\.key/,
   })
   write(aCertificate({ untilMs: Date.now() - 1_000 }))
   t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*expired at[\s\S]*renew it/ })
@@ -168,9 +168,9 @@ t.test(
     }
     const { cert, key } = aCertificate({ authority: true })
     t.throws(() => read('https://platform'), { message: /C322.*no such file[\s\S]*ca\.pem/ })
-    t.throws(() => read('https://platform', key), { message: /C322.*no certificate in PEM/ })
+    t.throws(() => read('https://platform', key), { message: /C322.*does not contain a PEM certificate/ })
     t.throws(() => read('https://platform', `${cert}${cert.replace(/\n.{20}/, '\n')}`), {
-      message: /C322.*certificate 2 of the file/,
+      message: /C322.*certificate 2 in the file/,
     })
     t.throws(() => read('http://platform', cert), { message: /C323.*learning-platform\.caFile/ })
     t.equal(read('https://platform', `ours:\n${cert}`), cert.trim())
@@ -189,13 +189,13 @@ t.test('readGatewayConfig() reads the CA certificates of an issuer and rejects u
   }
   const { cert, key } = aCertificate({ authority: true })
   t.throws(() => read(undefined, https), { message: /C322.*no such file[\s\S]*issuers\[0\]\.caFile/ })
-  t.throws(() => read(key, https), { message: /C322.*no certificate in PEM/ })
+  t.throws(() => read(key, https), { message: /C322.*does not contain a PEM certificate/ })
   t.throws(() => read(cert, {}), {
     exitCode: 3,
-    message: /C339.*issuers\[0\]\.caFile: http:\/\/\S+ is not https/,
+    message: /C339.*issuers\[0\]\.caFile: http:\/\/\S+ does not use https/,
   })
   t.throws(() => read(cert, { ...https, SCOPEGATE_ISSUERS__0__REVOCATIONS: 'http://issuer.test/' }), {
-    message: /C339.*http:\/\/issuer\.test\/ is not https/,
+    message: /C339.*http:\/\/issuer\.test\/ does not use https/,
   })
   t.equal(read(cert, https), cert.trim())
 })
@@ -256,7 +256,7 @@ t.test(
       ['[{ path: /mcp, issuers: [] }]', /C106/],
       [
         '[{ path: /mcp }, { path: /mcp }]',
-        /C340[\s\S]*resources\[1\]\.path: \/mcp is resources\[0\] already/,
+        /C340[\s\S]*resources\[1\]\.path: \/mcp is already defined in resources\[0\]/,
       ],
       ['[{ path: /api/oauth }]', /C341[\s\S]*\/api\/oauth/],
       ['[{ path: /oauth/interaction/x }]', /C341/],

@@ -36,7 +36,7 @@ t.test('openCertificateSource() rejects unusable files at the start', async (t) 
   const { swap, ...files } = mountSecret(t.testdir({}), { ...good, key: aCertificate().key })
   t.throws(() => open(t, files), {
     code: 'ERR_CONFIG_INVALID',
-    message: /C320.*belongs to another certificate[\s\S]*tls\.key/,
+    message: /C320.*does not match the certificate[\s\S]*tls\.key/,
   })
   t.throws(() => open(t, { ...files, keyFile: join(files.keyFile, '..', 'none') }), {
     message: /C320.*there is no such file[\s\S]*none/,
@@ -71,7 +71,7 @@ t.test('unusable files keep the active certificate, are reported once, and can b
     {
       level: 'error',
       file: files.keyFile,
-      reason: /another certificate/,
+      reason: /does not match the certificate/,
       cure: /./,
       in_force: { names: 'DNS:one.test' },
     },

@@ -19,9 +19,9 @@ t.test('parseCertificate() explains unusable certificates and never quotes the k
     passphrase: 'x',
   })
   const CASES: readonly [what: string, cert: string, key: string, file: string, fault: RegExp][] = [
-    ['nothing', '', good.key, 'certFile', /no certificate in PEM/],
-    ['a key in place of the certificate', good.key, good.key, 'certFile', /no certificate in PEM/],
-    ['half a certificate', good.cert.slice(0, 200), good.key, 'certFile', /no certificate in PEM/],
+    ['nothing', '', good.key, 'certFile', /does not contain a PEM certificate/],
+    ['a key in place of the certificate', good.key, good.key, 'certFile', /does not contain a PEM certificate/],
+    ['half a certificate', good.cert.slice(0, 200), good.key, 'certFile', /does not contain a PEM certificate/],
     [
       'a broken certificate',
       good.cert.replace(/\n.{64}\n/, '\n'),
@@ -36,12 +36,12 @@ t.test('parseCertificate() explains unusable certificates and never quotes the k
       'certFile',
       /certificate 2 /,
     ],
-    ['no key', good.cert, '', 'keyFile', /no private key in PEM/],
-    ['a certificate in place of the key', good.cert, good.cert, 'keyFile', /no private key in PEM/],
-    ['half a key', good.cert, good.key.slice(0, 100), 'keyFile', /no private key in PEM/],
+    ['no key', good.cert, '', 'keyFile', /does not contain a PEM private key/],
+    ['a certificate in place of the key', good.cert, good.cert, 'keyFile', /does not contain a PEM private key/],
+    ['half a key', good.cert, good.key.slice(0, 100), 'keyFile', /does not contain a PEM private key/],
     ['an encrypted key', good.cert, encrypted.toString(), 'keyFile', /encrypted/],
-    ["another's key", good.cert, other.key, 'keyFile', /belongs to another certificate/],
-    ['the authority first', authority.cert + signed.cert, signed.key, 'certFile', /not the first/],
+    ["another's key", good.cert, other.key, 'keyFile', /does not match the certificate/],
+    ['the authority first', authority.cert + signed.cert, signed.key, 'certFile', /must be the first/],
     ['one that has expired', expired.cert, expired.key, 'certFile', /expired at \d{4}-/],
     ['one that is not valid yet', early.cert, early.key, 'certFile', /not valid before \d{4}-/],
   ]
