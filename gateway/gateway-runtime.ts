@@ -47,10 +47,10 @@ export type GatewayRuntime = {
   close(options?: ShutdownOptions): Promise<void>
 }
 
-const UPSTREAM_FAILED = { event: 'upstream_failed', message: 'an upstream gave no complete response' }
+const UPSTREAM_FAILED = { event: 'upstream_failed', message: 'an upstream did not send a complete response' }
 const ACCEPT_FAILED = {
   event: 'accept_failed',
-  message: 'the system gave no connection to accept',
+  message: 'the system could not accept a connection',
   level: 'error',
 } as const
 /**

@@ -25,7 +25,7 @@ try {
     if (config.workers === 1) {
       run(await startGateway(options))
       process.on('SIGUSR2', () =>
-        logger.warn({ event: 'no_workers' }, 'there is one process only (workers: 1): nothing to replace'),
+        logger.warn({ event: 'no_workers' }, 'workers is 1: there is no worker to replace'),
       )
     } else {
       const gateway = await supervise(options)

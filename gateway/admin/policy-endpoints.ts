@@ -30,4 +30,4 @@ export function policyEndpoints(policies: {
   ]
 }
 
-const NOBODY = { error: 'server_error', error_description: 'No worker serves right now. Ask again soon.' }
+const NOBODY = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }

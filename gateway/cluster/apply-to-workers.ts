@@ -22,7 +22,7 @@ export async function applyToWorkers(
     outcomes.find(({ result }) => result === 'broken') ??
     outcomes.find(({ result }) => result === 'applied') ??
     outcomes[0]
-  if (outcome === undefined) throw new Error('no worker has said what became of the policies')
+  if (outcome === undefined) throw new Error('no worker replied to the reload')
   return { outcome, workers: asked.map(toReport) }
 }
 

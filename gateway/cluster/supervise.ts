@@ -90,7 +90,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const url = await pool.start()
   if (typeof url !== 'string') return url
   const first = [...pool.living].find((worker) => worker.policies !== undefined)?.policies
-  if (first === undefined) throw new Error('a worker serves that has said nothing of its policies')
+  if (first === undefined) throw new Error('a worker is ready but has not reported its policies')
   const opened = openPoliciesOfWorkers({
     sources,
     first,
@@ -158,7 +158,7 @@ function createOwnMetrics(logger: Logger, serving: () => number) {
   collectProcessMetrics(registry, logger)
   new Gauge({
     name: 'scopegate_workers',
-    help: 'Workers that take requests.',
+    help: 'Workers that accept requests.',
     registers,
     collect() {
       this.set(serving())
@@ -166,7 +166,7 @@ function createOwnMetrics(logger: Logger, serving: () => number) {
   })
   const started = new Counter({
     name: 'scopegate_worker_starts_total',
-    help: 'Workers that were started.',
+    help: 'Started workers.',
     labelNames: ['reason'],
     registers,
   })

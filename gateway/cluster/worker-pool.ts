@@ -61,7 +61,7 @@ export class WorkerPool {
    */
   async start(): Promise<string | WorkerEnd> {
     const [first, ...others] = this.#slots
-    if (first === undefined) throw new Error('there is to be one worker at least')
+    if (first === undefined) throw new Error('workers must be at least 1')
     const worker = this.#fork('start')
     first.worker = worker
     const url = await worker.ready
@@ -99,7 +99,7 @@ export class WorkerPool {
     return this.#runExclusively(async () => {
       this.#rollWaits = false
       for (const slot of this.#slots) if (!(await this.#replace(slot, 'roll'))) return
-      this.#options.logger.info({ event: 'workers_replaced' }, 'every worker was replaced')
+      this.#options.logger.info({ event: 'workers_replaced' }, 'all workers were replaced')
     })
   }
 
@@ -124,7 +124,7 @@ export class WorkerPool {
     if (url === undefined) {
       this.#options.logger.error(
         { event: 'worker_not_replaced', pid: slot.worker?.pid },
-        'a new worker does not start, so the old ones stay; its message is above',
+        'a new worker failed to start (see its error above): the old workers stay',
       )
       return false
     }
@@ -156,7 +156,7 @@ export class WorkerPool {
     slot.failures += 1
     this.#options.logger.error(
       { event: 'worker_crashed', pid, exit_code: end.code, signal: end.signal, restart_ms: delayMs },
-      'a worker ended by itself',
+      'a worker exited unexpectedly',
     )
     slot.restart = setTimeout(() => this.#restart(slot), delayMs)
   }
@@ -172,7 +172,7 @@ export class WorkerPool {
   #fork(reason: StartReason): WorkerProcess {
     const { fork, logger, onStarted, onGone } = this.#options
     const worker = fork((asking, why) => {
-      logger.warn({ event: 'worker_leaves', pid: asking.pid, reason: why }, 'a worker asks to be replaced')
+      logger.warn({ event: 'worker_leaves', pid: asking.pid, reason: why }, 'a worker requests a successor')
       const slot = this.#slots.find((one) => one.worker === asking)
       if (slot !== undefined)
         this.#runExclusively(async () => slot.worker === asking && this.#replace(slot, 'replace'))

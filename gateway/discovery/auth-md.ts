@@ -40,21 +40,21 @@ export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const sections = [
     `# ${oneLine(name)}: getting access
 
-You are an agent or a developer who wants to call the API at \`${baseUrl}\`. ${
+This page shows an agent or a developer how to call the API at \`${baseUrl}\`. ${
       bundledAuthorizationServer
-        ? `It takes OAuth 2.1 access tokens: authorization
-code with PKCE (S256), and refresh tokens. There is no identity assertion, no service authentication and no claim step: a
-person gives consent in a browser. Run the commands in one shell, in this order; they need \`curl\` and \`openssl\`.`
-        : `It takes OAuth access tokens of the issuers
-below, which other organizations may run. Their metadata describes how a client gets a token.`
+        ? `It accepts OAuth 2.1
+access tokens: authorization code with PKCE (S256), and refresh tokens. Identity assertions, service authentication and claim steps
+do not exist: a person gives consent in a browser. Run the commands in one shell, in this order. They need \`curl\` and \`openssl\`.`
+        : `It accepts OAuth access tokens of the
+issuers below, which other organizations may run. Their metadata describes how a client gets a token.`
     }`,
     ...(bundledAuthorizationServer
       ? [discover(options), ...steps({ baseUrl, scope, call })]
       : foreignSteps(options, call)),
     `## Scopes
 
-Ask for the least. Each address needs the scopes that /openapi.json lists for it. \`scopes_supported\` of the resource metadata is
-a baseline. A 403 \`insufficient_scope\` names the missing scope: authorize again with the scopes you had and this one.
+Request only the scopes that you need. /openapi.json lists the scopes of each operation. \`scopes_supported\` of the resource metadata is
+a baseline. A 403 \`insufficient_scope\` names the missing scope: authorize again with your previous scopes and this one.
 
 | scope | grants |
 | --- | --- |
@@ -62,27 +62,27 @@ ${[...options.catalogue.values()].map((one) => `| \`${one.name}\` | ${cell(one.d
 
     `## Errors
 
-Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`request_id\`. \`X-Scopegate-Error: 1\` marks the gateway's own.
+Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`request_id\`. \`X-Scopegate-Error: 1\` marks errors of the gateway.
 
 | status, error | where | what to do |
 | --- | --- | --- |
-| 400 \`invalid_request\` | anywhere | correct the request; the description says what |
-${bundledAuthorizationServer ? BUNDLED_ERRORS : ''}| 401 \`unauthorized\` | API | this address needs a token; \`WWW-Authenticate\` says which scope |
+| 400 \`invalid_request\` | anywhere | correct the request as the description says |
+${bundledAuthorizationServer ? BUNDLED_ERRORS : ''}| 401 \`unauthorized\` | API | send a token; \`WWW-Authenticate\` names the scope |
 | 401 \`invalid_token\` | API | ${bundledAuthorizationServer ? 'refresh once, then start at the browser step' : 'get a new token from its issuer'} |
-| 401 \`invalid_dpop_proof\`, \`use_dpop_nonce\` | API | for tokens that are bound to a key: make a new proof, with the nonce in \`DPoP-Nonce\` if there is one |
+| 401 \`invalid_dpop_proof\`, \`use_dpop_nonce\` | API | for tokens that are bound to a key: create a new proof, with the nonce of \`DPoP-Nonce\` if the response has one |
 | 403 \`insufficient_scope\` | API | authorize again with the scopes in \`scope\` |
-| 403 \`access_denied\` | API | the service itself says no: do not repeat it |
-| 404 \`not_found\`, 405 \`method_not_allowed\` | API | look into /openapi.json |
-| 413 \`payload_too_large\` | API | send less |${tooManyRow(options)}
-| 502, 503 \`upstream_unavailable\`, 504 \`upstream_timeout\` | API | wait for \`Retry-After\`, else 1, 2, 4 seconds; repeat only what may be repeated |`,
+| 403 \`access_denied\` | API | the service denies the request: do not repeat it |
+| 404 \`not_found\`, 405 \`method_not_allowed\` | API | check path and method in /openapi.json |
+| 413 \`payload_too_large\` | API | send a smaller body |${tooManyRow(options)}
+| 502, 503 \`upstream_unavailable\`, 504 \`upstream_timeout\` | API | wait for \`Retry-After\`, else 1, 2, 4 seconds; repeat only idempotent requests |`,
 
     `## Limits
 
-Body ${sizeText(options.limits.bodyBytes)} unless a route says otherwise, headers ${sizeText(options.limits.headersBytes)}, address ${sizeText(options.limits.targetBytes)}, \`Authorization\` ${sizeText(options.limits.tokenBytes)}.`,
+Body ${sizeText(options.limits.bodyBytes)} unless a route has its own limit, headers ${sizeText(options.limits.headersBytes)}, address ${sizeText(options.limits.targetBytes)}, \`Authorization\` ${sizeText(options.limits.tokenBytes)}.`,
 
     `## Contact
 
-Ask whoever runs \`${baseUrl}\`, and give the \`request_id\` of an answer.`,
+Contact the operator of \`${baseUrl}\`, and quote the \`request_id\` of a response.`,
   ]
   return `${sections.join('\n\n')}\n`
 }
@@ -99,8 +99,8 @@ curl -sS ${protectedResourceMetadataUrl(baseUrl)}
 curl -sS ${metadataUrl(baseUrl)}
 \`\`\`
 
-The first names the authorization server (\`${baseUrl}\`), the second lists its endpoints and scopes and is the source of truth.
-The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`
+The first document names the authorization server (\`${baseUrl}\`). The second one lists its endpoints and scopes, and takes
+precedence over this page. ${baseUrl}/openapi.json describes the API.${ownResources(resources)}`
 }
 
 /**
@@ -124,7 +124,7 @@ It names the issuers. An issuer publishes one or both of these documents:
 | --- | --- | --- |
 ${rows.join('\n')}
 
-The API itself is described at ${baseUrl}/openapi.json.${ownResources(resources)}`,
+${baseUrl}/openapi.json describes the API.${ownResources(resources)}`,
 
     `## 2. Get a token
 
@@ -146,8 +146,8 @@ function ownResources({ all, root }: Resources): string {
   const rows = parts.map((one) => `| \`${one.identifier}\` | ${cell(one.name)} | ${one.metadataUrl} |`)
   return `
 
-These parts of it take tokens of their own, for them and nothing else. Do the same there, with the metadata of the part, and name
-it: \`resource=…\` in the authorization request and in the token request.
+These parts of the API require their own tokens. Follow the same steps with the metadata of the part. Send \`resource=…\` with the
+identifier of the part in the authorization request and in the token request.
 
 | resource | name | metadata |
 | --- | --- | --- |
@@ -159,7 +159,7 @@ function steps(options: { baseUrl: string; scope: string; call: string }): reado
   return [
     `## 2. Register
 
-Any client may register with a redirect address on the loopback interface, \`http://127.0.0.1:<port>/<path>\`.
+Any client may register with a redirect URI on the loopback interface, \`http://127.0.0.1:<port>/<path>\`.
 
 \`\`\`sh
 REDIRECT_URI=http://127.0.0.1:53682/callback
@@ -168,7 +168,7 @@ REGISTRATION=$(curl -sS ${baseUrl}${ENDPOINTS.registration} -H 'Content-Type: ap
 CLIENT_ID=$(printf '%s' "$REGISTRATION" | sed -n 's/.*"client_id":"\\([^"]*\\)".*/\\1/p')
 \`\`\`
 
-Another redirect address is refused with 400 \`{"error":"invalid_redirect_uri","error_description":"…"}\`. A fixed HTTPS callback
+Other redirect URIs are rejected with 400 \`{"error":"invalid_redirect_uri","error_description":"…"}\`. A fixed HTTPS callback
 needs an integration that the operator registers.`,
 
     `## 3. Send the user to the browser
@@ -180,12 +180,12 @@ STATE=$(openssl rand -hex 16)
 echo "${baseUrl}${ENDPOINTS.authorization}?response_type=code&client_id=$CLIENT_ID&redirect_uri=$REDIRECT_URI&scope=${encodeURIComponent(scope)}&code_challenge=$CODE_CHALLENGE&code_challenge_method=S256&state=$STATE"
 \`\`\`
 
-Open that address in the user's browser and listen at the redirect address. What comes back has \`code\`, \`state\` and \`iss\`:
-go on only when \`state\` is yours and \`iss\` is the issuer of the metadata. A refusal comes back as \`error=access_denied\`.`,
+Open that URL in the user's browser, and listen at the redirect URI. The redirect contains \`code\`, \`state\` and \`iss\`. Continue
+only if \`state\` is your value and \`iss\` is the issuer of the metadata. A denial contains \`error=access_denied\`.`,
 
     `## 4. Exchange the code
 
-Set \`CODE\` to the code that came back.
+Set \`CODE\` to the code from the redirect.
 
 \`\`\`sh
 TOKENS=$(curl -sS ${baseUrl}${ENDPOINTS.token} \\
@@ -202,11 +202,11 @@ curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
 curl -sS ${call}
 \`\`\`
 
-Without a token you are anonymous: most addresses answer and tell you less, without a challenge. A token that is sent has to
-be good everywhere.
+A request without a token is anonymous: most operations then return less data, without a challenge. If you send a token, it must
+be valid for every operation.
 
-A client that can sign may bind its tokens to a key (DPoP, RFC 9449): send a proof in \`DPoP\` with step 4 and with each refresh; from
-then on call with \`Authorization: DPoP <token>\` and a fresh proof for each request.`,
+A client can bind its tokens to a key (DPoP, RFC 9449). Send a proof in \`DPoP\` with step 4 and with each refresh. Then call with
+\`Authorization: DPoP <token>\` and a new proof for each request.`,
 
     `## 6. Refresh
 
@@ -217,8 +217,8 @@ ACCESS_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"access_token":"\\([^"]*\\)".
 REFRESH_TOKEN=$(printf '%s' "$TOKENS" | sed -n 's/.*"refresh_token":"\\([^"]*\\)".*/\\1/p')
 \`\`\`
 
-Every refresh gives a new refresh token: store it and use it next time. If the response is lost, repeat the same request at
-once: for a short time it gets the same response. A later use of the old refresh token ends the grant.`,
+Every refresh returns a new refresh token: store it for the next refresh. If the response is lost, repeat the same request
+immediately: for a short time, it gets the same response. A later use of the old refresh token revokes the grant.`,
 
     `## 7. Revoke
 
@@ -236,7 +236,7 @@ function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptio
   const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)
   const where = [...(bundledAuthorizationServer ? ['registration'] : []), ...(limits ? ['API'] : [])]
   if (where.length === 0) return ''
-  return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait as many seconds as \`Retry-After\` says |`
+  return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait for the seconds in \`Retry-After\` |`
 }
 
 /** RFC 8414 section 3.1: the well-known part is inserted between host and path of the issuer. */

@@ -41,7 +41,7 @@ export function landingDocument(options: {
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${escapeHtml(name)}</title></head>
 <body><main><h1>${escapeHtml(name)}</h1>
-<p>Base address: <code>${escapeHtml(baseUrl)}</code></p>
+<p>Base URL: <code>${escapeHtml(baseUrl)}</code></p>
 <ul>
 ${items}
 </ul></main></body>

@@ -63,8 +63,8 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
           event: 'openapi_unavailable',
           place: { upstream: upstream.name },
           message: known.has(upstream.name)
-            ? 'an upstream does not describe itself now: the last description stays'
-            : 'an upstream does not describe itself: policies describe its routes',
+            ? 'the OpenAPI document of an upstream could not be fetched: the previous one stays'
+            : 'the OpenAPI document of an upstream could not be fetched: policies describe its routes',
         },
         error,
       )
@@ -94,7 +94,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 
 async function fetchDocument(upstream: Upstream): Promise<OpenapiSource['document']> {
   const target = upstream.targets.choose()
-  if (target === undefined) throw new Error('the upstream is away')
+  if (target === undefined) throw new Error('the upstream is not available')
   const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
   try {
     return await fetchDocumentBy(client, `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`)
@@ -116,9 +116,9 @@ async function fetchDocumentBy(dispatcher: Dispatcher, url: string): Promise<Ope
     if (bytes > DOCUMENT_LIMIT_BYTES) throw new RangeError('the document is larger than 4 MiB')
     chunks.push(chunk)
   }
-  if (statusCode !== 200) throw new Error(`the upstream answered with status ${statusCode}`)
+  if (statusCode !== 200) throw new Error(`the upstream responded with status ${statusCode}`)
   const document = readObject(JSON.parse(Buffer.concat(chunks, bytes).toString('utf8')))
   if (typeof document['openapi'] !== 'string' || !document['openapi'].startsWith('3.'))
-    throw new TypeError('this is not an OpenAPI 3 document')
+    throw new TypeError('the document is not OpenAPI 3')
   return document
 }

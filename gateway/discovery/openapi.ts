@@ -152,7 +152,7 @@ function securityOf(route: PolicyRoute): readonly JsonObject[] {
 
 function forbidden(route: PolicyRoute): JsonObject {
   return {
-    description: `The access token lacks a scope. Needed: ${neededScopes(route.scopes).join(' ')}.`,
+    description: `The access token lacks a scope. Required: ${neededScopes(route.scopes).join(' ')}.`,
     headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
     content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
   }
@@ -170,7 +170,7 @@ function fromPolicy(route: PolicyRoute, method: string, path: string): JsonObjec
       : {
           parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
         }),
-    responses: { default: { description: 'The answer of the service.' } },
+    responses: { default: { description: 'The response of the service.' } },
   }
 }
 
@@ -202,7 +202,7 @@ function ownComponents(
           error: { type: 'string' },
           error_description: { type: 'string' },
           request_id: { type: 'string' },
-          scope: { type: 'string', description: 'The scopes that are needed, on insufficient_scope.' },
+          scope: { type: 'string', description: 'Required scopes, with insufficient_scope.' },
           retry_after: { type: 'integer', description: 'Seconds, as in Retry-After.' },
         },
       },
@@ -213,22 +213,22 @@ function ownComponents(
         schema: { type: 'string' },
       },
       'Retry-After': {
-        description: 'Seconds until it is worth to try again. RFC 9110 section 10.2.3.',
+        description: 'Seconds to wait before a retry. RFC 9110 section 10.2.3.',
         schema: { type: 'integer' },
       },
       RateLimit: {
         description:
-          'What is left, and when all of it is there again. draft-ietf-httpapi-ratelimit-headers-10.',
+          'Remaining requests, and seconds until the limit is reset. draft-ietf-httpapi-ratelimit-headers-10.',
         schema: { type: 'string' },
       },
       'RateLimit-Policy': {
-        description: 'How often a caller may ask. draft-ietf-httpapi-ratelimit-headers-10.',
+        description: 'The limit and its window. draft-ietf-httpapi-ratelimit-headers-10.',
         schema: { type: 'string' },
       },
     }),
     responses: merged('responses', {
       TooManyRequests: {
-        description: 'There were too many requests of this caller: rate_limited.',
+        description: 'The caller has exceeded the rate limit: rate_limited.',
         headers: Object.fromEntries(
           ['Retry-After', 'RateLimit', 'RateLimit-Policy'].map((name) => [
             name,
@@ -238,7 +238,7 @@ function ownComponents(
         content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
       },
       Unauthorized: {
-        description: 'The access token is missing where one is needed, or it is not valid.',
+        description: 'The access token is missing or not valid.',
         headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
         content: { 'application/json': { schema: { $ref: '#/components/schemas/GatewayError' } } },
       },

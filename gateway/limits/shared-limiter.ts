@@ -104,6 +104,6 @@ async function run(
 }
 
 function readAnswer(answer: unknown): readonly [number, number, number] {
-  if (!Array.isArray(answer) || answer.length !== 3) throw new Error('Redis answered something else')
+  if (!Array.isArray(answer) || answer.length !== 3) throw new Error('unexpected reply from Redis')
   return [Number(answer[0]), Number(answer[1]), Number(answer[2])]
 }

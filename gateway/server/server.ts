@@ -96,11 +96,7 @@ function createHttpServer(options: ServerOptions): Server {
   })
   // The gateway does not support CONNECT tunnels. RFC 9110 section 9.3.6.
   server.on('connect', (_request, socket) =>
-    sendRaw(
-      socket as Socket,
-      { refused: 'request_malformed', detail: 'CONNECT is not served here.' },
-      options,
-    ),
+    sendRaw(socket as Socket, { refused: 'request_malformed', detail: 'CONNECT is not supported.' }, options),
   )
   return server
 }
@@ -124,7 +120,7 @@ function answerClientError(error: ClientError, socket: Socket, options: ServerOp
     default:
       return sendRaw(
         socket,
-        { refused: 'request_malformed', detail: 'This is not an HTTP/1.1 request.' },
+        { refused: 'request_malformed', detail: 'The request is not valid HTTP/1.1.' },
         options,
         isHead,
       )

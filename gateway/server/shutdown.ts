@@ -50,7 +50,11 @@ export async function shutdown(
     graceMs: leftMs(),
     ...(how === 'retiring' ? { quietMs: delayMs } : {}),
   })
-  if (cut > 0) logger.warn({ event: 'connections_cut', connections: cut }, 'what was still open was cut')
+  if (cut > 0)
+    logger.warn(
+      { event: 'connections_cut', connections: cut },
+      'grace period over: remaining connections closed',
+    )
   left.abort()
   await streamsOver
   await server.close()

@@ -20,7 +20,7 @@ export function compileTrustedProxies(blocks: readonly string[]): TrustedProxies
   const list = new BlockList()
   for (const block of blocks) {
     const cidr = parseCidr(block)
-    if (cidr === undefined) throw new Error(`"${block}" is not a block of addresses`)
+    if (cidr === undefined) throw new Error(`"${block}" is not a valid CIDR block`)
     list.addSubnet(cidr.address, cidr.prefixBits, cidr.family)
   }
   return {

@@ -179,6 +179,6 @@ function shortHash({ policyHash }: SnapshotOptions): string {
 
 function upstreamOf(options: SnapshotOptions, name: string): Upstream {
   const upstream = options.upstreams.get(name)
-  if (upstream === undefined) throw new Error(`there is no upstream "${name}"`)
+  if (upstream === undefined) throw new Error(`unknown upstream "${name}"`)
   return upstream
 }

@@ -114,7 +114,7 @@ t.test('readiness reports a slow event loop, and liveness does not', async (t) =
     const answer = await ready()
     return answer.status === 503 && answer
   })
-  t.match(late.text, /\[-\] event_loop: turns come up to 1600 ms late\n/)
+  t.match(late.text, /\[-\] event_loop: event loop delay up to 1600 ms\n/)
   t.equal((await send(`${gateway.managementUrl}/livez`)).status, 200)
   await set({}, 0)
   await until('it is ready again', async () => (await ready()).status === 200)

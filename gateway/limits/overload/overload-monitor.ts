@@ -73,7 +73,7 @@ export class OverloadMonitor {
   check(): ReadinessCheck {
     const ok = this.#lagging < LAGGING_READINGS
     const ms = Math.round(this.#reading.longestTurnMs)
-    return { name: 'event_loop', ok, ...(ok ? {} : { detail: `turns come up to ${ms} ms late` }) }
+    return { name: 'event_loop', ok, ...(ok ? {} : { detail: `event loop delay up to ${ms} ms` }) }
   }
 
   look(): void {
@@ -102,9 +102,9 @@ export class OverloadMonitor {
       memory_ratio: round(memory),
       loop_delay_ms: Math.round(loop),
     }
-    if (level === 'normal') logger.info(fields, 'requests are served as usual again')
-    else if (level === 'closing') logger.warn(fields, 'connections end with their answers')
-    else logger.warn(fields, 'requests are refused')
+    if (level === 'normal') logger.info(fields, 'overload ended: all requests are accepted again')
+    else if (level === 'closing') logger.warn(fields, 'overload: closing connections after each response')
+    else logger.warn(fields, 'overload: rejecting requests')
   }
 }
 

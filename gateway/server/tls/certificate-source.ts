@@ -33,7 +33,7 @@ export function openCertificateSource(options: {
   let current = readCertificate(files, nowMs())
   let lastProblem: string | undefined
   let expiryLogged = false
-  logger.info({ event: 'tls_certificate', ...shown(current) }, 'TLS is served with this certificate')
+  logger.info({ event: 'tls_certificate', ...shown(current) }, 'TLS certificate loaded')
 
   async function look(): Promise<void> {
     logExpiry()
@@ -52,7 +52,7 @@ export function openCertificateSource(options: {
     expiryLogged = false
     for (const listener of listeners) listener(parsed)
     onReload('success')
-    logger.info({ event: 'tls_certificate', ...shown(parsed) }, 'TLS is served with a new certificate')
+    logger.info({ event: 'tls_certificate', ...shown(parsed) }, 'TLS certificate reloaded')
   }
 
   /** Logs each problem once, for as long as it lasts. */
@@ -71,7 +71,7 @@ export function openCertificateSource(options: {
     onReload('failure')
     logger.error(
       { event: 'tls_certificate_unusable', file: files[file], reason: fault, cure, in_force: shown(current) },
-      'the certificate in force stays',
+      'the new TLS certificate is not usable: the active one stays',
     )
   }
 
@@ -80,7 +80,7 @@ export function openCertificateSource(options: {
     expiryLogged = true
     logger.error(
       { event: 'tls_certificate_expired', ...shown(current) },
-      'clients refuse the certificate in force',
+      'the active TLS certificate has expired: clients reject it',
     )
   }
 

@@ -33,19 +33,19 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
           routes,
           duration_ms: durationMs,
         },
-        'other policies are in force',
+        'policies reloaded',
       )
       return
     case 'unchanged':
       if (restored)
         logger.info(
           { event: 'policy_restored', asked_by: asker, policy_hash: hash },
-          'the policies on the disk are those in force again',
+          'the policies on disk are valid again and equal the active ones',
         )
       else if (asker === 'signal' || asker === 'endpoint')
         logger.info(
           { event: 'policy_unchanged', asked_by: asker, policy_hash: hash },
-          'the policies on the disk are those in force',
+          'the policies on disk equal the active ones',
         )
       return
     case 'broken': {
@@ -61,7 +61,7 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
           errors: errors.length,
           ...(known ? {} : { diagnostics: formatDiagnostics(errors) }),
         },
-        `the policies on the disk ${known ? 'are still broken' : 'are broken'}, those in force stay${
+        `the policies on disk are ${known ? 'still ' : ''}invalid, the active ones stay${
           first === undefined
             ? ''
             : `: ${describeLocation(first.place)}: error[${first.code}]: ${first.message}`

@@ -125,7 +125,10 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       return await run(asker)
     } catch (error) {
       meter.reloaded('failure')
-      logger.error({ event: 'policy_reload_broke', err: error }, 'the policies in force stay')
+      logger.error(
+        { event: 'policy_reload_broke', err: error },
+        'the reload failed: the active policies stay',
+      )
       return {
         result: 'broken',
         hash: inForce.hash,

@@ -107,7 +107,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     failureLogged = true
     logger.warn(
       { event: 'policy_watch_unavailable', reason: errorCode(error), look_every_ms: lookEveryMs },
-      'the system does not tell of changed files here; they are looked at regularly instead',
+      'the system does not report file changes: the gateway checks the files at intervals',
     )
   }
 

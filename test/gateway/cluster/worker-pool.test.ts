@@ -173,7 +173,7 @@ t.test('each event of the pool has exactly these fields in the log', async (t) =
   await pool.stop('now')
 
   const common = { service: 'gateway' }
-  const crash = { ...common, level: 'error', event: 'worker_crashed', msg: 'a worker ended by itself' }
+  const crash = { ...common, level: 'error', event: 'worker_crashed', msg: 'a worker exited unexpectedly' }
   t.strictSame(lines, [
     {
       ...common,
@@ -181,15 +181,15 @@ t.test('each event of the pool has exactly these fields in the log', async (t) =
       event: 'worker_leaves',
       pid: 1,
       reason: 'test',
-      msg: 'a worker asks to be replaced',
+      msg: 'a worker requests a successor',
     },
-    { ...common, level: 'info', event: 'workers_replaced', msg: 'every worker was replaced' },
+    { ...common, level: 'info', event: 'workers_replaced', msg: 'all workers were replaced' },
     {
       ...common,
       level: 'error',
       event: 'worker_not_replaced',
       pid: 3,
-      msg: 'a new worker does not start, so the old ones stay; its message is above',
+      msg: 'a new worker failed to start (see its error above): the old workers stay',
     },
     { ...crash, pid: 3, signal: 'SIGKILL', restart_ms: 0 },
   ])

@@ -32,7 +32,7 @@ t.test('authWalkthrough() mentions 429 only where a client can receive it', asyn
 t.test(
   'authWalkthrough() lists resources with separate tokens and shows a call that needs no such token',
   async (t) => {
-    t.notMatch(textOf({}), 'take tokens of their own')
+    t.notMatch(textOf({}), 'require their own tokens')
     const routes = [aPolicyRoute({ path: '/mcp/courses' }), aPolicyRoute({ path: '/api/posts' })]
     const text = textOf({ routes, resources: someResources([{ path: '/mcp', name: 'A | B' }]) })
     t.match(

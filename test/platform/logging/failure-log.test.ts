@@ -4,7 +4,7 @@ import { createFailureLog } from '../../../platform/logging/failure-log.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { aClock } from '../../fixtures/a-clock.ts'
 
-const FAILED = { event: 'upstream_failed', message: 'an upstream gave no complete response' }
+const FAILED = { event: 'upstream_failed', message: 'an upstream did not send a complete response' }
 
 function aFailure(code: string): Error {
   const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' })
@@ -32,7 +32,7 @@ t.test('failed() logs the first failure immediately, with its code and without a
     event: 'upstream_failed',
     upstream: 'api',
     request_id: 'request-1',
-    msg: 'an upstream gave no complete response',
+    msg: 'an upstream did not send a complete response',
   })
   t.strictSame(line?.['err'], {
     type: 'Error',
@@ -171,7 +171,7 @@ t.test('failed() repeats all fields in the count', async (t) => {
         code: 'ERR_ONE',
         causeCode: 'ECONNREFUSED',
       },
-      msg: 'an upstream gave no complete response',
+      msg: 'an upstream did not send a complete response',
     },
   )
 })

@@ -62,10 +62,10 @@ t.test('formatLogLine() shows reloaded policies, and the errors of rejected poli
     plain('gateway', {
       level: 'info',
       event: 'policy_reloaded',
-      msg: 'other policies are in force',
+      msg: 'policies reloaded',
       routes: 82,
     }),
-    'policies  other policies are in force: 82 routes',
+    'policies  policies reloaded: 82 routes',
   )
   const diagnostics = 'error[P101]: unknown key "ownr"\n   |\n 4 | ownr: a\n   | ^^^^'
   t.equal(

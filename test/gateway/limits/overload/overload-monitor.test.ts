@@ -76,7 +76,7 @@ t.test(
     look(2, { longestTurnMs: 1_500 })
     t.strictSame(monitor.check(), { name: 'event_loop', ok: true })
     look(1, { longestTurnMs: 1_500.4 })
-    t.strictSame(monitor.check(), { name: 'event_loop', ok: false, detail: 'turns come up to 1500 ms late' })
+    t.strictSame(monitor.check(), { name: 'event_loop', ok: false, detail: 'event loop delay up to 1500 ms' })
     look(1, { longestTurnMs: 900 })
     t.equal(monitor.check().ok, true)
     t.equal(monitor.takeLongestTurnMs(), 1_500.4)

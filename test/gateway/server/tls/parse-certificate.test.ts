@@ -20,8 +20,20 @@ t.test('parseCertificate() explains unusable certificates and never quotes the k
   })
   const CASES: readonly [what: string, cert: string, key: string, file: string, fault: RegExp][] = [
     ['nothing', '', good.key, 'certFile', /does not contain a PEM certificate/],
-    ['a key in place of the certificate', good.key, good.key, 'certFile', /does not contain a PEM certificate/],
-    ['half a certificate', good.cert.slice(0, 200), good.key, 'certFile', /does not contain a PEM certificate/],
+    [
+      'a key in place of the certificate',
+      good.key,
+      good.key,
+      'certFile',
+      /does not contain a PEM certificate/,
+    ],
+    [
+      'half a certificate',
+      good.cert.slice(0, 200),
+      good.key,
+      'certFile',
+      /does not contain a PEM certificate/,
+    ],
     [
       'a broken certificate',
       good.cert.replace(/\n.{64}\n/, '\n'),
@@ -37,7 +49,13 @@ t.test('parseCertificate() explains unusable certificates and never quotes the k
       /certificate 2 /,
     ],
     ['no key', good.cert, '', 'keyFile', /does not contain a PEM private key/],
-    ['a certificate in place of the key', good.cert, good.cert, 'keyFile', /does not contain a PEM private key/],
+    [
+      'a certificate in place of the key',
+      good.cert,
+      good.cert,
+      'keyFile',
+      /does not contain a PEM private key/,
+    ],
     ['half a key', good.cert, good.key.slice(0, 100), 'keyFile', /does not contain a PEM private key/],
     ['an encrypted key', good.cert, encrypted.toString(), 'keyFile', /encrypted/],
     ["another's key", good.cert, other.key, 'keyFile', /does not match the certificate/],
