@@ -72,6 +72,6 @@ function answerOf(token: string, scopes: ReturnType<typeof createScopeSets>): In
     jti: token.slice(0, 21),
     grant: hash('sha256', token, 'base64url'),
   })
-  const verdict = readIntrospection(JSON.parse(response), { issuer: ISSUER, nowSeconds, scopes })
-  return { verdict, ageMs: 0, ttlMs: DAY_SECONDS * 1_000 }
+  const status = readIntrospection(JSON.parse(response), { issuer: ISSUER, nowSeconds, scopes })
+  return { status, ageMs: 0, ttlMs: DAY_SECONDS * 1_000 }
 }

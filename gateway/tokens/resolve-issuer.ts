@@ -6,15 +6,15 @@ import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
 /** How to validate a token: `known` needs no validation. */
 export type TokenCheck =
-  | { readonly kind: 'known'; readonly verdict: TokenStatus }
+  | { readonly kind: 'known'; readonly status: TokenStatus }
   /** By its signature. */
   | { readonly kind: 'jwt'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
   /** By introspection: an opaque token, or a JWT of an issuer without JWT verification. */
   | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
 
-const MALFORMED: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'malformed' } } }
+const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }
 /** The token names an unknown issuer, or needs introspection that no issuer offers. */
-const FOREIGN: TokenCheck = { kind: 'known', verdict: { active: false, fault: { reason: 'wrong_issuer' } } }
+const FOREIGN: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'wrong_issuer' } } }
 
 /**
  * Selects the issuer that validates a token. A JWT belongs only to the issuer whose identifier equals its `iss` claim;
@@ -34,7 +34,7 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (verify !== undefined)
     return {
       kind: 'jwt',
-      ask: async (_, names) => ({ verdict: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
+      ask: async (_, names) => ({ status: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
     }
   return introspect === undefined ? FOREIGN : { kind: 'opaque', ask: (...how) => introspect(token, ...how) }
 }
@@ -50,9 +50,9 @@ async function askInTurn(
   for (const introspect of asked) {
     try {
       const answer = await introspect(token, ...how)
-      if (answer.verdict.active) return answer
+      if (answer.status.active) return answer
       // `inactive` means that this issuer does not recognize the token. Any other fault is more specific.
-      if (last === undefined || isUnknown(last.verdict)) last = answer
+      if (last === undefined || isUnknown(last.status)) last = answer
     } catch (error) {
       failure ??= error
     }
@@ -61,6 +61,6 @@ async function askInTurn(
   return last
 }
 
-function isUnknown(verdict: TokenStatus): boolean {
-  return !verdict.active && verdict.fault.reason === 'inactive'
+function isUnknown(status: TokenStatus): boolean {
+  return !status.active && status.fault.reason === 'inactive'
 }

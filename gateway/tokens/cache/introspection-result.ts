@@ -2,7 +2,7 @@ import type { TokenStatus } from './token-status.ts'
 
 /** A token status, and how long it may be cached. */
 export type IntrospectionResult = {
-  readonly verdict: TokenStatus
+  readonly status: TokenStatus
   /** Time since the request to the issuer. Another gateway may have sent the request. Milliseconds. */
   readonly ageMs: number
   /**

@@ -49,7 +49,7 @@ export type SharedCache = {
   keep(
     token: string,
     answer: Pick<SharedEntry, 'response' | 'claims'>,
-    verdict: TokenStatus,
+    status: TokenStatus,
     startedMs: number,
   ): void
 }
@@ -88,10 +88,10 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     const ageMs = ageOf(kept, { nowMs: nowMs(), remainingMs })
     if (ageMs >= Math.min(kept.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
     if (!knowsClaims(kept.claims, names)) return { result: 'stale' }
-    const verdict = options.read(kept.response, kept.claims)
-    if (!verdict.active) return { result: 'stale' }
-    if (await options.isRevoked(verdict.caller)) return { result: 'revoked' }
-    return { result: 'hit', answer: { verdict, ageMs, ttlMs: kept.lifetimeMs } }
+    const status = options.read(kept.response, kept.claims)
+    if (!status.active) return { result: 'stale' }
+    if (await options.isRevoked(status.caller)) return { result: 'revoked' }
+    return { result: 'hit', answer: { status, ageMs, ttlMs: kept.lifetimeMs } }
   }
 
   async function lookInTime(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
@@ -121,12 +121,12 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
       onResult(result)
       return answer
     },
-    keep(token, answer, verdict, startedMs) {
-      if (!verdict.active || shared.unavailableReason() !== undefined) return
+    keep(token, answer, status, startedMs) {
+      if (!status.active || shared.unavailableReason() !== undefined) return
       const elapsedMs = Math.ceil(tickMs() - startedMs)
       const askedAtMs = nowMs() - elapsedMs
       const lifetimeMs = Math.floor(
-        Math.min(options.maxTtlMs, verdict.caller.expiresAtSeconds * 1_000 - askedAtMs),
+        Math.min(options.maxTtlMs, status.caller.expiresAtSeconds * 1_000 - askedAtMs),
       )
       const remainingMs = lifetimeMs - elapsedMs
       if (remainingMs <= 0) return

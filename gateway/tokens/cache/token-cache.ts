@@ -25,7 +25,7 @@ export type LookupTime = { readonly tickMs: number; readonly nowMs: number; read
 
 type Entry = {
   readonly kind: TokenKind
-  readonly verdict: TokenStatus
+  readonly status: TokenStatus
   readonly knownAtMs: number
   readonly freshUntilMs: number
 }
@@ -54,10 +54,10 @@ export class TokenCache {
     this.#active = new LRUCache({
       max: options.maxEntries,
       maxSize: options.maxBytes,
-      sizeCalculation: ({ verdict }) => tokenStatusBytes(verdict),
+      sizeCalculation: ({ status }) => tokenStatusBytes(status),
       dispose: (entry, key) => {
         this.#entries[entry.kind] -= 1
-        this.#forgetGrant(key, entry.verdict)
+        this.#forgetGrant(key, entry.status)
       },
     })
     this.#inactive = new LRUCache({
@@ -85,28 +85,28 @@ export class TokenCache {
   get(key: string, tickMs: number): TokenStatus | undefined {
     const entry = this.#active.get(key) ?? this.#inactive.get(key)
     if (entry === undefined) return undefined
-    if (tickMs < entry.freshUntilMs && this.#isWithinCap(entry, tickMs)) return entry.verdict
+    if (tickMs < entry.freshUntilMs && this.#isWithinCap(entry, tickMs)) return entry.status
     this.#active.delete(key)
     this.#inactive.delete(key)
     return undefined
   }
 
   /** Stores a result. `at` is the start of the validation, because the result may be as old as that. */
-  set(key: string, { verdict, ageMs, ttlMs }: IntrospectionResult, at: LookupTime): void {
+  set(key: string, { status, ageMs, ttlMs }: IntrospectionResult, at: LookupTime): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
     const knownAtMs = at.tickMs - ageMs
-    if (!verdict.active) {
+    if (!status.active) {
       const ownTtlMs = Math.min(this.#options.negativeTtlMs, ttlMs)
-      this.#inactive.set(key, { kind: at.kind, verdict, knownAtMs, freshUntilMs: knownAtMs + ownTtlMs })
+      this.#inactive.set(key, { kind: at.kind, status, knownAtMs, freshUntilMs: knownAtMs + ownTtlMs })
       this.#entries[at.kind] += 1
       return
     }
-    const { caller } = verdict
+    const { caller } = status
     const ownTtlMs = Math.min(this.#options.maxTtlMs, ttlMs) - ageMs
     const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
     if (freshForMs <= 0) return
-    this.#active.set(key, { kind: at.kind, verdict, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
+    this.#active.set(key, { kind: at.kind, status, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
     if (!this.#active.has(key)) return // the entry is larger than the whole cache
     this.#entries[at.kind] += 1
     if (caller.grant === undefined) return
@@ -127,14 +127,14 @@ export class TokenCache {
     this.#inactive.clear()
   }
 
-  #isWithinCap({ verdict, knownAtMs }: Entry, tickMs: number): boolean {
+  #isWithinCap({ status, knownAtMs }: Entry, tickMs: number): boolean {
     const { capMs } = this.#options
-    return !verdict.active || capMs === undefined || tickMs < knownAtMs + capMs(verdict.caller.issuer)
+    return !status.active || capMs === undefined || tickMs < knownAtMs + capMs(status.caller.issuer)
   }
 
-  #forgetGrant(key: string, verdict: TokenStatus): void {
-    if (!verdict.active || verdict.caller.grant === undefined) return
-    const { grant } = verdict.caller
+  #forgetGrant(key: string, status: TokenStatus): void {
+    if (!status.active || status.caller.grant === undefined) return
+    const { grant } = status.caller
     const keys = this.#keysOfGrant.get(grant)
     if (typeof keys === 'object') keys.delete(key)
     if (keys === key || (typeof keys === 'object' && keys.size === 0)) this.#keysOfGrant.delete(grant)

@@ -15,9 +15,9 @@ const SCOPE_BYTES = 32
  * cache of many entries too large. Strings are ASCII. A set of scopes is counted for each token, although tokens of one
  * client share it.
  */
-export function tokenStatusBytes(verdict: TokenStatus): number {
-  if (!verdict.active) return EMPTY_ENTRY_BYTES
-  const { caller } = verdict
+export function tokenStatusBytes(status: TokenStatus): number {
+  if (!status.active) return EMPTY_ENTRY_BYTES
+  const { caller } = status
   let bytes = EMPTY_ENTRY_BYTES + caller.scopes.size * SCOPE_BYTES
   for (const text of caller.audience) bytes += TEXT_BYTES + text.length
   for (const text of caller.identityHeaders) bytes += text.length

@@ -60,8 +60,8 @@ type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 
 const REVOKED: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
-function isEnough(verdict: TokenStatus, needed: ClaimNames): boolean {
-  return needed.length === 0 || !verdict.active || knowsClaims(verdict.caller.claims, needed)
+function isEnough(status: TokenStatus, needed: ClaimNames): boolean {
+  return needed.length === 0 || !status.active || knowsClaims(status.caller.claims, needed)
 }
 
 /** Creates a validator that caches token statuses. Concurrent lookups of one token share one call to the issuer. */
@@ -101,11 +101,11 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
     const answer = await check.ask(at.tickMs - clearedAtMs, names)
-    const { verdict } = answer
+    const { status } = answer
     // The result may be older than a revocation that has arrived since. A signature says nothing about revocations.
-    if (verdict.active && revoked.has(verdict.caller)) return REVOKED
+    if (status.active && revoked.has(status.caller)) return REVOKED
     if (clears === startedAt) cache.set(key, answer, { ...at, kind })
-    return verdict
+    return status
   }
 
   return {
@@ -124,7 +124,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       const shared = flights.get(flightKey)
       if (shared !== undefined) return shared
       const check = resolveIssuer(token, issuers)
-      if (check.kind === 'known') return check.verdict
+      if (check.kind === 'known') return check.status
       const flight = ask(key, kind, check, names).finally(() => {
         if (flights.get(flightKey) === flight) flights.delete(flightKey)
       })

@@ -86,9 +86,9 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
       const startedMs = tickMs()
       const response = await questions.ask(token)
       const claims = readNamedClaims(membersOf(response), names)
-      const verdict = read(response, claims)
-      known?.keep(token, { response: keptClaims(response), claims }, verdict, startedMs)
-      return { verdict, ageMs: 0, ttlMs }
+      const status = read(response, claims)
+      known?.keep(token, { response: keptClaims(response), claims }, status, startedMs)
+      return { status, ageMs: 0, ttlMs }
     },
     load: questions.load,
     get trouble() {

@@ -114,7 +114,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
               channel: 'stream',
               reason: error instanceof Error ? error.message : 'unknown',
             },
-            'not listening for revocations: revoked tokens are noticed when their cached verdict ends',
+            'not listening for revocations: revoked tokens are noticed when their cached status expires',
           )
         connected = false
       }

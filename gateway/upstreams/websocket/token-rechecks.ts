@@ -57,10 +57,10 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     if (identity === undefined) return
     const startedMs = tickMs()
     try {
-      const verdict = await validate(identity.token, identity.issuers, identity.wanted)
+      const status = await validate(identity.token, identity.issuers, identity.wanted)
       inDoubt.delete(open)
-      if (!verdict.active) session.close(POLICY_VIOLATION, 'token revoked')
-      else if (!identity.mayStay(verdict.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
+      if (!status.active) session.close(POLICY_VIOLATION, 'token revoked')
+      else if (!identity.mayStay(status.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
     } catch {
       // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep
       // sessions with revoked tokens open.

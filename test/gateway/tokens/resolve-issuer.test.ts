@@ -27,7 +27,7 @@ function anIssuer(
       (async () => {
         asked.push(`${name} answers`)
         if (introspect instanceof Error) throw introspect
-        return { verdict: introspect, ageMs: 0, ttlMs: Infinity }
+        return { status: introspect, ageMs: 0, ttlMs: Infinity }
       }),
     ready: true,
     close: async () => undefined,
@@ -38,7 +38,7 @@ const jwtOf = (iss: unknown) => `${part({ alg: 'ES256' })}.${part({ iss })}.${pa
 
 async function ask(token: string, issuers: readonly Issuer[]): Promise<TokenStatus> {
   const check = resolveIssuer(token, issuers)
-  return check.kind === 'known' ? check.verdict : (await check.ask(Infinity, [])).verdict
+  return check.kind === 'known' ? check.status : (await check.ask(Infinity, [])).status
 }
 
 t.test('only the issuer in iss validates a JWT', async (t) => {

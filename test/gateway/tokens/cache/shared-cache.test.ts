@@ -83,7 +83,7 @@ t.test('one gateway introspects a token, and the others use its cache entry', as
   const key = await theKey()
   const second = await two.introspect('token')
   t.equal(issuer.asked.length, 1)
-  t.same(second.verdict, first.verdict, 'the same claims')
+  t.same(second.status, first.status, 'the same claims')
   t.ok(second.ageMs >= 0 && second.ageMs < 5_000 && second.ttlMs <= TTL_MS)
   t.same([...one.results, ...two.results], ['miss', 'hit'])
   const ttl = await spy.pttl(key)
@@ -114,7 +114,7 @@ t.test('entries of another issuer, configuration or secret are not shared', asyn
 
 t.test('an inactive token status is not shared', async (t) => {
   const { issuer, one, two } = await setUp(t)
-  t.match(await one.introspect('unknown'), { verdict: { active: false } })
+  t.match(await one.introspect('unknown'), { status: { active: false } })
   issuer.store('good')
   await one.introspect('good')
   await theKey()
@@ -151,7 +151,7 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
     await spy.del(key)
     await put()
     const asked = issuer.asked.length
-    t.match(await two.introspect('token'), { verdict: { caller: { subject: 'user-1' } } }, what)
+    t.match(await two.introspect('token'), { status: { caller: { subject: 'user-1' } } }, what)
     t.equal(issuer.asked.length, asked + 1, what)
     t.equal(two.results.at(-1), 'bad', what)
     await until('the entry is stored again', async () => {
@@ -174,7 +174,7 @@ t.test('a clock that is one hour off costs one introspection and nothing else', 
     await one.introspect('token')
     await theKey()
     two.clock.aheadMs = aheadMs
-    t.match(await two.introspect('token'), { verdict: { active: true } })
+    t.match(await two.introspect('token'), { status: { active: true } })
     t.same(two.results, [aheadMs > 0 ? 'stale' : 'bad'])
     t.equal(issuer.asked.length, 2)
     await spy.flushall()
@@ -211,7 +211,7 @@ t.test('a revoked token is not read from Redis in any gateway', async (t) => {
   await theKey()
   issuer.revoke('token', { push: false })
   await spy.set(revokedKey('grant', 'grant-1'), '1')
-  t.match(await two.introspect('token'), { verdict: { active: false } })
+  t.match(await two.introspect('token'), { status: { active: false } })
   t.same(two.results, ['revoked'])
 })
 
@@ -221,8 +221,8 @@ t.test('an entry that lacks a claim of the policies is introspected again', asyn
   issuer.store('a', { tenant: 't1', roles: { inner: ['x', { y: 1 }] }, huge: 'x'.repeat(2_000) })
   const [one, other] = [await aGateway(t, issuer), await aGateway(t, issuer)]
   const claimsOf = async (gateway: typeof one, names: readonly string[]) => {
-    const { verdict } = await gateway.introspect('a', undefined, names)
-    return verdict.active ? Object.fromEntries(verdict.caller.claims) : undefined
+    const { status } = await gateway.introspect('a', undefined, names)
+    return status.active ? Object.fromEntries(status.caller.claims) : undefined
   }
   t.strictSame(await claimsOf(one, ['tenant']), { tenant: 't1' })
   await until('it is shared', async () => (await spy.dbsize()) === 1)

@@ -17,7 +17,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
   const questions: {
     token: string
     sinceClearMs: number
-    answer: (verdict: TokenStatus, ttlMs?: number, ageMs?: number) => void
+    answer: (status: TokenStatus, ttlMs?: number, ageMs?: number) => void
     fail: (error: Error) => void
   }[] = []
   const cache = new TokenCache({
@@ -35,8 +35,8 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
         verify: undefined,
         introspect: (token, sinceClearMs) =>
           new Promise<IntrospectionResult>((resolve, fail) => {
-            const answer = (verdict: TokenStatus, ttlMs = Infinity, ageMs = 0) =>
-              resolve({ verdict, ageMs, ttlMs })
+            const answer = (status: TokenStatus, ttlMs = Infinity, ageMs = 0) =>
+              resolve({ status, ageMs, ttlMs })
             questions.push({ token, sinceClearMs, answer, fail })
           }),
         ready: true,
@@ -57,8 +57,8 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     return found
   }
   /** Completes introspection `index`, and returns the result of `pending`. */
-  const settle = (pending: TokenStatus | Promise<TokenStatus>, index: number, verdict: TokenStatus) => {
-    question(index).answer(verdict)
+  const settle = (pending: TokenStatus | Promise<TokenStatus>, index: number, status: TokenStatus) => {
+    question(index).answer(status)
     return pending
   }
   return { clock, questions, question, settle, cache, ask, tokenValidator }
@@ -96,9 +96,9 @@ t.test('revoke() evicts every token of the grant and no other', async (t) => {
   const { question, cache, tokenValidator } = setUp()
   const other: TokenStatus = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
   await Promise.all(
-    [GOOD, GOOD, other].map((verdict, i) => {
+    [GOOD, GOOD, other].map((status, i) => {
       const pending = tokenValidator.validate(`token-${i}`)
-      question(i).answer(verdict)
+      question(i).answer(status)
       return pending
     }),
   )
@@ -216,8 +216,8 @@ t.test('the validator caches an inactive status for seconds only', async (t) => 
 
 t.test('inactive tokens do not evict active ones, and both caches are bounded', async (t) => {
   const { cache } = setUp({ maxEntries: 10 })
-  const put = (key: string, verdict: TokenStatus) =>
-    cache.set(key, { verdict, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
+  const put = (key: string, status: TokenStatus) =>
+    cache.set(key, { status, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
   put('good', GOOD)
   for (let i = 0; i < 100; i++) put(`junk-${i}`, BAD)
   t.equal(cache.get('good', 1), GOOD)
@@ -243,7 +243,7 @@ t.test('the cache is bounded by the size of the claims', async (t) => {
     const caller = aCaller({ grant: `grant-${i}`, identityHeaders: ['x-auth-subject', 'x'.repeat(1_000)] })
     cache.set(
       `key-${i}`,
-      { verdict: { active: true, caller }, ageMs: 0, ttlMs: Infinity },
+      { status: { active: true, caller }, ageMs: 0, ttlMs: Infinity },
       { tickMs: 0, nowMs: 0, kind: 'opaque' },
     )
   }
@@ -254,16 +254,16 @@ t.test('the cache is bounded by the size of the claims', async (t) => {
 
 t.test('the validator rejects a cached token, and one with a new result, by its token ID', async (t) => {
   const { questions, settle, tokenValidator } = setUp()
-  const verdict = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
-  await settle(tokenValidator.validate('a'), 0, verdict)
-  tokenValidator.revoke(aRevocation({ token: 'id-2' }), verdict.caller.issuer)
-  t.equal(tokenValidator.validate('a'), verdict)
+  const status = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
+  await settle(tokenValidator.validate('a'), 0, status)
+  tokenValidator.revoke(aRevocation({ token: 'id-2' }), status.caller.issuer)
+  t.equal(tokenValidator.validate('a'), status)
   tokenValidator.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
-  t.equal(tokenValidator.validate('a'), verdict, 'another issuer revokes nothing')
-  tokenValidator.revoke(aRevocation({ token: 'id-1' }), verdict.caller.issuer)
+  t.equal(tokenValidator.validate('a'), status, 'another issuer revokes nothing')
+  tokenValidator.revoke(aRevocation({ token: 'id-1' }), status.caller.issuer)
   t.match(tokenValidator.validate('a'), BAD)
   tokenValidator.clear()
-  t.match(await settle(tokenValidator.validate('a'), 1, verdict), BAD, 'a valid signature changes nothing')
+  t.match(await settle(tokenValidator.validate('a'), 1, status), BAD, 'a valid signature changes nothing')
   t.equal(questions.length, 2)
 })
 

@@ -133,7 +133,7 @@ t.test('introspect() accepts JSON with any spelling of its media type', async (t
   const { issuer, introspector } = await setUp(t)
   for (const type of ['application/json', 'Application/JSON;charset=UTF-8', 'application/json ; x=y']) {
     issuer.answerWith(typed(type))
-    t.match(await introspector.introspect('a'), { verdict: { active: true } }, type)
+    t.match(await introspector.introspect('a'), { status: { active: true } }, type)
   }
 })
 
@@ -161,7 +161,7 @@ t.test('introspect() retries once when the connection breaks, and returns that r
     issuer.answerWith(undefined)
     response.destroy()
   })
-  t.match(await introspector.introspect('a'), { verdict: { active: true }, ageMs: 0, ttlMs: 30_000 })
+  t.match(await introspector.introspect('a'), { status: { active: true }, ageMs: 0, ttlMs: 30_000 })
   t.equal(issuer.asked.length, 2)
   t.same(results, ['answered'])
 })
@@ -216,7 +216,7 @@ t.test('introspect() opens the circuit of a failing issuer and returns the retry
   t.equal(issuer.asked.length, 5)
   issuer.answerWith(undefined)
   clock.ms += 1_000
-  t.match(await introspector.introspect('a'), { verdict: { active: false } })
+  t.match(await introspector.introspect('a'), { status: { active: false } })
   t.equal(introspector.trouble, undefined)
 })
 
@@ -241,7 +241,7 @@ t.test('introspect() reports a token as inactive when the issuer does not suppor
     const { issuer, introspector, results } = await setUp(t)
     issuer.answerWith(json(JSON.stringify({ error }), 400))
     t.match(await introspector.introspect('crafted'), {
-      verdict: { active: false, fault: { reason: 'inactive' } },
+      status: { active: false, fault: { reason: 'inactive' } },
     })
     t.equal(issuer.asked.length, 1, 'the error code is sufficient')
     t.same(results, ['answered'])
@@ -261,8 +261,8 @@ t.test('introspect() reports a token as inactive when the issuer rejects that to
     issuer.answerWith(rejecting((token) => token.startsWith('crafted'), rejection))
     for (let count = 0; count < 20; count++) {
       clock.ms += 1
-      const { verdict } = await introspector.introspect(`crafted ${count}`)
-      t.match(verdict, { active: false, fault: { reason: 'inactive' } }, what)
+      const { status } = await introspector.introspect(`crafted ${count}`)
+      t.match(status, { active: false, fault: { reason: 'inactive' } }, what)
     }
     t.equal(issuer.asked.length, 60, `${what}: a probe and the token again follow each rejection`)
     t.same(new Set(results), new Set(['answered']))
@@ -314,8 +314,8 @@ t.test(
         if (asked === token) json(GOOD_ANSWER)(response)
         else rejecting((one) => !isForm(one), json('{"error":"invalid_request"}', 400))(response, body)
       })
-      t.match(await introspector.introspect(token), { verdict: { active: true } }, form)
-      t.match(await introspector.introspect('crafted'), { verdict: { active: false } }, form)
+      t.match(await introspector.introspect(token), { status: { active: true } }, form)
+      t.match(await introspector.introspect('crafted'), { status: { active: false } }, form)
       const asked = issuer.asked.map((body) => body.get('token'))
       t.equal(asked.filter((one) => one === token).length, 1, `${form}: no probe is the token of a client`)
       t.ok(isForm(asked[2] ?? ''), `${form}: the probe has the form`)
@@ -332,16 +332,16 @@ t.test('introspect() accepts a probe that is rejected for its kind', async (t) =
     const error = body.get('token') === 'crafted' ? 'invalid_request' : 'unsupported_token_type'
     json(JSON.stringify({ error }), 400)(response)
   })
-  t.match(await introspector.introspect('crafted'), { verdict: { active: false } })
+  t.match(await introspector.introspect('crafted'), { status: { active: false } })
 })
 
 t.test('introspect() calls no token invalid when an outage follows an accepted request', async (t) => {
   const { issuer, introspector } = await setUp(t)
-  t.match(await introspector.introspect('other'), { verdict: { active: false } })
+  t.match(await introspector.introspect('other'), { status: { active: false } })
   issuer.answerWith(json('{"error":"invalid_request"}', 400))
   await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
   issuer.answerWith(json(GOOD_ANSWER))
-  t.match(await introspector.introspect('good'), { verdict: { active: true } })
+  t.match(await introspector.introspect('good'), { status: { active: true } })
 })
 
 t.test('introspect() accepts a token that the issuer rejects only at the end of an outage', async (t) => {
@@ -351,7 +351,7 @@ t.test('introspect() accepts a token that the issuer rejects only at the end of 
     issuer.answerWith(undefined)
     json('{"error":"invalid_request"}', 400)(response)
   })
-  t.match(await introspector.introspect('good'), { verdict: { active: true } })
+  t.match(await introspector.introspect('good'), { status: { active: true } })
   t.same(
     issuer.asked.map((body) => body.get('token')),
     ['good', PROBE_TOKEN, 'good'],
@@ -404,7 +404,7 @@ t.test('introspect() takes the form of probes from active tokens only', async (t
   issuer.answerWith(json('{"error":"invalid_token"}', 400))
   await introspector.introspect('invalid but long enough')
   issuer.answerWith(rejecting((token) => token === 'crafted', json('{}', 400)))
-  t.match(await introspector.introspect('crafted'), { verdict: { active: false } })
+  t.match(await introspector.introspect('crafted'), { status: { active: false } })
   t.same(
     issuer.asked.slice(3).map((body) => body.get('token')),
     ['crafted', '00112233445566778899bbaaaaaaaaaf', 'crafted'],
@@ -430,7 +430,7 @@ t.test('introspect() calls no token invalid while the issuer rejects every reque
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_STATUS']))
   issuer.answerWith(rejecting((token) => token === 'odd', json('{}', 400)))
   clock.ms += 1_000
-  t.match(await introspector.introspect('odd'), { verdict: { active: false } })
+  t.match(await introspector.introspect('odd'), { status: { active: false } })
   t.equal(introspector.trouble, undefined)
 })
 

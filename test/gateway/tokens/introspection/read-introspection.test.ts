@@ -24,9 +24,9 @@ for (const active of ['true', 1, 'yes', null, {}, [], undefined, 'false', 0])
 for (const name of ['token_type', 'nbf', 'iat', 'jti', 'aud', 'exp', 'grant', 'cnf'])
   t.test(`RFC 7662 §2.2: ${name} without a text form causes no exception`, async (t) => {
     const odd: unknown = JSON.parse('{ "toString": 1, "valueOf": 1 }')
-    const verdict = readIntrospection({ ...GOOD, [name]: odd }, OPTIONS)
-    if (verdict.active) t.match(verdict.caller, { subject: 'user-1', tokenId: undefined })
-    else t.match(verdict.fault.reason, /^(?:sender_constrained|inactive|claims_missing)$/)
+    const status = readIntrospection({ ...GOOD, [name]: odd }, OPTIONS)
+    if (status.active) t.match(status.caller, { subject: 'user-1', tokenId: undefined })
+    else t.match(status.fault.reason, /^(?:sender_constrained|inactive|claims_missing)$/)
   })
 
 for (const response of [null, 'x', 1, [], [GOOD], true])
@@ -100,9 +100,9 @@ for (const [aud, audience] of [
   })
 
 t.test('readIntrospection() prepares the headers for an upstream', async (t) => {
-  const verdict = readIntrospection(GOOD, OPTIONS)
-  t.match(verdict, { active: true, caller: { subject: 'user-1', grant: 'g', expiresAtSeconds: 1_000 } })
-  t.same(verdict.active && verdict.caller.identityHeaders, [
+  const status = readIntrospection(GOOD, OPTIONS)
+  t.match(status, { active: true, caller: { subject: 'user-1', grant: 'g', expiresAtSeconds: 1_000 } })
+  t.same(status.active && status.caller.identityHeaders, [
     'x-auth-subject',
     'user-1',
     'x-auth-client-id',

@@ -20,8 +20,8 @@ const read = (claims: object, rules: Partial<JwtRules> = {}) =>
     { nowSeconds: NOW, scopes: createScopeSets() },
   )
 const callerOf = (claims: object, rules: Partial<JwtRules> = {}) => {
-  const verdict = read(claims, rules)
-  return verdict.active ? verdict.caller : undefined
+  const status = read(claims, rules)
+  return status.active ? status.caller : undefined
 }
 
 t.test('claims of another issuer create no caller for this issuer', async (t) => {
