@@ -16,15 +16,20 @@ export function coverRoutes(
   results: readonly TestResult[],
 ): readonly RouteCoverage[] {
   const reached = new Map<string, Set<RouteOutcome>>()
-  for (const { failures, trial } of results) {
-    const name = trial?.decision.route?.policy.name
-    if (name === undefined || trial === undefined || failures.length > 0 || trial.decision.as === 'gateway')
+  for (const { failures, simulation } of results) {
+    const name = simulation?.decision.route?.policy.name
+    if (
+      name === undefined ||
+      simulation === undefined ||
+      failures.length > 0 ||
+      simulation.decision.as === 'gateway'
+    )
       continue
     const outcomes = reached.get(name) ?? new Set()
     // An audit-only denial counts as a denial.
-    const { outcome, auditOnlyRefusal } = trial.decision
+    const { outcome, auditOnlyRefusal } = simulation.decision
     const isAllowed = outcome === 'allow' && auditOnlyRefusal === undefined
-    outcomes.add(trial.claims === undefined ? 'anonymous' : isAllowed ? 'allow' : 'deny')
+    outcomes.add(simulation.claims === undefined ? 'anonymous' : isAllowed ? 'allow' : 'deny')
     reached.set(name, outcomes)
   }
   return routes.map(({ policy }) => {

@@ -5,7 +5,7 @@ import { nearestRoute } from './nearest-route.ts'
 import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
 
 export type ExplainedSimulation = Simulation & {
-  readonly trial: SimulatedRequest
+  readonly simulated: SimulatedRequest
   readonly explanation: Explanation | undefined
   /** The most similar route, for a path without a route. */
   readonly nearest: PolicyRoute | undefined
@@ -15,20 +15,22 @@ export type ExplainedSimulation = Simulation & {
 
 /** Explains a simulation. `explanation` is undefined when the request is malformed. */
 export function explainSimulation(
-  trial: SimulatedRequest,
-  tried: Simulation,
+  simulated: SimulatedRequest,
+  simulation: Simulation,
   policies: SimulationPolicies,
 ): ExplainedSimulation {
-  const { request, caller } = tried
+  const { request, caller } = simulation
   const explanation =
-    request === undefined ? undefined : explainDecision(tried.decision, request, caller, policies.compiled)
+    request === undefined
+      ? undefined
+      : explainDecision(simulation.decision, request, caller, policies.compiled)
   const nearest =
-    tried.decision.refusal?.refused === 'route_unknown' && request !== undefined
+    simulation.decision.refusal?.refused === 'route_unknown' && request !== undefined
       ? nearestRoute(
           request.canonical.path,
           policies.compiled.routes.map(({ policy }) => policy),
         )
       : undefined
-  const cors = request && explainCors(request, tried.decision)
-  return { ...tried, trial, explanation, nearest, cors }
+  const cors = request && explainCors(request, simulation.decision)
+  return { ...simulation, simulated, explanation, nearest, cors }
 }

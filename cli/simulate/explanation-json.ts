@@ -6,9 +6,9 @@ import type { SimulationPolicies } from './simulate.ts'
 export function explanationJson(explained: ExplainedSimulation, policies: SimulationPolicies) {
   const {
     decision,
-    answer,
+    response,
     would,
-    trial,
+    simulated,
     request,
     claims,
     caller,
@@ -20,7 +20,7 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
   } = explained
   const { route } = decision
   return {
-    request: { method: trial.method, target: trial.target, path: request?.canonical.path ?? null },
+    request: { method: simulated.method, target: simulated.target, path: request?.canonical.path ?? null },
     decision: decision.outcome,
     as: decision.as ?? null,
     hash: policies.compiled.hash,
@@ -69,11 +69,11 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
       decision.upstreamPath === undefined
         ? null
         : { name: route?.policy.upstream, path: decision.upstreamPath },
-    answer: answer === undefined ? null : answerJson(answer),
-    would: would === undefined ? null : answerJson(would),
+    answer: response === undefined ? null : responseJson(response),
+    would: would === undefined ? null : responseJson(would),
   }
 }
 
-function answerJson({ status, error, description, challenge, allow }: ErrorResponse) {
+function responseJson({ status, error, description, challenge, allow }: ErrorResponse) {
   return { status, error, description, challenge: challenge ?? null, allow: allow ?? null }
 }

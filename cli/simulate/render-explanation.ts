@@ -28,7 +28,7 @@ export function renderExplanation(
     const cell = verdict === '' ? '' : `${paint(verdict, width, options.colour)}  `
     return `${label.padEnd(LABEL)}${cell}${text}`.trimEnd()
   })
-  const { method, target } = explained.trial
+  const { method, target } = explained.simulated
   return `${method} ${target}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
 }
 
@@ -116,11 +116,11 @@ function corsRows({ cors }: ExplainedSimulation): readonly Row[] {
 }
 
 function tokenRow(
-  { claims, caller, fault, explanation, trial, decision }: ExplainedSimulation,
+  { claims, caller, fault, explanation, simulated, decision }: ExplainedSimulation,
   nowSeconds: number,
 ): Row {
   if (claims === undefined)
-    return trial.claims === undefined || decision.as === 'gateway'
+    return simulated.claims === undefined || decision.as === 'gateway'
       ? ['token', 'n/a', 'none was sent']
       : ['token', 'n/a', 'it was not looked at']
   const found = fault ?? explanation?.token?.fault
@@ -181,10 +181,11 @@ function describeRoute({ policy }: CompiledRoute): string {
 function describeNoRoute({
   decision: { refusal, as },
   request,
-  answer,
+  response,
   nearest,
 }: ExplainedSimulation): string {
-  if (request === undefined) return `none: this is no request that is looked at. ${answer?.description ?? ''}`
+  if (request === undefined)
+    return `none: this is no request that is looked at. ${response?.description ?? ''}`
   if (isReservedPath(request.canonical.path))
     return "none: this path is Scopegate's own, and no policy is asked"
   if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
@@ -193,8 +194,8 @@ function describeNoRoute({
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }
 
-function whyNot({ policy }: CompiledRoute, { trial }: ExplainedSimulation): string {
-  const { method } = trial
+function whyNot({ policy }: CompiledRoute, { simulated }: ExplainedSimulation): string {
+  const { method } = simulated
   const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
   if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
   const { matchHeaders } = policy
@@ -202,14 +203,14 @@ function whyNot({ policy }: CompiledRoute, { trial }: ExplainedSimulation): stri
   return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
-function renderOutcome({ decision, answer, would }: ExplainedSimulation): string {
-  if (answer !== undefined) return renderAnswer(answer)
+function renderOutcome({ decision, response, would }: ExplainedSimulation): string {
+  if (response !== undefined) return renderResponse(response)
   if (decision.as === 'gateway') return 'answered by Scopegate itself\n'
   const allowed = `allow, as ${decision.as}\n`
-  return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderAnswer(would)}`
+  return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderResponse(would)}`
 }
 
-function renderAnswer({ status, error, description, challenge, allow }: ErrorResponse): string {
+function renderResponse({ status, error, description, challenge, allow }: ErrorResponse): string {
   const headers = [
     ...(challenge === undefined ? [] : [`  WWW-Authenticate: ${challenge}`]),
     ...(allow === undefined ? [] : [`  Allow: ${allow.join(', ')}`]),

@@ -7,7 +7,7 @@ export type TestResult = {
   /** Empty when the test passes. Codes T401 to T406. */
   readonly failures: readonly Diagnostic[]
   /** The simulation; undefined when the claims of its token are invalid. */
-  readonly trial: Simulation | undefined
+  readonly simulation: Simulation | undefined
 }
 
 /** Runs policy tests with the decision function of the server. Pure. */
@@ -22,23 +22,23 @@ export function runPolicyTests(
 function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: number): TestResult {
   const { method, path, headers } = test.request
   try {
-    const trial = simulate(
+    const simulation = simulate(
       { method, target: path, headers: Object.entries(headers), claims: test.token, isCompleted: true },
       policies,
       nowSeconds,
     )
-    return { test, failures: compare(test, trial), trial }
+    return { test, failures: compare(test, simulation), simulation }
   } catch (error) {
     if (!(error instanceof UnusableClaimsError)) throw error
     const failure = fail(test, 'T406', 'token', 'no issuer would say this of a token', error.message)
-    return { test, failures: [failure], trial: undefined }
+    return { test, failures: [failure], simulation: undefined }
   }
 }
 
 /** Returns only a wrong decision, because it causes the other differences. Otherwise returns all differences. */
-function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
+function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[] {
   const { expect } = test
-  const { decision, answer } = trial
+  const { decision, response } = simulation
   if (decision.outcome !== expect.decision)
     return [
       {
@@ -47,9 +47,9 @@ function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
           'T401',
           'decision',
           `the decision is ${decision.outcome}, not ${expect.decision}`,
-          describe(trial),
+          describe(simulation),
         ),
-        related: matchedRoute(trial),
+        related: matchedRoute(simulation),
       },
     ]
   const differ = (
@@ -61,22 +61,22 @@ function compare(test: PolicyTest, trial: Simulation): readonly Diagnostic[] {
     wanted === undefined || JSON.stringify(got) === JSON.stringify(wanted)
       ? []
       : [fail(test, code, what, `${what} differs`, `got ${got === undefined ? 'none' : JSON.stringify(got)}`)]
-  if (isDeniedWithoutRoute(trial, expect))
+  if (isDeniedWithoutRoute(simulation, expect))
     return [
       fail(
         test,
         'T404',
         'decision',
         'no route is met, so no policy denies it',
-        `got ${answer?.status}; correct the request, or expect status: ${answer?.status}`,
+        `got ${response?.status}; correct the request, or expect status: ${response?.status}`,
       ),
     ]
   const route = expect.route?.includes('/') === false ? `${test.policy}/${expect.route}` : expect.route
   return [
     ...differ('T402', 'as', decision.as),
-    ...differ('T403', 'status', answer?.status),
-    ...differ('T403', 'error', answer?.error),
-    ...differ('T403', 'missing', missingOf(trial)),
+    ...differ('T403', 'status', response?.status),
+    ...differ('T403', 'error', response?.error),
+    ...differ('T403', 'missing', missingOf(simulation)),
     ...differ('T404', 'route', decision.route?.policy.name, route),
     ...differ('T405', 'upstreamPath', decision.upstreamPath),
   ]
@@ -97,9 +97,9 @@ function missingOf({ decision: { refusal } }: Simulation): readonly string[] | u
   return refusal?.refused === 'scope_missing' ? refusal.missing : undefined
 }
 
-function describe({ decision, answer }: Simulation): string {
-  if (answer === undefined) return decision.as === undefined ? 'got allow' : `got allow, as ${decision.as}`
-  return `got ${decision.outcome}: ${answer.status} ${answer.error}`
+function describe({ decision, response }: Simulation): string {
+  if (response === undefined) return decision.as === undefined ? 'got allow' : `got allow, as ${decision.as}`
+  return `got ${decision.outcome}: ${response.status} ${response.error}`
 }
 
 function matchedRoute({ decision: { route } }: Simulation): Diagnostic['related'] {

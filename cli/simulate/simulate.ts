@@ -31,7 +31,7 @@ export type SimulatedRequest = {
 export type Simulation = {
   readonly decision: Decision
   /** The response to the client; undefined when the request is forwarded. */
-  readonly answer: ErrorResponse | undefined
+  readonly response: ErrorResponse | undefined
   /** The response if the policy were enforced; undefined when it is the same. */
   readonly would: ErrorResponse | undefined
   /** The resource that the token must name as its audience. */
@@ -64,15 +64,15 @@ const SOME_TOKEN = 'Bearer token'
  * @throws {UnusableClaimsError} for claims that an issuer never sends.
  */
 export function simulate(
-  trial: SimulatedRequest,
+  simulated: SimulatedRequest,
   policies: SimulationPolicies,
   nowSeconds: number,
 ): Simulation {
-  const { method, target } = trial
+  const { method, target } = simulated
   const { compiled, resources, limits } = policies
   const { origin, host } = new URL(resources.root.identifier)
-  const rawHeaders = ['host', host, ...trial.headers.flat()]
-  if (trial.claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
+  const rawHeaders = ['host', host, ...simulated.headers.flat()]
+  if (simulated.claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
   const canonical = METHODS.has(method)
     ? canonicalRequest(
         { method, url: target, rawHeaders, httpVersion: '1.1' },
@@ -84,7 +84,7 @@ export function simulate(
   const request: DecisionRequest = { method, canonical, nowSeconds, limits }
   let token: SimulatedToken = NO_TOKEN
   const callerOf = (resource: Resource): Caller | Refusal | undefined => {
-    token = readToken(trial, resource, policies, nowSeconds)
+    token = readToken(simulated, resource, policies, nowSeconds)
     return token.fault === undefined ? token.caller : { refused: 'token_invalid', fault: token.fault }
   }
   const decision = decide(request, callerOf, compiled)
@@ -128,9 +128,9 @@ function toSimulation(
       tokenEndpoint: resource.tokenEndpoint,
       credential: 'bearer',
     })
-  const answer = responseTo(decision.refusal)
+  const response = responseTo(decision.refusal)
   const would = responseTo(decision.auditOnlyRefusal)
-  return { decision, answer, would, resource, ...rest }
+  return { decision, response, would, resource, ...rest }
 }
 
 /** Claims that an issuer never sends, e.g. a scope that is a number. */

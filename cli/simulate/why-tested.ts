@@ -5,11 +5,11 @@ import type { SimulationPolicies } from './simulate.ts'
 
 /** Explains the decision of a test, in the lines of `explain`. Empty when the test has no decision. */
 export function whyTested(
-  { test, trial }: TestResult,
+  { test, simulation }: TestResult,
   policies: SimulationPolicies,
   nowSeconds: number,
 ): string {
-  if (trial === undefined) return ''
+  if (simulation === undefined) return ''
   const { method, path, headers } = test.request
   const request = {
     method,
@@ -18,5 +18,5 @@ export function whyTested(
     claims: test.token,
     isCompleted: true,
   }
-  return renderReasons(explainSimulation(request, trial, policies), nowSeconds)
+  return renderReasons(explainSimulation(request, simulation, policies), nowSeconds)
 }

@@ -277,16 +277,16 @@ async function send({ hostname, port }: URL, one: Trial, headers: readonly strin
 }
 
 /** Returns the outcome that the simulation predicts. */
-function predict({ decision, answer, caller }: Simulation, method: string): Outcome {
+function predict({ decision, response, caller }: Simulation, method: string): Outcome {
   const { refusal, auditOnlyRefusal, as, route, upstreamPath, preflight } = decision
   const isAllowed = as === 'token' || as === 'anonymous'
   // A limit rejects a request after the decision on its caller.
   const isAboveLimit = refusal !== undefined && route !== undefined && decisionOf(refusal) === undefined
   const allowed = `allow ${caller === undefined ? 'anonymous' : 'ok'}`
   return {
-    status: answer?.status ?? (as === 'gateway' ? 204 : 200),
-    error: method === 'HEAD' ? undefined : answer?.error,
-    challenge: withoutMinutes(answer?.challenge),
+    status: response?.status ?? (as === 'gateway' ? 204 : 200),
+    error: method === 'HEAD' ? undefined : response?.error,
+    challenge: withoutMinutes(response?.challenge),
     allowedOrigin: preflight?.decision.origin,
     route: route?.policy.name,
     decision: isAllowed || isAboveLimit ? allowed : label(refusal && decisionOf(refusal)),

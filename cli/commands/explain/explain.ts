@@ -26,7 +26,7 @@ export async function explain(given: ParsedArguments, terminal: Terminal): Promi
     if (given.has('json'))
       terminal.out.write(`${JSON.stringify(explanationJson(explained, policies), undefined, 2)}\n`)
     else terminal.out.write(renderExplanation(explained, { colour: terminal.colour, nowSeconds }))
-    return explained.answer === undefined ? 0 : EXIT_REFUSED
+    return explained.response === undefined ? 0 : EXIT_REFUSED
   } catch (error) {
     if (error instanceof UnusableClaimsError)
       throw usageError('explain', `no issuer would say this of a token: ${error.message}`)

@@ -87,8 +87,8 @@ function toJson(
       it: result.test.it,
       place: result.test.source,
       passed: result.failures.length === 0,
-      decision: result.trial?.decision.outcome ?? null,
-      route: result.trial?.decision.route?.policy.name ?? null,
+      decision: result.simulation?.decision.outcome ?? null,
+      route: result.simulation?.decision.route?.policy.name ?? null,
       failures: result.failures.map(({ code, message, hint, place }) => ({
         code,
         message,
