@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { CircuitState } from '../upstreams/circuit.ts'
+import type { CircuitState } from '../../platform/circuit-breaker.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { BufferedHistogram } from './buffered-histogram.ts'

@@ -1,7 +1,7 @@
+import type { CircuitRules } from '../../platform/circuit-breaker.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
-import type { CircuitRules } from './circuit.ts'
 import type { ResolveName } from './name-addresses.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { Target } from './target.ts'

@@ -1,4 +1,4 @@
-import type { CircuitState } from './circuit.ts'
+import type { CircuitState } from '../../platform/circuit-breaker.ts'
 import type { Target } from './target.ts'
 
 export class TargetSet {

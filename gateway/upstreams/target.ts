@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { buildConnector } from 'undici'
-import { Circuit, type CircuitRules, type CircuitState } from './circuit.ts'
+import { CircuitBreaker, type CircuitRules, type CircuitState } from '../../platform/circuit-breaker.ts'
 import { createConnector } from './connect.ts'
 import { ConnectionPool } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS, type ResolveName } from './name-addresses.ts'
@@ -33,7 +33,7 @@ export class Target {
   /** Requests whose responses are not complete. */
   outstanding = 0
   readonly #settings: TargetSettings
-  readonly #circuit: Circuit
+  readonly #circuit: CircuitBreaker
   readonly #connect: buildConnector.connector
   /** Opens connections that are read as regular streams. */
   readonly connectPlainly: buildConnector.connector
@@ -42,14 +42,13 @@ export class Target {
   readonly #watch: NodeJS.Timeout | undefined
   #pool: ConnectionPool
   #used = false
-  #ejected = false
   #probe: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(settings: TargetSettings) {
     this.origin = settings.origin
     this.#settings = settings
-    this.#circuit = new Circuit(settings.ejection)
+    this.#circuit = new CircuitBreaker(settings.ejection, (isClosed) => settings.onEjected(!isClosed))
     const hostname = new URL(settings.origin).hostname
     if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) {
       this.#addresses = new NameAddresses(hostname, {
@@ -90,17 +89,11 @@ export class Target {
   }
 
   answered(nowMs: number): void {
-    if (!this.#circuit.answered(nowMs)) return
-    this.#ejected = false
-    this.#settings.onEjected(false)
+    this.#circuit.answered(nowMs)
   }
 
   failed(startedMs: number): void {
-    if (!this.#circuit.failed(startedMs)) return
-    this.#probeIn(this.#circuit.pauseMs)
-    if (this.#ejected) return
-    this.#ejected = true
-    this.#settings.onEjected(true)
+    if (this.#circuit.failed(startedMs, this.#settings.tickMs())) this.#probeIn(this.#circuit.pauseMs)
   }
 
   ended(startedMs: number): void {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
+import { CircuitBreaker } from '../circuit-breaker.ts'
 import type { Logger } from '../logging/logger.ts'
 import { connectRedis } from './redis.ts'
-import { createBreaker } from './redis-breaker.ts'
 
 /** Reason for not using Redis. It is a metric label, so the list is closed. */
 export type UnavailableReason = 'away' | 'open'
@@ -27,6 +27,9 @@ export type SharedRedis = {
 }
 
 const COMMAND_TIMEOUT_MS = 75
+const CIRCUIT_RULES = { failures: 5, longestPauseMs: 1_000 }
+/** The start of a command whose failure always counts. */
+const UNKNOWN_START_MS = Number.POSITIVE_INFINITY
 const TROUBLE: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
   open: 'it fails or does not respond in time: each gateway counts, caches and introspects on its own',
@@ -49,17 +52,23 @@ export async function openSharedRedis(options: {
   const { url, logger, tickMs, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
   const redis = await connectRedis({ url, logger, commandTimeoutMs, mayBeAway: true })
   const { Command } = await import('ioredis')
-  const breaker = createBreaker({
-    probe: () => redis.ping(),
-    onChange: (isUsable) =>
-      isUsable
-        ? logger.info({ event: 'redis_used_again' }, 'redis answers again')
-        : logger.warn({ event: 'redis_given_up' }, `redis: ${TROUBLE.open}`),
-  })
+  const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) =>
+    isClosed
+      ? logger.info({ event: 'redis_used_again' }, 'redis answers again')
+      : logger.warn({ event: 'redis_given_up' }, `redis: ${TROUBLE.open}`),
+  )
+  const succeeded = (): void => circuit.answered(0)
+  const failed = (): void => void circuit.failed(UNKNOWN_START_MS, tickMs())
 
   function unavailableReason(): UnavailableReason | undefined {
     if (redis.status !== 'ready') return 'away'
-    return breaker.isClosed(tickMs()) ? undefined : 'open'
+    if (circuit.state === 'closed') return undefined
+    const nowMs = tickMs()
+    if (circuit.rejectsForMs(nowMs) === undefined) {
+      circuit.began(nowMs)
+      redis.ping().then(succeeded, failed)
+    }
+    return 'open'
   }
 
   return {
@@ -69,8 +78,8 @@ export async function openSharedRedis(options: {
       const reason = unavailableReason()
       return reason && TROUBLE[reason]
     },
-    succeeded: breaker.succeeded,
-    failed: () => breaker.failed(tickMs()),
+    succeeded,
+    failed,
     send(name, args) {
       const command = new Command(name, [...args], { replyEncoding: 'utf8' })
       command.setTimeout(NO_TIMEOUT_MS) // replaces the deadline of the connection

@@ -1,10 +1,10 @@
+import { CircuitBreaker } from '../../../platform/circuit-breaker.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import { describeFailure, type Logger } from '../../../platform/logging/logger.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { UnverifiableError } from '../unverifiable-error.ts'
 import { IntrospectionError, type IntrospectionErrorCode } from './introspection-error.ts'
 import { type IntrospectionTransportOptions, openIntrospectionTransport } from './introspection-transport.ts'
-import { createIssuerCircuit } from './issuer-circuit.ts'
 import { createRequestProbe } from './request-probe.ts'
 import { createSemaphore } from './semaphore.ts'
 
@@ -42,6 +42,9 @@ export type IntrospectionClient = {
 /** `Retry-After` while the queue is full: the time for one request to end. Milliseconds. */
 const OVERLOAD_RETRY_MS = 1_000
 
+/** Five failures open the circuit of the issuer. It pauses for 1 s, and for up to 5 s after failed trials. */
+const CIRCUIT_RULES = { failures: 5, longestPauseMs: 5_000 }
+
 /** RFC 7662 section 2.2. */
 const INACTIVE_RESPONSE = { active: false }
 /** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
@@ -77,19 +80,16 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   let trouble: string | undefined
   /** Why the issuer did not respond to the last request; undefined after a response. */
   let lastFailure: unknown
-  const circuit = createIssuerCircuit({
-    tickMs,
-    onChange(isClosed) {
-      if (isClosed) {
-        trouble = undefined
-        logger.info({ event: 'introspection_back', issuer }, 'the issuer responds again: circuit closed')
-      } else {
-        logger.warn(
-          { event: 'introspection_suspended', issuer, err: describeFailure(lastFailure) },
-          'the issuer does not respond: circuit opened',
-        )
-      }
-    },
+  const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) => {
+    if (isClosed) {
+      trouble = undefined
+      logger.info({ event: 'introspection_back', issuer }, 'the issuer responds again: circuit closed')
+    } else {
+      logger.warn(
+        { event: 'introspection_suspended', issuer, err: describeFailure(lastFailure) },
+        'the issuer does not respond: circuit opened',
+      )
+    }
   })
 
   /** Sends one request. A rejection that names the token as its reason counts as a response: the token is inactive. */
@@ -122,7 +122,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     try {
       const response = await send(token, signal)
       if (isActive(response)) probe.active(token)
-      circuit.answered()
+      circuit.answered(tickMs())
       return response
     } catch (error) {
       if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
@@ -134,11 +134,11 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
         trouble = CREDENTIALS_REFUSED
       }
       if (isRejection(error)) {
-        circuit.answered()
+        circuit.answered(tickMs())
         lastFailure = undefined
       } else {
         lastFailure = signal.aborted ? tooLate(timeoutMs, error) : error
-        circuit.failed(startedMs)
+        circuit.failed(startedMs, tickMs())
       }
       throw error
     } finally {
@@ -167,7 +167,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   }
 
   function refuseWhileSuspended(): void {
-    const refusedForMs = circuit.refusedForMs()
+    const refusedForMs = circuit.rejectsForMs(tickMs())
     if (refusedForMs !== undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_SUSPENDED',

@@ -6,7 +6,7 @@ import type { PressureReading } from '../../../gateway/limits/overload/read-pres
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
 import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
 import { createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
-import type { CircuitState } from '../../../gateway/upstreams/circuit.ts'
+import type { CircuitState } from '../../../platform/circuit-breaker.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
 

@@ -83,6 +83,32 @@ t.test('the shared Redis opens its circuit after five failures, and logs each ch
   t.strictSame(reasons(), ['away', 'no connection: each gateway counts, caches and introspects on its own'])
 })
 
+t.test('the shared Redis probes once per second while its circuit is open', async (t) => {
+  const { shared, lines, clock } = await setUp(t)
+  const pings = t.capture(shared.redis, 'ping', () => Promise.reject(new Error('no response')))
+  for (let failure = 1; failure <= 15; failure++) shared.failed()
+  let probes = 0
+  for (clock.nowMs = 0; clock.nowMs < 10_000; clock.nowMs += 10) {
+    t.equal(shared.unavailableReason(), 'open')
+    probes += pings().length
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  t.equal(probes, 9)
+  t.match(lines, [{ event: 'redis_given_up' }], 'one line for the opened circuit')
+})
+
+t.test('the shared Redis waits for a probe before it sends the next one', async (t) => {
+  const { shared, clock } = await setUp(t)
+  const probe = Promise.withResolvers<string>()
+  const pings = t.capture(shared.redis, 'ping', () => probe.promise)
+  for (let failure = 1; failure <= 5; failure++) shared.failed()
+  clock.nowMs = 1_000
+  for (let call = 1; call <= 100; call++) t.equal(shared.unavailableReason(), 'open')
+  t.equal(pings().length, 1)
+  probe.resolve('PONG')
+  await until('the circuit closes', async () => shared.unavailableReason() === undefined)
+})
+
 t.test(
   'the shared Redis has a command timeout of 75 ms by default, and connects when Redis starts later',
   async (t) => {

@@ -19,18 +19,22 @@ const FIRST_PAUSE_MS = 1_000
  * One slow or broken endpoint therefore does not eject a target that serves the others. All times are from a monotonic
  * clock.
  */
-export class Circuit {
+export class CircuitBreaker {
   readonly #rules: CircuitRules
+  readonly #onChange: (isClosed: boolean) => void
   #state: CircuitState = 'closed'
   #failures = 0
   #pauseMs: number
+  #pausedUntilMs = 0
   #lastAnswerMs = Number.NEGATIVE_INFINITY
   #halfOpenedMs = 0
   /** Start of the trial request. NaN: no trial request is in progress. */
   #trialStartedMs = Number.NaN
 
-  constructor(rules: CircuitRules) {
+  /** @param onChange is called when the circuit opens, and when it closes. A failed trial is no change. */
+  constructor(rules: CircuitRules, onChange: (isClosed: boolean) => void) {
     this.#rules = rules
+    this.#onChange = onChange
     this.#pauseMs = Math.min(FIRST_PAUSE_MS, rules.longestPauseMs)
   }
 
@@ -47,39 +51,52 @@ export class Circuit {
     return this.#pauseMs
   }
 
+  /**
+   * Returns undefined when a request may be sent. Otherwise returns the time until the next trial, in milliseconds. At
+   * the end of a pause, one request becomes the trial.
+   */
+  rejectsForMs(nowMs: number): number | undefined {
+    if (this.takes) return undefined
+    if (this.#state === 'half_open') return FIRST_PAUSE_MS
+    const waitMs = this.#pausedUntilMs - nowMs
+    if (waitMs > 0) return waitMs
+    this.halfOpen(nowMs)
+    return undefined
+  }
+
   /** Records the start of a request. The first one after `halfOpen()` is the trial. */
   began(startedMs: number): void {
     if (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs)) this.#trialStartedMs = startedMs
   }
 
-  /**
-   * Records that the target began a response.
-   * @returns whether the circuit closed.
-   */
-  answered(nowMs: number): boolean {
+  /** Records that the target began a response. */
+  answered(nowMs: number): void {
     this.#lastAnswerMs = nowMs
     this.#failures = 0
-    if (this.#state === 'closed') return false
+    if (this.#state === 'closed') return
     this.#state = 'closed'
     this.#trialStartedMs = Number.NaN
     this.#pauseMs = Math.min(FIRST_PAUSE_MS, this.#rules.longestPauseMs)
-    return true
+    this.#onChange(true)
   }
 
   /**
    * Records a failure of a request that began at `startedMs`.
-   * @returns whether the circuit opened.
+   * @returns whether the circuit opened, also after a failed trial.
    */
-  failed(startedMs: number): boolean {
-    if (this.#lastAnswerMs >= startedMs) return false
+  failed(startedMs: number, nowMs: number): boolean {
+    if (this.#lastAnswerMs >= startedMs || this.#state === 'open') return false
     if (this.#state === 'half_open') {
       if (startedMs < this.#halfOpenedMs) return false
       this.#pauseMs = Math.min(this.#pauseMs * 2, this.#rules.longestPauseMs)
-      return this.#open()
+      this.#open(nowMs)
+      return true
     }
-    if (this.#state === 'open') return false
     this.#failures += 1
-    return this.#failures >= this.#rules.failures && this.#open()
+    if (this.#failures < this.#rules.failures) return false
+    this.#open(nowMs)
+    this.#onChange(false)
+    return true
   }
 
   /** Records the end of the request that began at `startedMs`, with or without a response. */
@@ -95,9 +112,9 @@ export class Circuit {
     this.#trialStartedMs = Number.NaN
   }
 
-  #open(): true {
+  #open(nowMs: number): void {
     this.#state = 'open'
     this.#failures = 0
-    return true
+    this.#pausedUntilMs = nowMs + this.#pauseMs
   }
 }
