@@ -31,7 +31,7 @@ export class CircuitBreaker {
   /** Start of the trial request. NaN: no trial request is in progress. */
   #trialStartedMs = Number.NaN
 
-  /** @param onChange is called when the circuit opens, and when it closes. A failed trial is no change. */
+  /** @param onChange is called when the circuit opens, and when it closes. It does not report a failed trial. */
   constructor(rules: CircuitRules, onChange: (isClosed: boolean) => void) {
     this.#rules = rules
     this.#onChange = onChange

@@ -130,7 +130,7 @@ t.test('rejectsForMs() allows one trial after the pause, and doubles the pause w
     pauses.push(rejectsForMs())
   }
   t.same(pauses, [2_000, 4_000, 5_000, 5_000, 5_000])
-  t.same(changes, [false], 'a failed trial is no change')
+  t.same(changes, [false], 'a failed trial is not reported')
 })
 
 t.test('answered() closes the circuit for all requests', async (t) => {
