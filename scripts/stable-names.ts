@@ -279,7 +279,7 @@ const JSON_OUTPUT = [
   ['diff.changes', 'cli/commands/diff/compare-policies.ts', 'Change'],
   ['doctor.findings', 'cli/commands/doctor/checks.ts', 'Finding'],
   ['explain', 'cli/simulate/explanation-json.ts', 'explanationJson'],
-  ['explain.answer', 'cli/simulate/explanation-json.ts', 'answerJson'],
+  ['explain.answer', 'cli/simulate/explanation-json.ts', 'responseJson'],
   ['fmt.files', 'cli/commands/fmt/fmt.ts', 'Outcome'],
   ['test', 'cli/commands/test/test.ts', 'toJson'],
   ['token', 'cli/commands/token/obtain-token.ts', 'IssuedToken'],
