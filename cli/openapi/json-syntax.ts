@@ -129,7 +129,7 @@ export function parseJsonText(text: string): ParsedJson {
         object[key] = value
         members.set(key, [keyStart, keyEnd, start, at])
       } else {
-        const message = `the key ${JSON.stringify(key)} is here twice`
+        const message = `the key ${JSON.stringify(key)} is defined twice`
         problems.push({ message, range: [keyStart, keyEnd], first: [earlier[0], earlier[1]] })
       }
       if (endOf('}')) return object

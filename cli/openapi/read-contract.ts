@@ -33,7 +33,7 @@ function fromJson(text: string, shownAs: string): YamlDocument {
   const at = createLocationFinder(text, shownAs)
   const diagnostics = parsed.problems.slice(0, 50).map(({ message, range, first }) =>
     diagnostic('O002', message, at(range), {
-      related: first === undefined ? [] : [{ message: 'it was here first', place: at(first) }],
+      related: first === undefined ? [] : [{ message: 'the first definition', place: at(first) }],
     }),
   )
   return {

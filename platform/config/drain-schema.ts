@@ -5,13 +5,12 @@ export const DrainSchema = Type.Object(
   {
     delay: Type.Optional(
       Type.String({
-        description:
-          'time for which new connections are accepted after readiness has turned; 0s without a load balancer',
+        description: 'time to accept new connections after readiness fails; 0s without a load balancer',
         pattern: '^([0-9]|[1-5][0-9])s$',
         'x-is': 'a number of seconds from 0s to 59s',
       }),
     ),
-    grace: Type.Optional(TimeoutText('time after which open connections are closed; it contains the delay')),
+    grace: Type.Optional(TimeoutText('time after which open connections are closed, the delay included')),
   },
   { description: 'graceful shutdown' },
 )

@@ -184,7 +184,7 @@ function unknownVariable(name: string, prefix: string, schema: Schema): Diagnost
   const near = suggest(name.slice(PREFIX.length), names)
   return diagnostic(
     'C110',
-    `${name} sets nothing: there is no such key`,
+    `${name} matches no configuration key`,
     wholeFile(`environment variable ${name}`),
     {
       severity: 'warning',

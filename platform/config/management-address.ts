@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { LISTEN_KEYS } from './listen-address.ts'
 
 const HostName = Type.String({
-  description: 'a name that it answers to',
+  description: 'a host name that it accepts',
   maxLength: 253,
   pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
   'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
@@ -14,7 +14,7 @@ export const ManagementAddress = Type.Object(
     ...LISTEN_KEYS,
     names: Type.Optional(
       Type.Array(HostName, {
-        description: 'names that it answers to, beside its addresses and localhost',
+        description: 'accepted host names besides its addresses and localhost',
         maxItems: 100,
         uniqueItems: true,
       }),

@@ -123,9 +123,9 @@ function setAt(value: unknown, path: YamlPath, given: unknown): unknown {
 function cannotSet(override: Override): Diagnostic {
   return diagnostic(
     'C111',
-    `${override.name} cannot be set: its parent is neither a map nor a list of that length`,
+    `${override.name} cannot be set: its parent must be a map or a list that reaches this index`,
     wholeFile(`environment variable ${override.name}`),
-    { hint: 'list items count from 0, without gaps' },
+    { hint: 'number list items from 0, without gaps' },
   )
 }
 

@@ -14,13 +14,13 @@ const ScopeCatalogueFile = Type.Object(
     scopes: Type.Array(
       Type.Object({
         name: Type.String({
-          description: 'the scope token',
+          description: 'the name of the scope',
           maxLength: 256,
           pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$', // RFC 6749 section 3.3
           'x-is': 'a scope name: printable ASCII without spaces, quotes and backslashes',
         }),
         description: Type.String({
-          description: 'what somebody allows by granting it',
+          description: 'the permission in plain words',
           minLength: 1,
           maxLength: 256,
         }),
@@ -28,13 +28,13 @@ const ScopeCatalogueFile = Type.Object(
         sensitivity: Type.Enum(['identity', 'read', 'write'], { description: 'identity, read or write' }),
         implies: Type.Optional(
           Type.Array(Type.String({ description: 'a scope of this file', minLength: 1, maxLength: 256 }), {
-            description: 'scopes that come with this one',
+            description: 'scopes that this scope includes',
             minItems: 1,
             uniqueItems: true,
           }),
         ),
       }),
-      { description: 'every scope there is, in the order in which people see them', minItems: 1 },
+      { description: 'all scopes, in the order of the consent page', minItems: 1 },
     ),
   },
   { description: 'config/scopes.yaml' },
@@ -75,8 +75,8 @@ function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocu
       if (!catalogue.has(implied)) {
         const near = suggest(implied, catalogue.keys())
         return [
-          diagnostic('C202', `"${name}" implies "${implied}", which is no scope of this file`, place, {
-            hint: near === undefined ? 'list it too, or leave it out' : `did you mean "${near}"?`,
+          diagnostic('C202', `"${name}" implies "${implied}", which this file does not define`, place, {
+            hint: near === undefined ? 'define it, or remove it from implies' : `did you mean "${near}"?`,
           }),
         ]
       }
@@ -101,7 +101,9 @@ function findTwice(
       first.set(name, index)
       return []
     }
-    const related = [{ message: 'it was here first', place: document.placeOf(['scopes', earlier, 'name']) }]
+    const related = [
+      { message: 'the first definition', place: document.placeOf(['scopes', earlier, 'name']) },
+    ]
     return [
       diagnostic('C201', `the scope "${name}" is listed twice`, document.placeOf(['scopes', index, 'name']), {
         hint: 'keep one',

@@ -11,7 +11,7 @@ export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnos
       const [first] = all
       // The line with the number would replace only one diagnostic, so that diagnostic is shown instead.
       if (first === undefined || all.length <= MAX_PER_CODE + 1) return all
-      const message = `${all.length - MAX_PER_CODE} more of this kind are in this file`
+      const message = `this file has ${all.length - MAX_PER_CODE} more problems with this code`
       const more = diagnostic(first.code, message, wholeFile(first.place.file), { severity: first.severity })
       return [...all.slice(0, MAX_PER_CODE), more]
     },

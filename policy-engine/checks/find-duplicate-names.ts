@@ -15,7 +15,7 @@ export function findDuplicateNames(
       first.set(name, place)
       return []
     }
-    const related = [{ message: 'it was here first', place: earlier }]
+    const related = [{ message: 'the first definition', place: earlier }]
     return [
       diagnostic(code, `${what} ${JSON.stringify(name)} is here twice`, place, {
         hint: 'rename one',

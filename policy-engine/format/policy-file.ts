@@ -61,7 +61,7 @@ function explain({
     return { number: '112', ...explainOrigin(String(value)) }
   if (error.keyword !== 'type') return undefined
   if (key === 'origins' && value === '*')
-    return { number: '104', message: 'cors.origins has to be a list', hint: 'write ["*"]' }
+    return { number: '104', message: 'cors.origins must be a list', hint: 'write ["*"]' }
   if (key === 'scopes' && (typeof value === 'string' || isTexts(value))) {
     const list = `[${
       typeof value === 'string'

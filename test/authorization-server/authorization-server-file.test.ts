@@ -18,7 +18,7 @@ function describe(schema: Schema, path = ''): readonly string[] {
 
 const EXPECTED = String.raw`
 : config/authorization-server.yaml
-issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"an address such as https://api.example.com, without a path and without a trailing slash"}: the public address of the whole service; it stands in every token and document
+issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public address of the whole service; it stands in every token and document
 name {"type":"string","minLength":1,"maxLength":100}: the service's name on the pages
 listen: where the service listens
 listen.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
@@ -26,8 +26,8 @@ listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0
 management: where /livez, /readyz and /metrics listen
 management.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
 management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
-management.names? {"maxItems":100,"uniqueItems":true}: names that it answers to, beside its addresses and localhost
-management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: a name that it answers to
+management.names? {"maxItems":100,"uniqueItems":true}: accepted host names besides its addresses and localhost
+management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: a host name that it accepts
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
 protectedResources? {"maxItems":1000,"uniqueItems":true}: parts of the API that tokens may be for, besides the API itself
 protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public address
@@ -43,8 +43,8 @@ gatewayClient.id {"type":"string","minLength":1,"maxLength":100}: the gateway's 
 gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret
 development? {"type":"boolean"}: true: alice/alice and bob/bob can sign in. Never in production
 drain?: graceful shutdown
-drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time for which new connections are accepted after readiness has turned; 0s without a load balancer
-drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time after which open connections are closed; it contains the delay
+drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time to accept new connections after readiness fails; 0s without a load balancer
+drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time after which open connections are closed, the delay included
 lifetimes?: how long things live
 lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: authorization codes
 lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: access tokens

@@ -153,7 +153,7 @@ function toDiagnostic(
     const keys = error.parentSchema?.['x-keys']
     if (typeof keys === 'string')
       return diagnostic(code('105'), `${quoted(key)} is not ${keys}`, placeOf([...path, key], 'key'))
-    const hint = meantKey(error)?.hint ?? `known here: ${knownKeys(error).join(', ')}`
+    const hint = meantKey(error)?.hint ?? `valid keys: ${knownKeys(error).join(', ')}`
     return diagnostic(code('101'), `unknown key ${quoted(key)}`, placeOf([...path, key], 'key'), { hint })
   }
   const better = options.explain?.(violation)

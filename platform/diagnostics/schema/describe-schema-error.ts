@@ -42,7 +42,7 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
     case 'type':
       return {
         number: '104',
-        message: `${pathText(path)} has to be ${is ?? kindWords(error.schema)}, and this is ${kindOf(value)}`,
+        message: `${pathText(path)} must be ${is ?? kindWords(error.schema)}, not ${kindOf(value)}`,
         hint: secret
           ? undefined
           : is === undefined
@@ -57,7 +57,7 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
         hint: secret ? undefined : suggestText(value, params['pattern']),
       }
     case 'uniqueItems':
-      return { number: '106', message: `${pathText(path)} names this twice`, hint: 'keep one' }
+      return { number: '106', message: `${pathText(path)} contains this twice`, hint: 'keep one' }
     case 'minItems':
     case 'minProperties':
     case 'minLength':
@@ -68,13 +68,13 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
       )
       return {
         number: '106',
-        message: `${pathText(path)} has to have one of ${keys.join(', ')}, and only one`,
+        message: `${pathText(path)} must have exactly one of ${keys.join(', ')}`,
       }
     }
     case 'minimum':
-      return { number: '106', message: `${pathText(path)} has to be at least ${params['limit']}` }
+      return { number: '106', message: `${pathText(path)} must be at least ${params['limit']}` }
     case 'maximum':
-      return { number: '106', message: `${pathText(path)} has to be at most ${params['limit']}` }
+      return { number: '106', message: `${pathText(path)} must be at most ${params['limit']}` }
     case 'maxLength':
       return { number: '106', message: `${pathText(path)} has more than ${params['limit']} characters` }
     case 'maxItems':
@@ -129,7 +129,7 @@ function kindWords(types: unknown): string {
   const words: Record<string, string> = {
     object: 'a map of keys',
     array: 'a list',
-    string: 'a text',
+    string: 'a string',
     integer: 'a whole number',
     number: 'a number',
     boolean: 'true or false',
@@ -144,6 +144,6 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'empty'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a map of keys'
-  if (typeof value === 'string') return 'a text'
+  if (typeof value === 'string') return 'a string'
   return `the ${typeof value} ${value}`
 }

@@ -39,7 +39,7 @@ export const HttpAddress = (description: string) =>
     description,
     maxLength: 2048,
     pattern: '^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$',
-    'x-is': 'an address such as https://api.example.com, without user name, query or fragment',
+    'x-is': 'a URL such as https://api.example.com, without user name, query or fragment',
   })
 
 export const HttpOrigin = (description: string) =>
@@ -47,7 +47,7 @@ export const HttpOrigin = (description: string) =>
     description,
     maxLength: 2048,
     pattern: '^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$',
-    'x-is': 'an address such as https://api.example.com, without a path and without a trailing slash',
+    'x-is': 'a URL of scheme and host only, such as https://api.example.com',
   })
 
 /**
@@ -67,7 +67,7 @@ export const AddressBlock = (description: string) =>
   Type.String({
     description,
     format: 'cidr',
-    'x-is': 'an address or a block of addresses such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+    'x-is': 'an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
   })
 
 /** A TCP port. 0 selects a free one. */

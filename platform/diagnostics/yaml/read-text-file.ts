@@ -46,9 +46,9 @@ function explain(
 
 function explainCode(code: string): [message: string, hint?: string] {
   if (code === 'ENOENT' || code === 'ENOTDIR')
-    return ['there is no such file', 'create it, or correct the path that names it']
+    return ['the file does not exist', 'create it or correct the path']
   if (code === 'EACCES' || code === 'EPERM')
-    return ['the file may not be read', 'let the user of this process read it']
-  if (code === 'ELOOP') return ['the file is a symbolic link that leads to itself', 'correct the link']
+    return ['permission denied', 'grant read permission to the user of this process']
+  if (code === 'ELOOP') return ['the symbolic link is circular', 'correct the link']
   return [`the file cannot be read (${code})`]
 }

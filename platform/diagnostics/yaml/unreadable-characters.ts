@@ -17,14 +17,14 @@ export function findUnreadable(
     const place = at([control.index, control.index + 1])
     if (control[0] === '\r' && !text.includes('\n'))
       return [
-        diagnostic(`${letter}004`, 'the lines end with CR alone', place, { hint: 'save it with LF or CRLF' }),
+        diagnostic(`${letter}004`, 'the lines end with CR only', place, { hint: 'save it with LF or CRLF' }),
       ]
-    const message = `the control character ${nameOf(control[0])} stands here`
+    const message = `the control character ${nameOf(control[0])} is not allowed`
     return [diagnostic(`${letter}004`, message, place, { hint: 'remove it' })]
   }
   const found: Diagnostic[] = []
   for (const one of text.matchAll(/(?<=(?:^|\n)[ \t]*)[\u00a0\u2000-\u200b\u202f\u205f\u3000]+/gu)) {
-    const message = `a space that is no plain one (${nameOf(one[0])}) indents this line`
+    const message = `this line is indented with a nonstandard space (${nameOf(one[0])})`
     const place = at([one.index, one.index + one[0].length])
     found.push(diagnostic(`${letter}011`, message, place, { hint: 'use spaces' }))
     if (found.length === MAX_PER_CODE) break

@@ -29,7 +29,7 @@ export function findUnsupportedYaml(
     found.push({ number, message, hint, range })
   const anchors = new Set<string>()
   if (document.directives?.yaml.explicit === true)
-    refuse(findDirective(text), 'directives are not read', 'remove this line')
+    refuse(findDirective(text), 'directives are not supported', 'remove this line')
   visit(document, {
     Node: (_, node) => {
       if (isAlias(node)) {
@@ -37,7 +37,7 @@ export function findUnsupportedYaml(
         if (anchors.has(node.source))
           refuse(
             toRange(node.range),
-            'a value that starts with * is an alias, and aliases are not read',
+            'a value that starts with * is an alias, and aliases are not supported',
             `repeat the value, or ${quoted} if you mean the text`,
           )
         else refuse(toRange(node.range), 'a value that starts with * needs quotes', quoted, '019')
@@ -55,11 +55,15 @@ export function findUnsupportedYaml(
       if (anchor !== undefined) {
         anchors.add(anchor)
         const place = findProperty(text, `&${anchor}`, range)
-        refuse(place, `&${anchor} is an anchor, and anchors are not read`, 'remove it, or quote the value')
+        refuse(
+          place,
+          `&${anchor} is an anchor, and anchors are not supported`,
+          'remove it, or quote the value',
+        )
       } else if (tag !== undefined) {
         const written = tag.replace('tag:yaml.org,2002:', '!!')
         const place = findProperty(text, written, range)
-        refuse(place, `this value carries the tag ${written}, and tags are not read`, 'remove the tag')
+        refuse(place, `this value has the tag ${written}, and tags are not supported`, 'remove the tag')
       }
       // The parse result of an invalid file can contain keys that the file does not contain.
       if (isMap(node) && document.errors.length === 0)
@@ -91,7 +95,7 @@ function checkKeys(map: YAMLMap, numberKeys: boolean): readonly UnsupportedYaml[
     if (!isScalar(key)) {
       found.push({
         number: '016',
-        message: 'a list or map stands where a key should',
+        message: 'a list or map cannot be a key',
         hint: 'quote the key if it is text',
         range,
       })
@@ -105,11 +109,11 @@ function checkKeys(map: YAMLMap, numberKeys: boolean): readonly UnsupportedYaml[
         range,
       })
     } else if (name === '<<' && key.type === 'PLAIN') {
-      found.push({ number: '016', message: 'merge keys are not read', hint: 'write the keys out', range })
+      found.push({ number: '016', message: 'merge keys are not supported', hint: 'write each key', range })
     } else if (first !== undefined) {
       found.push({
         number: '015',
-        message: `the key ${JSON.stringify(name)} is here twice`,
+        message: `the key ${JSON.stringify(name)} is defined twice`,
         hint: 'keep one',
         range,
         first,

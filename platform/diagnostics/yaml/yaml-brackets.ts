@@ -23,7 +23,14 @@ export function unclosedBracket(text: string, position: number): SyntaxProblem {
 
 export function closesNothing(text: string, position: number): SyntaxProblem {
   const character = text.charAt(position)
-  return problem('014', `this ${character} closes nothing`, 'remove it, or quote the value', position, 1, ' ')
+  return problem(
+    '014',
+    `this ${character} has no matching opening bracket`,
+    'remove it, or quote the value',
+    position,
+    1,
+    ' ',
+  )
 }
 
 /** @returns true when no open bracket matches the closing bracket at `position`: `{ methods: [GET]] }`. */
@@ -43,7 +50,7 @@ export function closesNoOther(text: string, position: number): boolean {
 /** Reports excessive nesting at the first excess bracket. The parser's own error position depends on its stack. */
 export function tooDeep(text: string, position: number): SyntaxProblem {
   const message = 'lists and maps are nested too deeply here'
-  const hint = `more than ${DEEPEST} within each other are a slip`
+  const hint = `at most ${DEEPEST} levels are allowed`
   let depth = 0
   for (let index = 0; index < text.length; index++) {
     const character = text.charAt(index)

@@ -62,7 +62,7 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
     const { line } = at(one.range)
     if (reportedLines.has(line)) continue
     reportedLines.add(line)
-    const related = one.first === undefined ? [] : [{ message: 'it was here first', place: at(one.first) }]
+    const related = one.first === undefined ? [] : [{ message: 'the first definition', place: at(one.first) }]
     diagnostics.push(
       diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
     )
@@ -71,7 +71,7 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
   if (second !== undefined) {
     const marker = text.lastIndexOf('\n---', second.range[0])
     const start = marker === -1 ? second.range[0] : marker + 1
-    const hint = 'one document a file: move it into a file of its own'
+    const hint = 'a file has one document: move this one to its own file'
     diagnostics.push(
       diagnostic(`${letter}017`, 'a second document starts here', at([start, start + 3]), { hint }),
     )

@@ -23,7 +23,7 @@ export function notAKey(text: string, position: number, message: string): Syntax
   // Only indentation and dashes precede the position, so this line should be the key.
   if (/^[ \t]*(?:- +)*$/.test(text.slice(line.start, position))) return missingColon(text, line)
   const next = lineAfter(text, line)
-  if (next === undefined) return problem('010', 'this is neither a key nor a value', undefined, position)
+  if (next === undefined) return problem('010', 'this is not a key or a value', undefined, position)
   const { start, length } = wordsOf(next)
   const above = `as ${keyOf(line) ?? 'the line above'}`
   return problem(
@@ -48,7 +48,7 @@ export function misaligned(text: string, position: number): SyntaxProblem {
   if (/^[ \t]*- /.test(line.text) && isAmongKeys(text, line))
     return problem(
       '012',
-      'a list item stands among the keys of a map',
+      'a list item cannot be among the keys of a map',
       'remove its dash, or begin the lines above with "- " too',
       start,
       length,
@@ -56,7 +56,7 @@ export function misaligned(text: string, position: number): SyntaxProblem {
     )
   return problem(
     '012',
-    'this line lines up with no line above it',
+    'the indentation of this line matches no line above',
     nearestAbove(text, line),
     start,
     length,
@@ -75,8 +75,8 @@ export function indentedStart(text: string, position: number): SyntaxProblem | u
   const by = indentOf(first)
   return problem(
     '012',
-    'the first key is indented, and those below it are not',
-    'begin it at the start of the line',
+    'the first key is indented, but the keys below it are not',
+    'remove its indentation',
     start,
     length,
     'x'.repeat(by),
@@ -115,7 +115,7 @@ function nearestAbove(text: string, line: Line): string {
     }
   }
   return best === undefined
-    ? 'give it the indentation of the keys that it belongs to'
+    ? 'indent it like the other keys of its map'
     : `indent it by ${spaces(best.indent)}, as ${best.key}`
 }
 

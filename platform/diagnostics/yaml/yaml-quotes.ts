@@ -23,7 +23,7 @@ export function typographicQuotes(
   const [, mark, inner = ''] = /^([“”„‟‘’‚«»])(.*?)[“”„‟‘’‚«»]?$/su.exec(value) ?? []
   return mark === undefined
     ? undefined
-    : { message: `${mark} is no quotation mark to YAML`, hint: `write ${inQuotes(inner)}` }
+    : { message: `${mark} is not a quotation mark in YAML`, hint: `write ${inQuotes(inner)}` }
 }
 
 /** Explains text after `|` or `>`, which start a block scalar in YAML. */

@@ -16,7 +16,7 @@ export function explainYamlError(error: YAMLError, text: string): SyntaxProblem 
     case 'TAB_AS_INDENT':
       return problem('011', 'a tab indents this line', 'use spaces', position, 1, ' ')
     case 'KEY_OVER_1024_CHARS':
-      return problem('010', 'a key has more than 1024 characters', 'shorten it', position)
+      return problem('010', 'a key must be at most 1024 characters', 'shorten it', position)
     case 'RESOURCE_EXHAUSTION':
       return tooDeep(text, position)
     case 'BAD_SCALAR_START':
@@ -27,7 +27,7 @@ export function explainYamlError(error: YAMLError, text: string): SyntaxProblem 
       const written = text.slice(position, position + 2)
       return problem(
         '014',
-        `${written} means nothing in double quotes`,
+        `${written} is not an escape sequence of YAML`,
         'use single quotes',
         position,
         2,
@@ -76,12 +76,12 @@ function explainUnexpected(message: string, text: string, position: number): Syn
   if (/Unexpected flow-(map|seq)-end/.test(message))
     return missingSpace(text, line) ?? closesNothing(text, position)
   if (message.includes(', in flow'))
-    return problem('010', 'this comma follows nothing', 'remove it', position, 1, ' ')
+    return problem('010', 'there is no value before this comma', 'remove it', position, 1, ' ')
   if (message.startsWith('Unexpected block-seq-ind'))
     return problem(
       '012',
-      'a list item stands in the line of its key',
-      'begin a new line with it, or write the list as [ ]',
+      'a list item cannot be on the line of its key',
+      'put it on a new line, or write the list as [ ]',
       position,
       1,
       ' ',
@@ -99,7 +99,7 @@ function explainUnexpected(message: string, text: string, position: number): Syn
     const length = line.end - position
     return problem(
       '010',
-      'the value ended before this',
+      'unexpected text after the value',
       'quote the whole value',
       position,
       length,

@@ -34,11 +34,11 @@ t.test('invalid JSON causes one error at its character', async (t) => {
     ['{"a": "\\x"}', 'O002 1:7 this text holds an escape that means nothing'],
     ['{"a": "x}', 'O002 1:7 this text does not end'],
     ['{} {}', 'O002 1:4 the document has ended before this'],
-    ['{"openapi": "3.1.0",\n "paths": {}, "paths": {}}', 'O002 2:15 the key "paths" is here twice'],
+    ['{"openapi": "3.1.0",\n "paths": {}, "paths": {}}', 'O002 2:15 the key "paths" is defined twice'],
     ['', 'O002 undefined:undefined the file is empty'],
     [
       'openapi: 3.1.0\npaths:\n  /a: &x { get: {} }\n  /b: *x\n',
-      'O002 3:7 &x is an anchor, and anchors are not read',
+      'O002 3:7 &x is an anchor, and anchors are not supported',
     ],
   ] as const)
     t.equal(firstOf(text), expected, text)

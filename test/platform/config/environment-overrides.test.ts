@@ -163,7 +163,7 @@ t.test('readOverrides() warns about a variable that matches no key', async (t) =
       {
         code: 'C110',
         severity: 'warning',
-        message: 'SCOPEGATE_BASE_URI sets nothing: there is no such key',
+        message: 'SCOPEGATE_BASE_URI matches no configuration key',
         place: {
           file: 'environment variable SCOPEGATE_BASE_URI',
           line: undefined,

@@ -300,7 +300,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
     {
       code: 'C110',
       severity: 'warning',
-      message: 'SCOPEGATE_BASE_URL__X sets nothing: there is no such key',
+      message: 'SCOPEGATE_BASE_URL__X matches no configuration key',
       place: inVariable('SCOPEGATE_BASE_URL__X'),
       hint: 'did you mean SCOPEGATE_BASE_URL?',
       related: [],
@@ -316,15 +316,16 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
     {
       code: 'C111',
       severity: 'error',
-      message: 'SCOPEGATE_ISSUERS__7 cannot be set: its parent is neither a map nor a list of that length',
+      message:
+        'SCOPEGATE_ISSUERS__7 cannot be set: its parent must be a map or a list that reaches this index',
       place: inVariable('SCOPEGATE_ISSUERS__7'),
-      hint: 'list items count from 0, without gaps',
+      hint: 'number list items from 0, without gaps',
       related: [],
     },
     {
       code: 'C106',
       severity: 'error',
-      message: 'SCOPEGATE_LISTEN__PORT: listen.port has to be at most 65535',
+      message: 'SCOPEGATE_LISTEN__PORT: listen.port must be at most 65535',
       place: inVariable('SCOPEGATE_LISTEN__PORT'),
       hint: undefined,
       related: [],
@@ -407,11 +408,11 @@ t.test('readConfig() adds the defaults of absent keys, also in nested maps and f
     upstreams: { 'One-Two': { url: 'http://b' } },
   })
   for (const [text, message] of [
-    ['map:\n', 'map has to be a map of keys, and this is empty'],
-    ['map: []\n', 'map has to be a map of keys, and this is a list'],
-    ['map: x\n', 'map has to be a map of keys, and this is a text'],
-    ['x\n', 'the file has to be a map of keys, and this is a text'],
-    ['[]\n', 'the file has to be a map of keys, and this is a list'],
+    ['map:\n', 'map must be a map of keys, not empty'],
+    ['map: []\n', 'map must be a map of keys, not a list'],
+    ['map: x\n', 'map must be a map of keys, not a string'],
+    ['x\n', 'the file must be a map of keys, not a string'],
+    ['[]\n', 'the file must be a map of keys, not a list'],
   ] as const)
     t.strictSame(
       diagnosticsOf(() => loose(text)).map((one) => one.message),
@@ -482,7 +483,7 @@ t.test('readConfig() returns the warnings of the environment, and sorts errors b
     {
       code: 'C110',
       severity: 'warning',
-      message: 'SCOPEGATE_ELEPHANT sets nothing: there is no such key',
+      message: 'SCOPEGATE_ELEPHANT matches no configuration key',
       place: inVariable('SCOPEGATE_ELEPHANT'),
       hint: undefined,
       related: [],

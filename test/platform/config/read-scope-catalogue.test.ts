@@ -44,7 +44,7 @@ t.test(
     }
     t.match(diagnosticsFor(plain + scope('courses:write', 'course:read, nothing')), [
       { code: 'C202', place: { line: 3 }, hint: 'did you mean "courses:read"?' },
-      { code: 'C202', place: { line: 3 }, hint: 'list it too, or leave it out' },
+      { code: 'C202', place: { line: 3 }, hint: 'define it, or remove it from implies' },
     ])
     t.match(diagnosticsFor(scope('a', 'a')), [
       { code: 'C203', place: { line: 2 }, message: '"a" implies itself' },
@@ -127,13 +127,13 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
   for (const [text, ...expected] of [
     [
       scopes(`{ name: a, ${rest} }`, `{ name: b, ${rest} }`, `{ name: a, ${rest} }`, `{ name: a, ${rest} }`),
-      'error C201 4:13:1 the scope "a" is listed twice (keep one) | 2:13 it was here first',
-      'error C201 5:13:1 the scope "a" is listed twice (keep one) | 2:13 it was here first',
+      'error C201 4:13:1 the scope "a" is listed twice (keep one) | 2:13 the first definition',
+      'error C201 5:13:1 the scope "a" is listed twice (keep one) | 2:13 the first definition',
     ],
     [
       scopes(`{ name: courses, ${rest} }`, `{ name: b, ${rest}, implies: [courses, cuorses, elephant] }`),
-      'error C202 3:80:7 "b" implies "cuorses", which is no scope of this file (did you mean "courses"?)',
-      'error C202 3:89:8 "b" implies "elephant", which is no scope of this file (list it too, or leave it out)',
+      'error C202 3:80:7 "b" implies "cuorses", which this file does not define (did you mean "courses"?)',
+      'error C202 3:89:8 "b" implies "elephant", which this file does not define (define it, or remove it from implies)',
     ],
     [
       scopes(
@@ -147,8 +147,8 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
     ],
     [
       scopes('{}'),
-      'error C103 2:5:2 the key "name" is missing in scopes[0] (the scope token)',
-      'error C103 2:5:2 the key "description" is missing in scopes[0] (what somebody allows by granting it)',
+      'error C103 2:5:2 the key "name" is missing in scopes[0] (the name of the scope)',
+      'error C103 2:5:2 the key "description" is missing in scopes[0] (the permission in plain words)',
       'error C103 2:5:2 the key "group" is missing in scopes[0] (its heading on the consent page)',
       'error C103 2:5:2 the key "sensitivity" is missing in scopes[0] (identity, read or write)',
     ],
@@ -166,14 +166,14 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
         `{ name: b, ${rest}, implies: [a, a] }`,
         `{ name: c, ${rest}, more: 1 }`,
       ),
-      'error C101 4:61:4 unknown key "more" (known here: name, description, group, sensitivity, implies)',
+      'error C101 4:61:4 unknown key "more" (valid keys: name, description, group, sensitivity, implies)',
       'error C106 2:71:2 scopes[0].implies[0] is empty (undefined)',
-      'error C106 3:74:1 scopes[1].implies names this twice (keep one)',
+      'error C106 3:74:1 scopes[1].implies contains this twice (keep one)',
     ],
     ['scopes: []\n', 'error C106 1:9:2 scopes is empty (undefined)'],
     [
       '{}\n',
-      'error C103 1:1:2 the key "scopes" is missing in this file (every scope there is, in the order in which people see them)',
+      'error C103 1:1:2 the key "scopes" is missing in this file (all scopes, in the order of the consent page)',
     ],
     ['scopes: [\n', 'error C014 1:9:1 this [ is never closed (add ])'],
     ['', 'error C002 undefined:undefined:1 the file is empty (undefined)'],
@@ -236,7 +236,7 @@ t.test(
         place.file,
         message,
       ]),
-      [['/nowhere', 'there is no such file']],
+      [['/nowhere', 'the file does not exist']],
     )
   },
 )

@@ -21,14 +21,13 @@ t.test('DrainSchema accepts a delay below a minute and a grace period, with defa
     properties: {
       delay: {
         type: 'string',
-        description:
-          'time for which new connections are accepted after readiness has turned; 0s without a load balancer',
+        description: 'time to accept new connections after readiness fails; 0s without a load balancer',
         pattern: '^([0-9]|[1-5][0-9])s$',
         'x-is': 'a number of seconds from 0s to 59s',
       },
       grace: {
         type: 'string',
-        description: 'time after which open connections are closed; it contains the delay',
+        description: 'time after which open connections are closed, the delay included',
         pattern: '^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$',
         'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
       },
@@ -55,12 +54,12 @@ t.test('ManagementAddress accepts at most 100 different host names without a por
       port: PORT,
       names: {
         type: 'array',
-        description: 'names that it answers to, beside its addresses and localhost',
+        description: 'accepted host names besides its addresses and localhost',
         maxItems: 100,
         uniqueItems: true,
         items: {
           type: 'string',
-          description: 'a name that it answers to',
+          description: 'a host name that it accepts',
           maxLength: 253,
           pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
           'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',

@@ -90,14 +90,14 @@ t.test('capPerCode() keeps 50 diagnostics of each code and file, and counts the 
   t.strictSame(capped[50], {
     code: 'C1',
     severity: 'warning',
-    message: '2 more of this kind are in this file',
+    message: 'this file has 2 more problems with this code',
     place: { ...WHOLE, file: 'a' },
     hint: undefined,
     related: [],
   })
   t.equal(capPerCode([...many(40, 'C1', 'a'), ...many(40, 'C1', 'b'), ...many(40, 'C2', 'a')]).length, 120)
   t.match(capPerCode([...many(100, 'C1', 'a'), ...many(1, 'C2', 'a')]).slice(50), [
-    { code: 'C1', message: '50 more of this kind are in this file' },
+    { code: 'C1', message: 'this file has 50 more problems with this code' },
     { code: 'C2', message: 'm' },
   ])
 })

@@ -163,7 +163,7 @@ t.test('formatDiagnostics() shows a hint without a source line, and a line witho
         'm',
         { ...whole, line: 12, text: 'a: b' },
         {
-          related: [{ message: 'it was here first', place: { ...whole, line: 3, column: 2 } }],
+          related: [{ message: 'the first definition', place: { ...whole, line: 3, column: 2 } }],
         },
       ),
     ]),
@@ -180,7 +180,7 @@ error[C001]: m
 12 | a: b
    | ^
   ::: config/a.yaml:3:2
-  = it was here first`,
+  = the first definition`,
   )
 })
 

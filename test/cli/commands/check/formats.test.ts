@@ -16,7 +16,7 @@ const AWKWARD: readonly Diagnostic[] = [
     related: [{ message: 'the other one', place }],
   }),
   diagnostic('C110', 'sets nothing', wholeFile('environment variable SCOPEGATE_BASE_ULR')),
-  diagnostic('P001', 'there is no such file', wholeFile('/elsewhere/a b.policy.yaml')),
+  diagnostic('P001', 'the file does not exist', wholeFile('/elsewhere/a b.policy.yaml')),
 ]
 
 function aReport(problems: readonly Diagnostic[], notes: readonly Diagnostic[] = []): CheckReport {

@@ -39,7 +39,7 @@ t.test('openCertificateSource() rejects unusable files at the start', async (t) 
     message: /C320.*does not match the certificate[\s\S]*tls\.key/,
   })
   t.throws(() => open(t, { ...files, keyFile: join(files.keyFile, '..', 'none') }), {
-    message: /C320.*there is no such file[\s\S]*none/,
+    message: /C320.*the file does not exist[\s\S]*none/,
   })
 })
 

@@ -46,7 +46,7 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
     [
       Level,
       true,
-      'C102: true is not one of info, debug, on, 503 => write on: YAML 1.1 tools turn it into true',
+      'C102: true is not one of info, debug, on, 503 => write on: YAML 1.1 tools convert it to true',
     ],
     [Level, false, 'C102: false is not one of info, debug, on, 503'],
     [Level, '503', 'C102: "503" is not one of info, debug, on, 503 => write 503 without quotes'],
@@ -60,46 +60,46 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
     [
       Type.Object({}),
       'http://orders.test',
-      'C104: k has to be a map of keys, and this is a text => a key needs a space after its colon',
+      'C104: k must be a map of keys, not a string => a key needs a space after its colon',
     ],
     [
       Type.Object({}),
       'a:b',
-      'C104: k has to be a map of keys, and this is a text => a key needs a space after its colon',
+      'C104: k must be a map of keys, not a string => a key needs a space after its colon',
     ],
     [
       Type.Object({ url: Type.String() }),
       'https://orders.test/a',
-      'C104: k has to be a map of keys, and this is a text => write { url: "https://orders.test/a" }',
+      'C104: k must be a map of keys, not a string => write { url: "https://orders.test/a" }',
     ],
     [
       Type.Object({ url: Type.String() }),
       'ftp://a b',
-      'C104: k has to be a map of keys, and this is a text => a key needs a space after its colon',
+      'C104: k must be a map of keys, not a string => a key needs a space after its colon',
     ],
-    [Type.Object({}), [{}], 'C104: k has to be a map of keys, and this is a list => leave out its "- "'],
-    [Type.Array(Type.String()), 'a b', 'C104: k has to be a list, and this is a text => write [a, b]'],
-    [Type.String(), 7, 'C104: k has to be a text, and this is the number 7 => write "7"'],
-    [Type.String(), true, 'C104: k has to be a text, and this is the boolean true => write "true"'],
-    [Type.String(), null, 'C104: k has to be a text, and this is empty => give it a value'],
-    [Type.String(), ['x'], 'C104: k has to be a text, and this is a list'],
-    [Type.String(), { a: 1 }, 'C104: k has to be a text, and this is a map of keys'],
-    [Type.Integer(), '7', 'C104: k has to be a whole number, and this is a text => write 7 without quotes'],
-    [Type.Integer(), 1.5, 'C104: k has to be a whole number, and this is the number 1.5'],
-    [Type.Number(), 'x', 'C104: k has to be a number, and this is a text'],
-    [Type.Boolean(), 'yes', 'C104: k has to be true or false, and this is a text => write true'],
-    [Type.Null(), 'x', 'C104: k has to be empty, and this is a text'],
+    [Type.Object({}), [{}], 'C104: k must be a map of keys, not a list => leave out its "- "'],
+    [Type.Array(Type.String()), 'a b', 'C104: k must be a list, not a string => write [a, b]'],
+    [Type.String(), 7, 'C104: k must be a string, not the number 7 => write "7"'],
+    [Type.String(), true, 'C104: k must be a string, not the boolean true => write "true"'],
+    [Type.String(), null, 'C104: k must be a string, not empty => give it a value'],
+    [Type.String(), ['x'], 'C104: k must be a string, not a list'],
+    [Type.String(), { a: 1 }, 'C104: k must be a string, not a map of keys'],
+    [Type.Integer(), '7', 'C104: k must be a whole number, not a string => write 7 without quotes'],
+    [Type.Integer(), 1.5, 'C104: k must be a whole number, not the number 1.5'],
+    [Type.Number(), 'x', 'C104: k must be a number, not a string'],
+    [Type.Boolean(), 'yes', 'C104: k must be true or false, not a string => write true'],
+    [Type.Null(), 'x', 'C104: k must be empty, not a string'],
     [
       Type.Unsafe({ type: ['string', 'integer'] }),
       true,
-      'C104: k has to be a text or a whole number, and this is the boolean true => write "true"',
+      'C104: k must be a string or a whole number, not the boolean true => write "true"',
     ],
     [
       DurationText('d'),
       5,
-      'C104: k has to be a duration such as 250ms, 5s, 1m, 12h or 30d, and this is the number 5 => did you mean 5s?',
+      'C104: k must be a duration such as 250ms, 5s, 1m, 12h or 30d, not the number 5 => did you mean 5s?',
     ],
-    [SecretText('s'), 5, 'C104: k has to be a text, and this is the number 5'],
+    [SecretText('s'), 5, 'C104: k must be a string, not the number 5'],
     [
       DurationText('d'),
       '5 sec',
@@ -113,12 +113,12 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
     [
       HttpOrigin('d'),
       'https://a.test/b',
-      'C105: "https://a.test/b" is not an address such as https://api.example.com, without a path and without a trailing slash => did you mean https://a.test?',
+      'C105: "https://a.test/b" is not a URL of scheme and host only, such as https://api.example.com => did you mean https://a.test?',
     ],
     [
       AddressBlock('d'),
       'x',
-      'C105: "x" is not an address or a block of addresses such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+      'C105: "x" is not an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
     ],
     [AddressBlock('d'), '10.0.0.0/8', undefined],
     [Type.String({ pattern: '^a$' }), 'b', 'C105: "b" is not of the form ^a$'],
@@ -134,9 +134,9 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
     [Type.Array(Type.String(), { minItems: 1 }), [], 'C106: k is empty'],
     [Type.String({ minLength: 1 }), '', 'C106: k is empty'],
     [Type.Object({}, { minProperties: 1 }), {}, 'C106: k is empty'],
-    [Type.Integer({ minimum: 3 }), 2, 'C106: k has to be at least 3'],
+    [Type.Integer({ minimum: 3 }), 2, 'C106: k must be at least 3'],
     [Type.Integer({ minimum: 3 }), 3, undefined],
-    [Type.Integer({ maximum: 3 }), 4, 'C106: k has to be at most 3'],
+    [Type.Integer({ maximum: 3 }), 4, 'C106: k must be at most 3'],
     [Type.String({ maxLength: 2 }), 'abc', 'C106: k has more than 2 characters'],
     [Type.Array(Type.Integer(), { maxItems: 2 }), [1, 2, 3], 'C106: k has more than 2 entries'],
     [
@@ -172,8 +172,8 @@ t.test('compileValidator() locates a violation by its path, and a missing key by
     [
       'C103 list.[1] key: the key "name" is missing in list[1] => the name of it',
       'C103 list.[1] key: the key "version" is missing in list[1] => add "version: v1"',
-      'C104 list.[1].a/b~c/d~e value: list[1].a/b~c/d~e has to be a whole number, and this is a text',
-      'C104 map.0.name value: map.0.name has to be a text, and this is the number 1 => write "1"',
+      'C104 list.[1].a/b~c/d~e value: list[1].a/b~c/d~e must be a whole number, not a string',
+      'C104 map.0.name value: map.0.name must be a string, not the number 1 => write "1"',
     ],
   )
   t.strictSame(
@@ -185,9 +185,7 @@ t.test('compileValidator() locates a violation by its path, and a missing key by
     'a misspelled key hides the missing key of its own map only',
   )
   t.strictSame(problemsOf(schema, {}), ['C103 (root) key: the key "list" is missing in this file'])
-  t.strictSame(problemsOf(schema, 7), [
-    'C104 (root) value: the file has to be a map of keys, and this is the number 7',
-  ])
+  t.strictSame(problemsOf(schema, 7), ['C104 (root) value: the file must be a map of keys, not the number 7'])
   t.strictSame(problemsOf(schema, { list: [] }), [])
 })
 
@@ -206,15 +204,15 @@ t.test('compileValidator() reports an unknown key with the probable key or the k
     ],
     [
       { timeout: 'x', 'elephant:x': null },
-      'C101 elephant:x key: unknown key "elephant:x" => known here: timeout, path, kebab-key',
+      'C101 elephant:x key: unknown key "elephant:x" => valid keys: timeout, path, kebab-key',
     ],
     [
       { timeout: 'x', 'x timeout:5s': null },
-      'C101 x timeout:5s key: unknown key "x timeout:5s" => known here: timeout, path, kebab-key',
+      'C101 x timeout:5s key: unknown key "x timeout:5s" => valid keys: timeout, path, kebab-key',
     ],
     [
       { elephant: 1 },
-      'C101 elephant key: unknown key "elephant" => known here: timeout, path, kebab-key',
+      'C101 elephant key: unknown key "elephant" => valid keys: timeout, path, kebab-key',
       'C103 (root) key: the key "timeout" is missing in this file',
     ],
     [
@@ -238,7 +236,7 @@ t.test('compileValidator() reports an unknown key with the probable key or the k
   const open = Type.Object({ a: Type.Optional(Type.String()) }, { additionalProperties: true })
   t.strictSame(problemsOf(open, { b: 1 }), [])
   t.strictSame(problemsOf(Type.Object({}, { 'x-is': 'x', 'x-path': true }), { b: 1 }), [
-    'C101 b key: unknown key "b" => known here: ',
+    'C101 b key: unknown key "b" => valid keys: ',
   ])
 })
 
@@ -250,7 +248,7 @@ t.test('compileValidator() closes objects inside lists and unions, and ignores i
   })
   t.match(problemsOf(schema, { any: { b: 1 } }), [/^C104 any value/, /^C101 any\.b key/])
   t.strictSame(problemsOf(schema, { list: [{}, { b: 1 }] }), [
-    'C101 list.[1].b key: unknown key "b" => known here: a',
+    'C101 list.[1].b key: unknown key "b" => valid keys: a',
   ])
   t.strictSame(problemsOf(Type.Object({ a: Type.String() }), Object.create({ a: 'inherited' })), [
     'C103 (root) key: the key "a" is missing in this file',
@@ -265,7 +263,7 @@ t.test('compileValidator() leaves an object without listed keys open', async (t)
 t.test('compileValidator() finds the first repeated item of a list', async (t) => {
   const unique = Type.Object({ list: Type.Array(Type.Unknown(), { uniqueItems: true }) })
   t.strictSame(problemsOf(unique, { list: ['a', { b: 1 }, 'c', { b: 1 }, 'a'] }), [
-    'C106 list.[3] value: list names this twice => keep one',
+    'C106 list.[3] value: list contains this twice => keep one',
   ])
   t.strictSame(problemsOf(unique, { list: ['1', 1] }), [])
   t.strictSame(
@@ -284,16 +282,16 @@ t.test('compileValidator() requires one of several keys, and only one', async (t
   t.strictSame(problemsOf(schema, { match: { path: 'x' } }), [])
   for (const match of [{}, { path: 'x', prefix: 'y' }])
     t.strictSame(problemsOf(schema, { match }), [
-      'C106 match value: match has to have one of path, prefix, and only one',
+      'C106 match value: match must have exactly one of path, prefix',
     ])
   t.strictSame(problemsOf(schema, { match: { pth: 'x' } }), [
     'C101 match.pth key: unknown key "pth" => did you mean "path"?',
   ])
   t.strictSame(problemsOf(schema, { match: 'x' }), [
-    'C104 match value: match has to be a map of keys, and this is a text',
+    'C104 match value: match must be a map of keys, not a string',
   ])
   t.strictSame(problemsOf(schema, { match: ['x', 'y'] }), [
-    'C104 match value: match has to be a map of keys, and this is a list',
+    'C104 match value: match must be a map of keys, not a list',
   ])
 })
 
@@ -306,14 +304,14 @@ t.test(
     ])
     const when = { if: { type: 'string' }, else: { type: 'integer', minimum: 1 } }
     t.strictSame(problemsOf(Type.Object({ k: Type.Unsafe<unknown>(when) }), { k: 0 }), [
-      'C106 k value: k has to be at least 1',
+      'C106 k value: k must be at least 1',
     ])
     t.strictSame(
       problemsOf(Type.Object({ k: Type.Unsafe<unknown>({ not: { type: 'string' } }) }), { k: 'x' }),
       ['C106 k value: k must NOT be valid'],
     )
     const both = Type.Unsafe<unknown>({ oneOf: [{ type: 'string' }, { type: 'string' }] })
-    t.match(problemsOf(Type.Object({ k: both }), { k: 'x' }), [/^C106 k value: k has to have one of /])
+    t.match(problemsOf(Type.Object({ k: both }), { k: 'x' }), [/^C106 k value: k must have exactly one of , /])
   },
 )
 
@@ -325,10 +323,10 @@ t.test('compileValidator() uses the explanation of the caller', async (t) => {
       : undefined
   t.strictSame(problemsOf(schema, { a: 'x', b: 'y' }, explain), [
     'P199 a value: type of "x" => a hint',
-    'P104 b value: b has to be a whole number, and this is a text',
+    'P104 b value: b must be a whole number, not a string',
   ])
   t.strictSame(problemsOf(schema, { a: 1, b: 1, d: 1 }, explain), [
-    'P101 d key: unknown key "d" => known here: a, b, c',
+    'P101 d key: unknown key "d" => valid keys: a, b, c',
   ])
 })
 
@@ -341,5 +339,5 @@ t.test('compileValidator() reports one problem per location, and at most 50 of a
   let line = 0
   const found = check({ list }, () => ({ ...placeOf([], 'value'), file: 'a', line: ++line }))
   t.equal(found.length, 51)
-  t.equal(found.at(-1)?.message, '10 more of this kind are in this file')
+  t.equal(found.at(-1)?.message, 'this file has 10 more problems with this code')
 })

@@ -60,7 +60,7 @@ t.test('suggestChoice() finds a choice of another type', async (t) => {
   t.equal(suggestChoice(503, ['404', '503']), 'write "503"')
   t.equal(suggestChoice('503', [404, 503]), 'write 503 without quotes')
   t.equal(suggestChoice('true', [true]), 'write true without quotes')
-  t.equal(suggestChoice(true, ['off', 'on']), 'write on: YAML 1.1 tools turn it into true')
+  t.equal(suggestChoice(true, ['off', 'on']), 'write on: YAML 1.1 tools convert it to true')
   t.equal(suggestChoice(true, ['off']), undefined)
   t.equal(suggestChoice(false, ['on', 'off']), undefined)
   t.equal(suggestChoice('503', ['503']), undefined)

@@ -66,33 +66,28 @@ t.test('readTextFile() explains each failure and its remedy', async (t) => {
     [
       { fault: 'unreadable', code: 'ENOENT' },
       'O001',
-      'there is no such file',
-      'create it, or correct the path that names it',
+      'the file does not exist',
+      'create it or correct the path',
     ],
     [
       { fault: 'unreadable', code: 'ENOTDIR' },
       'O001',
-      'there is no such file',
-      'create it, or correct the path that names it',
+      'the file does not exist',
+      'create it or correct the path',
     ],
     [
       { fault: 'unreadable', code: 'EACCES' },
       'O001',
-      'the file may not be read',
-      'let the user of this process read it',
+      'permission denied',
+      'grant read permission to the user of this process',
     ],
     [
       { fault: 'unreadable', code: 'EPERM' },
       'O001',
-      'the file may not be read',
-      'let the user of this process read it',
+      'permission denied',
+      'grant read permission to the user of this process',
     ],
-    [
-      { fault: 'unreadable', code: 'ELOOP' },
-      'O001',
-      'the file is a symbolic link that leads to itself',
-      'correct the link',
-    ],
+    [{ fault: 'unreadable', code: 'ELOOP' }, 'O001', 'the symbolic link is circular', 'correct the link'],
     [{ fault: 'unreadable', code: 'EIO' }, 'O001', 'the file cannot be read (EIO)', undefined],
   ] as const)
     t.strictSame(readTextFile('/nowhere', naming, source), {

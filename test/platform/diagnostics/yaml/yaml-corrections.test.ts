@@ -43,9 +43,12 @@ t.test('bracket mistakes have these explanations and repairs', async (t) => {
     [show(unclosedBracket('[a]', 3)), '014 3-4 a bracket is never closed'],
     [
       show(closesNothing('a: }', 3)),
-      '014 3-4 this } closes nothing => remove it, or quote the value [3 " "]',
+      '014 3-4 this } has no matching opening bracket => remove it, or quote the value [3 " "]',
     ],
-    [show(closesNothing(']', 0)), '014 0-1 this ] closes nothing => remove it, or quote the value [0 " "]'],
+    [
+      show(closesNothing(']', 0)),
+      '014 0-1 this ] has no matching opening bracket => remove it, or quote the value [0 " "]',
+    ],
     [closesNoOther('[a]', 2), false],
     [closesNoOther('{a]', 2), true],
     [closesNoOther('[{a}, [b]]', 9), false],
@@ -57,19 +60,19 @@ t.test('bracket mistakes have these explanations and repairs', async (t) => {
     [closesNoOther('}[a]', 3), false],
     [
       show(tooDeep('x', 0)),
-      '018 0-1 lists and maps are nested too deeply here => more than 100 within each other are a slip',
+      '018 0-1 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [
       show(tooDeep('['.repeat(100), 7)),
-      '018 7-8 lists and maps are nested too deeply here => more than 100 within each other are a slip',
+      '018 7-8 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [
       show(tooDeep(`[]${'['.repeat(101)}`, 7)),
-      '018 102-103 lists and maps are nested too deeply here => more than 100 within each other are a slip',
+      '018 102-103 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [
       show(tooDeep(`}${'{'.repeat(101)}{`, 7)),
-      '018 102-103 lists and maps are nested too deeply here => more than 100 within each other are a slip',
+      '018 102-103 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [show(missingComma(5)), '010 5-6 a comma is missing before this => write ", " between two entries'],
   ] as const)
@@ -219,7 +222,7 @@ t.test('missing and wrong quotes have these explanations and repairs', async (t)
     [show(needsQuotes('a: b: c  ', 3, 'message', 9)), '019 3-7 message => write "b: c" [3 "xxxx"]'],
     [
       show(needsQuotes('a: “b: c”', 3, 'message', 9)),
-      '019 3-9 “ is no quotation mark to YAML => write "b: c" [3 "xxxxxx"]',
+      '019 3-9 “ is not a quotation mark in YAML => write "b: c" [3 "xxxxxx"]',
     ],
     [show(needsQuotes('a: @', 3, 'message')), '019 3-4 message => write "@" [3 "x"]'],
     [show(needsQuotes('', 0, 'message')), '019 0-1 message => write "" [0 "x"]'],
@@ -230,57 +233,57 @@ t.test('missing and wrong quotes have these explanations and repairs', async (t)
     [show(needsQuotes('@x\n@y', 3, 'message')), '019 3-5 message => write "@y" [3 "xx"]'],
     [
       JSON.stringify(typographicQuotes('“a”')),
-      '{"message":"“ is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"“ is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('”a')),
-      '{"message":"” is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"” is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('„a“')),
-      '{"message":"„ is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"„ is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('‟a‟')),
-      '{"message":"‟ is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"‟ is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('‘a’')),
-      '{"message":"‘ is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"‘ is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('’a')),
-      '{"message":"’ is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"’ is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('‚a')),
-      '{"message":"‚ is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"‚ is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('«a»')),
-      '{"message":"« is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"« is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('»a«')),
-      '{"message":"» is no quotation mark to YAML","hint":"write \\"a\\""}',
+      '{"message":"» is not a quotation mark in YAML","hint":"write \\"a\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('“')),
-      '{"message":"“ is no quotation mark to YAML","hint":"write \\"\\""}',
+      '{"message":"“ is not a quotation mark in YAML","hint":"write \\"\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('“a\nb”')),
-      '{"message":"“ is no quotation mark to YAML","hint":"write \\"a\\nb\\""}',
+      '{"message":"“ is not a quotation mark in YAML","hint":"write \\"a\\nb\\""}',
     ],
     [
       JSON.stringify(typographicQuotes('“a” b')),
-      '{"message":"“ is no quotation mark to YAML","hint":"write \\"a” b\\""}',
+      '{"message":"“ is not a quotation mark in YAML","hint":"write \\"a” b\\""}',
     ],
     [JSON.stringify(typographicQuotes('a“b”')), undefined],
     [JSON.stringify(typographicQuotes('"a"')), undefined],
     [
       JSON.stringify(typographicQuotes('“a\\"b”')),
-      '{"message":"“ is no quotation mark to YAML","hint":"write \\"a\\\\\\\\\\\\\\"b\\""}',
+      '{"message":"“ is not a quotation mark in YAML","hint":"write \\"a\\\\\\\\\\\\\\"b\\""}',
     ],
     [show(blockHeader('a: |b', 4)), '019 3-5 a value that starts with | needs quotes => write "|b" [3 "xx"]'],
     [
@@ -365,35 +368,35 @@ t.test('wrong indentation have these explanations and repairs', async (t) => {
   for (const [actual, expected] of [
     [
       show(misaligned('a:\n    b: c\n  d: e\n  f: g\n h: i\n', 13)),
-      '012 14-18 this line lines up with no line above it => indent it by 4 spaces, as b [14 "    \\n      "]',
+      '012 14-18 the indentation of this line matches no line above => indent it by 4 spaces, as b [14 "    \\n      "]',
     ],
     [
       show(misaligned('a:\n  b: c\n d: e\n   f: g\n', 10)),
-      '012 11-15 this line lines up with no line above it => indent it by 2 spaces, as b [11 "    \\n       "]',
+      '012 11-15 the indentation of this line matches no line above => indent it by 2 spaces, as b [11 "    \\n       "]',
     ],
     [
       show(misaligned('a:\n  - b: c\n    - d: e\n   f: g\n', 26)),
-      '012 26-30 this line lines up with no line above it => indent it by 4 spaces, as the dash above [26 "    "]',
+      '012 26-30 the indentation of this line matches no line above => indent it by 4 spaces, as the dash above [26 "    "]',
     ],
     [
       show(misaligned('a:\n  b: c\n  - d\n    e: f\n', 12)),
-      '012 12-15 a list item stands among the keys of a map => remove its dash, or begin the lines above with "- " too [12 "   \\n        "]',
+      '012 12-15 a list item cannot be among the keys of a map => remove its dash, or begin the lines above with "- " too [12 "   \\n        "]',
     ],
     [
       show(misaligned('- a: b\n- c\n d: e\n', 11)),
-      '012 12-16 this line lines up with no line above it => indent it by 2 spaces, as the dash above [12 "    "]',
+      '012 12-16 the indentation of this line matches no line above => indent it by 2 spaces, as the dash above [12 "    "]',
     ],
     [
       show(misaligned('a:\n  - b\n c: d\n', 9)),
-      '012 10-14 this line lines up with no line above it => indent it by 2 spaces, as the dash above [10 "    "]',
+      '012 10-14 the indentation of this line matches no line above => indent it by 2 spaces, as the dash above [10 "    "]',
     ],
     [
       show(misaligned('a: b\n\n# x\n  c: d\n', 4)),
-      '012 0-4 this line lines up with no line above it => give it the indentation of the keys that it belongs to [0 "    \\n\\n   \\n      "]',
+      '012 0-4 the indentation of this line matches no line above => indent it like the other keys of its map [0 "    \\n\\n   \\n      "]',
     ],
     [
       show(misaligned('"a": b\n "c": d\n', 7)),
-      '012 8-14 this line lines up with no line above it => indent it by no spaces, as a [8 "      "]',
+      '012 8-14 the indentation of this line matches no line above => indent it by no spaces, as a [8 "      "]',
     ],
     [
       show(misaligned('a:\n-b: c\n', 3)),
@@ -401,38 +404,38 @@ t.test('wrong indentation have these explanations and repairs', async (t) => {
     ],
     [
       show(misaligned('  x\n', 0)),
-      '012 2-3 this line lines up with no line above it => give it the indentation of the keys that it belongs to [2 " "]',
+      '012 2-3 the indentation of this line matches no line above => indent it like the other keys of its map [2 " "]',
     ],
     [
       show(misaligned('a:\n    b: c\n   - d\n', 12)),
-      '012 15-18 this line lines up with no line above it => indent it by 4 spaces, as b [15 "   "]',
+      '012 15-18 the indentation of this line matches no line above => indent it by 4 spaces, as b [15 "   "]',
     ],
     [
       show(misaligned('a:\n      b:\n        c: d\n       e: f\n', 25)),
-      '012 32-36 this line lines up with no line above it => indent it by 8 spaces, as c [32 "    "]',
+      '012 32-36 the indentation of this line matches no line above => indent it by 8 spaces, as c [32 "    "]',
     ],
     [
       show(misaligned('a:\n      b:\n        c: d\n   e: f\n', 25)),
-      '012 28-32 this line lines up with no line above it => indent it by 6 spaces, as b [28 "    "]',
+      '012 28-32 the indentation of this line matches no line above => indent it by 6 spaces, as b [28 "    "]',
     ],
     [
       show(misaligned('a: b\n\tc: d\n', 5)),
-      '012 6-10 this line lines up with no line above it => indent it by no spaces, as a [6 "    "]',
+      '012 6-10 the indentation of this line matches no line above => indent it by no spaces, as a [6 "    "]',
     ],
     [
       show(indentedStart('  a: b\nc: d\n', 7)),
-      '012 2-6 the first key is indented, and those below it are not => begin it at the start of the line [0 "xx"]',
+      '012 2-6 the first key is indented, but the keys below it are not => remove its indentation [0 "xx"]',
     ],
     [
       show(indentedStart('# x\n  a: b\nc: d\n', 11)),
-      '012 6-10 the first key is indented, and those below it are not => begin it at the start of the line [4 "xx"]',
+      '012 6-10 the first key is indented, but the keys below it are not => remove its indentation [4 "xx"]',
     ],
     [show(indentedStart(' a: b\n c: d\n', 7)), undefined],
     [show(indentedStart('a: b\nc: d\n', 5)), undefined],
     [show(indentedStart('  a: b\n', 2)), undefined],
     [
       show(indentedStart('\n   a: b\n  - x\n c: d\n', 16)),
-      '012 4-8 the first key is indented, and those below it are not => begin it at the start of the line [1 "xxx"]',
+      '012 4-8 the first key is indented, but the keys below it are not => remove its indentation [1 "xxx"]',
     ],
     [show(indentedStart('# only\n', 0)), undefined],
     [
@@ -455,10 +458,10 @@ t.test('wrong indentation have these explanations and repairs', async (t) => {
       show(notAKey('- b c\n', 2, '')),
       '013 2-5 a key needs a colon and a space after it => write "b: c" [2 "kk:"]',
     ],
-    [show(notAKey('a: b', 3, '')), '010 3-4 this is neither a key nor a value'],
+    [show(notAKey('a: b', 3, '')), '010 3-4 this is not a key or a value'],
     [
       show(notAKey('a: b\n', 3, 'A block sequence may not')),
-      '012 0-4 this line lines up with no line above it => give it the indentation of the keys that it belongs to [0 "    "]',
+      '012 0-4 the indentation of this line matches no line above => indent it like the other keys of its map [0 "    "]',
     ],
     [
       show(notAKey('- - a: b\n      c: d\n     e: f\n  g: h\n', 7, '')),
