@@ -11,9 +11,12 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
  * other than letters, digits and `_` become `_`, because names do not affect matching.
  */
 export function toTemplate(path: string): ContractPath {
-  if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "/${path}"` }
+  if (!path.startsWith('/')) return { problem: 'a path must start with /', hint: `write "/${path}"` }
   if (/[?#]/.test(path.replace(/\{[^{}]*\}/g, '')))
-    return { problem: 'a path holds no query and no fragment', hint: 'describe the query by parameters' }
+    return {
+      problem: 'a path must not contain a query or a fragment',
+      hint: 'describe the query by parameters',
+    }
   const renamed: (readonly [string, string])[] = []
   const taken = new Set<string>()
   const segments: string[] = []
@@ -37,7 +40,7 @@ export function toTemplate(path: string): ContractPath {
     if (taken.has(plain))
       return {
         problem: `"${segment}" is there twice, or another one reads the same`,
-        hint: 'give each its own name',
+        hint: 'rename one',
       }
     taken.add(plain)
     if (plain !== name) renamed.push([name, plain])

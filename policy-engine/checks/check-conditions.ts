@@ -21,7 +21,7 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
       if ('problem' in operand) return [diagnostic('P110', operand.problem, place(), { hint: operand.hint })]
       if (at.at(-1) === 'matches')
         return [
-          diagnostic('P110', 'matches takes a text with *, and no value of the request', place(), {
+          diagnostic('P110', 'matches needs a text with *, not a request value', place(), {
             hint: `write equals: ${JSON.stringify(written)}`,
           }),
         ]
@@ -68,5 +68,7 @@ function explainParameter(name: string, { route }: RawRoute): string | undefined
   if (known.includes(name)) return undefined
   const near = suggest(name, known)
   if (near !== undefined) return `did you mean {path.${near}}?`
-  return known.length === 0 ? 'its path has none' : `it has ${known.map((one) => `{path.${one}}`).join(', ')}`
+  return known.length === 0
+    ? 'its path has no parameters'
+    : `it has ${known.map((one) => `{path.${one}}`).join(', ')}`
 }

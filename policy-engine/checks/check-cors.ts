@@ -23,7 +23,7 @@ export function checkCorsEntry(cors: unknown, at: YamlPath, document: YamlDocume
   return [
     diagnostic(
       'P320',
-      '"*" allows every origin, so the other origins of the list mean nothing',
+      '"*" allows every origin, so the other origins have no effect',
       document.placeOf([...at, 'origins', star]),
       {
         hint: 'keep either "*" or the other origins',

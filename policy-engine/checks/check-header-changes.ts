@@ -36,7 +36,9 @@ export function checkHeaderRules(
     return changesOf(record(rules)[direction], [...at, direction]).flatMap((change) => {
       const { name, key } = change
       const place = () => document.placeOf(change.at, change.part)
-      const unusable = OWN.test(name) ? `${name} is the gateway's own to say` : explainUnusable(name)
+      const unusable = OWN.test(name)
+        ? `the gateway sets ${name}, so a policy cannot change it`
+        : explainUnusable(name)
       if (unusable !== undefined) return [diagnostic('P312', unusable, place())]
       const earlier = seen.get(name)
       seen.set(name, key)
@@ -44,7 +46,7 @@ export function checkHeaderRules(
       const twice = earlier === key ? `is in ${key} twice` : `is in ${earlier} and in ${key}`
       return [
         diagnostic('P313', `${name} ${twice}`, place(), {
-          hint: 'set puts a value in place of others, add puts one beside them',
+          hint: 'set replaces existing values, add keeps them',
         }),
       ]
     })

@@ -26,7 +26,7 @@ export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[
       seen.add(name)
       if (isHere) {
         const place = document.placeOf(at, 'key')
-        return [diagnostic('P312', `the header ${name} is here twice`, place, { hint: 'keep one' })]
+        return [diagnostic('P312', `the header ${name} occurs twice`, place, { hint: 'keep one' })]
       }
       const unusable = explainUnusable(name)
       if (unusable !== undefined) return [diagnostic('P312', unusable, document.placeOf(at, 'key'))]
@@ -45,13 +45,13 @@ export function explainUnusable(name: string): string | undefined {
     case 'user-agent':
       return undefined
     case 'managed':
-      return `${name} is a header of the gateway's own: what clients say under that name is dropped`
+      return `the gateway sets ${name} and removes it from client requests`
     case 'authorization':
     case 'dpop':
     case 'cookie':
-      return `${name} holds credentials: policies look at the token's claims, and not at it`
+      return `${name} holds credentials: use the claims of the token instead`
     default:
-      return `${name} belongs to one connection and never gets as far as a route`
+      return `${name} applies to one connection, so it never reaches a route`
   }
 }
 
@@ -64,13 +64,13 @@ function explainUnreachable(
   if (name === MCP_VERSION) return undefined
   if (typeof version === 'string' && !MCP_REVISION.test(version))
     return {
-      message: `no request meets this route: ${name} counts only beside a revision of MCP, and ${JSON.stringify(version)} is none`,
+      message: `no request matches this route: ${name} needs an MCP revision, and ${JSON.stringify(version)} is not one`,
       hint: 'a revision is a date, such as 2026-07-28',
     }
   if (value.startsWith('=?'))
     return {
-      message: 'no request meets this route: a value in Base64 is decoded before it is compared',
-      hint: 'write it as it is',
+      message: 'no request matches this route: Base64 values are decoded before the comparison',
+      hint: 'write the decoded value',
     }
   return undefined
 }

@@ -23,10 +23,10 @@ export function checkInternalPaths(
     const path = key === 'rewrite' ? rewrite?.path : match?.path
     if (typeof path !== 'string' || !mayBeInternal(path)) return []
     const at: YamlPath = ['routes', index, key, 'path']
-    const message = `${path} may be a path below /internal, and ${upstream} is the authorization server`
+    const message = `${path} can match a path below /internal of the authorization server ${upstream}`
     return [
       diagnostic('P307', message, document.placeOf(at), {
-        hint: 'begin the path with a literal segment other than internal',
+        hint: 'start the path with a literal segment other than internal',
       }),
     ]
   })

@@ -58,9 +58,9 @@ function checkPreset(
 ): readonly Diagnostic[] {
   if (typeof name !== 'string' || name === '' || presets.has(name)) return []
   const near = suggest(name, presets.keys())
-  const known = presets.size === 0 ? 'there are none' : `known: ${[...presets.keys()].join(', ')}`
+  const known = presets.size === 0 ? 'the file has no presets' : `known: ${[...presets.keys()].join(', ')}`
   const hint = near === undefined ? known : `did you mean "${near}"?`
-  const message = `there is no preset ${JSON.stringify(name)} in config/presets.yaml`
+  const message = `preset ${JSON.stringify(name)} is not in config/presets.yaml`
   return [diagnostic('P206', message, document.placeOf(path), { hint })]
 }
 
@@ -73,7 +73,7 @@ function checkScope(
   if (catalogue === undefined || typeof name !== 'string' || name === '' || catalogue.has(name)) return []
   if (/[\s,]/.test(name.trim())) {
     const several = name.split(/[\s,]+/).filter(Boolean)
-    const hint = `each scope is an item of its own: write ${several.join(', ')}`
+    const hint = `write each scope as a separate item: ${several.join(', ')}`
     return [diagnostic('P201', `${JSON.stringify(name)} is not one scope`, document.placeOf(path), { hint })]
   }
   const near = suggest(name, catalogue.keys())
@@ -92,9 +92,9 @@ function checkAdvertised(
   if (typeof advertise !== 'string' || enough.includes(advertise)) return []
   const hint =
     enough.length === 0
-      ? 'leave it out: without any, all of all is advertised'
-      : `take one of ${enough.join(', ')}`
-  const message = `scope ${JSON.stringify(advertise)} is advertised, and is not among any`
+      ? 'remove it: without any, all scopes of all are advertised'
+      : `choose one of ${enough.join(', ')}`
+  const message = `the advertised scope ${JSON.stringify(advertise)} must be one of any`
   return [diagnostic('P204', message, document.placeOf(path), { hint })]
 }
 

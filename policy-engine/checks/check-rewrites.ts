@@ -38,7 +38,9 @@ function unknownParts(
     .map((name) => {
       const near = suggest(name, known)
       const all =
-        known.length === 0 ? 'its path has none' : `it has ${known.map((one) => `{${one}}`).join(', ')}`
+        known.length === 0
+          ? 'its path has no parameters'
+          : `it has ${known.map((one) => `{${one}}`).join(', ')}`
       return {
         message: `the route has no parameter {${name}}`,
         hint: near === undefined ? all : `did you mean {${near}}?`,
@@ -46,8 +48,8 @@ function unknownParts(
     })
   if (rewrite.below && !route.below)
     problems.push({
-      message: 'the path of the route does not end in **, so nothing can be put in its place',
-      hint: 'leave /** out here, or add it to match.path',
+      message: 'the path of the route does not end in **, so the rewrite cannot use **',
+      hint: 'remove /** here, or add it to match.path',
     })
   return problems
 }

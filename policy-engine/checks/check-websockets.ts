@@ -10,8 +10,8 @@ export function checkWebsockets(document: YamlDocument): readonly Diagnostic[] {
     if (route?.websocket !== true || !Array.isArray(methods) || methods.includes('GET')) return []
     const place = document.placeOf(['routes', index, 'websocket'])
     return [
-      diagnostic('P306', 'a WebSocket begins with a GET, and this route takes none', place, {
-        hint: 'add GET to its methods, or leave out websocket',
+      diagnostic('P306', 'a WebSocket starts with a GET, which this route does not match', place, {
+        hint: 'add GET to its methods, or remove websocket',
       }),
     ]
   })

@@ -42,9 +42,9 @@ export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[
 function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
   const what = `${methods.join(', ')} ${claim.path}${headersInWords(claim.headers)}`
   const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
-  return diagnostic('P301', `routes ${other.name} and ${claim.name} both claim ${what}${same}`, claim.place, {
+  return diagnostic('P301', `routes ${other.name} and ${claim.name} both match ${what}${same}`, claim.place, {
     hint: 'give each method and path to one route',
-    related: [{ message: `${other.name} claims it here`, place: other.place }],
+    related: [{ message: `${other.name} matches it here`, place: other.place }],
   })
 }
 
@@ -52,11 +52,11 @@ function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): 
   const both = headersInWords(union(claim.headers, other.headers))
   return diagnostic(
     'P310',
-    `a ${methods.join(' or ')} ${claim.path}${both} would meet both ${other.name} and ${claim.name}`,
+    `a ${methods.join(' or ')} ${claim.path}${both} would match both ${other.name} and ${claim.name}`,
     claim.place,
     {
-      hint: 'let one ask for all that the other one asks for, or for another value of the same header',
-      related: [{ message: `${other.name} asks for${headersInWords(other.headers)}`, place: other.place }],
+      hint: 'add all headers of one route to the other, or use different values of the same header',
+      related: [{ message: `${other.name} matches${headersInWords(other.headers)}`, place: other.place }],
     },
   )
 }
@@ -78,8 +78,8 @@ function caseConflict(claim: RouteKey, other: RouteKey): Diagnostic {
     claim.place,
     {
       severity: 'warning',
-      hint: 'they are two paths; is that meant?',
-      related: [{ message: 'the other one', place: other.place }],
+      hint: 'paths are case-sensitive: write both in the same case',
+      related: [{ message: 'the other path', place: other.place }],
     },
   )
 }

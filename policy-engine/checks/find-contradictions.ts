@@ -33,10 +33,10 @@ export function findContradictions(
 function checkAnonymous(raw: RawRoute, byDefault: unknown, document: YamlDocument): readonly Diagnostic[] {
   const anonymous = raw.route['anonymous'] ?? byDefault ?? 'allow'
   if (!Array.isArray(raw.route['when']) || anonymous !== 'allow') return []
-  const message = 'these conditions hold for tokens, and anonymous: allow serves whoever has none'
+  const message = 'conditions need a token, but anonymous: allow also serves requests without a token'
   return [
     diagnostic('P308', message, document.placeOf(['routes', raw.index, 'when'], 'key'), {
-      hint: 'write anonymous: challenge, or deny, in this route',
+      hint: 'write anonymous: challenge or deny in this route',
     }),
   ]
 }
@@ -54,17 +54,17 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
         ? [
             diagnostic(
               'P309',
-              `the conditions on ${condition['claim']} never hold together: nobody gets through`,
+              `the conditions on ${condition['claim']} exclude each other, so every request is denied`,
               at(index),
-              { hint: 'leave one of them out', related },
+              { hint: 'remove one of them', related },
             ),
           ]
         : [
             diagnostic(
               'P309',
-              `the conditions on ${condition['claim']} hold together only for a claim that is a list`,
+              `the conditions on ${condition['claim']} can hold together only if the claim is a list`,
               at(index),
-              { severity: 'warning', hint: 'to allow several values write in: [...]', related },
+              { severity: 'warning', hint: 'to allow several values, write in: [...]', related },
             ),
           ]
     }

@@ -17,7 +17,7 @@ export function findDuplicateNames(
     }
     const related = [{ message: 'the first definition', place: earlier }]
     return [
-      diagnostic(code, `${what} ${JSON.stringify(name)} is here twice`, place, {
+      diagnostic(code, `${what} ${JSON.stringify(name)} is defined twice`, place, {
         hint: 'rename one',
         related,
       }),

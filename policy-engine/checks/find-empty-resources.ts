@@ -15,9 +15,9 @@ export function findEmptyResources(
   return all
     .filter((resource) => resource !== root && !used.has(resource))
     .map(({ path }) =>
-      diagnostic('C343', `resources: no route lies at or below ${path}`, wholeFile(shownAs), {
+      diagnostic('C343', `resources: no route is at or below ${path}`, wholeFile(shownAs), {
         severity: 'warning',
-        hint: 'correct the path, or write a policy for it',
+        hint: 'correct the path, or add a policy for it',
       }),
     )
 }

@@ -16,7 +16,7 @@ export function findImplicitAnonymous(
   return routes.flatMap((route, index) => {
     const preset = presets.get(route.extends ?? defaults?.extends ?? '')
     if ((route.anonymous ?? defaults?.anonymous ?? preset?.anonymous) !== undefined) return []
-    const message = `anonymous callers reach ${route.name}, and no "anonymous" key says so`
+    const message = `anonymous callers reach ${route.name} without an explicit "anonymous" key`
     return [
       diagnostic('P314', message, document.placeOf(['routes', index, 'name']), {
         severity: 'warning',

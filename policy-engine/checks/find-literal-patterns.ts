@@ -9,7 +9,7 @@ import { detectPattern } from './detect-pattern.ts'
 type Problem = { readonly text: string; readonly hint: string; readonly severity?: Severity }
 type Found = Problem & { readonly at: YamlPath }
 
-const NO_EXPRESSIONS = 'there are no regular expressions'
+const NO_EXPRESSIONS = 'regular expressions are not supported'
 const REQUEST_VALUES = '{path.name}, {header.name} or {query.name}'
 /** Headers in which a literal `*` is a valid value. RFC 9110 sections 12.5 and 13.1. */
 const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
@@ -46,8 +46,8 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
       ? []
       : [
           {
-            text: `${numbered} in a path is taken as it stands`,
-            hint: 'name a parameter of match.path: {name}',
+            text: `${numbered} in a path is literal text`,
+            hint: 'use a parameter of match.path: {name}',
             at: ['routes', index, 'rewrite', 'path'],
           },
         ]),
@@ -56,8 +56,8 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
       if (pattern === undefined || (pattern === 'wildcard' && WITH_STARS.test(name.toLowerCase()))) return []
       return [
         {
-          text: `the header has to be exactly ${JSON.stringify(written)}`,
-          hint: 'write the value that requests bring, and one route for each',
+          text: `the header must be exactly ${JSON.stringify(written)}`,
+          hint: 'write the exact value, with one route per value',
           at: [...at, 'headers', name],
         },
       ]
@@ -70,7 +70,7 @@ function inPath(path: string): Problem | undefined {
   const part = path.split('/').find((segment) => /^\(.*\)$|\.\+/.test(segment))
   if (part === undefined || path.includes('{{')) return undefined
   return {
-    text: `"${part}" in a path is taken as it stands`,
+    text: `"${part}" in a path is literal text`,
     hint: `${NO_EXPRESSIONS}: write {name} for any segment`,
   }
 }
@@ -93,11 +93,11 @@ function inConditions(raw: RawRoute): readonly Found[] {
 }
 
 function inClaim(claim: string): Problem | undefined {
-  const text = `the token has to have a claim called ${JSON.stringify(claim)}`
+  const text = `the token must have a claim named ${JSON.stringify(claim)}`
   const inner = /^(?:\$\.?|\$?\{+(?:(?:token|claims?|jwt)\.)?)([\w.-]+)\}*$/.exec(claim)?.[1]
   if (inner !== undefined) return { text, hint: `write ${pointer(inner)}` }
   return /^[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)+$/.test(claim)
-    ? { text, hint: `for a claim inside another one write ${pointer(claim)}`, severity: 'note' }
+    ? { text, hint: `for a nested claim, write ${pointer(claim)}`, severity: 'note' }
     : undefined
 }
 
@@ -111,22 +111,22 @@ function inValue(value: unknown, parameters: readonly string[]): Problem | undef
   if (typeof operand !== 'string') return undefined
   const pattern = detectPattern(operand)
   if (pattern === undefined) return undefined
-  const text = `the claim has to be exactly ${JSON.stringify(operand)}`
+  const text = `the claim must be exactly ${JSON.stringify(operand)}`
   switch (pattern) {
     case 'template': {
       const name = /^\$?\{*\s*([\w-]+)\s*\}*$/.exec(operand)?.[1]
       if (name !== undefined && parameters.includes(name)) return { text, hint: `write "{path.${name}}"` }
-      return { text, hint: `what a request brings is ${REQUEST_VALUES}, and nothing around it` }
+      return { text, hint: `for a request value, write only ${REQUEST_VALUES}` }
     }
     case 'regular expression':
-      return { text, hint: `${NO_EXPRESSIONS}: write matches with *, or in with every value` }
+      return { text, hint: `${NO_EXPRESSIONS}: write matches with *, or in with all values` }
     case 'wildcard':
       return {
         text,
         hint:
           operand === '*'
-            ? 'for any value write exists: true'
-            : `for any such value write matches: ${JSON.stringify(operand)}`,
+            ? 'for any value, write exists: true'
+            : `for any such value, write matches: ${JSON.stringify(operand)}`,
         severity: 'note',
       }
   }
@@ -142,9 +142,9 @@ function inGlob(glob: string): Problem | undefined {
   if (typeof readOperand(glob) !== 'string') return undefined
   const pattern = detectPattern(glob)
   if (pattern === undefined || pattern === 'wildcard') return undefined
-  const text = `in ${JSON.stringify(glob)} everything but * stands for itself`
+  const text = `in ${JSON.stringify(glob)} only * is a wildcard`
   return pattern === 'template'
-    ? { text, hint: `with equals a claim is compared with ${REQUEST_VALUES}` }
+    ? { text, hint: `to compare a claim with a request value, write equals with ${REQUEST_VALUES}` }
     : { text, hint: `${NO_EXPRESSIONS}: * is any run of characters` }
 }
 
@@ -155,8 +155,8 @@ function inChanges(rules: unknown, at: YamlPath): readonly Found[] {
         if (detectPattern(written) !== 'template') return []
         return [
           {
-            text: `the header gets ${JSON.stringify(written)} as it stands`,
-            hint: 'write the value; who calls is in x-auth-subject, x-auth-client-id and x-auth-scope by itself',
+            text: `the header gets the literal text ${JSON.stringify(written)}`,
+            hint: 'write the value. The gateway sends the caller in x-auth-subject, x-auth-client-id and x-auth-scope',
             at: [...at, direction, key, name],
           },
         ]

@@ -11,7 +11,7 @@ export function noteAnonymousRoutes(routes: readonly PolicyRoute[]): readonly Di
   return [...Map.groupBy(open, (route) => route.policy).values()].flatMap((group) => [
     ...note(
       group.filter((route) => route.scopes === undefined),
-      () => 'with any token or none',
+      () => '(no required scopes)',
     ),
     ...note(
       group.filter((route) => route.scopes !== undefined),

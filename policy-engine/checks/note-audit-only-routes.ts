@@ -11,7 +11,7 @@ export function noteAuditOnlyRoutes(routes: readonly PolicyRoute[]): readonly Di
     const [first] = group
     if (first === undefined) return []
     const names = group.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
-    const message = `what the policy refuses at ${names} is told of and served`
+    const message = `denials at ${names} are logged but not enforced`
     const place = { ...first.source, length: 1, text: undefined }
     return [diagnostic('N302', message, place, { severity: 'note' })]
   })

@@ -18,7 +18,7 @@ type CredentialsSource = Pick<CanonicalRequest, 'query'> & {
 export const MAX_JWT_LENGTH = 8 * 1024
 
 /** The refusal of a request with several `Authorization` headers. */
-export const REPEATED_AUTHORIZATION = ambiguous('There must be one Authorization header.')
+export const REPEATED_AUTHORIZATION = ambiguous('Send exactly one Authorization header.')
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
 /** Upper limit for every configuration, so that the expressions below never scan a longer value. Bytes. */
@@ -40,7 +40,7 @@ export function readCredentials(
   limits: { readonly tokenBytes: number },
 ): Credentials | Refusal {
   if (query !== '' && hasAccessToken(query))
-    return ambiguous('Send the access token in the Authorization header, not in the address.')
+    return ambiguous('Send the access token in the Authorization header, not in the URL.')
   const { authorization } = headers
   if (authorization === undefined) return ANONYMOUS
   if (headers.authorizationCount > 1) return REPEATED_AUTHORIZATION

@@ -6,25 +6,25 @@ export const open = { additionalProperties: false, patternProperties: { '^x-': {
 
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
   description:
-    'Requests without a token: allow (the default, but write it) serves them without identity and without the scopes; challenge answers 401 with the way to a token; deny answers 401 without it.',
+    'Requests without a token. allow (the default, but write it) serves them without identity and without the scopes. challenge responds 401 and tells how to get a token. deny responds 401 without that information.',
 })
 
 export const Extends = Type.String({
   description:
-    'A preset of config/presets.yaml. Its values apply to keys that neither the route nor the defaults of its policy set.',
+    'A preset of config/presets.yaml. Its values apply to keys that the route and the defaults of its policy do not set.',
   minLength: 1,
   maxLength: 63,
 })
 
 export const Mount = Type.String({
   description:
-    'The prefix below which clients reach the path, for example /trains: literal segments, or / for none. It is removed for the upstream; a rewrite replaces the whole path instead.',
+    'The path prefix for clients, for example /trains: literal segments, or / for no prefix. The gateway removes it for the upstream. A rewrite replaces the complete path.',
   minLength: 1,
 })
 
 export const Enforce = Type.Enum(['on', 'report'], {
   description:
-    'on (the default): the gateway applies every refusal of the policy. report: it logs and counts a missing token, a missing scope and a failed condition, and serves the request. It always rejects an invalid token.',
+    'on (the default): the gateway enforces the policy. report: it logs and counts a missing token, a missing scope and a failed condition, and serves the request. It always rejects an invalid token.',
 })
 
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
@@ -48,24 +48,22 @@ export const Name = (description: string) =>
     'x-is': 'a name: small letters, digits and -, starting with a letter',
   })
 
-export const IdleTimeout = TimeoutText(
-  'The longest silence inside an answer, of the upstream or of a client that reads none of it.',
-)
+export const IdleTimeout = TimeoutText('How long a response may stall on either side.')
 
 export const Retries = Type.Object(
   {
     attempts: Type.Integer({
-      description: 'How often a request is sent at most, the first time included.',
+      description: 'The maximum number of attempts, the first one included.',
       minimum: 2,
       maximum: 5,
     }),
     on: Type.Array(
       Type.Enum(['connect', 'reset', 503], {
         description:
-          'connect: there was no connection; reset: it broke before the answer began; 503: the upstream answered so.',
+          'connect: the connection failed. reset: it failed before the response started. 503: the upstream responded with 503.',
       }),
       {
-        description: 'The failures after which the gateway sends a request again.',
+        description: 'The failures after which the gateway retries a request.',
         minItems: 1,
         uniqueItems: true,
       },
@@ -74,18 +72,26 @@ export const Retries = Type.Object(
   {
     ...open,
     description:
-      'Sends GET, HEAD, OPTIONS, PUT and DELETE again, to another address of the upstream where there is one, as long as nothing of a body was sent and nothing of an answer came. At most one request in five is sent again.',
+      'Retries GET, HEAD, OPTIONS, PUT and DELETE, at another address of the upstream if it has one. The gateway retries only before it sends body bytes and before it receives response bytes. It retries at most one request in five.',
   },
 )
 
 export const RateLimit = Type.Object(
   {
-    requests: Type.Integer({ description: 'So many requests …', minimum: 1, maximum: 1_000_000 }),
-    per: WindowText('… in so long a time, all at once or spread over it.'),
+    requests: Type.Integer({
+      description: 'The number of requests per period.',
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+    per: WindowText('The length of the period.'),
     by: Type.Enum(['client', 'subject', 'ip', 'route'], {
       description:
         'The unit of the count: each client, each subject, each address, or all callers of the route together. Requests without a token count by address.',
     }),
   },
-  { ...open, description: 'How often a caller may ask; more is 429. Each route is counted for itself.' },
+  {
+    ...open,
+    description:
+      'The maximum request rate of a caller. The gateway rejects more requests with 429. Each route has its own count.',
+  },
 )

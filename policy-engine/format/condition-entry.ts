@@ -8,20 +8,21 @@ const Value = Type.Unsafe<string | number | boolean>({
   minimum: Number.MIN_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,
   description:
-    'A text, a number, true or false, or a value of the request: {path.name}, {header.name} or {query.name}. Text is compared with text, numbers with numbers; one beyond ±9007199254740991 is not exact, and equals nothing.',
+    'A text, a number, true, false or a request value: {path.name}, {header.name} or {query.name}. Only values of the same type are equal. A number beyond ±9007199254740991 is not exact and equals no value.',
 })
 
 export const ConditionEntry = Type.Object(
   {
     claim: Type.String({
-      description:
-        'The name of a claim or, for one that lies deeper, its JSON pointer, e.g. /realm_access/roles.',
+      description: 'The name of a claim or, for a nested claim, its JSON pointer, e.g. /realm_access/roles.',
       pattern: '^(?:[^/].*|(?:/(?:[^~/]|~[01])*)+)$',
       maxLength: 256,
       'x-is': 'the name of a claim, or a JSON pointer such as /realm_access/roles',
     }),
     equals: Type.Optional(Value),
-    in: Type.Optional(Type.Array(Value, { description: 'The claim equals one of these.', minItems: 1 })),
+    in: Type.Optional(
+      Type.Array(Value, { description: 'The claim equals one of these values.', minItems: 1 }),
+    ),
     matches: Type.Optional(
       Type.String({
         description: 'A text with * for any run of characters, e.g. *@example.com.',
@@ -31,7 +32,7 @@ export const ConditionEntry = Type.Object(
     ),
     exists: Type.Optional(
       Type.Boolean({
-        description: 'Whether the token has such a claim at all, with a value other than null.',
+        description: 'Whether the token has the claim, with a value other than null.',
       }),
     ),
   },
@@ -44,7 +45,7 @@ export const ConditionEntry = Type.Object(
       { required: ['exists'] },
     ],
     description:
-      'A condition on a claim of the token. One that is a list meets it when one of its members does; one that is not there does not.',
+      'A condition on a claim of the token. For a list, one member must fulfil the condition. A missing claim fulfils only exists: false.',
   },
 )
 

@@ -7,9 +7,7 @@ import { HeaderRulesEntry } from './header-schemas.ts'
 /** Keys that are valid in a route, in the `defaults` of a policy and in a preset. */
 export const DEFAULT_KEYS = {
   anonymous: Type.Optional(Anonymous),
-  timeout: Type.Optional(
-    TimeoutText('How long the upstream may take to begin its answer, retries included.'),
-  ),
+  timeout: Type.Optional(TimeoutText('Time to the first byte of the response, retries included.')),
   idleTimeout: Type.Optional(IdleTimeout),
   retries: Type.Optional(Retries),
   rateLimit: Type.Optional(RateLimit),

@@ -2,7 +2,7 @@
 export function explainOrigin(value: string): { readonly message: string; readonly hint?: string } {
   if (value === 'null')
     return {
-      message: '"null" is the origin of sandboxed pages and of local files, and any page can have it',
+      message: '"null" is the origin of sandboxed pages and local files, so any page can have it',
       hint: 'name the origin of a page',
     }
   if (value.includes('*'))

@@ -35,7 +35,7 @@ const HeaderChangesEntry = (description: string) =>
             pattern: HEADER_NAME,
             'x-is': 'the name of a header: letters, digits and -',
           }),
-          { description: 'Headers that go no further.', minItems: 1, maxItems: 16 },
+          { description: 'Headers that the gateway removes.', minItems: 1, maxItems: 16 },
         ),
       ),
     },
@@ -45,8 +45,8 @@ const HeaderChangesEntry = (description: string) =>
 /** Schema of the `headers` of a route, of defaults or of a preset. */
 export const HeaderRulesEntry = Type.Object(
   {
-    request: Type.Optional(HeaderChangesEntry('On the way to the upstream.')),
-    response: Type.Optional(HeaderChangesEntry("On the way back, in the upstream's answers.")),
+    request: Type.Optional(HeaderChangesEntry('Changes to requests before the gateway forwards them.')),
+    response: Type.Optional(HeaderChangesEntry('Changes to responses of the upstream.')),
   },
   {
     ...open,

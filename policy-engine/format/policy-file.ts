@@ -16,7 +16,7 @@ export const PolicyFileSchema = Type.Object(
     kind: Type.Enum(['Policy'], { description: 'The kind of the file.' }),
     name: Name('The name of the policy, unique in all files.'),
     owner: Type.Optional(
-      Type.String({ description: 'Who gets asked about it.', minLength: 1, maxLength: 128 }),
+      Type.String({ description: 'The owner of the policy, e.g. a team.', minLength: 1, maxLength: 128 }),
     ),
     upstream: Type.String({
       description: 'The entry of config/upstreams.yaml that serves the routes.',
@@ -25,11 +25,13 @@ export const PolicyFileSchema = Type.Object(
     defaults: Type.Optional(
       Type.Object(
         { extends: Type.Optional(Extends), mount: Type.Optional(Mount), ...DEFAULT_KEYS },
-        { ...open, description: 'What every route says unless it says otherwise.' },
+        { ...open, description: 'Default values for all routes.' },
       ),
     ),
-    routes: Type.Array(RouteEntry, { description: 'The routes; their order means nothing.', minItems: 1 }),
-    tests: Type.Optional(Type.Array(PolicyTestEntry, { description: 'What `scopegate test` tries out.' })),
+    routes: Type.Array(RouteEntry, { description: 'The routes, in any order.', minItems: 1 }),
+    tests: Type.Optional(
+      Type.Array(PolicyTestEntry, { description: 'The tests that `scopegate test` runs.' }),
+    ),
   },
   {
     ...open,
@@ -53,8 +55,8 @@ function explain({
   if (error.keyword === 'enum' && path.at(-2) === 'methods' && /^(?:\*|all|any)$/i.test(String(value))) {
     return {
       number: '102',
-      message: `${JSON.stringify(value)} is no method, and there is no word for all of them`,
-      hint: 'name each method',
+      message: `${JSON.stringify(value)} is not a method, and a policy cannot name all methods at once`,
+      hint: 'list each method',
     }
   }
   if (path.at(-2) === 'origins' && (typeof value === 'string' || value === null))
@@ -73,14 +75,14 @@ function explain({
     }]`
     return {
       number: '107',
-      message: 'a bare list of scopes could mean every one of them or any one of them',
+      message: 'a bare list of scopes is ambiguous: all of them, or any of them',
       hint: `write { all: ${list} } or { any: ${list} }`,
     }
   }
   if (key === 'path' && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return {
       number: '109',
-      message: 'without quotes, { starts a map and not a path',
+      message: 'without quotes, { starts a map, not a path',
       hint: `write "/{${Object.keys(value).join(', ')}}"`,
     }
   }

@@ -8,13 +8,13 @@ const TestedRequest = Type.Object(
       description: 'The method of the request.',
     }),
     path: Type.String({
-      description: 'The path that clients send, with the mount, and the query if there is one.',
+      description: 'The path that clients send, with the mount and an optional query.',
       pattern: '^/[\\x21-\\x7e]*$',
       maxLength: 8192,
       'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',
     }),
     headers: Type.Optional(
-      HeaderValues('Headers that the request brings, but for Authorization: say `token`.', 'Its value.'),
+      HeaderValues('The headers of the request. Use `token` in place of Authorization.', 'Its value.'),
     ),
   },
   { ...open, description: 'The request.' },
@@ -24,7 +24,7 @@ const Expectation = Type.Object(
   {
     decision: Type.Enum(['allow', 'deny', 'challenge'], {
       description:
-        'allow: the request goes on to the upstream; challenge: 401 with the way to a token; deny: any other refusal.',
+        'allow: the gateway forwards the request. challenge: 401 that tells how to get a token. deny: any other refusal.',
     }),
     as: Type.Optional(
       Type.Enum(['token', 'anonymous'], { description: 'The identity of an allowed request.' }),
@@ -44,7 +44,7 @@ const Expectation = Type.Object(
       Type.String({ description: 'The route that matches the request, e.g. get-course.', minLength: 1 }),
     ),
     upstreamPath: Type.Optional(
-      Type.String({ description: 'The path that the upstream is asked for.', minLength: 1 }),
+      Type.String({ description: 'The path of the request to the upstream.', minLength: 1 }),
     ),
   },
   { ...open, description: 'The expected decision. The test checks only the listed keys.' },
@@ -64,7 +64,7 @@ export const PolicyTestEntry = Type.Object(
         {
           additionalProperties: true,
           description:
-            'The claims of the token, never a token itself. Without this key no token is sent; { } is one without scopes.',
+            'The claims of the token. Without this key, the test sends no token. { } is a token without scopes.',
         },
       ),
     ),

@@ -8,7 +8,7 @@ export const PolicyTestFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),
     kind: Type.Enum(['PolicyTest'], { description: 'The kind of the file.' }),
-    policy: Name('The name of the policy that is tested.'),
+    policy: Name('The name of the tested policy.'),
     tests: Type.Array(PolicyTestEntry, { description: 'The tests.', minItems: 1 }),
   },
   {

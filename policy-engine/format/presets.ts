@@ -12,7 +12,7 @@ import { DEFAULT_KEYS } from './default-keys.ts'
 
 const PresetEntry = Type.Object(DEFAULT_KEYS, {
   ...open,
-  description: 'what a policy or a route that extends it says unless it says otherwise',
+  description: 'default values for a policy or a route that extends the preset',
 })
 
 const PresetsFile = Type.Object(
@@ -20,7 +20,7 @@ const PresetsFile = Type.Object(
     presets: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), PresetEntry, {
       'x-keys': 'a name: small letters, digits and -, starting with a letter',
       additionalProperties: false,
-      description: 'every preset by its name',
+      description: 'all presets by name',
     }),
   },
   { description: 'config/presets.yaml' },

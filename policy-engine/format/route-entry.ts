@@ -19,24 +19,24 @@ export const RouteEntry = Type.Object(
             description: 'An HTTP method.',
           }),
           {
-            description: 'The methods of the route; HEAD follows GET by itself.',
+            description: 'The methods of the route. GET includes HEAD.',
             minItems: 1,
             uniqueItems: true,
           },
         ),
         path: Type.String({
           description:
-            'Literal segments, {parameter} segments, and at most one ** at the end: this path and everything below it.',
+            'Literal segments, {parameter} segments, and an optional ** at the end, which matches the path and all paths below.',
           minLength: 1,
         }),
         headers: Type.Optional(
           HeaderValues(
-            'Headers that a request has to bring as well, each once; of two routes on one path the one that asks for more wins.',
+            'Required headers of the request, each exactly once. Of two routes with the same path, the route with more headers wins.',
             'The exact value of the header.',
           ),
         ),
       },
-      { ...open, description: 'Which requests the route is for.' },
+      { ...open, description: 'The requests that the route matches.' },
     ),
     anonymous,
     scopes: Type.Optional(
@@ -46,7 +46,7 @@ export const RouteEntry = Type.Object(
           any: Type.Optional(Scopes),
           advertise: Type.Optional(
             Type.String({
-              description: 'The scope of any that the challenge names. Default: the first one.',
+              description: 'The scope of `any` that the challenge names. Default: the first one.',
               minLength: 1,
               maxLength: 256,
             }),
@@ -56,13 +56,13 @@ export const RouteEntry = Type.Object(
           ...open,
           minProperties: 1,
           description:
-            'The required scopes of a token: every scope of all, and one of any. Without this key a token is optional.',
+            'The required scopes of a token: all scopes of `all`, and one of `any`. Without this key, the route requires no scope.',
         },
       ),
     ),
     when: Type.Optional(
       Type.Array(ConditionEntry, {
-        description: 'Conditions on the claims of the token; every one of them has to hold, else 403.',
+        description: 'Conditions on the claims of the token. If one of them fails, the gateway responds 403.',
         minItems: 1,
         maxItems: 32,
       }),
@@ -72,7 +72,7 @@ export const RouteEntry = Type.Object(
         {
           path: Type.String({
             description:
-              "The path that the upstream is asked for: literal segments, parameters of the route's path, and ** when that has one.",
+              'The path of the request to the upstream: literal segments, parameters of match.path, and ** if match.path has it.',
             minLength: 1,
           }),
         },

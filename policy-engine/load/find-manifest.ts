@@ -14,8 +14,8 @@ export function findManifest(document: YamlDocument): Diagnostic | undefined {
     !apiVersion.startsWith('scopegate/') &&
     typeof metadata === 'object'
   if (!isManifest) return undefined
-  const message = `this is a ${kind} of Kubernetes and not a policy`
+  const message = `this is a Kubernetes ${kind}, not a policy`
   return diagnostic('P102', message, document.placeOf(['kind']), {
-    hint: 'write the policy itself: the text of one key in its data',
+    hint: 'use the policy itself: the text of one key in its data',
   })
 }

@@ -17,7 +17,7 @@ export type PolicyFiles = {
 export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
   const place = wholeFile(displayPath(dir))
   if ('code' in folder) {
-    const hint = 'the key "policies" of gateway.yaml names it, or --policies does'
+    const hint = 'set "policies" in gateway.yaml, or --policies'
     const at = folder.folder === undefined ? place : wholeFile(displayPath(join(dir, folder.folder)))
     const problem = diagnostic('P001', explainFolder(folder.code), at, { hint })
     return { policies: [], tests: [], diagnostics: [problem] }
@@ -31,15 +31,15 @@ export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles 
   const diagnostics = almost.map((name) =>
     diagnostic(
       'P006',
-      `this file is not read: its name does not end in ${POLICY_SUFFIX} or ${TESTS_SUFFIX}`,
+      `this file is ignored: its name does not end in ${POLICY_SUFFIX} or ${TESTS_SUFFIX}`,
       wholeFile(displayPath(join(dir, name))),
-      { severity: 'warning', hint: 'rename it, or move it elsewhere' },
+      { severity: 'warning', hint: 'rename it, or move it' },
     ),
   )
   if (policies.length === 0) {
     diagnostics.push(
-      diagnostic('P005', `there is no *${POLICY_SUFFIX} in this folder`, place, {
-        hint: 'without policies every request would be a 404',
+      diagnostic('P005', `this folder contains no *${POLICY_SUFFIX} file`, place, {
+        hint: 'without policies, every request gets a 404',
       }),
     )
   }
@@ -47,7 +47,7 @@ export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles 
 }
 
 function explainFolder(code: string): string {
-  if (code === 'ENOENT') return 'there is no such folder'
+  if (code === 'ENOENT') return 'the folder does not exist'
   if (code === 'ENOTDIR') return 'this is a file, not a folder'
   return `the folder cannot be read (${code})`
 }

@@ -37,7 +37,7 @@ function check(document: YamlDocument, policies: readonly string[]): readonly Di
   const hint = near === undefined ? `known: ${policies.join(', ')}` : `did you mean "${near}"?`
   const unknown = diagnostic(
     'P205',
-    `there is no policy ${JSON.stringify(policy)}`,
+    `policy ${JSON.stringify(policy)} does not exist`,
     document.placeOf(['policy']),
     { hint },
   )

@@ -17,18 +17,18 @@ export function parseMount(mount: string): { readonly prefix: string } | MountPr
   if (below || segments.some((one) => 'parameter' in one))
     return {
       code: 'P108',
-      problem: 'a mount consists of literal segments',
+      problem: 'a mount must consist of literal segments',
       hint: 'write {parameters} and ** in match.path',
     }
   if (mount.endsWith('/'))
     return {
       code: 'P108',
-      problem: 'a mount has no slash at its end',
+      problem: 'a mount must not end with a slash',
       hint: `write "${mount.slice(0, -1)}"`,
     }
   const reserved = findReservedPath({ segments: [...segments, { literal: '' }], below: false })
   if (reserved === undefined) return { prefix: mount }
-  const problem = `${JSON.stringify(mount)} belongs to Scopegate itself (${reserved})`
+  const problem = `${JSON.stringify(mount)} is reserved by Scopegate (${reserved})`
   return { code: 'P302', problem, hint: 'choose another path' }
 }
 

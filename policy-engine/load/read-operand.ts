@@ -8,7 +8,7 @@ const NAMES = {
   header: /^[A-Za-z0-9-]{1,64}$/,
   query: /^[\x21-\x7e]{1,64}$/,
 } as const
-const HINT = 'write {path.name}, {header.name} or {query.name} and nothing around it'
+const HINT = 'write {path.name}, {header.name} or {query.name} without other text'
 
 /** Parses an operand of a condition: a reference to a request value in braces, or a literal. */
 export function readOperand(written: string | number | boolean): Operand | OperandProblem {
@@ -16,11 +16,11 @@ export function readOperand(written: string | number | boolean): Operand | Opera
   const [, from, name] = TEMPLATE.exec(written) ?? []
   if (from === undefined || name === undefined)
     return /^\{.*\}$|\{(?:path|header|query)\b/s.test(written)
-      ? { problem: `${JSON.stringify(written)} is not a value of the request`, hint: HINT }
+      ? { problem: `${JSON.stringify(written)} is not a request value`, hint: HINT }
       : written
   const source = from as RequestValue['from']
   if (!NAMES[source].test(name))
-    return { problem: `${JSON.stringify(name)} names no ${WHAT[source]}`, hint: HINT }
+    return { problem: `${JSON.stringify(name)} is not a valid name of a ${WHAT[source]}`, hint: HINT }
   return { from: source, name: source === 'header' ? name.toLowerCase() : name }
 }
 

@@ -52,7 +52,7 @@ export function readRouteKeys(document: YamlDocument): {
     }
     const reserved = findReservedPath(template)
     if (reserved !== undefined) {
-      const message = `${JSON.stringify(path)} belongs to Scopegate itself (${reserved})`
+      const message = `${JSON.stringify(path)} is reserved by Scopegate (${reserved})`
       diagnostics.push(diagnostic('P302', message, place, { hint: 'choose another path' }))
       continue
     }

@@ -38,13 +38,13 @@ export function canonicalTarget(target: string, rules: TargetRules): CanonicalTa
   const path = queryAt === -1 ? target : target.slice(0, queryAt)
   const query = queryAt === -1 ? '' : target.slice(queryAt)
   if (query !== '' && !QUERY.test(query))
-    return malformed('The query holds a character that must be encoded.')
+    return malformed('The query contains a character that must be percent-encoded.')
   if (PLAIN_PATH.test(path)) return { path, query }
 
   const canonical = path.includes('%') ? normaliseEncoding(path) : undefined
   if (canonical !== undefined && ENCODED_PATH.test(canonical)) return { path: canonical, query }
   return malformed(
-    'The path is ambiguous: no dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments or broken encoding.',
+    'The path is ambiguous. Remove dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments and broken encoding.',
   )
 }
 

@@ -58,7 +58,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
         endToEnd.push(name, value)
         break
       case 'host':
-        if (host !== undefined) return malformed('There must be one Host header.')
+        if (host !== undefined) return malformed('Send exactly one Host header.')
         host = value
         break
       case 'connection':
@@ -75,11 +75,11 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
         cookie = cookie === undefined ? value : `${cookie}; ${value}`
         break
       case 'content-length':
-        if (contentLength !== undefined) return malformed('There must be one Content-Length header.')
+        if (contentLength !== undefined) return malformed('Send exactly one Content-Length header.')
         contentLength = value
         break
       case 'transfer-encoding':
-        if (transferEncoding !== undefined) return malformed('There must be one Transfer-Encoding header.')
+        if (transferEncoding !== undefined) return malformed('Send exactly one Transfer-Encoding header.')
         transferEncoding = value
         break
       case 'hop':
@@ -88,18 +88,18 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     }
   }
 
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('This server speaks HTTP/1.1.')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('This server supports HTTP/1.1.')
   if (host === undefined ? httpVersion === '1.1' : !HOST.test(host))
-    return malformed('There must be one Host header with a host name.')
+    return malformed('Send one Host header with a host name.')
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined)
-      return malformed('Content-Length and Transfer-Encoding exclude each other.')
-    if (httpVersion === '1.0') return malformed('HTTP/1.0 has no Transfer-Encoding.')
+      return malformed('Send either Content-Length or Transfer-Encoding, not both.')
+    if (httpVersion === '1.0') return malformed('HTTP/1.0 does not support Transfer-Encoding.')
     if (transferEncoding.toLowerCase() !== 'chunked')
-      return malformed('The only Transfer-Encoding is chunked.')
+      return malformed('Only the Transfer-Encoding chunked is supported.')
   }
   if (contentLength !== undefined && !DIGITS.test(contentLength))
-    return malformed('Content-Length must be a number of bytes.')
+    return malformed('Content-Length must be a decimal number of bytes.')
 
   const bytes = contentLength === undefined ? 0 : Number(contentLength)
   const nominated = nominatedHeaders(connection)

@@ -18,8 +18,9 @@ const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]{0,63})\}$/
  * Literals must be in canonical form. Other literals would never match, because requests are canonicalized first.
  */
 export function parsePathTemplate(path: string): PathTemplate | TemplateProblem {
-  if (!path.startsWith('/')) return { problem: 'a path starts with /', hint: `write "${withSlash(path)}"` }
-  if (path.length > 2048) return { problem: 'the path is longer than 2048 characters' }
+  if (!path.startsWith('/'))
+    return { problem: 'a path must start with /', hint: `write "${withSlash(path)}"` }
+  if (path.length > 2048) return { problem: 'a path must be at most 2048 characters' }
   const parts = path.slice(1).split('/')
   const below = parts.at(-1) === '**'
   if (below) parts.pop()
@@ -32,7 +33,7 @@ export function parsePathTemplate(path: string): PathTemplate | TemplateProblem 
       'parameter' in found &&
       segments.some((one) => 'parameter' in one && one.parameter === found.parameter)
     ) {
-      return { problem: `the parameter {${found.parameter}} is there twice`, hint: 'give each its own name' }
+      return { problem: `the parameter {${found.parameter}} occurs twice`, hint: 'rename one' }
     }
     segments.push(found)
   }
@@ -51,39 +52,38 @@ function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProb
   if (part === '')
     return isLast
       ? { literal: '' }
-      : { problem: 'two slashes in a row never reach a route', hint: 'write one' }
-  if (part === '**') return { problem: '** stands only at the end of a path' }
+      : { problem: 'the gateway rejects paths with empty segments', hint: 'write one slash' }
+  if (part === '**') return { problem: '** is allowed only at the end of a path' }
   if (part.startsWith(':'))
-    return { problem: `"${part}" would be taken literally`, hint: `write {${part.slice(1)}}` }
+    return { problem: `"${part}" would be literal text`, hint: `write {${part.slice(1)}}` }
   if (part.includes('*'))
     return {
-      problem: `"${part}" is not a segment: there are no other wildcards than a last **`,
+      problem: `"${part}" is not a segment: the only wildcard is ** at the end`,
       hint:
         part !== '*'
           ? undefined
           : isLast
-            ? 'write ** for everything below, or {name} for one segment'
+            ? 'write ** for all paths below, or {name} for one segment'
             : 'write {name}',
     }
   if (/[{}]/.test(part)) {
     const name = /^\{?([A-Za-z_][A-Za-z0-9_-]{0,63})\}?$/.exec(part)?.[1]
     return {
-      problem: `"${part}" is not a segment: a {parameter} is a whole segment, its name made of letters, digits and _`,
+      problem: `"${part}" is not a segment: a {parameter} is a complete segment with a name of letters, digits and _`,
       hint: name === undefined ? undefined : `write {${name.replaceAll('-', '_')}}`,
     }
   }
   const angled = /^<([A-Za-z_][A-Za-z0-9_]{0,63})>$/.exec(part)?.[1]
   if (angled !== undefined) return { problem: `"${part}" is not a segment`, hint: `write {${angled}}` }
   // Servers that support path parameters read `..;x` as a dot segment.
-  if (/^\.\.?(?:;|%3[Bb]|$)/.test(part))
-    return { problem: 'dot segments are resolved before a route is looked for' }
+  if (/^\.\.?(?:;|%3[Bb]|$)/.test(part)) return { problem: 'the gateway rejects paths with dot segments' }
   if (/[?#]/.test(part))
     return {
-      problem: 'a path holds no query and no fragment',
+      problem: 'a path must not contain a query or a fragment',
       hint: `end it before ${/[?#]/.exec(part)?.[0]}`,
     }
   const canonical = canonicalLiteral(part)
-  if (canonical === undefined) return { problem: `"${part}" cannot stand in a path` }
+  if (canonical === undefined) return { problem: `"${part}" is not allowed in a path` }
   if (canonical !== part) return { problem: `"${part}" is not in canonical form`, hint: `write ${canonical}` }
   return { literal: part }
 }

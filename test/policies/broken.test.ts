@@ -57,9 +57,9 @@ t.test('loadPolicies() explains folders and files that cannot be read', async (t
     file: 'text',
     other: { 'courses.yaml': 'x', 'b.policy.yml': 'x', 'README.md': 'x', '..data': {} },
   })
-  t.match(codes(join(dir, 'nowhere')), [/^P001 there is no such folder/])
+  t.match(codes(join(dir, 'nowhere')), [/^P001 the folder does not exist/])
   t.match(codes(join(dir, 'file')), [/^P001 this is a file, not a folder/])
-  t.match(codes(join(dir, 'empty')), [/^P005 there is no \*\.policy\.yaml/])
+  t.match(codes(join(dir, 'empty')), [/^P005 this folder contains no \*\.policy\.yaml/])
   t.match(codes(join(dir, 'folder')), [/^P001 this is a folder/])
   t.match(codes(join(dir, 'dangling')), [/^P001 the file does not exist/])
   t.match(codes(join(dir, 'loop')), [/^P001 .*symbolic link/])

@@ -135,10 +135,10 @@ function problems(...matches: readonly string[]) {
 
 t.test('loadPolicies() rejects headers that a policy cannot match', async (t) => {
   const found = (headers: string) => problems(`{ methods: [POST], path: /a, headers: ${headers} }`)
-  t.match(found('{ X-Auth-Subject: alice }'), [/^P312 6:64 x-auth-subject is a header of the gateway's own/])
+  t.match(found('{ X-Auth-Subject: alice }'), [/^P312 6:64 the gateway sets x-auth-subject/])
   t.match(found('{ authorization: x }'), [/^P312 6:64 authorization holds credentials/])
-  t.match(found('{ host: x }'), [/^P312 6:64 host belongs to one connection/])
-  t.match(found('{ x-a: b, X-A: c }'), [/^P312 6:72 the header x-a is here twice/])
+  t.match(found('{ host: x }'), [/^P312 6:64 host applies to one connection/])
+  t.match(found('{ x-a: b, X-A: c }'), [/^P312 6:72 the header x-a occurs twice/])
   t.match(found('{ x_a: b }'), [/^P105 6:64 "x_a" is not the name of a header/])
   t.match(found('{ x-a: 1 }'), [/^P104 6:69 /])
   t.match(found('{ x-a: " b" }'), [/^P105 6:69 /])
@@ -148,7 +148,9 @@ t.test('loadPolicies() rejects headers that a policy cannot match', async (t) =>
 
 t.test('loadPolicies() finds routes that no request can match', async (t) => {
   const found = (headers: string) => problems(`{ methods: [POST], path: /a, headers: ${headers} }`)
-  t.match(found('{ mcp-protocol-version: latest, mcp-name: x }'), [/^P311 6:104 no request meets this route/])
+  t.match(found('{ mcp-protocol-version: latest, mcp-name: x }'), [
+    /^P311 6:104 no request matches this route/,
+  ])
   t.match(found('{ mcp-name: "=?base64?eA==?=" }'), [/^P311 6:74 .*Base64/])
   t.strictSame(found('{ mcp-protocol-version: 2026-07-28, mcp-name: x }'), [])
   t.match(problems('{ methods: [GET], path: "/a/..;x" }'), [/^P108 /])
@@ -157,10 +159,10 @@ t.test('loadPolicies() finds routes that no request can match', async (t) => {
 t.test('loadPolicies() names both routes where header rules are ambiguous', async (t) => {
   const route = (headers: string) => `{ methods: [POST], path: /a${headers} }`
   t.match(problems(route(', headers: { x-a: "1", x-b: "2" }'), route(', headers: { X-B: "2", x-a: "1" }')), [
-    /^P301 7:\d+ routes tools\/r0 and tools\/r1 both claim POST \/a with x-a: 1, x-b: 2/,
+    /^P301 7:\d+ routes tools\/r0 and tools\/r1 both match POST \/a with x-a: 1, x-b: 2/,
   ])
   t.match(problems(route(', headers: { x-a: "1" }'), route(', headers: { x-b: "2" }')), [
-    /^P310 7:\d+ a POST \/a with x-b: 2, x-a: 1 would meet both tools\/r0 and tools\/r1/,
+    /^P310 7:\d+ a POST \/a with x-b: 2, x-a: 1 would match both tools\/r0 and tools\/r1/,
   ])
   t.strictSame(
     problems(route(', headers: { x-a: "1" }'), route(', headers: { x-a: "2", x-b: "2" }'), route('')),

@@ -102,11 +102,11 @@ t.test('--prefix mounts the policy, without a rewrite in any route', async (t) =
   t.match(await runIn(folder, ...check), { code: 1, out: /GET \/trains\/stations is served/ })
   t.match(await run(t, TRAINS, '--prefix', 'trains'), {
     code: 2,
-    err: /--prefix: a path starts with \/; write "\/trains"/,
+    err: /--prefix: a path must start with \/; write "\/trains"/,
   })
   t.match(await run(t, TRAINS, '--prefix', '/oauth'), {
     code: 2,
-    err: /--prefix: "\/oauth" belongs to Scopegate/,
+    err: /--prefix: "\/oauth" is reserved by Scopegate/,
   })
 })
 

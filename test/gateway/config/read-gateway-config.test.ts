@@ -83,7 +83,7 @@ t.test(
     })
     t.throws(() => readGatewayConfig(withSecret(dir)), {
       message:
-        /C105[\s\S]*"everybody" is not an address or a block[\s\S]*gateway\.yaml:\d+:30[\s\S]*"0\.0\.0\.0\/0" is not/,
+        /C105[\s\S]*"everybody" is not an IP address or CIDR block[\s\S]*gateway\.yaml:\d+:30[\s\S]*"0\.0\.0\.0\/0" is not/,
     })
     t.throws(() => readGatewayConfig(withSecret(aConfigDir(t), { SCOPEGATE_TRUSTED_PROXIES: 'localhost' })), {
       message: /SCOPEGATE_TRUSTED_PROXIES/,
@@ -133,7 +133,7 @@ t.test('readGatewayConfig() requires a certificate that clients accept, and an h
     SCOPEGATE_TLS__KEY_FILE: join(dir, 'tls.key'),
   }
   const good = aCertificate()
-  t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*no such file[\s\S]*tls\.crt/ })
+  t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*does not exist[\s\S]*tls\.crt/ })
   write({ ...good, key: aCertificate().key })
   t.throws(() => readGatewayConfig(withSecret(dir, env)), {
     message: /C320.*does not match the certificate[\s\S]*tls\.key/,
@@ -167,7 +167,7 @@ t.test(
       return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.ca
     }
     const { cert, key } = aCertificate({ authority: true })
-    t.throws(() => read('https://platform'), { message: /C322.*no such file[\s\S]*ca\.pem/ })
+    t.throws(() => read('https://platform'), { message: /C322.*does not exist[\s\S]*ca\.pem/ })
     t.throws(() => read('https://platform', key), { message: /C322.*does not contain a PEM certificate/ })
     t.throws(() => read('https://platform', `${cert}${cert.replace(/\n.{20}/, '\n')}`), {
       message: /C322.*certificate 2 in the file/,
@@ -188,7 +188,7 @@ t.test('readGatewayConfig() reads the CA certificates of an issuer and rejects u
     SCOPEGATE_ISSUERS__0__REVOCATIONS: 'https://issuer.test/revocations',
   }
   const { cert, key } = aCertificate({ authority: true })
-  t.throws(() => read(undefined, https), { message: /C322.*no such file[\s\S]*issuers\[0\]\.caFile/ })
+  t.throws(() => read(undefined, https), { message: /C322.*does not exist[\s\S]*issuers\[0\]\.caFile/ })
   t.throws(() => read(key, https), { message: /C322.*does not contain a PEM certificate/ })
   t.throws(() => read(cert, {}), {
     exitCode: 3,

@@ -35,7 +35,7 @@ t.test('formatDiagnostics() uses the layout of rustc', async (t) => {
     hint: 'did you mean "timeout"?',
   })
   const two = diagnostic('P301', 'both claim GET /x', at('  path: /x', 9, 2), {
-    related: [{ message: 'a/one claims it here', place: { ...at('path: /x', 7, 2, 7), file: 'b.yaml' } }],
+    related: [{ message: 'a/one matches it here', place: { ...at('path: /x', 7, 2, 7), file: 'b.yaml' } }],
   })
   t.equal(
     formatDiagnostics([one, two, diagnostic('C002', 'the file is empty', wholeFile('c.yaml'))]),
@@ -53,7 +53,7 @@ error[P301]: both claim GET /x
   ::: b.yaml:7:7
   |
 7 | path: /x
-  |       -- a/one claims it here
+  |       -- a/one matches it here
 
 error[C002]: the file is empty
  --> c.yaml`,

@@ -26,7 +26,7 @@ t.test('a missing preset is an error and grants no access', async (t) => {
     /^P206 5:22 known: learning-platform, mcp/,
   ])
   t.match(load(`routes:\n  - { name: r, extends: mcp, ${ROUTE} }\n`, new Map()).codes, [
-    /^P206 .*there are none/,
+    /^P206 .*the file has no presets/,
   ])
   t.match(load(`routes:\n  - { name: r, extends: __proto__, ${ROUTE} }\n`).codes, [/^P206 /])
   t.match(load(`routes:\n  - { name: r, extends: [mcp], ${ROUTE} }\n`).codes, [/^P104 /])

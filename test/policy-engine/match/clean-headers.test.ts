@@ -149,9 +149,9 @@ t.test('cleanHeaders() separates credentials and counts them', async (t) => {
   t.match(cleaned, { authorizationCount: 2, cookie: 'a=1; b=2', endToEnd: [] })
 })
 
-const ONE_HOST = 'There must be one Host header with a host name.'
-const LENGTH = 'Content-Length must be a number of bytes.'
-const CODING = 'The only Transfer-Encoding is chunked.'
+const ONE_HOST = 'Send one Host header with a host name.'
+const LENGTH = 'Content-Length must be a decimal number of bytes.'
+const CODING = 'Only the Transfer-Encoding chunked is supported.'
 
 const MALFORMED: readonly (readonly [
   what: string,
@@ -161,7 +161,7 @@ const MALFORMED: readonly (readonly [
 ])[] = [
   ['no Host', [], ONE_HOST],
   ['an empty Host', ['Host', ''], ONE_HOST],
-  ['two Hosts', ['Host', 'a', 'Host', 'a'], 'There must be one Host header.'],
+  ['two Hosts', ['Host', 'a', 'Host', 'a'], 'Send exactly one Host header.'],
   ['a list of Hosts', ['Host', 'a, b'], ONE_HOST],
   ['a Host with user info', ['Host', 'a@b'], ONE_HOST],
   ['a Host with a path', ['Host', 'a/b'], ONE_HOST],
@@ -174,12 +174,12 @@ const MALFORMED: readonly (readonly [
   [
     'both lengths',
     [...HOST, 'Content-Length', '5', 'Transfer-Encoding', 'chunked'],
-    'Content-Length and Transfer-Encoding exclude each other.',
+    'Send either Content-Length or Transfer-Encoding, not both.',
   ],
   [
     'two Content-Lengths',
     [...HOST, 'Content-Length', '5', 'content-length', '5'],
-    'There must be one Content-Length header.',
+    'Send exactly one Content-Length header.',
   ],
   ['a Content-Length with a sign', [...HOST, 'Content-Length', '+5'], LENGTH],
   ['a Content-Length in hex', [...HOST, 'Content-Length', '0x10'], LENGTH],
@@ -189,18 +189,18 @@ const MALFORMED: readonly (readonly [
   [
     'two Transfer-Encodings',
     [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'],
-    'There must be one Transfer-Encoding header.',
+    'Send exactly one Transfer-Encoding header.',
   ],
   ['another Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'gzip, chunked'], CODING],
   ['identity as Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'identity'], CODING],
   [
     'Transfer-Encoding in HTTP/1.0',
     [...HOST, 'Transfer-Encoding', 'chunked'],
-    'HTTP/1.0 has no Transfer-Encoding.',
+    'HTTP/1.0 does not support Transfer-Encoding.',
     '1.0',
   ],
-  ['HTTP/2.0', HOST, 'This server speaks HTTP/1.1.', '2.0'],
-  ['HTTP/0.9', HOST, 'This server speaks HTTP/1.1.', '0.9'],
+  ['HTTP/2.0', HOST, 'This server supports HTTP/1.1.', '2.0'],
+  ['HTTP/0.9', HOST, 'This server supports HTTP/1.1.', '0.9'],
 ]
 
 for (const [what, headers, detail, version] of MALFORMED)

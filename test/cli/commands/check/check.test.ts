@@ -130,7 +130,7 @@ t.test('check() warns about a variable only when neither service uses it', async
   }
   const { exitCode, text } = await run(ROOT, { env })
   t.equal(exitCode, 0)
-  t.match(text, /warning\[C110\]: SCOPEGATE_BASE_ULR sets nothing/)
+  t.match(text, /warning\[C110\]: SCOPEGATE_BASE_ULR matches no configuration key/)
   t.notMatch(text, /DATA_DIR|MAX_TTL/)
   t.match(text, /; 1 warning\nexplained in /)
 })
@@ -150,7 +150,7 @@ t.test('check() reports unusable resources as errors and empty resources as warn
     aCopy(t, { 'config/gateway.yaml': withResources('[{ path: /api/courses }, { path: /api/curses }]') }),
   )
   t.equal(empty.exitCode, 0)
-  t.match(empty.text, /warning\[C343\]: resources: no route lies at or below \/api\/curses/)
+  t.match(empty.text, /warning\[C343\]: resources: no route is at or below \/api\/curses/)
   t.notMatch(empty.text, 'below /api/courses')
   t.match(
     empty.text,
@@ -170,6 +170,6 @@ t.test('check explains the error of a URL in place of the map of an upstream', a
   t.equal(exitCode, 3)
   t.match(
     text,
-    /error\[C104\]: orders has to be a map of keys[\s\S]*\^ write \{ url: "http:\/\/orders\.test" \}\n/,
+    /error\[C104\]: orders must be a map of keys[\s\S]*\^ write \{ url: "http:\/\/orders\.test" \}\n/,
   )
 })

@@ -13,7 +13,7 @@ const AWKWARD: readonly Diagnostic[] = [
   diagnostic('P101', '100% wrong,\r\nin: two lines', place, { hint: '::error::injected' }),
   diagnostic('P305', 'a warning', place, {
     severity: 'warning',
-    related: [{ message: 'the other one', place }],
+    related: [{ message: 'the other path', place }],
   }),
   diagnostic('C110', 'sets nothing', wholeFile('environment variable SCOPEGATE_BASE_ULR')),
   diagnostic('P001', 'the file does not exist', wholeFile('/elsewhere/a b.policy.yaml')),
@@ -45,7 +45,7 @@ t.test('renderGithub() escapes text of a file that would be a command or a prope
     lines[0],
     '::error file=policies/a%2C b%3Ac.policy.yaml,line=3,col=7,endColumn=11,title=P101::100%25 wrong,%0D%0Ain: two lines%0A::error::injected%0Adocs/errors/P101.md',
   )
-  t.match(lines[1], /^::warning .*::a warning%0Athe other one: policies\/a, b:c\.policy\.yaml:3%0A/)
+  t.match(lines[1], /^::warning .*::a warning%0Athe other path: policies\/a, b:c\.policy\.yaml:3%0A/)
   t.equal(
     lines[2],
     '::error file=environment variable SCOPEGATE_BASE_ULR,title=C110::sets nothing%0Adocs/errors/C110.md',
@@ -69,7 +69,7 @@ t.test('renderSarif() writes valid SARIF 2.1.0, also for problems without a file
     artifactLocation: { uri: 'policies/a%2C%20b%3Ac.policy.yaml' },
     region: { startLine: 3, startColumn: 7, endColumn: 11, snippet: { text: 'name: "é"' } },
   })
-  t.match(results[1].relatedLocations, [{ id: 0, message: { text: 'the other one' } }])
+  t.match(results[1].relatedLocations, [{ id: 0, message: { text: 'the other path' } }])
   t.same(results[2].locations, [])
   t.equal(
     results[3].locations[0].physicalLocation.artifactLocation.uri,

@@ -23,7 +23,7 @@ t.test('check warns of a route that is public by default, and --strict makes it 
   t.equal(lenient.code, 0)
   t.match(
     lenient.out,
-    /^warning\[P314\]: anonymous callers reach x, and no "anonymous" key says so\n *--> \S+a\.policy\.yaml:6:11\n/,
+    /^warning\[P314\]: anonymous callers reach x without an explicit "anonymous" key\n *--> \S+a\.policy\.yaml:6:11\n/,
   )
   t.match(lenient.out, /; 1 warning\n/)
   const strict = await check(t, files, 'policies', '--strict')
@@ -70,7 +70,7 @@ t.test('a route with anonymous: allow is noted, with scopes and without', async 
   const scoped = await check(t, { 'a.policy.yaml': withScopes }, 'policies')
   t.match(scoped.out, /^note\[N301\]: anonymous callers reach x without courses:write\n/)
   const open = await check(t, { 'a.policy.yaml': policy('    anonymous: allow\n') }, 'policies')
-  t.match(open.out, /^note\[N301\]: anonymous callers reach x with any token or none\n/)
+  t.match(open.out, /^note\[N301\]: anonymous callers reach x \(no required scopes\)\n/)
   const strict = await check(t, { 'a.policy.yaml': policy('    anonymous: allow\n') }, 'policies', '--strict')
   t.equal(strict.code, 0, 'notes are never errors')
 })

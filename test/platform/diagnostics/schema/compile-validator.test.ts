@@ -311,7 +311,9 @@ t.test(
       ['C106 k value: k must NOT be valid'],
     )
     const both = Type.Unsafe<unknown>({ oneOf: [{ type: 'string' }, { type: 'string' }] })
-    t.match(problemsOf(Type.Object({ k: both }), { k: 'x' }), [/^C106 k value: k must have exactly one of , /])
+    t.match(problemsOf(Type.Object({ k: both }), { k: 'x' }), [
+      /^C106 k value: k must have exactly one of , /,
+    ])
   },
 )
 
