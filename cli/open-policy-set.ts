@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { findContradictions } from '../gateway/config/find-contradictions.ts'
-import { findUnissuedResources } from '../gateway/config/find-unissued-resources.ts'
 import type { GatewayConfig } from '../gateway/config/gateway-config.ts'
 import type { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { readGatewayFile, UPSTREAMS_SECTION } from '../gateway/config/read-gateway-file.ts'
-import { toLimits } from '../gateway/config/to-limits.ts'
+import { toLimits } from '../gateway/config/to-gateway-config.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { validateConfig } from '../gateway/config/validate.ts'
+import { findUnissuedResources } from '../gateway/config/validate-resources.ts'
 import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
 import { readImplication } from '../oauth/scope-implication.ts'
 import { type ReadConfig, readConfig } from '../platform/config/read-config.ts'
@@ -74,7 +74,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const upstreams = attempt(() =>
     readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: UPSTREAMS_SECTION }),
   )
-  const contradictions = findContradictions(
+  const contradictions = validateConfig(
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )

@@ -9,7 +9,7 @@ import type { ShutdownOptions } from './server/shutdown.ts'
 import { createPolicyReloader } from './snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import type { ReloadAsker, ReloadReport } from './snapshot/reload/reload-report.ts'
-import { startReloading } from './snapshot/reload/start-reloading.ts'
+import { startReloading } from './snapshot/reload/watch-folders.ts'
 
 export type Gateway = {
   readonly url: string

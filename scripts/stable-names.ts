@@ -284,8 +284,8 @@ const JSON_OUTPUT = [
   ['test', 'cli/commands/test/test.ts', 'toJson'],
   ['token', 'cli/commands/token/obtain-token.ts', 'IssuedToken'],
   ['GET /policies', 'gateway/admin/describe-policies.ts', 'describePolicies'],
-  ['POST /reload', 'gateway/admin/reload-response.ts', 'reloadResponse'],
-  ['POST /reload.diagnostics', 'gateway/admin/reload-response.ts', 'toJson'],
+  ['POST /reload', 'gateway/admin/policy-endpoints.ts', 'reloadResponse'],
+  ['POST /reload.diagnostics', 'gateway/admin/policy-endpoints.ts', 'toJson'],
   ['error body', 'oauth/error-body.ts', 'ErrorBody'],
   ['resource metadata', 'oauth/metadata.ts', 'ProtectedResourceMetadata'],
 ] as const

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { collectGarbage } from '../../gateway/limits/overload/collect-garbage.ts'
+import { collectGarbage } from '../../gateway/limits/overload/heap-use.ts'
 import type { IntrospectionResult } from '../../gateway/tokens/cache/introspection-result.ts'
 import { TokenCache } from '../../gateway/tokens/cache/token-cache.ts'
 import { createTokenValidator } from '../../gateway/tokens/cache/token-validator.ts'

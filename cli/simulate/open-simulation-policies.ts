@@ -1,5 +1,5 @@
 import type { GatewayFile } from '../../gateway/config/gateway-file.ts'
-import { toIssuerConfig } from '../../gateway/config/to-issuer-config.ts'
+import { toIssuerConfig } from '../../gateway/config/to-gateway-config.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'

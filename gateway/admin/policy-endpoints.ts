@@ -1,7 +1,7 @@
-import type { ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
+import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { ManagementAnswer, ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadAsker, ReloadReport } from '../snapshot/reload/reload-report.ts'
-import { reloadResponse } from './reload-response.ts'
 
 export function policyEndpoints(policies: {
   readonly reload: (asker: ReloadAsker) => Promise<ReloadReport>
@@ -31,3 +31,26 @@ export function policyEndpoints(policies: {
 }
 
 const NOBODY = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }
+
+/**
+ * Returns the response to `POST /reload`: 200 when the policies on the disk are now active, 422 when they are invalid.
+ */
+function reloadResponse(report: ReloadReport): ManagementAnswer {
+  return {
+    status: report.result === 'broken' ? 422 : 200,
+    body: {
+      result: report.result,
+      hash: report.hash,
+      previous_hash: report.previousHash,
+      routes: report.routes,
+      duration_ms: report.durationMs,
+      diagnostics: report.diagnostics.map(toJson),
+      workers: report.workers,
+    },
+  }
+}
+
+function toJson({ code, severity, message, place, hint }: Diagnostic): object {
+  const { file, line, column } = place
+  return { code, severity, message, file, line, column, hint }
+}

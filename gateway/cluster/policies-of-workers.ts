@@ -1,10 +1,15 @@
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ReloadMeter } from '../observability/reload-metrics.ts'
-import { createPolicyReloader, type PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
+import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
+import {
+  type AppliedEverywhere,
+  createPolicyReloader,
+  type PolicyReloader,
+} from '../snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
-import { startReloading } from '../snapshot/reload/start-reloading.ts'
-import { applyToWorkers } from './apply-to-workers.ts'
+import type { WorkerReload } from '../snapshot/reload/reload-report.ts'
+import { startReloading } from '../snapshot/reload/watch-folders.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
@@ -73,4 +78,30 @@ export function openPoliciesOfWorkers(options: {
     },
     close: () => stop(),
   }
+}
+
+type Asked = { readonly pid: number | undefined; readonly outcome: ApplyOutcome | undefined }
+
+/**
+ * Activates policies in every serving worker. If one worker finds them invalid, they are invalid.
+ * @throws {Error} when no worker replies, so that the outcome is unknown.
+ */
+async function applyToWorkers(
+  workers: readonly Pick<WorkerProcess, 'pid' | 'apply'>[],
+  sources: PolicySources,
+): Promise<AppliedEverywhere> {
+  const asked: readonly Asked[] = await Promise.all(
+    workers.map(async (worker) => ({ pid: worker.pid, outcome: await worker.apply(sources) })),
+  )
+  const outcomes = asked.flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]))
+  const outcome =
+    outcomes.find(({ result }) => result === 'broken') ??
+    outcomes.find(({ result }) => result === 'applied') ??
+    outcomes[0]
+  if (outcome === undefined) throw new Error('no worker replied to the reload')
+  return { outcome, workers: asked.map(toReport) }
+}
+
+function toReport({ pid, outcome }: Asked): WorkerReload {
+  return { pid, result: outcome?.result ?? 'silent', hash: outcome?.hash }
 }

@@ -2,7 +2,7 @@ import { describePolicies } from '../admin/describe-policies.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
-import { metricsOf } from './add-metrics.ts'
+import { metricsOf } from './aggregate-workers.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
 /**

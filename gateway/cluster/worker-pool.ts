@@ -1,10 +1,9 @@
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
-import { restartDelayMs } from './restart-delay.ts'
 import type { MetricsJson } from './worker-messages.ts'
 
-export type WorkerPoolOptions = {
+type WorkerPoolOptions = {
   readonly workers: number
   readonly fork: (
     onReplace: (worker: WorkerProcess, reason: string) => void,
@@ -18,7 +17,7 @@ export type WorkerPoolOptions = {
 }
 
 /** Reason for the start of a worker: initial start, crash, rolling restart, or a request of its predecessor. */
-export type StartReason = 'start' | 'crash' | 'roll' | 'replace'
+type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
 /** A worker that has served for this time counts as stable: after a crash it is restarted immediately. Milliseconds. */
 const SOUND_AFTER_MS = 2_000
@@ -192,4 +191,16 @@ export class WorkerPool {
     await worker.ended
     clearTimeout(late)
   }
+}
+
+const FIRST_MS = 100
+const MOST_MS = 10_000
+
+/**
+ * Returns the delay before a crashed worker is restarted: 0 after the first crash, then doubled each time.
+ * Milliseconds.
+ * @param failures number of consecutive crashes soon after the start.
+ */
+export function restartDelayMs(failures: number): number {
+  return failures === 0 ? 0 : Math.min(MOST_MS, FIRST_MS * 2 ** (failures - 1))
 }

@@ -5,16 +5,15 @@ import { collectProblems } from '../../platform/diagnostics/collect-problems.ts'
 import { ConfigError } from '../../platform/diagnostics/config-error.ts'
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import { NO_PRESETS, readPresets } from '../../policy-engine/format/presets.ts'
+import { readCertificate } from '../server/tls/certificate-source.ts'
 import { readAuthorities } from '../server/tls/read-authorities.ts'
-import { readCertificate } from '../server/tls/read-certificate.ts'
 import { readAssertionKeys } from '../upstream-identity/read-assertion-keys.ts'
-import { findContradictions } from './find-contradictions.ts'
 import type { GatewayConfig } from './gateway-config.ts'
-import { readClientSecrets } from './read-client-secret.ts'
 import { readGatewayFile, UPSTREAMS_SECTION } from './read-gateway-file.ts'
-import { readNonceSecret } from './read-nonce-secret.ts'
+import { readClientSecrets, readNonceSecret } from './read-secrets.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
+import { validateConfig } from './validate.ts'
 
 /**
  * Reads config/gateway.yaml and the files that it names, such as scope catalogue, presets, upstreams and secrets.
@@ -58,10 +57,7 @@ export function readGatewayConfig(options: {
   for (const [name, { caFile }] of Object.entries(upstreams?.value ?? {}))
     addCa(caFile, `${name}.caFile in config/upstreams.yaml`)
   problems.push(
-    ...findContradictions(
-      { ...gateway, file },
-      upstreams && { value: upstreams.value, file: value.upstreams },
-    ),
+    ...validateConfig({ ...gateway, file }, upstreams && { value: upstreams.value, file: value.upstreams }),
   )
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))

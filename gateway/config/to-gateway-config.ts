@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os'
 import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
+import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
+import type { UpstreamSettings } from '../upstreams/pool.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import type { GatewayFile } from './gateway-file.ts'
-import { toIssuerConfig } from './to-issuer-config.ts'
-import { toLimits } from './to-limits.ts'
+import type { IssuerEntry } from './issuer-schema.ts'
+import { toOverloadLimits } from './overload-file.ts'
 import { bytes, milliseconds } from './to-numbers.ts'
-import { toOverloadLimits } from './to-overload-limits.ts'
-import { toUpstreamSettings } from './to-upstream-settings.ts'
-import type { UpstreamsFile } from './upstreams-file.ts'
+import { addressesOf, type UpstreamEntry, type UpstreamsFile } from './upstreams-file.ts'
 
 /** Converts validated files into the configuration: fills in defaults, converts units and freezes the object. */
 export function toGatewayConfig(
@@ -94,5 +94,88 @@ function toTlsConfig(
       clientCertificates?.request === true
         ? { ca: authorities.get(clientCertificates.caFile ?? '') }
         : undefined,
+  }
+}
+
+/** Converts a validated issuer entry. `read` contains the content of the files that the entry names. */
+export function toIssuerConfig(
+  entry: IssuerEntry,
+  read: { readonly clientSecret: string | undefined; readonly ca: string | undefined },
+): IssuerConfig {
+  const { issuer, jwt, introspection, revocations, securityEvents } = entry
+  return {
+    issuer,
+    ca: read.ca,
+    jwt: jwt === undefined ? undefined : toJwtConfig(jwt),
+    introspection:
+      introspection === undefined
+        ? undefined
+        : {
+            endpoint: introspection.endpoint,
+            clientId: introspection.clientId,
+            clientSecret: read.clientSecret ?? '',
+            timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspection.timeout),
+            maxConcurrent: introspection.maxConcurrent ?? DEFAULTS.introspection.maxConcurrent,
+            maxQueue: introspection.maxQueue ?? DEFAULTS.introspection.maxQueue,
+            ttlMs:
+              introspection.ttl === undefined ? Number.POSITIVE_INFINITY : milliseconds(introspection.ttl),
+            signed: introspection.signed ?? false,
+          },
+    revocations,
+    securityEvents,
+  }
+}
+
+function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
+  const times = { ...DEFAULTS.jwt, ...jwt }
+  const { uri, file } = jwt.keys ?? {}
+  return {
+    algorithms: times.algorithms,
+    type: times.type,
+    keys:
+      uri !== undefined
+        ? { by: 'uri', uri }
+        : file !== undefined
+          ? { by: 'file', file }
+          : { by: 'discovery' },
+    refreshMs: milliseconds(times.refresh),
+    cooldownMs: milliseconds(times.cooldown),
+    maxStaleMs: milliseconds(times.maxStale),
+    timeoutMs: milliseconds(times.timeout),
+    audience: jwt.audience ?? [],
+    claims: { ...DEFAULTS.jwtClaims, ...jwt.claims },
+    clockToleranceSeconds: milliseconds(times.clockTolerance) / 1_000,
+  }
+}
+
+/**
+ * Converts an entry of config/upstreams.yaml: fills in defaults and converts durations to milliseconds. `ca` is the
+ * content of its `caFile`.
+ */
+function toUpstreamSettings(name: string, upstream: UpstreamEntry, ca: string | undefined): UpstreamSettings {
+  return {
+    name,
+    urls: addressesOf(upstream),
+    timeoutMs: milliseconds(upstream.timeout ?? DEFAULTS.upstreamTimeout),
+    connectTimeoutMs: milliseconds(upstream.connectTimeout ?? DEFAULTS.connectTimeout),
+    idleTimeoutMs: milliseconds(upstream.idleTimeout ?? DEFAULTS.idleTimeout),
+    ejection: {
+      failures: upstream.ejection?.failures ?? DEFAULTS.ejection.failures,
+      longestPauseMs: milliseconds(upstream.ejection?.for ?? DEFAULTS.ejection.for),
+    },
+    openapiPath: upstream.openapi,
+    ca,
+  }
+}
+
+/** Converts `limits` of gateway.yaml to bytes, with the defaults filled in. */
+export function toLimits(file: GatewayFile['limits']): GatewayConfig['limits'] {
+  const limits = { ...DEFAULTS.limits, ...file }
+  return {
+    bodyBytes: bytes(limits.body),
+    headersBytes: bytes(limits.headers),
+    targetBytes: bytes(limits.target),
+    tokenBytes: bytes(limits.token),
+    connections: limits.connections,
   }
 }

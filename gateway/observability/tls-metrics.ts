@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { HandshakeFailure } from '../server/tls/handshake-failure.ts'
+import type { HandshakeFailure } from '../server/tls/tls-server.ts'
 
 export type TlsMeter = {
   readonly handshakeFailed: (failure: HandshakeFailure) => void

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { normalizeIp } from '../server/normalize-ip.ts'
-import type { TrustedProxies } from '../server/trusted-proxies.ts'
+import { normalizeIp, type TrustedProxies } from '../server/client-address.ts'
 import { type ClientCertificate, describeCertificate } from '../tokens/binding/client-certificate.ts'
 import { type CertificateHeader, readCertificateHeader } from '../tokens/binding/read-certificate-header.ts'
 

@@ -1,6 +1,5 @@
-import { isIP } from 'node:net'
-import { normalizeIp } from './normalize-ip.ts'
-import type { TrustedProxies } from './trusted-proxies.ts'
+import { BlockList, isIP } from 'node:net'
+import { parseCidr } from '../../platform/diagnostics/schema/cidr.ts'
 
 /** The one header that the gateway reads from trusted proxies. A client could set any other one. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
@@ -52,4 +51,50 @@ function readFor(element: string): string {
 function readAddress(text: string): string | undefined {
   const bare = IPV4_WITH_PORT.exec(text)?.[1] ?? BRACKETED.exec(text)?.[1] ?? text
   return isIP(bare) === 0 ? undefined : normalizeIp(bare)
+}
+
+const MAPPED = '::ffff:'
+
+/**
+ * Returns the canonical form of a peer address. An IPv4-mapped IPv6 address of a dual-stack socket becomes IPv4; a zone
+ * is removed.
+ * Source: RFC 4291 section 2.5.5.2.
+ */
+export function normalizeIp(address: string | undefined): string {
+  if (address === undefined) return ''
+  if (!address.includes(':')) return address
+  const zone = address.indexOf('%')
+  const bare = zone === -1 ? address : address.slice(0, zone)
+  const rest = bare.slice(MAPPED.length)
+  return rest.includes('.') && bare.slice(0, MAPPED.length).toLowerCase() === MAPPED ? rest : bare
+}
+
+/** The peers whose forwarding headers the gateway trusts. */
+export type TrustedProxies = {
+  /**
+   * Costs a fraction of a microsecond.
+   * @param address normalized by `normalizeIp()`.
+   */
+  has(address: string): boolean
+}
+
+/**
+ * Compiles CIDR blocks.
+ * @returns undefined for an empty list.
+ * @throws {Error} for an invalid block, which the configuration schema rejects earlier.
+ */
+export function compileTrustedProxies(blocks: readonly string[]): TrustedProxies | undefined {
+  if (blocks.length === 0) return undefined
+  const list = new BlockList()
+  for (const block of blocks) {
+    const cidr = parseCidr(block)
+    if (cidr === undefined) throw new Error(`"${block}" is not a valid CIDR block`)
+    list.addSubnet(cidr.address, cidr.prefixBits, cidr.family)
+  }
+  return {
+    has(address) {
+      const version = isIP(address)
+      return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
+    },
+  }
 }

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { clientAddress } from '../../gateway/server/client-address.ts'
-import { compileTrustedProxies } from '../../gateway/server/trusted-proxies.ts'
+import { clientAddress, compileTrustedProxies } from '../../gateway/server/client-address.ts'
 import { readCredentials } from '../../policy-engine/decide/read-credentials.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 import { cleanHeaders } from '../../policy-engine/match/clean-headers.ts'

@@ -1,8 +1,8 @@
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
-import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
-import { collectGarbage } from './collect-garbage.ts'
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 
-export type HeapUse = {
+type HeapUse = {
   /** Returns the used part of the heap limit. At 1 the process ends. */
   ratio(): number
   close(): void
@@ -64,4 +64,18 @@ function oldLimitBytes(): number {
 function isFull(entry: PerformanceEntry): boolean {
   const { detail } = entry as PerformanceEntry & { readonly detail?: { readonly kind?: number } }
   return detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR
+}
+
+let collect: (() => void) | undefined
+
+/**
+ * Forces a full garbage collection, which takes tens of milliseconds. A process that rejects requests produces too
+ * little garbage to trigger one in V8. Without a collection, it would not notice that memory is available again.
+ */
+export function collectGarbage(): void {
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc')
+    collect = runInNewContext('gc') as () => void
+  }
+  collect()
 }

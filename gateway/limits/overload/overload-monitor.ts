@@ -1,5 +1,6 @@
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import { collectGarbage } from './heap-use.ts'
 import {
   NORMAL,
   nextOverloadLevel,
@@ -7,9 +8,9 @@ import {
   type OverloadLimits,
   type OverloadReason,
 } from './overload-level.ts'
-import type { PressureReading } from './read-pressure.ts'
+import { createPressureReader, type PressureReading } from './read-pressure.ts'
 
-export type OverloadMonitorOptions = {
+type OverloadMonitorOptions = {
   readonly limits: OverloadLimits
   readonly read: () => PressureReading
   readonly collectGarbage: () => void
@@ -110,4 +111,31 @@ export class OverloadMonitor {
 
 function round(ratio: number): number {
   return Math.round(ratio * 100) / 100
+}
+
+type Overload = { readonly monitor: OverloadMonitor; close(): void }
+
+export function openOverload(options: {
+  readonly limits: OverloadLimits
+  readonly logger: Logger
+  /** Number of processes that share the container's memory. */
+  readonly processes: number
+  /** Replaces the measurement of this process. */
+  readonly readPressure: (() => PressureReading) | undefined
+}): Overload {
+  const reader = createPressureReader({ ...options, tickMs: () => performance.now() })
+  const monitor = new OverloadMonitor({
+    limits: options.limits,
+    read: options.readPressure ?? reader.read,
+    collectGarbage,
+    logger: options.logger,
+  })
+  monitor.start()
+  return {
+    monitor,
+    close() {
+      monitor.close()
+      reader.close()
+    },
+  }
 }

@@ -4,10 +4,14 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { ReloadMeter } from '../../observability/reload-metrics.ts'
-import { describeLocation } from './describe-location.ts'
-import { logReload } from './log-reload.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
-import type { ReloadAsker, ReloadReport, WorkerReload } from './reload-report.ts'
+import {
+  describeLocation,
+  logReload,
+  type ReloadAsker,
+  type ReloadReport,
+  type WorkerReload,
+} from './reload-report.ts'
 
 export type PolicyReloaderOptions = {
   /** The policies that the process started with. */

@@ -1,4 +1,6 @@
-import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import type { Diagnostic, SourceLocation } from '../../../platform/diagnostics/diagnostic.ts'
+import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 
 /** Trigger of a reload: the file watch, SIGHUP, `POST /reload`, or a rolling restart of the workers. */
@@ -24,4 +26,77 @@ export type ReloadReport = {
   readonly diagnostics: readonly Diagnostic[]
   /** undefined in a single process. */
   readonly workers: readonly WorkerReload[] | undefined
+}
+
+/** Facts about a reload that its report does not contain. */
+type Circumstances = {
+  readonly asker: ReloadAsker
+  /** The same invalid policies were logged before. */
+  readonly known: boolean
+  readonly brokenHash: string
+  /** The previous policies on the disk were invalid. */
+  readonly restored: boolean
+}
+
+/**
+ * Logs the outcome of a reload:
+ * - an audit line for new active policies
+ * - the errors of invalid policies, with source excerpts once for each content
+ * - nothing for a check of the disk that found no change
+ */
+export function logReload(logger: Logger, report: ReloadReport, circumstances: Circumstances): void {
+  const { hash, previousHash, routes, durationMs, diagnostics } = report
+  const { asker, known, restored, brokenHash } = circumstances
+  switch (report.result) {
+    case 'applied':
+      logger.info(
+        {
+          event: 'policy_reloaded',
+          asked_by: asker,
+          policy_hash: hash,
+          previous_policy_hash: previousHash,
+          routes,
+          duration_ms: durationMs,
+        },
+        'policies reloaded',
+      )
+      return
+    case 'unchanged':
+      if (restored)
+        logger.info(
+          { event: 'policy_restored', asked_by: asker, policy_hash: hash },
+          'the policies on disk are valid again and equal the active ones',
+        )
+      else if (asker === 'signal' || asker === 'endpoint')
+        logger.info(
+          { event: 'policy_unchanged', asked_by: asker, policy_hash: hash },
+          'the policies on disk equal the active ones',
+        )
+      return
+    case 'broken': {
+      if (known && asker !== 'signal' && asker !== 'endpoint') return
+      const errors = diagnostics.filter(({ severity }) => severity === 'error')
+      const [first] = errors
+      logger.error(
+        {
+          event: 'policy_reload_failed',
+          asked_by: asker,
+          policy_hash: hash,
+          broken_policy_hash: brokenHash,
+          errors: errors.length,
+          ...(known ? {} : { diagnostics: formatDiagnostics(errors) }),
+        },
+        `the policies on disk are ${known ? 'still ' : ''}invalid, the active ones stay${
+          first === undefined
+            ? ''
+            : `: ${describeLocation(first.place)}: error[${first.code}]: ${first.message}`
+        }`,
+      )
+    }
+  }
+}
+
+/** Returns a location in the format that editors read: `file:line:column`. */
+export function describeLocation({ file, line, column }: SourceLocation): string {
+  return line === undefined ? file : `${file}:${line}:${column ?? 1}`
 }

@@ -1,9 +1,12 @@
 import { type FSWatcher, type WatchListener, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { errorCode } from '../../../platform/diagnostics/yaml/text-source.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
+import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts'
+import type { PolicyLocations } from './read-policy-sources.ts'
 
-export type FolderWatch = { close(): void }
+type FolderWatch = { close(): void }
 
 /** Options for `watchFolders()`. Times are in milliseconds. */
 export type FolderWatchOptions = {
@@ -133,4 +136,23 @@ async function identityOf(dir: string): Promise<string | undefined> {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Watches all folders that policies are read from, unless `policyReload` is `manual`.
+ * @returns a function that stops the watch.
+ */
+export function startReloading(
+  reload: (asker: 'watch') => Promise<unknown>,
+  options: PolicyLocations & { readonly policyReload: 'watch' | 'manual' } & Pick<
+      FolderWatchOptions,
+      'logger' | 'watch'
+    >,
+): () => void {
+  const { policiesDir, scopesFile, presetsFile, policyReload, ...others } = options
+  if (policyReload === 'manual') return () => undefined
+  const files = [scopesFile, presetsFile].flatMap((file) => (file === undefined ? [] : [dirname(file)]))
+  const listDirs = () => [...findPolicyFolders(policiesDir), ...files]
+  const watch = watchFolders({ ...others, listDirs, onChange: () => reload('watch') })
+  return watch.close
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { WorkerEnd, WorkerProcess } from '../../../gateway/cluster/fork-worker.ts'
 import type { ToWorker } from '../../../gateway/cluster/worker-messages.ts'
-import { WorkerPool } from '../../../gateway/cluster/worker-pool.ts'
+import { restartDelayMs, WorkerPool } from '../../../gateway/cluster/worker-pool.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -203,4 +203,10 @@ t.test('each event of the pool has exactly these fields in the log', async (t) =
   await other.fork(2)
   await other.pool.stop('now')
   t.strictSame(other.lines, [{ ...crash, pid: 1, exit_code: 7, restart_ms: 0 }])
+})
+
+t.test('restartDelayMs() starts at 0, doubles, and is at most 10 s', async (t) => {
+  t.strictSame([0, 1, 2, 3].map(restartDelayMs), [0, 100, 200, 400])
+  t.equal(restartDelayMs(50), 10_000)
+  t.equal(restartDelayMs(5_000), 10_000)
 })

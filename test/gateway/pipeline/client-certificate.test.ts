@@ -6,7 +6,7 @@ import {
   type CertificateReaderOptions,
   createCertificateReader,
 } from '../../../gateway/pipeline/client-certificate.ts'
-import { compileTrustedProxies } from '../../../gateway/server/trusted-proxies.ts'
+import { compileTrustedProxies } from '../../../gateway/server/client-address.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 
 const FROM_MS = Date.UTC(2030, 0, 1)

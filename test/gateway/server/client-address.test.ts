@@ -1,7 +1,5 @@
 import t from 'tap'
-import { clientAddress } from '../../../gateway/server/client-address.ts'
-import { normalizeIp } from '../../../gateway/server/normalize-ip.ts'
-import { compileTrustedProxies } from '../../../gateway/server/trusted-proxies.ts'
+import { clientAddress, compileTrustedProxies, normalizeIp } from '../../../gateway/server/client-address.ts'
 
 const trusted = compileTrustedProxies(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
 if (trusted === undefined) throw new Error('there are proxies')

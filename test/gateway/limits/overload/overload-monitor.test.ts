@@ -1,6 +1,6 @@
 import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import t from 'tap'
-import { collectGarbage } from '../../../../gateway/limits/overload/collect-garbage.ts'
+import { collectGarbage } from '../../../../gateway/limits/overload/heap-use.ts'
 import { OverloadMonitor } from '../../../../gateway/limits/overload/overload-monitor.ts'
 import {
   createPressureReader,

@@ -10,7 +10,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type FolderWatchOptions, watchFolders } from '../../../../gateway/snapshot/reload/watch-folders.ts'
+import {
+  type FolderWatchOptions,
+  startReloading,
+  watchFolders,
+} from '../../../../gateway/snapshot/reload/watch-folders.ts'
 import { createLogger } from '../../../../platform/logging/logger.ts'
 import { findPolicyFolders } from '../../../../policy-engine/load/policy-sources.ts'
 import { aConfigMap } from '../../../fixtures/a-config-map.ts'
@@ -161,4 +165,26 @@ t.test('nested folders are watched while they exist', async (t) => {
   await watched.noticed('removed', () => rmSync(join(dir, 'two'), { recursive: true }))
   await watched.more('the folder again', 'watches', () => mkdirSync(join(dir, 'two')))
   t.same(watched.lines, [])
+})
+
+t.test('every policies folder is watched, nested ones too', async (t) => {
+  const dir = t.testdir({ config: { 'scopes.yaml': '' }, policies: { one: {}, two: {}, '.hidden': {} } })
+  const watched = new Set<string>()
+  const end = startReloading(async () => undefined, {
+    policiesDir: join(dir, 'policies'),
+    scopesFile: join(dir, 'config', 'scopes.yaml'),
+    presetsFile: join(dir, 'config', 'presets.yaml'),
+    policyReload: 'watch',
+    logger: createLogger({ level: 'info', service: 'test' }, { write: () => undefined }),
+    watch(folder, how, listener) {
+      watched.add(folder)
+      return systemsWatch(folder, how, listener)
+    },
+  })
+  t.teardown(end)
+  await until('the watches', async () => watched.size >= 4)
+  t.same(
+    [...watched].toSorted(),
+    ['config', 'policies', 'policies/one', 'policies/two'].map((name) => join(dir, name)),
+  )
 })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { readNonceSecret } from '../../../gateway/config/read-nonce-secret.ts'
+import { readNonceSecret } from '../../../gateway/config/read-secrets.ts'
 
 t.test('readNonceSecret() requires a strong secret, and only where nonces are required', async (t) => {
   const folder = t.testdir({ good: `${'s'.repeat(40)}\n`, short: 'secret', empty: '' })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { findUntrustedCertificates } from '../../../gateway/config/find-untrusted-certificates.ts'
 import type { GatewayFile } from '../../../gateway/config/gateway-file.ts'
+import { findUntrustedCertificates } from '../../../gateway/config/validate.ts'
 
 t.test('C351: a client certificate header requires trustedProxies', async (t) => {
   const header = { name: 'ssl-client-cert', format: 'pem-url' } as const

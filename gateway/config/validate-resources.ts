@@ -1,8 +1,10 @@
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import { metadataAliases } from '../../policy-engine/match/authorization-server-routes.ts'
 import { parsePathTemplate } from '../../policy-engine/match/path-template.ts'
 import { findReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import type { GatewayFile } from './gateway-file.ts'
+import { toResources } from './to-resources.ts'
 
 /**
  * Reports C340 to C342: duplicate resources, resources on paths that Scopegate reserves, and issuers that are not
@@ -55,4 +57,51 @@ function reservedPath(path: string): string | undefined {
   if (path === '/') return undefined
   const template = parsePathTemplate(path)
   return 'problem' in template ? undefined : findReservedPath(template)
+}
+
+/**
+ * Warns (C344) of resources whose issuer is the bundled authorization server, if it does not issue tokens for them.
+ * @param issued the resource paths that the authorization server knows.
+ */
+export function findUnissuedResources(
+  file: GatewayFile,
+  issued: readonly string[],
+  shownAs: string,
+): readonly Diagnostic[] {
+  if (file.authorizationServer === undefined) return []
+  return (file.resources ?? [])
+    .filter(({ path, issuers }) => {
+      const isItsOwn =
+        issuers?.includes(file.baseUrl) ?? file.issuers.some(({ issuer }) => issuer === file.baseUrl)
+      return path !== '/' && isItsOwn && !issued.includes(path)
+    })
+    .map(({ path }) =>
+      diagnostic(
+        'C344',
+        `resources: the authorization server issues no tokens for ${path}`,
+        wholeFile(shownAs),
+        {
+          severity: 'warning',
+          hint: 'add it to protectedResources in authorization-server.yaml, or name other issuers',
+        },
+      ),
+    )
+}
+
+/**
+ * Reports C345 for aliases without effect: no resource with a path takes tokens of the bundled authorization server.
+ */
+export function findUnusedAliases(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  if (file.compat?.resourcePathAliases !== true) return []
+  const aliases =
+    file.authorizationServer === undefined ? [] : metadataAliases(toResources(file).all, file.baseUrl)
+  if (aliases.length > 0) return []
+  return [
+    diagnostic(
+      'C345',
+      'compat.resourcePathAliases: has no effect, because no resource with a path accepts tokens of the bundled authorization server',
+      wholeFile(shownAs),
+      { hint: 'add such a resource to resources, or remove the key' },
+    ),
+  ]
 }

@@ -1,6 +1,6 @@
 import { Gauge, Registry } from 'prom-client'
 import t from 'tap'
-import { addMetrics, metricsOf } from '../../../gateway/cluster/add-metrics.ts'
+import { addMetrics, mergeChecks, metricsOf } from '../../../gateway/cluster/aggregate-workers.ts'
 import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monitor.ts'
 import type { PressureReading } from '../../../gateway/limits/overload/read-pressure.ts'
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
@@ -175,4 +175,38 @@ t.test('Scopegate chooses the aggregation of every gauge of Node.js and of the p
     rules,
     rules.map(([name]) => [name, expected[name]]),
   )
+})
+
+t.test('mergeChecks() counts the workers in which a check fails or is degraded', (t) => {
+  t.strictSame(
+    mergeChecks([
+      [
+        { name: 'keys', ok: false, detail: 'never fetched' },
+        { name: 'redis', ok: true },
+        { name: 'event_loop', ok: true, detail: 'of one worker alone' },
+      ],
+      [
+        { name: 'keys', ok: true },
+        { name: 'redis', ok: true, degraded: true, detail: 'no connection' },
+        { name: 'event_loop', ok: true },
+        { name: 'revocations', ok: true, degraded: true, detail: 'they do not arrive' },
+      ],
+      [
+        { name: 'keys', ok: true, degraded: true, detail: 'not fetched since' },
+        { name: 'redis', ok: true, degraded: true, detail: 'it does not respond' },
+        { name: 'event_loop', ok: true },
+      ],
+    ]),
+    [
+      { name: 'keys', ok: true, degraded: true, detail: '2 of 3 workers: never fetched' },
+      { name: 'redis', ok: true, degraded: true, detail: '2 of 3 workers: no connection' },
+      { name: 'event_loop', ok: true },
+      { name: 'revocations', ok: true, degraded: true, detail: '1 of 3 workers: they do not arrive' },
+    ],
+  )
+  t.strictSame(mergeChecks([]), [], 'no worker has responded')
+  t.strictSame(mergeChecks([[{ name: 'a', ok: false }]]), [
+    { name: 'a', ok: true, degraded: true, detail: '1 of 1 workers: failed' },
+  ])
+  t.end()
 })

@@ -1,0 +1,160 @@
+import type { LocationOf } from '../../platform/config/read-config.ts'
+import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { basePathOf } from '../upstreams/base-path-of.ts'
+import { DEFAULTS } from './defaults.ts'
+import type { GatewayFile } from './gateway-file.ts'
+import { toOverloadLimits } from './overload-file.ts'
+import { milliseconds } from './to-numbers.ts'
+import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
+import { findUnusableEvents, findUnusableIssuers } from './validate-issuers.ts'
+import { findUnusableResources, findUnusedAliases } from './validate-resources.ts'
+
+type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: LocationOf }
+
+/**
+ * Reports errors in files that match their schemas. It needs no other input: no secrets, no certificates, no network. A
+ * file that could not be read is skipped.
+ */
+export function validateConfig(
+  gateway: ReadFile<GatewayFile> | undefined,
+  upstreams: ReadFile<UpstreamsFile> | undefined,
+): readonly Diagnostic[] {
+  const problems: Diagnostic[] = []
+  if (upstreams !== undefined)
+    for (const find of [findInvalidUrls, findCaWithoutTls])
+      problems.push(...find(upstreams.value, displayPath(upstreams.file)))
+  if (gateway === undefined) return problems
+  const shownAs = displayPath(gateway.file)
+  if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
+  const placeOf = gateway.placeOf ?? (() => wholeFile(shownAs))
+  for (const find of [findUnusableIssuers, findPlainBaseUrl]) problems.push(...find(gateway.value, placeOf))
+  for (const find of [
+    findUnusableEvents,
+    findUnusableResources,
+    findUnusedAliases,
+    findAssertionTtl,
+    findDrainOrder,
+    findOverloadOrder,
+    findUntrustedCertificates,
+  ])
+    problems.push(...find(gateway.value, shownAs))
+  return problems
+}
+
+/** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */
+function findPlainBaseUrl(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
+  if (file.tls === undefined || file.baseUrl.startsWith('https://')) return []
+  return [
+    diagnostic('C321', `baseUrl: ${file.baseUrl} must use https, because tls is set`, placeOf(['baseUrl']), {
+      hint: 'set the https address that clients use, or remove tls',
+    }),
+  ]
+}
+
+/** Reports C303 for an undefined `authorizationServer.upstream`. */
+function findUnknownUpstream(
+  file: GatewayFile,
+  upstreams: UpstreamsFile,
+  shownAs: string,
+): readonly Diagnostic[] {
+  const name = file.authorizationServer?.upstream
+  if (name === undefined || Object.hasOwn(upstreams, name)) return []
+  return [
+    diagnostic('C303', `authorizationServer.upstream: unknown upstream "${name}"`, wholeFile(shownAs), {
+      hint: `config/upstreams.yaml has ${Object.keys(upstreams).join(', ')}`,
+    }),
+  ]
+}
+
+/**
+ * Reports C307 unless an upstream has exactly one of `url` and `urls`. Reports C308 if its URLs have different paths,
+ * because the path is the common prefix of every request.
+ */
+function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, upstream]) => {
+    if ((upstream.url === undefined) === (upstream.urls === undefined))
+      return [
+        diagnostic('C307', `${name}: set exactly one of url and urls`, wholeFile(shownAs), {
+          hint: 'use url for one address, and urls for several',
+        }),
+      ]
+    if (new Set(addressesOf(upstream).map(basePathOf)).size < 2) return []
+    return [
+      diagnostic('C308', `${name}.urls: the addresses have different paths`, wholeFile(shownAs), {
+        hint: 'use the same path in all of them, or define separate upstreams',
+      }),
+    ]
+  })
+}
+
+/** Reports C323 for an upstream with a `caFile` and an http URL: a CA certificate requires TLS. */
+function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams)
+    .filter(([, one]) => one.caFile !== undefined && addressesOf(one).some((url) => url.startsWith('http:')))
+    .map(([name]) =>
+      diagnostic('C323', `${name}.caFile: every address of the upstream must use https`, wholeFile(shownAs), {
+        hint: 'use https addresses, or remove caFile',
+      }),
+    )
+}
+
+/**
+ * Reports C305 unless `assertion.ttl` is 5 s to 60 s in whole seconds. A stolen assertion is usable until it expires,
+ * so its lifetime must be short. It must also be longer than its delivery.
+ */
+function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const ttlMs = milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl)
+  if (ttlMs >= 5_000 && ttlMs <= 60_000 && ttlMs % 1_000 === 0) return []
+  return [
+    diagnostic(
+      'C305',
+      'assertion.ttl: the lifetime must be 5s to 60s, in whole seconds',
+      wholeFile(shownAs),
+      {
+        hint: 'remove it to use 60s',
+      },
+    ),
+  ]
+}
+
+/**
+ * Reports C309 unless the drain delay is below the grace period. The grace period includes the delay, and open requests
+ * need the rest of it.
+ */
+function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const { delay, grace } = { ...DEFAULTS.drain, ...file.drain }
+  if (milliseconds(delay) < milliseconds(grace)) return []
+  return [
+    diagnostic('C309', `drain: delay (${delay}) must be less than grace (${grace})`, wholeFile(shownAs), {
+      hint: 'grace starts at the signal and includes the delay: set drain.grace to the delay plus the duration of your longest requests',
+    }),
+  ]
+}
+
+/** Reports C310 if `close` is above `refuse`: closing connections is the milder measure and must come first. */
+function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const { heap, memory, loop } = toOverloadLimits(file.overload)
+  return Object.entries({ heap, memory, loopDelay: loop }).flatMap(([name, { close, refuse }]) =>
+    close <= refuse
+      ? []
+      : [
+          diagnostic('C310', `overload.${name}: close must not exceed refuse`, wholeFile(shownAs), {
+            hint: 'the gateway closes connections before it rejects requests: set close to at most refuse',
+          }),
+        ],
+  )
+}
+
+/**
+ * Reports C351 for a `clientCertificateHeader` without `trustedProxies`. The header is honored only from trusted
+ * proxies, so it would have no effect.
+ */
+export function findUntrustedCertificates(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  if (file.clientCertificateHeader === undefined || (file.trustedProxies ?? []).length > 0) return []
+  return [
+    diagnostic('C351', 'clientCertificateHeader: has no effect without trustedProxies', wholeFile(shownAs), {
+      hint: 'list the proxies that set the header in trustedProxies',
+    }),
+  ]
+}
