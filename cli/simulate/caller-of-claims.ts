@@ -57,7 +57,7 @@ export function callerOfClaims(
     return { fault: isForeign ? { reason: 'wrong_issuer' } : status.fault }
   } catch (error) {
     if (!(error instanceof IntrospectionError)) throw error
-    return { problem: error.message.replace(/^.*of no use: /, '') }
+    return { problem: error.message.replace(/^.*not usable: /, '') }
   }
 }
 

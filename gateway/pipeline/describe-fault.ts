@@ -13,7 +13,7 @@ export function describeTokenFault(
     case 'malformed':
       return `The access token is malformed. Send it as: Authorization: ${scheme} <access token>.`
     case 'unsupported_scheme':
-      return 'This API takes access tokens only: Authorization: Bearer <access token>.'
+      return 'The authorization scheme is not supported. Send: Authorization: Bearer <access token>.'
     case 'inactive':
       return `The access token is unknown, expired or revoked. ${refresh}`
     case 'expired':
@@ -21,33 +21,33 @@ export function describeTokenFault(
     case 'wrong_issuer':
       return 'The access token comes from an issuer that this API does not trust.'
     case 'wrong_algorithm':
-      return 'The access token is signed with an algorithm that this API does not take from its issuer.'
+      return 'The access token is signed with an algorithm that this API does not allow for its issuer.'
     case 'wrong_type':
-      return 'This is no access token. Send the access token, not an ID token or another one.'
+      return 'This JWT is not an access token. Send the access token, not an ID token or another token.'
     case 'unknown_key':
-      return `The access token is signed with a key that its issuer does not have. ${refresh}`
+      return `The access token is signed with a key that its issuer does not publish. ${refresh}`
     case 'bad_signature':
-      return 'The signature of the access token is wrong.'
+      return 'The signature of the access token is not valid.'
     case 'not_yet_valid':
-      return 'The access token is not valid yet. Is the clock of its issuer right?'
+      return 'The access token is not valid yet. Check the clock of its issuer.'
     case 'wrong_audience':
       return `The access token is meant for another resource. Request a token for the resource ${fault.expected}.`
     case 'sender_constrained':
-      return 'The access token is bound to something that this API cannot check.'
+      return 'The access token has a binding that this API cannot verify.'
     case 'proof_missing':
-      return 'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in DPoP.'
+      return 'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in the DPoP header.'
     case 'not_bound':
-      return 'The access token is bound to no key. Send it as: Authorization: Bearer <access token>.'
+      return 'The access token is not bound to a key. Send it as: Authorization: Bearer <access token>.'
     case 'wrong_key':
-      return 'The DPoP proof is signed with another key than the one that the access token is bound to.'
+      return 'The DPoP proof is not signed with the key that the access token is bound to.'
     case 'certificate_missing':
       return 'The access token is bound to a client certificate. Send it on a connection with that certificate.'
     case 'wrong_certificate':
-      return 'The access token is bound to another client certificate than that of this connection.'
+      return 'The access token is not bound to the client certificate of this connection.'
     case 'claims_missing':
-      return 'The access token lacks claims that this API needs.'
+      return 'The access token lacks claims that this API requires.'
     case 'claims_invalid':
-      return 'The access token has claims that make no sense.'
+      return 'The access token has claims with invalid values.'
   }
 }
 
@@ -62,17 +62,18 @@ export function describeProofFault(fault: ProofFault): string {
 }
 
 const FAULTS: Readonly<Record<ProofFault, string>> = {
-  missing: 'is missing: send it in the header DPoP',
-  repeated: 'has to be one: there is more than one in the header DPoP',
-  malformed: 'is no signed JWT in compact form',
-  wrong_type: 'needs the typ dpop+jwt',
-  wrong_algorithm: 'is signed with an algorithm that is not taken here; algs lists those that are',
-  bad_key: 'needs the public key that fits its alg in jwk, and no private one',
+  missing: 'is missing: send it in the DPoP header',
+  repeated: 'must be sent once: the request has several DPoP headers',
+  malformed: 'is not a compact JWS',
+  wrong_type: 'must have the typ dpop+jwt',
+  wrong_algorithm:
+    'is signed with an algorithm that is not allowed: algs in the challenge lists the allowed ones',
+  bad_key: 'must have a public key in jwk that fits alg, without private members',
   bad_signature: 'is not signed with the key in jwk',
-  wrong_method: 'is for another method: htm is that of the request',
-  wrong_address: 'is for another address: htu is that of the request, at the public address of this API',
-  wrong_token: 'is for another access token: ath is the SHA-256 of the one that is sent',
-  not_recent: 'was not made just now: iat is more than a minute from the time here',
-  bad_id: 'needs a jti of 1 to 256 characters',
-  replayed: 'was used before: make a new one for each request',
+  wrong_method: 'is for another method: htm must be the method of the request',
+  wrong_address: 'is for another URL: htu must be the public URL of the request',
+  wrong_token: 'is for another access token: ath must be the SHA-256 hash of the token in the request',
+  not_recent: 'is too old or too new: iat must be within 60 s of server time',
+  bad_id: 'must have a jti of 1 to 256 characters',
+  replayed: 'was already used: create a new proof for each request',
 }

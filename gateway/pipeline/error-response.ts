@@ -38,28 +38,28 @@ const FIXED = {
   condition_failed: {
     status: 403,
     error: 'access_denied',
-    description: 'The access token is good, and does not give access to this.',
+    description: 'The token is valid but does not grant access.',
   },
-  route_unknown: { status: 404, error: 'not_found', description: 'There is nothing at this address.' },
+  route_unknown: { status: 404, error: 'not_found', description: 'No route matches this path.' },
   upstream_unreachable: {
     status: 502,
     error: 'upstream_unavailable',
-    description: 'The service behind this address cannot be reached.',
+    description: 'The upstream service cannot be reached.',
   },
   upstream_broken: {
     status: 502,
     error: 'upstream_unavailable',
-    description: 'The service behind this address did not give a complete answer.',
+    description: 'The upstream service did not send a complete response.',
   },
   upstream_timed_out: {
     status: 504,
     error: 'upstream_timeout',
-    description: 'The service behind this address did not answer in time.',
+    description: 'The upstream service did not respond in time.',
   },
   internal_error: {
     status: 500,
     error: 'server_error',
-    description: 'Something went wrong here. The request id leads to the log.',
+    description: 'Internal error. Quote the request ID in reports.',
   },
 } as const satisfies Readonly<Record<string, ErrorResponse>>
 
@@ -79,14 +79,14 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
     case 'request_malformed':
       return { status: 400, error: 'invalid_request', description: refusal.detail }
     case 'target_too_long':
-      return tooLarge(414, `The address is longer than ${refusal.limitBytes} bytes.`)
+      return tooLarge(414, `The request target is longer than ${refusal.limitBytes} bytes.`)
     case 'headers_too_large':
       return tooLarge(431, `The headers are larger than ${refusal.limitBytes} bytes.`)
     case 'body_too_large':
       return tooLarge(413, `The body is larger than ${refusal.limitBytes} bytes.`, 'payload_too_large')
     case 'method_not_allowed': {
       const { allow } = refusal
-      const description = `This address takes ${allow.join(', ')}.`
+      const description = `Allowed: ${allow.join(', ')}.`
       return { status: 405, error: 'method_not_allowed', description, allow }
     }
     case 'credentials_ambiguous':
@@ -104,13 +104,13 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
         scheme: 'DPoP',
       })
     case 'proof_nonce': {
-      const description = 'The DPoP proof needs the nonce in the header DPoP-Nonce of this answer.'
+      const description = 'The DPoP proof must contain the nonce from the DPoP-Nonce header of this response.'
       const { nonce } = refusal
       return { ...refuseToken('use_dpop_nonce', description, { resourceMetadata, scheme: 'DPoP' }), nonce }
     }
     case 'scope_missing': {
       const scope = refusal.needed.join(' ')
-      const description = `The access token lacks ${refusal.missing.join(' ')}. Ask for a token with: ${scope}.`
+      const description = `The access token lacks ${refusal.missing.join(' ')}. Request a token with: ${scope}.`
       return refuseToken('insufficient_scope', description, { scope, resourceMetadata, scheme })
     }
     case 'token_unverifiable':
@@ -118,26 +118,26 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
         503,
         'upstream_unavailable',
         refusal,
-        'The access token cannot be checked right now.',
+        'The access token cannot be validated now.',
       )
     case 'upstream_ejected':
       return temporarilyUnavailable(
         503,
         'upstream_unavailable',
         refusal,
-        'The service behind this address is away.',
+        'The upstream service is unavailable.',
       )
     case 'overloaded':
-      return temporarilyUnavailable(503, 'server_error', refusal, 'The gateway has too much to do.')
+      return temporarilyUnavailable(503, 'server_error', refusal, 'The gateway is overloaded.')
     case 'rate_limited': {
       const { retryAfterSeconds } = refusal
       const soon = retryAfterSeconds === 1 ? '1 second' : `${retryAfterSeconds} seconds`
-      const description = `There were too many requests. Try again in ${soon}.`
+      const description = `Too many requests. Try again in ${soon}.`
       return { status: 429, error: 'rate_limited', description, retryAfterSeconds }
     }
     case 'sessions_exhausted': {
       const { limit, retryAfterSeconds } = refusal
-      const description = `There are ${limit} open WebSocket sessions of this caller already.`
+      const description = `This caller has reached the limit of ${limit} open WebSocket sessions.`
       return { status: 429, error: 'rate_limited', description, retryAfterSeconds }
     }
   }
@@ -197,7 +197,7 @@ function tokenMissing(
   needed: readonly string[],
   resourceMetadata: string,
 ): ErrorResponse {
-  const description = 'This address needs an access token: Authorization: Bearer <access token>.'
+  const description = 'This path requires an access token: Authorization: Bearer <access token>.'
   if (anonymous === 'deny')
     return { status: 401, error: 'unauthorized', description, challenge: formatChallenge({}) }
   const scope = needed.join(' ')

@@ -24,7 +24,7 @@ export type WebsocketOpening = {
 
 const NO_HANDSHAKE: Refusal = {
   refused: 'request_malformed',
-  detail: 'This is not the beginning of a WebSocket: RFC 6455 section 4.1.',
+  detail: 'This is not a valid WebSocket handshake: RFC 6455 section 4.1.',
 }
 
 /** Reserves a session slot for this caller or, without a token, for this client address. */

@@ -57,9 +57,7 @@ export function createResponder(
         'cache-control': 'no-store',
         'x-scopegate-error': '1',
       })
-      response.end(
-        formatErrorBody({ error: 'server_error', error_description: 'Something went wrong here.' }),
-      )
+      response.end(formatErrorBody({ error: 'server_error', error_description: 'Internal error.' }))
     },
     shouldClose({ request, canonical }) {
       const ends = draining() || canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)

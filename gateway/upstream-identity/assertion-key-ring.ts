@@ -72,6 +72,6 @@ export function createAssertionKeyRing(options: {
 
 function firstOf(keys: readonly AssertionKey[]): AssertionKey {
   const [first] = keys
-  if (first === undefined) throw new Error('a key ring needs a key')
+  if (first === undefined) throw new Error('a key ring must have at least one key')
   return first
 }

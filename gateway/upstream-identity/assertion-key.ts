@@ -45,6 +45,6 @@ export function generatePrivateKey(): string {
 /** Creates an assertion key from a private key in PEM. Default: a new P-256 key, which exists only in memory. */
 export function generateAssertionKey(pem = generatePrivateKey()): AssertionKey {
   const key = toAssertionKey(createPrivateKey(pem))
-  if (key === undefined) throw new Error('a P-256 key was expected')
+  if (key === undefined) throw new Error('the key must be a P-256 key')
   return key
 }

@@ -46,9 +46,15 @@ export function openAssertionKeys(options: {
   const reread = (): void => {
     try {
       ring.replace(readAssertionKeys(keyFile), nowMs())
-      logger.info({ event: 'assertion_keys_changed', keys: ring.publishedKeys(nowMs()).length }, 'new keys')
+      logger.info(
+        { event: 'assertion_keys_changed', keys: ring.publishedKeys(nowMs()).length },
+        'assertion keys reloaded',
+      )
     } catch (error) {
-      logger.error({ event: 'assertion_keys_unusable', err: error }, 'the keys in force stay')
+      logger.error(
+        { event: 'assertion_keys_unusable', err: error },
+        'assertion.keyFile is not usable: the active keys stay in use',
+      )
     }
   }
   // Polls the modification time and follows symbolic links. A mounted secret is a symbolic link that is switched to

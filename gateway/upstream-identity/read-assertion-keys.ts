@@ -15,14 +15,14 @@ export function readAssertionKeys(file: string): readonly AssertionKey[] {
   const shownAs = displayPath(file)
   const fail = (why: string): ConfigError =>
     new ConfigError([
-      diagnostic('C306', `there is no key to sign assertions with: ${why}`, wholeFile(shownAs), {
-        hint: 'make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 (assertion.keyFile)',
+      diagnostic('C306', `assertion.keyFile has no usable signing key: ${why}`, wholeFile(shownAs), {
+        hint: 'create a key: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256',
       }),
     ])
   const read = readTextFile(file, { shownAs, letter: 'C' })
   if ('problem' in read) throw fail(read.problem.message)
   const blocks = [...read.text.matchAll(PEM)].map(([block]) => block)
-  if (blocks.length === 0) throw fail('the file holds no private key in PEM, or an encrypted one')
+  if (blocks.length === 0) throw fail('the file must contain an unencrypted private key in PEM')
   return blocks.map((block, index) => {
     const key = readKey(block)
     if (key === undefined) throw fail(`key ${index + 1} of the file is neither P-256 nor Ed25519`)

@@ -23,7 +23,7 @@ export class Exchange implements DispatchHandler {
   #target: Target | undefined
   #attempts = 0
   #attemptStartedMs = 0
-  #interimAnswers = 0
+  #interimResponses = 0
   #stallWatched = false
   #discarding = false
   #controller: DispatchController | undefined
@@ -234,7 +234,7 @@ export class Exchange implements DispatchHandler {
       method,
       attempts: this.#attempts,
       bodyBytes: body?.bytes ?? 0,
-      answerBegan: response.headersSent || this.#interimAnswers > 0,
+      answerBegan: response.headersSent || this.#interimResponses > 0,
     })
     if (!allowed) return false
     const next = upstream.targets.choose(this.#target)
@@ -252,9 +252,9 @@ export class Exchange implements DispatchHandler {
   }
 
   #interim(status: number, headers: IncomingHttpHeaders): void {
-    this.#interimAnswers += 1
-    if (this.#interimAnswers > MAX_INTERIM_RESPONSES)
-      this.#failed(new RangeError('the upstream sends nothing but interim answers'))
+    this.#interimResponses += 1
+    if (this.#interimResponses > MAX_INTERIM_RESPONSES)
+      this.#failed(new RangeError('the upstream sent too many interim responses'))
     else relayInterim(this.#request.response, status, headers)
   }
 

@@ -40,7 +40,7 @@ t.test('a request above the limit gets 429 with a wait time, and is not forwarde
   t.equal(refused.status, 429)
   t.match(refused.json, {
     error: 'rate_limited',
-    error_description: /^There were too many requests\. Try again in \d+ seconds\.$/,
+    error_description: /^Too many requests\. Try again in \d+ seconds\.$/,
     retry_after: Number,
     request_id: refused.headers.get('x-request-id'),
   })

@@ -130,7 +130,7 @@ t.test('a malformed token causes 401, and a valid token never causes 401 during 
   t.match(unknown.headers.get('retry-after'), /^\d+$/)
   t.match(
     under.log().filter(({ level }) => level === 'error'),
-    [{ event: 'introspection_requests_rejected', err: { message: 'The issuer answered with status 400.' } }],
+    [{ event: 'introspection_requests_rejected', err: { message: 'The issuer responded with status 400.' } }],
   )
   const readiness = await fetch(`${under.gateway.managementUrl}/readyz?verbose`)
   t.match(await readiness.text(), /introspection at .*: the issuer rejects the probes of the gateway/)

@@ -40,7 +40,7 @@ t.test('a check names an issuer that does not respond, and the gateway is ready'
   t.equal(await call('unknown'), 503)
   await expectReadiness(t, under, [
     /^\[\+\] policies: /,
-    '[!] introspection at http://api.test: The issuer answered with status 500.',
+    '[!] introspection at http://api.test: The issuer responded with status 500.',
     '[+] accepting',
     '[+] event_loop',
     'ok (degraded)',
@@ -96,7 +96,7 @@ t.test('a check names a disconnected revocation stream', async (t) => {
   under.issuer.refuseSubscribers(true)
   under.issuer.dropSubscribers()
   await readiness(
-    '[!] revocations of http://api.test: they do not arrive: revoked tokens are accepted until their cache entry expires',
+    '[!] revocations of http://api.test: not connected: revoked tokens are accepted until their cache entry expires',
     'ok (degraded)',
   )
   under.issuer.refuseSubscribers(false)

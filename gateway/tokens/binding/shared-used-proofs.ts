@@ -26,7 +26,7 @@ const PATIENCE_MS = 1_000
 
 const NOT_STORED = {
   event: 'dpop_proof_not_stored',
-  message: 'redis does not store a used DPoP proof: only this process detects its replay',
+  message: 'Redis did not store a used DPoP proof: only this process detects its replay',
 }
 
 /**
@@ -46,7 +46,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     if (!isAlone)
       logger.warn(
         { event: 'dpop_replays_local' },
-        'redis is away: this process accepts each DPoP proof that it has not seen itself',
+        'Redis is unavailable: each process detects DPoP replays on its own',
       )
     isAlone = true
     return true
@@ -88,7 +88,11 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     const outcome = await claim(id, ttlMs)
     if (outcome === undefined) return useAlone()
     if (outcome instanceof Error) return notStored(outcome)
-    if (isAlone) logger.info({ event: 'dpop_replays_shared' }, 'redis remembers DPoP proofs again')
+    if (isAlone)
+      logger.info(
+        { event: 'dpop_replays_shared' },
+        'Redis is available again: all gateways share used DPoP proofs',
+      )
     isAlone = false
     return outcome
   }

@@ -62,7 +62,7 @@ const REQUESTS_REJECTED = {
     'the issuer rejects a token and the probe after it, so clients get 503: look for the reason in the log of the issuer',
   level: 'error',
 } as const
-const CREDENTIALS_REFUSED = 'the issuer refuses the client credentials of the gateway'
+const CREDENTIALS_REFUSED = 'the issuer rejects the client credentials of the gateway'
 
 /**
  * Creates a client that introspects tokens within a deadline and with limited concurrency. It rejects calls while the
@@ -129,7 +129,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
         if (trouble !== CREDENTIALS_REFUSED)
           logger.error(
             { event: 'introspection_credentials_refused', issuer },
-            `${CREDENTIALS_REFUSED}: every token that has to be asked about gets 503 until they are right`,
+            `${CREDENTIALS_REFUSED}: requests that need introspection get 503, so correct clientId or clientSecret of the issuer`,
           )
         trouble = CREDENTIALS_REFUSED
       }
@@ -183,7 +183,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     if (turn === undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_OVERLOAD',
-        'Too many tokens are being asked about at once.',
+        'The queue for introspection requests is full.',
         { retryAfterMs: OVERLOAD_RETRY_MS },
       )
     try {
@@ -250,7 +250,7 @@ function isActive(response: unknown): boolean {
 function tooLate(timeoutMs: number, cause: unknown): IntrospectionError {
   return new IntrospectionError(
     'ERR_INTROSPECTION_TIMEOUT',
-    `The issuer gave no answer within ${timeoutMs} ms.`,
+    `The issuer did not respond within ${timeoutMs} ms.`,
     { cause },
   )
 }
@@ -258,9 +258,6 @@ function tooLate(timeoutMs: number, cause: unknown): IntrospectionError {
 function parse(text: string): unknown {
   const members = parseJsonObject(text)
   if (members === undefined)
-    throw new IntrospectionError(
-      'ERR_INTROSPECTION_RESPONSE',
-      'The issuer did not answer with a JSON object.',
-    )
+    throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', "The issuer's response is not a JSON object.")
   return Object.fromEntries(members)
 }

@@ -61,12 +61,15 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     const text = await readLimited(body, RESPONSE_LIMIT_BYTES)
     if (statusCode !== 200) throw statusError(statusCode, text)
     if (text === undefined)
-      throw new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer answered with more than 64 KiB.')
+      throw new IntrospectionError(
+        'ERR_INTROSPECTION_RESPONSE',
+        "The issuer's response is larger than 64 KiB.",
+      )
     // Rejects a web page that happens to be JSON, and an unsigned response where a signature is required.
     if (mediaType(headers['content-type']) !== accept)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_RESPONSE',
-        `The issuer's answer is not ${accept} as its content-type says.`,
+        `The content-type of the issuer's response must be ${accept}.`,
       )
     return text
   }
@@ -100,7 +103,7 @@ function statusError(status: number, text: string | undefined): IntrospectionErr
       'ERR_INTROSPECTION_CREDENTIALS',
       `The issuer rejects the gateway's client credentials (status ${status}).`,
     )
-  const message = `The issuer answered with status ${status}.`
+  const message = `The issuer responded with status ${status}.`
   return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
 }
 
@@ -117,7 +120,7 @@ function explain(error: unknown, signal: AbortSignal): unknown {
   if (error instanceof IntrospectionError) return error
   if (signal.aborted) return signal.reason
   if (isNotHttp(error))
-    return new IntrospectionError('ERR_INTROSPECTION_RESPONSE', 'The issuer did not answer with HTTP.', {
+    return new IntrospectionError('ERR_INTROSPECTION_RESPONSE', "The issuer's response is not HTTP.", {
       cause: error,
     })
   return new IntrospectionError('ERR_INTROSPECTION_CONNECTION', 'The connection to the issuer failed.', {

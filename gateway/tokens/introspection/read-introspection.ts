@@ -108,13 +108,13 @@ export function keptClaims(response: unknown): Readonly<Record<string, unknown>>
 function headerSafe(claims: ReadonlyMap<string, unknown>, name: string): string | undefined {
   const value = claims.get(name)
   if (value === undefined) return undefined
-  if (!isHeaderSafe(value)) throw unusable(`"${name}" cannot be told to an upstream`)
+  if (!isHeaderSafe(value)) throw unusable(`"${name}" is not a valid header value`)
   return value
 }
 
 function unusable(why: string): IntrospectionError {
   return new IntrospectionError(
     'ERR_INTROSPECTION_RESPONSE',
-    `The issuer's introspection response is of no use: ${why}.`,
+    `The issuer's introspection response is not usable: ${why}.`,
   )
 }

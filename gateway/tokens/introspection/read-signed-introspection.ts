@@ -31,16 +31,16 @@ export async function readSignedIntrospection(
   const jwt = readCompactJwt(text)
   if (typeof jwt === 'string') throw unusable('it is not a signed JWT')
   if (jwt.type !== 'token-introspection+jwt') throw unusable('its typ is not token-introspection+jwt')
-  if (!rules.algorithms.has(jwt.algorithm)) throw unusable('its algorithm is not one of those allowed')
+  if (!rules.algorithms.has(jwt.algorithm)) throw unusable('its algorithm is not allowed')
   if (jwt.issuer !== rules.issuer) throw unusable('another issuer signed it')
   const key = await rules.keys.lookUp(jwt.keyId, jwt.algorithm)
-  if (key === undefined || !(await isSignedBy(jwt, key))) throw unusable("the signature is not the issuer's")
+  if (key === undefined || !(await isSignedBy(jwt, key))) throw unusable('its signature is not valid')
   const audience = jwt.claims.get('aud')
   const isForUs = Array.isArray(audience) ? audience.includes(rules.audience) : audience === rules.audience
   if (!isForUs) throw unusable('its audience is another client')
   const issuedAt = jwt.claims.get('iat')
   if (typeof issuedAt !== 'number' || Math.abs(rules.nowSeconds() - issuedAt) > TOLERANCE_SECONDS)
-    throw unusable('it was not made just now')
+    throw unusable('its iat is not within 60 s of server time')
   return jwt.claims.get('token_introspection')
 }
 

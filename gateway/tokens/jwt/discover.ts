@@ -61,10 +61,7 @@ function readKeysAddress(
     typeof document === 'object' && document !== null ? Object.entries(document) : [],
   )
   if (metadata.get('issuer') !== issuer)
-    throw new IssuerKeysError(
-      'ERR_ISSUER_KEYS_METADATA',
-      `${address} is the metadata of another issuer than ${issuer}: "issuer" must be identical.`,
-    )
+    throw new IssuerKeysError('ERR_ISSUER_KEYS_METADATA', `${address}: "issuer" must be ${issuer}.`)
   const keys = metadata.get('jwks_uri')
   // Keys need at least the transport protection of the metadata. A remote issuer has no keys on this machine.
   const isElsewhere = new URL(address).protocol === 'https:'
@@ -75,7 +72,7 @@ function readKeysAddress(
   )
     throw new IssuerKeysError(
       'ERR_ISSUER_KEYS_METADATA',
-      `${address} names no "jwks_uri" with https; http on this machine is for issuers that are there.`,
+      `${address}: "jwks_uri" must be an https URL (http only for an issuer on the same machine).`,
     )
   return keys
 }

@@ -34,18 +34,18 @@ export function createDocumentFetcher({ ca }: { readonly ca: string | undefined 
           drop(body)
           throw new IssuerKeysError(
             'ERR_ISSUER_KEYS_STATUS',
-            `${address} answered with status ${statusCode}.`,
+            `${address} responded with status ${statusCode}.`,
           )
         }
         if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
           drop(body)
-          throw new IssuerKeysError('ERR_ISSUER_KEYS_RESPONSE', `${address} answered with a compressed body.`)
+          throw new IssuerKeysError('ERR_ISSUER_KEYS_RESPONSE', `${address} sent a compressed response.`)
         }
         const text = await readLimited(body, limitBytes)
         if (text === undefined)
           throw new IssuerKeysError(
             'ERR_ISSUER_KEYS_RESPONSE',
-            `${address} answered with more than ${limitBytes} bytes.`,
+            `${address} sent more than ${limitBytes} bytes.`,
           )
         return parse(text, address)
       } catch (error) {
@@ -53,7 +53,7 @@ export function createDocumentFetcher({ ca }: { readonly ca: string | undefined 
         if (signal.aborted)
           throw new IssuerKeysError(
             'ERR_ISSUER_KEYS_TIMEOUT',
-            `${address} gave no complete answer within ${timeoutMs} ms.`,
+            `${address} sent no complete response within ${timeoutMs} ms.`,
           )
         throw new IssuerKeysError('ERR_ISSUER_KEYS_CONNECTION', `The connection to ${address} failed.`, {
           cause: error,
@@ -75,6 +75,6 @@ function parse(text: string, address: string): unknown {
     return JSON.parse(text)
   } catch {
     // The parser's message quotes the text, so the error has no cause.
-    throw new IssuerKeysError('ERR_ISSUER_KEYS_RESPONSE', `${address} did not answer with JSON.`)
+    throw new IssuerKeysError('ERR_ISSUER_KEYS_RESPONSE', `${address} did not send JSON.`)
   }
 }

@@ -103,7 +103,10 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const name = `${reason} ${kid ?? ''}`
       if (warned.has(name) || warned.size >= MAX_WARNED) continue
       warned.add(name)
-      logger.warn({ event: 'issuer_key_dropped', issuer, kid, reason }, 'a key of the issuer is not used')
+      logger.warn(
+        { event: 'issuer_key_dropped', issuer, kid, reason },
+        'the gateway ignores a key of the issuer',
+      )
     }
   }
 
@@ -111,7 +114,10 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   function current(): KeySet | undefined {
     if (set !== undefined && clock.tickMs() - confirmedTick > options.maxStaleMs) {
       set = undefined
-      logger.error({ event: 'issuer_keys_too_old', issuer }, 'the issuer was away for too long')
+      logger.error(
+        { event: 'issuer_keys_too_old', issuer },
+        'the keys of the issuer are older than maxStale: its JWTs get 503',
+      )
     }
     return set
   }
@@ -179,7 +185,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       warned.add(name)
       logger.warn(
         { event: 'issuer_keys_copy_failed', issuer, err: error },
-        'a restart while the issuer is away will find no keys',
+        'cannot write the key cache: a restart while the issuer is unavailable finds no keys',
       )
     })
   }
@@ -193,7 +199,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     take(keys, ageMs)
     logger.warn(
       { event: 'issuer_keys_from_copy', issuer, age_seconds: Math.round(ageMs / 1_000) },
-      'the issuer is away: its keys come from the copy',
+      'the issuer is unavailable: its keys come from the key cache',
     )
   }
 
@@ -215,7 +221,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const found = (): IssuerKey | undefined => {
       const key = find()
       if (key === undefined && failures > 0)
-        throw cannotSay('ERR_ISSUER_KEYS_UNCONFIRMED', `Newer keys of ${issuer} cannot be had.`)
+        throw cannotSay('ERR_ISSUER_KEYS_UNCONFIRMED', `Newer keys of ${issuer} cannot be fetched.`)
       return key
     }
     for (let underWay = flight; underWay !== undefined; underWay = flight) {
@@ -256,7 +262,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     lookUp(keyId, algorithm) {
       const keys = current()
       if (keys === undefined)
-        return Promise.reject(cannotSay('ERR_ISSUER_KEYS_UNAVAILABLE', `There are no keys of ${issuer}.`))
+        return Promise.reject(cannotSay('ERR_ISSUER_KEYS_UNAVAILABLE', `No keys of ${issuer} are available.`))
       const key = findKey(keys.keys, { keyId, algorithm })
       if (key === 'unfit') return undefined
       return key === 'unknown' ? askFor(keyId, algorithm) : key

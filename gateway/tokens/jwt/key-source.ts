@@ -37,7 +37,7 @@ export function createKeySource(options: {
   const toKeySet = (document: unknown, code: 'ERR_ISSUER_KEYS_RESPONSE' | 'ERR_ISSUER_KEYS_FILE'): KeySet => {
     const keys = readJwks(document, algorithms)
     if (keys === undefined)
-      throw new IssuerKeysError(code, `What ${issuer} gives as its keys is no key set (RFC 7517).`)
+      throw new IssuerKeysError(code, `The keys of ${issuer} are not a JWK Set (RFC 7517).`)
     return keys
   }
 
@@ -67,7 +67,7 @@ async function readKeysFile(file: string): Promise<unknown> {
     if (size > KEYS_LIMIT_BYTES) throw new Error(`more than ${KEYS_LIMIT_BYTES} bytes`)
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no JSON, or too large'
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'not JSON, or too large'
     // The parser's message quotes the text, so the error has no cause.
     throw new IssuerKeysError('ERR_ISSUER_KEYS_FILE', `The keys in ${file} cannot be read: ${code}.`)
   }

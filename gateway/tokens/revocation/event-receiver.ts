@@ -12,7 +12,7 @@ export type EventOutcome = 'taken' | EventFault | 'try_again'
 
 const NOT_TAKEN = {
   event: 'security_event_not_taken',
-  message: 'a security event cannot be processed now: its issuer has to send it again',
+  message: 'a security event cannot be processed now: its issuer must send it again',
 }
 
 /** Processes a Security Event Token. Never rejects, whatever the text. */
@@ -43,17 +43,17 @@ export function createEventReceiver(options: {
       const { issuer, id } = event
       const meaning = toRevocations(event)
       if (meaning === undefined)
-        return refused({ err: 'invalid_request', description: 'An event of it names no subject.' }, issuer)
+        return refused({ err: 'invalid_request', description: 'An event has no subject.' }, issuer)
       const { revocations, ignored } = meaning
       if (revocations.length > 0) options.revoke(revocations)
       for (const revocation of revocations) await options.tell(revocation)
       const about = { issuer, jti: id, revocations: revocations.length }
       if (ignored.length === 0)
-        logger.info({ event: 'security_event_taken', ...about }, 'an issuer took tokens back')
+        logger.info({ event: 'security_event_taken', ...about }, 'an issuer revoked tokens')
       else
         logger.warn(
           { event: 'security_event_ignored', ...about, types: ignored },
-          'events that take nothing back here',
+          'the gateway ignores event types that revoke nothing',
         )
       return 'taken'
     } catch (error) {

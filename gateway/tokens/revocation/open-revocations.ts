@@ -74,7 +74,7 @@ export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): 
     )
 }
 
-const NOT_ARRIVING = 'they do not arrive: revoked tokens are accepted until their cache entry expires'
+const NOT_ARRIVING = 'not connected: revoked tokens are accepted until their cache entry expires'
 
 /**
  * Share of `tokenCache.ttlWithoutPush` for cache entries. A revoked token must be rejected within `ttlWithoutPush`; the

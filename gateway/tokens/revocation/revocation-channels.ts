@@ -121,7 +121,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         if (!isLost)
           logger.warn(
             { event: 'revocations_lost', channel: 'redis', reason },
-            'not listening for revocations in redis',
+            'not listening for revocations in Redis',
           )
         isLost = true
         redisHeardAtMs = Number.NEGATIVE_INFINITY

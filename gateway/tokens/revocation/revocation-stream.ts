@@ -41,7 +41,7 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
         dataLength += value.length + 1 // an empty line takes memory, too
       }
     }
-    if (rest.length + dataLength > LINE_LIMIT) throw new RangeError('an event has no end')
+    if (rest.length + dataLength > LINE_LIMIT) throw new RangeError('an event is too large')
     return events
   }
 }

@@ -71,7 +71,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     })
     if (statusCode !== 200) {
       await body.dump()
-      throw new Error(`the issuer answered with status ${statusCode}`)
+      throw new Error(`the issuer responded with status ${statusCode}`)
     }
     const read = createEventStreamReader()
     const decoder = new TextDecoder()
@@ -114,7 +114,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
               channel: 'stream',
               reason: error instanceof Error ? error.message : 'unknown',
             },
-            'not listening for revocations: revoked tokens are noticed when their cached status expires',
+            'not listening for revocations: revoked tokens are accepted until their cache entry expires',
           )
         connected = false
       }

@@ -58,32 +58,31 @@ export async function verifySecurityEvent(
   nowSeconds: number,
 ): Promise<SecurityEvent | EventFault> {
   const jwt = readCompactJwt(text)
-  if (typeof jwt === 'string') return fault('invalid_request', 'This is no signed JWT in compact form.')
-  if (jwt.type !== 'secevent+jwt') return fault('invalid_request', 'Its typ is not secevent+jwt.')
+  if (typeof jwt === 'string') return fault('invalid_request', 'The event must be a compact JWS.')
+  if (jwt.type !== 'secevent+jwt') return fault('invalid_request', 'Its typ must be secevent+jwt.')
   const issuer = issuers.get(jwt.issuer ?? '')
-  if (issuer === undefined) return fault('invalid_issuer', 'No events are taken from this issuer.')
-  if (!issuer.algorithms.has(jwt.algorithm)) return fault('invalid_key', 'Its alg is not taken.')
+  if (issuer === undefined) return fault('invalid_issuer', 'The gateway accepts no events from this issuer.')
+  if (!issuer.algorithms.has(jwt.algorithm)) return fault('invalid_key', 'Its alg is not allowed.')
   const key = await findKey(jwt, issuer)
-  if (key === undefined) return fault('invalid_key', 'The issuer publishes no such key.')
-  if (!(await isSignedBy(jwt, key)))
-    return fault('authentication_failed', "The signature is not the issuer's.")
+  if (key === undefined) return fault('invalid_key', 'The issuer does not publish its key.')
+  if (!(await isSignedBy(jwt, key))) return fault('authentication_failed', 'Its signature is not valid.')
 
   const { claims } = jwt
   const audience: readonly unknown[] = [claims.get('aud')].flat()
   if (!audience.some((one) => typeof one === 'string' && issuer.audience.includes(one)))
-    return fault('invalid_audience', 'It is meant for somebody else.')
+    return fault('invalid_audience', 'Its aud names another receiver.')
   const id = claims.get('jti')
   const issuedAt = claims.get('iat')
   const latest = nowSeconds + issuer.clockToleranceSeconds
   if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID)
-    return fault('invalid_request', 'It has no jti.')
+    return fault('invalid_request', 'Its jti is missing.')
   if (!isSecond(issuedAt) || issuedAt > latest)
     return fault('invalid_request', 'Its iat is missing, or in the future.')
   const expires = claims.get('exp')
   if (claims.has('exp') && !(isSecond(expires) && expires + issuer.clockToleranceSeconds > nowSeconds))
     return fault('invalid_request', 'It has expired.')
   const events = readEvents(claims.get('events'))
-  if (events === undefined) return fault('invalid_request', 'Its events are not those of RFC 8417.')
+  if (events === undefined) return fault('invalid_request', 'Its events do not follow RFC 8417.')
   return { issuer: issuer.issuer, id, issuedAtSeconds: issuedAt, claims, events }
 }
 
@@ -103,7 +102,7 @@ async function findKey(
   if (key === undefined && keys.confirmedAtMs === confirmedAtMs)
     throw new IssuerKeysError(
       'ERR_ISSUER_KEYS_UNCONFIRMED',
-      `${issuer} was asked for unknown keys a moment ago and is not asked again yet.`,
+      `The keys of ${issuer} were just fetched for another unknown key. Try again in a moment.`,
     )
   return key
 }

@@ -68,7 +68,7 @@ export class ChunkedDecoder {
       case 'extension':
         this.#countLine()
         if (byte === CR) this.#state = 'size-lf'
-        else if (!isValueCharacter(byte)) throw malformed('a chunk has a character that may not be there')
+        else if (!isValueCharacter(byte)) throw malformed('a chunk extension has an invalid character')
         break
       case 'size-lf':
         expect(byte, LF)
@@ -105,18 +105,18 @@ export class ChunkedDecoder {
     if (this.#digits === 0) throw malformed('a chunk has no size')
     if (byte === CR) this.#state = 'size-lf'
     else if (byte === SEMICOLON) this.#state = 'extension'
-    else throw malformed('a chunk has a size that is no number')
+    else throw malformed('a chunk size is not a hexadecimal number')
   }
 
   #countLine(): void {
-    if (++this.#lineBytes > MAX_SIZE_LINE) throw malformed('a chunk has too much to say about itself')
+    if (++this.#lineBytes > MAX_SIZE_LINE) throw malformed('a chunk extension is too long')
   }
 
   #takeTrailer(byte: number): void {
-    if (++this.#trailerBytes > MAX_TRAILERS) throw malformed('it has too many trailers')
+    if (++this.#trailerBytes > MAX_TRAILERS) throw malformed('its trailers are too large')
     if (byte === CR) this.#state = 'last-lf'
     else if (isValueCharacter(byte)) this.#line += String.fromCharCode(byte)
-    else throw malformed('a trailer has a character that may not be there')
+    else throw malformed('a trailer has an invalid character')
   }
 
   #endTrailer(): void {
@@ -126,7 +126,7 @@ export class ChunkedDecoder {
     }
     let at = 0
     while (TOKEN_CHARACTERS[this.#line.charCodeAt(at)] === 1) at += 1
-    if (at === 0 || this.#line.charCodeAt(at) !== COLON) throw malformed('a trailer has no proper name')
+    if (at === 0 || this.#line.charCodeAt(at) !== COLON) throw malformed('a trailer has an invalid name')
     this.#line = ''
     this.#state = 'trailer'
   }
@@ -140,7 +140,7 @@ for (let digit = 0; digit < 16; digit++) {
 }
 
 function expect(byte: number, wanted: number): void {
-  if (byte !== wanted) throw malformed('a chunk does not end where it says')
+  if (byte !== wanted) throw malformed('a chunk or trailer has an invalid line end')
 }
 
 function malformed(what: string): UpstreamError {

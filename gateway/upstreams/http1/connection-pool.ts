@@ -210,5 +210,5 @@ function endRound(pool: ConnectionPool): void {
 }
 
 function poolClosed(): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_CLOSED', 'the gateway ends its connections')
+  return new UpstreamError('ERR_UPSTREAM_CLOSED', 'the connection pool is closed')
 }

@@ -77,7 +77,10 @@ export class RequestBodyWriter {
   #fail(): void {
     this.stop()
     this.#options.onFailure(
-      new UpstreamError('ERR_UPSTREAM_UNFORWARDABLE', 'the request cannot be sent on: its length is another'),
+      new UpstreamError(
+        'ERR_UPSTREAM_UNFORWARDABLE',
+        'the request cannot be forwarded: its body does not match its Content-Length',
+      ),
     )
   }
 }

@@ -29,26 +29,27 @@ const LENGTH = 'content-length'
  */
 export function formatRequestHead(request: RequestHead): { text: string; contentLength: number | undefined } {
   const { method, path, headers, hasBody } = request
-  if (!TOKEN.test(method)) throw unforwardable('its method is none')
-  if (path.charCodeAt(0) !== 0x2f && path !== '*') throw unforwardable('its path is none')
-  if (NOT_IN_TARGET.test(path)) throw unforwardable('its path has a character that may not be there')
+  if (!TOKEN.test(method)) throw unforwardable('its method is not valid')
+  if (path.charCodeAt(0) !== 0x2f && path !== '*') throw unforwardable('its path must start with /')
+  if (NOT_IN_TARGET.test(path)) throw unforwardable('its path has an invalid character')
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${request.host}\r\n`
   text += request.upgrade ? 'connection: upgrade\r\nupgrade: websocket\r\n' : 'connection: keep-alive\r\n'
   let length: string | undefined
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
     const value = headers[at + 1] as string
-    if (!isKnownName(name)) throw unforwardable('a header has no proper name')
-    if (NOT_IN_VALUE.test(value)) throw unforwardable('a header has a character that may not be there')
+    if (!isKnownName(name)) throw unforwardable('a header has an invalid name')
+    if (NOT_IN_VALUE.test(value)) throw unforwardable('a header has an invalid character')
     if (name.length === LENGTH.length && name.toLowerCase() === LENGTH) {
-      if (length !== undefined || !/^\d{1,15}$/.test(value)) throw unforwardable('its length is not clear')
+      if (length !== undefined || !/^\d{1,15}$/.test(value))
+        throw unforwardable('its Content-Length is not valid')
       length = value
     }
     text += `${name}: ${value}\r\n`
   }
   const contentLength = length === undefined ? undefined : Number(length)
   if (!hasBody && contentLength !== undefined && contentLength > 0)
-    throw unforwardable('it has a length and no body')
+    throw unforwardable('it has a Content-Length but no body')
   if (hasBody && contentLength === undefined) text += 'transfer-encoding: chunked\r\n'
   else if (!hasBody && contentLength === undefined && WITH_BODY.has(method)) text += 'content-length: 0\r\n'
   return { text: `${text}\r\n`, contentLength }
@@ -68,5 +69,5 @@ function isKnownName(name: string): boolean {
 }
 
 function unforwardable(what: string): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_UNFORWARDABLE', `the request cannot be sent on: ${what}`)
+  return new UpstreamError('ERR_UPSTREAM_UNFORWARDABLE', `the request cannot be forwarded: ${what}`)
 }

@@ -11,7 +11,7 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
   ],
   [
     { reason: 'unsupported_scheme' },
-    'This API takes access tokens only: Authorization: Bearer <access token>.',
+    'The authorization scheme is not supported. Send: Authorization: Bearer <access token>.',
   ],
   [{ reason: 'inactive' }, 'The access token is unknown, expired or revoked. Get a new one from its issuer.'],
   [
@@ -45,64 +45,61 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
   [{ reason: 'wrong_issuer' }, 'The access token comes from an issuer that this API does not trust.'],
   [
     { reason: 'wrong_algorithm' },
-    'The access token is signed with an algorithm that this API does not take from its issuer.',
+    'The access token is signed with an algorithm that this API does not allow for its issuer.',
   ],
   [
     { reason: 'wrong_type' },
-    'This is no access token. Send the access token, not an ID token or another one.',
+    'This JWT is not an access token. Send the access token, not an ID token or another token.',
   ],
   [
     { reason: 'unknown_key' },
-    'The access token is signed with a key that its issuer does not have. Get a new one from its issuer.',
+    'The access token is signed with a key that its issuer does not publish. Get a new one from its issuer.',
   ],
-  [{ reason: 'bad_signature' }, 'The signature of the access token is wrong.'],
-  [{ reason: 'not_yet_valid' }, 'The access token is not valid yet. Is the clock of its issuer right?'],
+  [{ reason: 'bad_signature' }, 'The signature of the access token is not valid.'],
+  [{ reason: 'not_yet_valid' }, 'The access token is not valid yet. Check the clock of its issuer.'],
   [
     { reason: 'wrong_audience', expected: 'https://api.test/mcp', actual: ['account'] },
     'The access token is meant for another resource. Request a token for the resource https://api.test/mcp.',
   ],
-  [{ reason: 'sender_constrained' }, 'The access token is bound to something that this API cannot check.'],
+  [{ reason: 'sender_constrained' }, 'The access token has a binding that this API cannot verify.'],
   [
     { reason: 'proof_missing' },
-    'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in DPoP.',
+    'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in the DPoP header.',
   ],
   [
     { reason: 'not_bound' },
-    'The access token is bound to no key. Send it as: Authorization: Bearer <access token>.',
+    'The access token is not bound to a key. Send it as: Authorization: Bearer <access token>.',
   ],
-  [
-    { reason: 'wrong_key' },
-    'The DPoP proof is signed with another key than the one that the access token is bound to.',
-  ],
+  [{ reason: 'wrong_key' }, 'The DPoP proof is not signed with the key that the access token is bound to.'],
   [
     { reason: 'certificate_missing' },
     'The access token is bound to a client certificate. Send it on a connection with that certificate.',
   ],
   [
     { reason: 'wrong_certificate' },
-    'The access token is bound to another client certificate than that of this connection.',
+    'The access token is not bound to the client certificate of this connection.',
   ],
-  [{ reason: 'claims_missing' }, 'The access token lacks claims that this API needs.'],
-  [{ reason: 'claims_invalid' }, 'The access token has claims that make no sense.'],
+  [{ reason: 'claims_missing' }, 'The access token lacks claims that this API requires.'],
+  [{ reason: 'claims_invalid' }, 'The access token has claims with invalid values.'],
 ]
 
 /** The description of each fault of a DPoP proof. A literal copy, independent of the code. */
 const PROOF_FAULTS: Readonly<Record<ProofFault, string>> = {
-  missing: 'The DPoP proof is missing: send it in the header DPoP.',
-  repeated: 'The DPoP proof has to be one: there is more than one in the header DPoP.',
-  malformed: 'The DPoP proof is no signed JWT in compact form.',
-  wrong_type: 'The DPoP proof needs the typ dpop+jwt.',
+  missing: 'The DPoP proof is missing: send it in the DPoP header.',
+  repeated: 'The DPoP proof must be sent once: the request has several DPoP headers.',
+  malformed: 'The DPoP proof is not a compact JWS.',
+  wrong_type: 'The DPoP proof must have the typ dpop+jwt.',
   wrong_algorithm:
-    'The DPoP proof is signed with an algorithm that is not taken here; algs lists those that are.',
-  bad_key: 'The DPoP proof needs the public key that fits its alg in jwk, and no private one.',
+    'The DPoP proof is signed with an algorithm that is not allowed: algs in the challenge lists the allowed ones.',
+  bad_key: 'The DPoP proof must have a public key in jwk that fits alg, without private members.',
   bad_signature: 'The DPoP proof is not signed with the key in jwk.',
-  wrong_method: 'The DPoP proof is for another method: htm is that of the request.',
-  wrong_address:
-    'The DPoP proof is for another address: htu is that of the request, at the public address of this API.',
-  wrong_token: 'The DPoP proof is for another access token: ath is the SHA-256 of the one that is sent.',
-  not_recent: 'The DPoP proof was not made just now: iat is more than a minute from the time here.',
-  bad_id: 'The DPoP proof needs a jti of 1 to 256 characters.',
-  replayed: 'The DPoP proof was used before: make a new one for each request.',
+  wrong_method: 'The DPoP proof is for another method: htm must be the method of the request.',
+  wrong_address: 'The DPoP proof is for another URL: htu must be the public URL of the request.',
+  wrong_token:
+    'The DPoP proof is for another access token: ath must be the SHA-256 hash of the token in the request.',
+  not_recent: 'The DPoP proof is too old or too new: iat must be within 60 s of server time.',
+  bad_id: 'The DPoP proof must have a jti of 1 to 256 characters.',
+  replayed: 'The DPoP proof was already used: create a new proof for each request.',
 }
 
 t.test('describeTokenFault() names the fault of the token', async (t) => {

@@ -16,7 +16,11 @@ const ROWS: readonly Row[] = [
     { refused: 'target_too_long', limitBytes: 11 },
     414,
     [],
-    { error: 'invalid_request', error_description: 'The address is longer than 11 bytes.', request_id: 'ID' },
+    {
+      error: 'invalid_request',
+      error_description: 'The request target is longer than 11 bytes.',
+      request_id: 'ID',
+    },
   ],
   [
     { refused: 'headers_too_large', limitBytes: 12 },
@@ -50,13 +54,13 @@ const ROWS: readonly Row[] = [
     { refused: 'route_unknown' },
     404,
     [],
-    { error: 'not_found', error_description: 'There is nothing at this address.', request_id: 'ID' },
+    { error: 'not_found', error_description: 'No route matches this path.', request_id: 'ID' },
   ],
   [
     { refused: 'method_not_allowed', allow: ['GET', 'HEAD'] },
     405,
     ['allow', 'GET, HEAD'],
-    { error: 'method_not_allowed', error_description: 'This address takes GET, HEAD.', request_id: 'ID' },
+    { error: 'method_not_allowed', error_description: 'Allowed: GET, HEAD.', request_id: 'ID' },
   ],
   [
     { refused: 'credentials_ambiguous', detail: 'The detail.' },
@@ -73,7 +77,7 @@ const ROWS: readonly Row[] = [
     ['www-authenticate', 'Bearer scope="a b", resource_metadata="https://m"'],
     {
       error: 'unauthorized',
-      error_description: 'This address needs an access token: Authorization: Bearer <access token>.',
+      error_description: 'This path requires an access token: Authorization: Bearer <access token>.',
       request_id: 'ID',
       scope: 'a b',
     },
@@ -84,7 +88,7 @@ const ROWS: readonly Row[] = [
     ['www-authenticate', 'Bearer resource_metadata="https://m"'],
     {
       error: 'unauthorized',
-      error_description: 'This address needs an access token: Authorization: Bearer <access token>.',
+      error_description: 'This path requires an access token: Authorization: Bearer <access token>.',
       request_id: 'ID',
     },
   ],
@@ -94,7 +98,7 @@ const ROWS: readonly Row[] = [
     ['www-authenticate', 'Bearer'],
     {
       error: 'unauthorized',
-      error_description: 'This address needs an access token: Authorization: Bearer <access token>.',
+      error_description: 'This path requires an access token: Authorization: Bearer <access token>.',
       request_id: 'ID',
     },
   ],
@@ -116,12 +120,12 @@ const ROWS: readonly Row[] = [
     401,
     [
       'www-authenticate',
-      'Bearer error="invalid_token", error_description="The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in DPoP.", resource_metadata="https://m", DPoP algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"',
+      'Bearer error="invalid_token", error_description="The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in the DPoP header.", resource_metadata="https://m", DPoP algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"',
     ],
     {
       error: 'invalid_token',
       error_description:
-        'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in DPoP.',
+        'The access token is bound to a key. Send it as: Authorization: DPoP <access token>, with a proof in the DPoP header.',
       request_id: 'ID',
     },
   ],
@@ -130,11 +134,11 @@ const ROWS: readonly Row[] = [
     401,
     [
       'www-authenticate',
-      'DPoP error="invalid_dpop_proof", error_description="The DPoP proof needs a jti of 1 to 256 characters.", resource_metadata="https://m", algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"',
+      'DPoP error="invalid_dpop_proof", error_description="The DPoP proof must have a jti of 1 to 256 characters.", resource_metadata="https://m", algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"',
     ],
     {
       error: 'invalid_dpop_proof',
-      error_description: 'The DPoP proof needs a jti of 1 to 256 characters.',
+      error_description: 'The DPoP proof must have a jti of 1 to 256 characters.',
       request_id: 'ID',
     },
   ],
@@ -143,13 +147,13 @@ const ROWS: readonly Row[] = [
     401,
     [
       'www-authenticate',
-      'DPoP error="use_dpop_nonce", error_description="The DPoP proof needs the nonce in the header DPoP-Nonce of this answer.", resource_metadata="https://m", algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"',
+      'DPoP error="use_dpop_nonce", error_description="The DPoP proof must contain the nonce from the DPoP-Nonce header of this response.", resource_metadata="https://m", algs="ES256 ES384 PS256 RS256 EdDSA Ed25519"',
       'dpop-nonce',
       'the-nonce',
     ],
     {
       error: 'use_dpop_nonce',
-      error_description: 'The DPoP proof needs the nonce in the header DPoP-Nonce of this answer.',
+      error_description: 'The DPoP proof must contain the nonce from the DPoP-Nonce header of this response.',
       request_id: 'ID',
     },
   ],
@@ -158,11 +162,11 @@ const ROWS: readonly Row[] = [
     403,
     [
       'www-authenticate',
-      'Bearer error="insufficient_scope", error_description="The access token lacks a b. Ask for a token with: a b c.", scope="a b c", resource_metadata="https://m"',
+      'Bearer error="insufficient_scope", error_description="The access token lacks a b. Request a token with: a b c.", scope="a b c", resource_metadata="https://m"',
     ],
     {
       error: 'insufficient_scope',
-      error_description: 'The access token lacks a b. Ask for a token with: a b c.',
+      error_description: 'The access token lacks a b. Request a token with: a b c.',
       request_id: 'ID',
       scope: 'a b c',
     },
@@ -173,7 +177,7 @@ const ROWS: readonly Row[] = [
     [],
     {
       error: 'access_denied',
-      error_description: 'The access token is good, and does not give access to this.',
+      error_description: 'The token is valid but does not grant access.',
       request_id: 'ID',
     },
   ],
@@ -183,7 +187,7 @@ const ROWS: readonly Row[] = [
     ['retry-after', '2'],
     {
       error: 'upstream_unavailable',
-      error_description: 'The access token cannot be checked right now. Try again in a moment.',
+      error_description: 'The access token cannot be validated now. Try again in a moment.',
       request_id: 'ID',
       retry_after: 2,
     },
@@ -194,7 +198,7 @@ const ROWS: readonly Row[] = [
     ['retry-after', '3'],
     {
       error: 'upstream_unavailable',
-      error_description: 'The service behind this address is away. Try again in a moment.',
+      error_description: 'The upstream service is unavailable. Try again in a moment.',
       request_id: 'ID',
       retry_after: 3,
     },
@@ -205,7 +209,7 @@ const ROWS: readonly Row[] = [
     ['retry-after', '4'],
     {
       error: 'server_error',
-      error_description: 'The gateway has too much to do. Try again in a moment.',
+      error_description: 'The gateway is overloaded. Try again in a moment.',
       request_id: 'ID',
       retry_after: 4,
     },
@@ -216,7 +220,7 @@ const ROWS: readonly Row[] = [
     ['retry-after', '1'],
     {
       error: 'rate_limited',
-      error_description: 'There were too many requests. Try again in 1 second.',
+      error_description: 'Too many requests. Try again in 1 second.',
       request_id: 'ID',
       retry_after: 1,
     },
@@ -227,7 +231,7 @@ const ROWS: readonly Row[] = [
     ['retry-after', '2'],
     {
       error: 'rate_limited',
-      error_description: 'There were too many requests. Try again in 2 seconds.',
+      error_description: 'Too many requests. Try again in 2 seconds.',
       request_id: 'ID',
       retry_after: 2,
     },
@@ -238,7 +242,7 @@ const ROWS: readonly Row[] = [
     ['retry-after', '6'],
     {
       error: 'rate_limited',
-      error_description: 'There are 5 open WebSocket sessions of this caller already.',
+      error_description: 'This caller has reached the limit of 5 open WebSocket sessions.',
       request_id: 'ID',
       retry_after: 6,
     },
@@ -249,7 +253,7 @@ const ROWS: readonly Row[] = [
     [],
     {
       error: 'upstream_unavailable',
-      error_description: 'The service behind this address cannot be reached.',
+      error_description: 'The upstream service cannot be reached.',
       request_id: 'ID',
     },
   ],
@@ -259,7 +263,7 @@ const ROWS: readonly Row[] = [
     [],
     {
       error: 'upstream_unavailable',
-      error_description: 'The service behind this address did not give a complete answer.',
+      error_description: 'The upstream service did not send a complete response.',
       request_id: 'ID',
     },
   ],
@@ -269,7 +273,7 @@ const ROWS: readonly Row[] = [
     [],
     {
       error: 'upstream_timeout',
-      error_description: 'The service behind this address did not answer in time.',
+      error_description: 'The upstream service did not respond in time.',
       request_id: 'ID',
     },
   ],
@@ -279,7 +283,7 @@ const ROWS: readonly Row[] = [
     [],
     {
       error: 'server_error',
-      error_description: 'Something went wrong here. The request id leads to the log.',
+      error_description: 'Internal error. Quote the request ID in reports.',
       request_id: 'ID',
     },
   ],
@@ -315,7 +319,7 @@ t.test('formatRefusal() repeats the scheme of the token, and names the token end
   )
   t.equal(
     challengeTo({ refused: 'scope_missing', needed: ['a'], missing: ['a'] }),
-    `DPoP error="insufficient_scope", error_description="The access token lacks a. Ask for a token with: a.", scope="a", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
+    `DPoP error="insufficient_scope", error_description="The access token lacks a. Request a token with: a.", scope="a", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
   )
   t.equal(
     challengeTo({ refused: 'credentials_ambiguous', detail: 'The detail.' }),

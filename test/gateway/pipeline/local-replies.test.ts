@@ -36,8 +36,8 @@ const ROWS: readonly Row[] = [
   [
     'GET /nothing',
     '404 Not Found',
-    [...error(129), POLICY_HASH, ...CORS, 'Connection: close'],
-    '{"error":"not_found","error_description":"There is nothing at this address.","request_id":"ID"}',
+    [...error(123), POLICY_HASH, ...CORS, 'Connection: close'],
+    '{"error":"not_found","error_description":"No route matches this path.","request_id":"ID"}',
   ],
   [
     'GET //',
@@ -48,8 +48,8 @@ const ROWS: readonly Row[] = [
   [
     'PUT /pub/x',
     '405 Method Not Allowed',
-    [...error(149), 'allow: GET, HEAD, POST, OPTIONS', POLICY_HASH, ...CORS, 'Connection: close'],
-    '{"error":"method_not_allowed","error_description":"This address takes GET, HEAD, POST, OPTIONS.","request_id":"ID"}',
+    [...error(139), 'allow: GET, HEAD, POST, OPTIONS', POLICY_HASH, ...CORS, 'Connection: close'],
+    '{"error":"method_not_allowed","error_description":"Allowed: GET, HEAD, POST, OPTIONS.","request_id":"ID"}',
   ],
   [
     'GET /challenged',
@@ -61,19 +61,19 @@ const ROWS: readonly Row[] = [
       ...CORS,
       'Connection: close',
     ],
-    '{"error":"unauthorized","error_description":"This address needs an access token: Authorization: Bearer <access token>.","request_id":"ID","scope":"courses:read"}',
+    '{"error":"unauthorized","error_description":"This path requires an access token: Authorization: Bearer <access token>.","request_id":"ID","scope":"courses:read"}',
   ],
   [
     'GET /denied',
     '401 Unauthorized',
     [...error(172), 'www-authenticate: Bearer', POLICY_HASH, ...CORS, 'Connection: close'],
-    '{"error":"unauthorized","error_description":"This address needs an access token: Authorization: Bearer <access token>.","request_id":"ID"}',
+    '{"error":"unauthorized","error_description":"This path requires an access token: Authorization: Bearer <access token>.","request_id":"ID"}',
   ],
   [
     'GET /narrow',
     '401 Unauthorized',
     [...error(172), 'www-authenticate: Bearer', POLICY_HASH, 'vary: Origin', 'Connection: close'],
-    '{"error":"unauthorized","error_description":"This address needs an access token: Authorization: Bearer <access token>.","request_id":"ID"}',
+    '{"error":"unauthorized","error_description":"This path requires an access token: Authorization: Bearer <access token>.","request_id":"ID"}',
   ],
   [
     'GET /narrow\r\nOrigin: https://app.test',
@@ -87,7 +87,7 @@ const ROWS: readonly Row[] = [
       'vary: Origin',
       'Connection: close',
     ],
-    '{"error":"unauthorized","error_description":"This address needs an access token: Authorization: Bearer <access token>.","request_id":"ID"}',
+    '{"error":"unauthorized","error_description":"This path requires an access token: Authorization: Bearer <access token>.","request_id":"ID"}',
   ],
   [
     'GET /limited',
@@ -123,7 +123,7 @@ const ROWS: readonly Row[] = [
     'GET /limited',
     '429 Too Many Requests',
     [
-      ...error(174),
+      ...error(163),
       'retry-after: 1800',
       POLICY_HASH,
       'ratelimit-policy: "default";q=2;w=3600',
@@ -131,7 +131,7 @@ const ROWS: readonly Row[] = [
       ...CORS,
       'Connection: close',
     ],
-    '{"error":"rate_limited","error_description":"There were too many requests. Try again in 1800 seconds.","request_id":"ID","retry_after":1800}',
+    '{"error":"rate_limited","error_description":"Too many requests. Try again in 1800 seconds.","request_id":"ID","retry_after":1800}',
   ],
   [
     'POST /small\r\nContent-Length: 5',

@@ -202,7 +202,7 @@ t.test(
     t.match(withoutKey, /^HTTP\/1\.1 400 /)
     t.match(
       withoutKey,
-      '"error_description":"This is not the beginning of a WebSocket: RFC 6455 section 4.1."',
+      '"error_description":"This is not a valid WebSocket handshake: RFC 6455 section 4.1."',
     )
     t.equal(upstream.requests.length, 0)
     upstream.onHead((socket) => socket.write(`${SWITCH}sec-websocket-accept: other\r\n\r\n`, 'latin1'))

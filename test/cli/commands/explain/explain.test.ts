@@ -27,8 +27,8 @@ t.test('explain names the rules that deny a request, and shows the challenge of 
   t.match(out, /^scopes {4}DENY {2}needs all of: courses:write {3}token has: courses:read$/m)
   t.ok(
     out.endsWith(`\n403 insufficient_scope
-  The access token lacks courses:write. Ask for a token with: courses:write.
-  WWW-Authenticate: Bearer error="insufficient_scope", error_description="The access token lacks courses:write. Ask for a token with: courses:write.", scope="courses:write", resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource"
+  The access token lacks courses:write. Request a token with: courses:write.
+  WWW-Authenticate: Bearer error="insufficient_scope", error_description="The access token lacks courses:write. Request a token with: courses:write.", scope="courses:write", resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource"
 `),
     out,
   )

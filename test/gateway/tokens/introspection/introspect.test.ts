@@ -208,7 +208,7 @@ t.test('introspect() opens the circuit of a failing issuer and returns the retry
     clock.ms += 1
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_STATUS' })
   }
-  t.equal(introspector.trouble, 'The issuer answered with status 500.')
+  t.equal(introspector.trouble, 'The issuer responded with status 500.')
   await t.rejects(introspector.introspect('a'), {
     code: 'ERR_INTROSPECTION_SUSPENDED',
     retryAfterMs: 1_000,
@@ -423,7 +423,7 @@ t.test('introspect() calls no token invalid while the issuer rejects every reque
     {
       event: 'introspection_requests_rejected',
       issuer: ISSUER,
-      message: 'The issuer answered with status 400.',
+      message: 'The issuer responded with status 400.',
     },
   ])
   t.match(introspector.trouble, /rejects/)
@@ -458,7 +458,7 @@ t.test('introspect() logs rejected client credentials once, as an error', async 
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
   t.match(logged, [{ event: 'introspection_credentials_refused', issuer: ISSUER }])
   t.equal(logged.length, 1)
-  t.equal(introspector.trouble, 'the issuer refuses the client credentials of the gateway')
+  t.equal(introspector.trouble, 'the issuer rejects the client credentials of the gateway')
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_CREDENTIALS']))
 })
 

@@ -24,7 +24,7 @@ t.test('an unterminated line, comment or event above the limit ends the stream',
       () => {
         for (let pieces = 0; pieces < 1_000_000; pieces += 1) read(piece)
       },
-      { message: 'an event has no end' },
+      { message: 'an event is too large' },
       JSON.stringify(piece.slice(0, 10)),
     )
   }
