@@ -41,6 +41,6 @@ export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, 
   const root = findPackageRoot()
   if (policiesDir !== undefined || configDir !== join(root, 'config') || folder === root) return
   err.write(
-    'scopegate: there is no config/gateway.yaml here; these are the policies that come with Scopegate\n',
+    'scopegate: found no config/gateway.yaml here, so the policies of the Scopegate package are used\n',
   )
 }

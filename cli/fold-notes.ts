@@ -8,10 +8,10 @@ const PLACES = 3
 /** Titles for several notes with the same code. */
 const TITLES: Readonly<Record<string, string>> = {
   N301: 'anonymous callers reach routes',
-  N302: 'policies tell what they would refuse, and serve it',
+  N302: 'policies are audit-only',
   O105: 'parameters have other names in the policy',
-  O108: 'alternatives of security are not taken',
-  P111: 'texts that look like patterns are taken as they stand',
+  O108: 'alternatives of security are not used',
+  P111: 'literal texts look like patterns',
 }
 
 /**

@@ -15,13 +15,13 @@ export function formatHelp(verbs: readonly Verb[]): string {
 
 Usage
   scopegate VERB [options]
-  scopegate VERB --help      what a verb takes, with an example
+  scopegate VERB --help      the options of a verb, with an example
   scopegate --version
 
 ${groups.join('\n\n')}
 
 Exit codes
-  0 done    1 no, or it could not    2 wrong usage    3 invalid configuration or policies    4 tests failed
+  0 success    1 negative result or failure    2 wrong usage    3 invalid configuration or policies    4 tests failed
 `
 }
 

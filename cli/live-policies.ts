@@ -23,11 +23,10 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
   const fail = (why: string, cause?: unknown): BootError =>
     new BootError(
       'ERR_LIVE_POLICIES',
-      `scopegate: ${managementUrl} did not tell its policies: ${why}. Give the address of the management port, e.g. http://127.0.0.1:9090`,
+      `scopegate: ${managementUrl} did not return its policies: ${why}. Use the URL of the management port, e.g. http://127.0.0.1:9090`,
       { cause },
     )
-  if (!/^https?:\/\//.test(managementUrl) || !URL.canParse(managementUrl))
-    throw fail('this is no http address')
+  if (!/^https?:\/\//.test(managementUrl) || !URL.canParse(managementUrl)) throw fail('it is not an http URL')
   let text: string
   try {
     const response = await fetch(new URL('policies', managementUrl.replace(/\/*$/, '/')), {
@@ -36,7 +35,7 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
     })
     if (response.status !== 200) {
       await response.body?.cancel()
-      throw fail(`it answered ${response.status}`)
+      throw fail(`it responded with ${response.status}`)
     }
     text = await readLimited(response)
   } catch (error) {
@@ -47,7 +46,7 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
   try {
     return readPolicies(text)
   } catch (cause) {
-    throw fail('its answer is not what this version understands', cause)
+    throw fail('this version cannot read its response', cause)
   }
 }
 
@@ -56,7 +55,7 @@ async function readLimited(response: Response): Promise<string> {
   let bytes = 0
   for await (const part of response.body ?? []) {
     bytes += part.length
-    if (bytes > LIMIT_BYTES) throw new Error(`it told more than ${LIMIT_BYTES} bytes`)
+    if (bytes > LIMIT_BYTES) throw new Error(`its response is longer than ${LIMIT_BYTES} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')

@@ -22,7 +22,7 @@ export async function main(
     return EXIT_USAGE
   }
   const [first] = args
-  if (first === undefined) return usageError('say what to do')
+  if (first === undefined) return usageError('a verb is missing')
   if (first === '--version' || first === '-v') {
     const { readPackageVersion } = await import('../platform/process/package-version.ts')
     out.write(`${readPackageVersion()}\n`)

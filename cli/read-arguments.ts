@@ -51,7 +51,7 @@ function wrongValue(
   isThere: boolean,
 ): string | undefined {
   const { name, value, choices } = option
-  if (isThere && option.repeated !== true) return `--${name} stands there twice`
+  if (isThere && option.repeated !== true) return `--${name} must not be repeated`
   if (value === undefined) return token.value === undefined ? undefined : `--${name} takes no value`
   if (token.value === undefined) return `--${name} takes a value: --${name} ${value}`
   // A value that looks like an option means that the value is missing. `-` is standard input.

@@ -37,7 +37,7 @@ export function catalogueEntries(
 
 /** Formats entries as a file with the structure of config/scopes.yaml. */
 export function writeCatalogue(entries: readonly ScopeDescription[], contract: string): string {
-  const comment = `# Made from ${contract} by scopegate import --catalogue. Review group and sensitivity, and add the entries to config/scopes.yaml.`
+  const comment = `# Created from ${contract} by scopegate import --catalogue. Review group and sensitivity, and add the entries to config/scopes.yaml.`
   return `${comment}\n${new Document({ scopes: entries }).toString({ lineWidth: 0 })}`
 }
 

@@ -40,9 +40,9 @@ export function findDrift(options: {
     if (match.kind !== 'route') {
       // If headers select between several routes, OpenAPI does not show which route the operation describes.
       if (policies.routes.some((route) => isByHeaders(route, method, shapeOf(template)))) continue
-      const why = match.kind === 'not_found' ? 'no route' : `no route with this method`
+      const why = match.kind === 'not_found' ? 'no route for it' : 'no route with this method'
       diagnostics.push(
-        diagnostic('O301', `${method} ${path} is in the contract, and ${why} of the policy is for it`, here, {
+        diagnostic('O301', `${method} ${path} is in the contract, but the policy has ${why}`, here, {
           hint: 'requests get a 404 or 405',
         }),
       )
@@ -59,7 +59,7 @@ export function findDrift(options: {
     diagnostics.push(
       diagnostic(
         'O302',
-        `${missing.join(', ')} ${route.path} is served, and the contract does not describe it`,
+        `${missing.join(', ')} ${route.path} has a route, but the contract does not describe it`,
         placeOf(route),
         {
           hint: 'describe it, or remove it from the route',
@@ -90,7 +90,7 @@ function compare(
   const { method, servedPath: path, access, securityAt } = operation
   const what = `${method} ${path}`
   const place = document.placeOf(securityAt)
-  const related = [{ message: `${route.policy.name} is here`, place: placeOf(route) }]
+  const related = [{ message: `the route ${route.policy.name}`, place: placeOf(route) }]
   const diagnostics: Diagnostic[] = []
   const rule = access.scopes
   const wanted: ScopeCheck | undefined =
@@ -102,16 +102,16 @@ function compare(
     const said = `${describeScopes(wanted)} in the contract, ${describeScopes(route.access.scopes)} in the policy`
     const hint =
       gains && loses
-        ? 'other callers pass'
+        ? 'the policy allows other callers'
         : gains
-          ? 'the policy lets more callers pass'
-          : 'the policy lets fewer callers pass'
-    diagnostics.push(diagnostic('O303', `${what} needs other scopes: ${said}`, place, { hint, related }))
+          ? 'the policy allows more callers'
+          : 'the policy allows fewer callers'
+    diagnostics.push(diagnostic('O303', `${what} has different scopes: ${said}`, place, { hint, related }))
   }
   const [contract, policy] = [access.anonymous, route.access.anonymous].map((one) => one === 'allow')
   if (contract !== policy) {
     const [yes, no] = contract === true ? ['contract', 'policy'] : ['policy', 'contract']
-    const message = `${what} is open to callers without a token in the ${yes}, and not in the ${no}`
+    const message = `${what} is open to callers without a token in the ${yes}, but not in the ${no}`
     diagnostics.push(diagnostic('O304', message, place, { related }))
   }
   return diagnostics

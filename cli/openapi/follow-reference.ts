@@ -21,23 +21,31 @@ export function followReference(root: unknown, start: YamlPath): Followed {
     if (reference === undefined) return { value, path }
     const at = [...path, '$ref']
     if (typeof reference !== 'string')
-      return { problem: '$ref has to be a text', hint: 'write "#/…"', path: at }
+      return { problem: '$ref must be a string', hint: 'write "#/…"', path: at }
     if (!reference.startsWith('#'))
       return {
-        problem: `${shorten(reference)} is another document, and no other document is read`,
+        problem: `${shorten(reference)} is in another document, but a contract must be one document`,
         hint: 'bundle the contract into one file first',
         path: at,
       }
     const next = readPointer(reference.slice(1), root)
     if (next === undefined)
-      return { problem: `${shorten(reference)} leads nowhere`, hint: 'correct it', path: at }
+      return { problem: `${shorten(reference)} does not exist in the document`, hint: 'correct it', path: at }
     const key = JSON.stringify(next)
     if (seen.has(key))
-      return { problem: `${shorten(reference)} leads back to itself`, hint: 'write it out', path: at }
+      return {
+        problem: `${shorten(reference)} is a circular reference`,
+        hint: 'replace it by its content',
+        path: at,
+      }
     seen.add(key)
     path = next
   }
-  return { problem: `more than ${MAX_STEPS} references follow each other`, hint: 'write it out', path: start }
+  return {
+    problem: `more than ${MAX_STEPS} references form a chain`,
+    hint: 'replace it by its content',
+    path: start,
+  }
 }
 
 function readPointer(pointer: string, root: unknown): YamlPath | undefined {

@@ -55,7 +55,7 @@ export function parseJsonText(text: string): ParsedJson {
 
   function fail(what: string): never {
     throw new SyntaxProblem(
-      at >= text.length ? 'the text ends too early' : what,
+      at >= text.length ? 'the document is incomplete' : what,
       Math.min(at, text.length - 1),
     )
   }
@@ -65,10 +65,10 @@ export function parseJsonText(text: string): ParsedJson {
     const start = at
     let end = start + 1
     for (let code = text.charCodeAt(end); code !== QUOTE; code = text.charCodeAt(++end)) {
-      if (Number.isNaN(code)) fail('this text does not end')
+      if (Number.isNaN(code)) fail('the closing quote of this string is missing')
       if (code < FIRST_PLAIN) {
         at = end
-        fail('a control character stands here, and has to be escaped')
+        fail('a control character must be escaped')
       }
       if (code === BACKSLASH) end++
     }
@@ -79,7 +79,7 @@ export function parseJsonText(text: string): ParsedJson {
       return JSON.parse(raw) as string
     } catch {
       at = start
-      return fail('this text holds an escape that means nothing')
+      return fail('this string contains an invalid escape sequence')
     }
   }
 
@@ -169,7 +169,7 @@ export function parseJsonText(text: string): ParsedJson {
     skip()
     const value = readValue(0)
     skip()
-    if (at < text.length) fail('the document has ended before this')
+    if (at < text.length) fail('unexpected text after the end of the document')
     return { value, offsets, problems }
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error

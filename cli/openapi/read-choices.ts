@@ -36,7 +36,7 @@ export function readChoices(
   const serverPath = server === undefined ? undefined : readServerPath(server)
   if (server !== undefined && serverPath === undefined)
     return {
-      wrong: `--server: ${JSON.stringify(server)} is not an address such as https://api.example.com/v1, or a path such as /v1`,
+      wrong: `--server: ${JSON.stringify(server)} is neither a URL such as https://api.example.com/v1 nor a path such as /v1`,
     }
   const mount = prefix === undefined ? undefined : parseMount(prefix)
   if (mount !== undefined && 'problem' in mount)

@@ -85,7 +85,7 @@ export function readOperations(
   const say = (code: string, message: string, at: YamlPath, hint?: string, part: 'key' | 'value' = 'value') =>
     diagnostics.push(diagnostic(code, message, document.placeOf(at, part), { hint }))
   const paths = own(root, 'paths')
-  if (paths !== undefined && !isMap(paths)) say('O005', 'paths has to be a map', ['paths'])
+  if (paths !== undefined && !isMap(paths)) say('O005', 'paths must be a map', ['paths'])
   for (const [written, item] of Object.entries(isMap(paths) ? paths : {})) {
     if (written.startsWith('x-')) continue
     const pathAt: YamlPath = ['paths', written]
@@ -101,13 +101,13 @@ export function readOperations(
     if (beside[0] !== undefined)
       say(
         'O004',
-        `keys beside $ref have no meaning: ${beside.join(', ')}`,
+        `keys beside $ref have no effect: ${beside.join(', ')}`,
         [...pathAt, beside[0]],
         'move it',
         'key',
       )
     if (!isMap(found.value)) {
-      say('O005', 'a path has to be a map of methods', pathAt)
+      say('O005', 'a path must be a map of methods', pathAt)
       isUnsupported(written, before)
       continue
     }
@@ -118,9 +118,9 @@ export function readOperations(
       const beforeOperation = diagnostics.length
       if (!METHODS.includes(method)) {
         const near = METHODS.find((one) => one === method.toLowerCase())
-        const message = `a policy cannot name the method ${method}`
+        const message = `a policy cannot use the method ${method}`
         say('O102', message, at, near === undefined ? `known: ${METHODS.join(', ')}` : `write ${near}`, 'key')
-      } else if (!isMap(operation)) say('O005', 'an operation has to be a map', at)
+      } else if (!isMap(operation)) say('O005', 'an operation must be a map', at)
       else
         operations.push(
           ...readOperation(
@@ -171,16 +171,21 @@ function checkKind(document: YamlDocument): Diagnostic | undefined {
   const { value } = document
   const refuse = (message: string, hint: string, at: YamlPath) =>
     diagnostic('O003', message, document.placeOf(at), { hint })
-  if (!isMap(value)) return refuse('this is not an OpenAPI document', 'it begins with "openapi": "3.1.0"', [])
+  if (!isMap(value))
+    return refuse('this is not an OpenAPI document', 'it must start with "openapi": "3.1.0"', [])
   if (Object.hasOwn(value, 'swagger'))
     return refuse('this is Swagger 2.0', 'convert it to OpenAPI 3 first, for example with swagger2openapi', [
       'swagger',
     ])
   const version = own(value, 'openapi')
   if (version === undefined)
-    return refuse('the key "openapi" is missing', 'an OpenAPI document begins with "openapi": "3.1.0"', [])
+    return refuse(
+      'the key "openapi" is missing',
+      'an OpenAPI document must start with "openapi": "3.1.0"',
+      [],
+    )
   if (typeof version !== 'string' || !/^3\.[01]\.\d+$/.test(version))
-    return refuse(`OpenAPI ${JSON.stringify(version)} is not read`, 'known: 3.0 and 3.1', ['openapi'])
+    return refuse(`OpenAPI ${JSON.stringify(version)} is not supported`, 'known: 3.0 and 3.1', ['openapi'])
   return undefined
 }
 
@@ -210,7 +215,7 @@ function readOperation(
   ) => diagnostics.push(diagnostic(code, message, document.placeOf(where, part), { hint }))
   const extension = own(operation, EXTENSION) ?? {}
   if (!isMap(extension)) {
-    say('O005', `${EXTENSION} has to be a map of a route's keys`, [...at, EXTENSION], 'write { key: value }')
+    say('O005', `${EXTENSION} must be a map of keys of a route`, [...at, EXTENSION], 'write { key: value }')
     return []
   }
   const access = readAccess(root, operation, at, choices)
@@ -228,7 +233,7 @@ function readOperation(
       diagnostics.push(
         diagnostic(
           'O105',
-          `the parameter {${from}} is called {${to}} in the policy`,
+          `the parameter {${from}} has the name {${to}} in the policy`,
           document.placeOf(pathAt, 'key'),
           {
             severity: 'note',
@@ -258,10 +263,10 @@ function readOperation(
 
   function noteNotTaken({ scheme, scopes, reason, canBeChosen, at: where }: NotTaken): Diagnostic {
     const said = scopes.length === 0 ? 'no scopes' : scopes.join(', ')
-    const message = `${method.toUpperCase()} ${written}: the alternative ${scheme} (${said}) is not taken, since ${reason}`
+    const message = `${method.toUpperCase()} ${written}: the alternative ${scheme} (${said}) is not used: ${reason}`
     return diagnostic('O108', message, document.placeOf([...securityPath(operation, at), ...where]), {
       severity: 'note',
-      hint: canBeChosen ? `--scheme ${scheme} takes it instead` : undefined,
+      hint: canBeChosen ? `--scheme ${scheme} selects it` : undefined,
     })
   }
 

@@ -6,7 +6,7 @@ export type Prefix =
   | { readonly prefix: string }
   | { readonly problem: string; readonly hint: string; readonly at: YamlPath }
 
-const BY_HAND = 'choose one with --server, or say it by hand: x-scopegate: { match: { path: … } }'
+const BY_HAND = 'select one with --server, or set the path: x-scopegate: { match: { path: … } }'
 
 /**
  * Reads the prefix of all paths from `servers`. Ignores hosts, because the gateway has its own address.
@@ -15,24 +15,24 @@ const BY_HAND = 'choose one with --server, or say it by hand: x-scopegate: { mat
 export function readPrefix(servers: unknown): Prefix {
   if (servers === undefined) return { prefix: '' }
   if (!Array.isArray(servers))
-    return { problem: 'servers has to be a list', hint: 'write [{ url: … }]', at: [] }
+    return { problem: 'servers must be a list', hint: 'write [{ url: … }]', at: [] }
   let first: string | undefined
   for (const [index, server] of servers.entries()) {
     const url = own(server, 'url')
     if (typeof url !== 'string')
-      return { problem: 'a server needs a url', hint: 'write { url: … }', at: [index] }
+      return { problem: 'a server must have a url', hint: 'write { url: … }', at: [index] }
     const at = [index, 'url']
     const path = /^(?:(?:[A-Za-z{][^:/?#]*:)?\/\/[^/?#]*)?(\/.*)?$/s.exec(url)
     if (path === null)
       return {
-        problem: `what ${JSON.stringify(url)} is relative to is not known`,
-        hint: 'begin it with / or https://',
+        problem: `${JSON.stringify(url)} is relative to an unknown URL`,
+        hint: 'start it with / or https://',
         at,
       }
     const filled = fillVariables(path[1] ?? '', own(server, 'variables'))
     if ('problem' in filled) return { ...filled, at }
     if (/[?#]/.test(filled.text))
-      return { problem: 'a server has no query and no fragment', hint: 'remove it', at }
+      return { problem: 'the URL of a server must not have a query or a fragment', hint: 'remove it', at }
     const prefix = filled.text.replace(/\/+$/, '')
     if (first !== undefined && first !== prefix)
       return {
@@ -73,5 +73,5 @@ function fillVariables(
   const [name] = unclear
   return name === undefined
     ? { text }
-    : { problem: `what {${name}} in the path of a server stands for is not one value`, hint: BY_HAND }
+    : { problem: `{${name}} in the path of a server does not have exactly one value`, hint: BY_HAND }
 }

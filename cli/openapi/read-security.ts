@@ -55,7 +55,7 @@ export function readSecurity(
   // An undeclared requirement does not mean public access. `security: []` declares public access.
   if (security === undefined)
     return { scopes: undefined, anonymous: 'challenge', isUndeclared: true, notTaken: [] }
-  if (!Array.isArray(security)) return problem('security has to be a list', 'write [{ … }]')
+  if (!Array.isArray(security)) return problem('security must be a list', 'write [{ … }]')
   const alternatives: Alternative[] = []
   const notTaken: NotTaken[] = []
   const isChosen = (one: unknown) => isMap(one) && chosen !== undefined && Object.hasOwn(one, chosen)
@@ -70,7 +70,7 @@ export function readSecurity(
         notTaken.push({
           scheme,
           scopes: Array.isArray(scopes) ? scopes.map(String) : [],
-          reason: `--scheme takes ${chosen}`,
+          reason: `--scheme selects ${chosen}`,
           canBeChosen: false,
           at: [index, scheme],
         })
@@ -78,7 +78,7 @@ export function readSecurity(
     }
     if (entries.length > 1) {
       const names = entries.map(([name]) => name).join(' and ')
-      return problem(`${names} are needed at once, and a route asks for one token`, BY_HAND, [index])
+      return problem(`${names} are required together, but a route requires one token`, BY_HAND, [index])
     }
     const [entry] = entries
     if (entry === undefined) {
@@ -88,7 +88,7 @@ export function readSecurity(
     const [name, scopes] = entry
     const at = [index, name]
     if (!Array.isArray(scopes) || scopes.some((one) => typeof one !== 'string'))
-      return problem('this is not a list of scopes', 'write [] when none is needed', at)
+      return problem('this is not a list of scopes', 'write [] if no scope is required', at)
     const refused = refuseScheme(name, schemeOf(name), scopes.length)
     if (refused !== undefined) return problem(refused, BY_HAND, at)
     alternatives.push({ scheme: name, scopes: [...new Set((scopes as string[]).map(rename))], index })
@@ -103,9 +103,11 @@ export function readSecurity(
   if (needed.length > 1 && rest.some((one) => one.length > 1)) {
     const index = rest.findIndex((one) => one.length > 1)
     const words = rest.map((one) => one.join(' and ')).join(', or ')
-    return problem(`a route cannot ask for ${words}: { any: […] } takes one scope each`, BY_HAND, [
-      security.findIndex((one) => isMap(one) && sameScopes(Object.values(one)[0], needed[index])),
-    ])
+    return problem(
+      `a route cannot require ${words}: each alternative of { any: […] } is one scope`,
+      BY_HAND,
+      [security.findIndex((one) => isMap(one) && sameScopes(Object.values(one)[0], needed[index]))],
+    )
   }
   const any = needed.length > 1 ? rest.flat() : []
   if (all.length === 0 && any.length === 0) return { scopes: undefined, ...access }
@@ -137,7 +139,7 @@ function findDropped(
       {
         scheme,
         scopes,
-        reason: `${less?.scheme ?? 'another one'} needs less`,
+        reason: `${less?.scheme ?? 'another one'} requires less`,
         canBeChosen,
         at: [index, scheme],
       },
@@ -145,7 +147,7 @@ function findDropped(
   })
 }
 
-const BY_HAND = 'say it by hand: x-scopegate: { anonymous: …, scopes: { … } }'
+const BY_HAND = 'set the access: x-scopegate: { anonymous: …, scopes: { … } }'
 
 function problem(text: string, hint: string, at: SecurityProblem['at'] = []): SecurityProblem {
   return { problem: text, hint, at }
@@ -158,11 +160,11 @@ function refuseScheme(name: string, scheme: unknown, scopes: number): string | u
   const isBearer = type === 'http' && typeof kind === 'string' && kind.toLowerCase() === 'bearer'
   if (!isBearer) {
     const what = type === 'http' ? `http ${String(kind)}` : String(type)
-    return `${JSON.stringify(name)} is of the type ${what}, and routes check access tokens`
+    return `${JSON.stringify(name)} has the type ${what}, but routes validate access tokens`
   }
   // OpenAPI 3.1 calls them roles and does not define where a token contains them.
   return scopes > 0
-    ? `${JSON.stringify(name)} is of the type http bearer, whose list holds roles and no scopes`
+    ? `${JSON.stringify(name)} has the type http bearer: its list contains roles, not scopes`
     : undefined
 }
 

@@ -3,7 +3,7 @@ export type ContractPath =
   | { readonly path: string; readonly renamed: readonly (readonly [from: string, to: string])[] }
   | { readonly problem: string; readonly hint: string }
 
-const BY_HAND = 'say it by hand with a wider path: x-scopegate: { match: { path: … } }'
+const BY_HAND = 'set a wider path: x-scopegate: { match: { path: … } }'
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 
 /**
@@ -15,7 +15,7 @@ export function toTemplate(path: string): ContractPath {
   if (/[?#]/.test(path.replace(/\{[^{}]*\}/g, '')))
     return {
       problem: 'a path must not contain a query or a fragment',
-      hint: 'describe the query by parameters',
+      hint: 'describe the query with parameters',
     }
   const renamed: (readonly [string, string])[] = []
   const taken = new Set<string>()
@@ -28,18 +28,18 @@ export function toTemplate(path: string): ContractPath {
     const name = /^\{([^{}]*)\}$/.exec(segment)?.[1]
     if (name === undefined)
       return {
-        problem: `"${segment}" is part text and part parameter, which a policy cannot say`,
+        problem: `"${segment}" mixes text and a parameter, which a policy cannot express`,
         hint: BY_HAND,
       }
     if (/[*+?]/.test(name))
       return {
-        problem: `"${segment}" stands for several segments or for none, in a way of its own`,
+        problem: `"${segment}" matches several segments or none, which a policy cannot express here`,
         hint: BY_HAND,
       }
     const plain = toName(name)
     if (taken.has(plain))
       return {
-        problem: `"${segment}" is there twice, or another one reads the same`,
+        problem: `"${segment}" is a duplicate, or another parameter gets the same name`,
         hint: 'rename one',
       }
     taken.add(plain)

@@ -21,7 +21,7 @@ export function writePolicy(policy: PlainMap, comment: string): string {
   const text = `# ${comment}\n${document.toString({ lineWidth: 0 })}`
   const formatted = formatPolicy(text, 'the policy')
   if ('text' in formatted) return formatted.text
-  throw new Error(`a policy was written that cannot be laid out: ${JSON.stringify(formatted)}`)
+  throw new Error(`the created policy cannot be formatted: ${JSON.stringify(formatted)}`)
 }
 
 function flowBelow(map: YAMLMap): void {

@@ -4,8 +4,8 @@ import type { Operand } from '../../policy-engine/load/condition.ts'
 /** Describes the operands of a condition, e.g. `school_id "s1" equals header x-school-id "s1"`. */
 export function describeComparison({ condition, claim, operands }: ExplainedCondition): string {
   const { test } = condition
-  const claimed = `${condition.claim} ${claim === undefined ? '(not there)' : JSON.stringify(claim)}`
-  if ('exists' in test) return `${claimed} ${test.exists ? 'has to be there' : 'must not be there'}`
+  const claimed = `${condition.claim} ${claim === undefined ? '(absent)' : JSON.stringify(claim)}`
+  if ('exists' in test) return `${claimed} ${test.exists ? 'must be present' : 'must be absent'}`
   if ('matches' in test) return `${claimed} matches ${JSON.stringify(test.matches)}`
   const wanted = 'equals' in test ? [test.equals] : test.in
   const shown = wanted.map((operand, index) => describeOperand(operand, operands[index])).join(', ')
@@ -13,6 +13,6 @@ export function describeComparison({ condition, claim, operands }: ExplainedCond
 }
 
 function describeOperand(operand: Operand, value: unknown): string {
-  const said = value === undefined ? '(not there, or not clear)' : JSON.stringify(value)
+  const said = value === undefined ? '(absent or ambiguous)' : JSON.stringify(value)
   return typeof operand === 'object' ? `${operand.from} ${operand.name} ${said}` : said
 }

@@ -25,7 +25,7 @@ export async function openSimulationPolicies(
     return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
   }
   const other = ['config', 'policies'].find((name) => given.has(name))
-  if (other !== undefined) throw usageError(verb, `either --url or --${other} names the policies, not both`)
+  if (other !== undefined) throw usageError(verb, `use either --url or --${other}`)
   return fetchLivePolicies(url)
 }
 

@@ -12,14 +12,12 @@ export async function readSimulationClaims(
 ): Promise<{ readonly claims: Claims | undefined; readonly isCompleted: boolean }> {
   const said = ['scope', 'claim', 'token'].filter((name) => given.has(name))
   if (given.has('anonymous') && said.length > 0)
-    throw usageError('explain', `--anonymous is a request without a token, and --${said[0]} says one`)
+    throw usageError('explain', `--anonymous sends no token, so it excludes --${said[0]}`)
   if (said.length === 0) return { claims: undefined, isCompleted: true }
   const claims = { ...scopeClaim(given), ...Object.fromEntries(given.texts('claim').map(readClaim)) }
   if (!given.has('token')) return { claims: { scope: '', ...claims }, isCompleted: true }
   const told = await readJwt(terminal)
-  terminal.err.write(
-    'scopegate: the signature of the token was not checked; its claims are taken as they are\n',
-  )
+  terminal.err.write('scopegate: the signature of the token was not checked\n')
   return { claims: { ...told, ...claims }, isCompleted: false }
 }
 
@@ -45,7 +43,7 @@ async function readJwt(terminal: Terminal): Promise<Claims> {
   if (payload === undefined || rest.length !== 1)
     throw usageError(
       'explain',
-      'what stands on standard input is no JWT. What an opaque token says only its issuer knows: say it with --scope and --claim',
+      'standard input does not contain a JWT. Only the issuer knows the claims of an opaque token: set them with --scope and --claim',
     )
   try {
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
@@ -53,5 +51,5 @@ async function readJwt(terminal: Terminal): Promise<Claims> {
   } catch {
     // The error follows below.
   }
-  throw usageError('explain', 'the JWT on standard input cannot be read: its middle part is no JSON object')
+  throw usageError('explain', 'the payload of the JWT on standard input must be a JSON object')
 }

@@ -75,7 +75,7 @@ function accessRows(
           [
             'enforce',
             'note',
-            'report: what would be refused for want of a token, scopes or claims is served, logged and counted',
+            'report: a missing token, scope or claim is logged and counted, not denied',
           ] as Row,
         ]
       : []),
@@ -121,8 +121,8 @@ function tokenRow(
 ): Row {
   if (claims === undefined)
     return simulated.claims === undefined || decision.as === 'gateway'
-      ? ['token', 'n/a', 'none was sent']
-      : ['token', 'n/a', 'it was not looked at']
+      ? ['token', 'n/a', 'no token was sent']
+      : ['token', 'n/a', 'the token was not checked']
   const found = fault ?? explanation?.token?.fault
   const told = [
     ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
@@ -139,10 +139,10 @@ function tokenRow(
 }
 
 function scopesRow({ explanation, caller, decision }: ExplainedSimulation, { policy }: CompiledRoute): Row {
-  if (policy.scopes === undefined) return ['scopes', 'n/a', 'a token is optional; a bad one is refused']
+  if (policy.scopes === undefined) return ['scopes', 'n/a', 'a token is optional; an invalid token is rejected']
   const needs = `needs ${formatScopeRule(policy.scopes)}`
   if (caller === undefined || explanation?.scopes === undefined)
-    return ['scopes', 'n/a', decision.as === 'anonymous' ? `${needs}; not asked of who has no token` : needs]
+    return ['scopes', 'n/a', decision.as === 'anonymous' ? `${needs}; not required without a token` : needs]
   const has = [...caller.scopes].join(' ')
   return [
     'scopes',
@@ -165,9 +165,9 @@ function conditionRows(
 function anonymousRow(isAnonymous: boolean, { policy }: CompiledRoute): Row {
   if (!isAnonymous) return ['anonymous', 'n/a', 'a token was sent']
   const says = {
-    allow: ['anonymous', 'ok', 'allow: served without identity'],
-    challenge: ['anonymous', 'DENY', 'challenge: 401 with the way to a token'],
-    deny: ['anonymous', 'DENY', 'deny: 401 without the way to a token'],
+    allow: ['anonymous', 'ok', 'allow: forwarded without identity'],
+    challenge: ['anonymous', 'DENY', 'challenge: 401 with resource_metadata'],
+    deny: ['anonymous', 'DENY', 'deny: 401 without resource_metadata'],
   } as const
   return says[policy.anonymous]
 }
@@ -185,11 +185,11 @@ function describeNoRoute({
   nearest,
 }: ExplainedSimulation): string {
   if (request === undefined)
-    return `none: this is no request that is looked at. ${response?.description ?? ''}`
+    return `none: rejected before routing. ${response?.description ?? ''}`
   if (isReservedPath(request.canonical.path))
-    return "none: this path is Scopegate's own, and no policy is asked"
-  if (as === 'gateway') return 'none: OPTIONS is answered by the gateway'
-  if (refusal?.refused === 'method_not_allowed') return `none: this path takes ${refusal.allow.join(', ')}`
+    return "none: policies do not apply to this path of Scopegate"
+  if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'
+  if (refusal?.refused === 'method_not_allowed') return `none: this path allows only ${refusal.allow.join(', ')}`
   if (nearest === undefined) return 'none: no policy has this path'
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }
@@ -205,7 +205,7 @@ function whyNot({ policy }: CompiledRoute, { simulated }: ExplainedSimulation): 
 
 function renderOutcome({ decision, response, would }: ExplainedSimulation): string {
   if (response !== undefined) return renderResponse(response)
-  if (decision.as === 'gateway') return 'answered by Scopegate itself\n'
+  if (decision.as === 'gateway') return 'local reply of the gateway\n'
   const allowed = `allow, as ${decision.as}\n`
   return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderResponse(would)}`
 }

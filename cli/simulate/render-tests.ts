@@ -21,7 +21,7 @@ export function renderTests(
     failed.length > 0
       ? `${failed.length} of ${tests} failed`
       : results.length === 0
-        ? 'there are no tests'
+        ? 'no tests'
         : `ok: ${tests}`
   return `${[...shown, sum].join('\n')}\n`
 }
@@ -41,7 +41,7 @@ export function renderCoverage(coverage: readonly RouteCoverage[], colour: boole
   const all = coverage.flatMap(({ outcomes }) => Object.values(outcomes))
   const reached = all.filter((one) => one).length
   const unmet = coverage.filter(({ outcomes }) => !Object.values(outcomes).includes(true)).length
-  const routes = unmet === 0 ? '' : `; no test meets ${unmet} of ${coverage.length} routes`
+  const routes = unmet === 0 ? '' : `; no test matches ${unmet} of ${coverage.length} routes`
   return `${lines.join('\n')}\n${reached} of ${all.length} outcomes are tested${routes}\n`
 }
 

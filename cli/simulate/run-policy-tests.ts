@@ -30,7 +30,7 @@ function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: num
     return { test, failures: compare(test, simulation), simulation }
   } catch (error) {
     if (!(error instanceof UnusableClaimsError)) throw error
-    const failure = fail(test, 'T406', 'token', 'no issuer would say this of a token', error.message)
+    const failure = fail(test, 'T406', 'token', 'the claims are not valid in a token', error.message)
     return { test, failures: [failure], simulation: undefined }
   }
 }
@@ -67,7 +67,7 @@ function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[
         test,
         'T404',
         'decision',
-        'no route is met, so no policy denies it',
+        'no route matches, so no policy denies it',
         `got ${response?.status}; correct the request, or expect status: ${response?.status}`,
       ),
     ]
@@ -106,7 +106,7 @@ function matchedRoute({ decision: { route } }: Simulation): Diagnostic['related'
   if (route === undefined) return []
   const { name, source } = route.policy
   const place: SourceLocation = { ...source, length: 1, text: undefined }
-  return [{ message: `the request meets ${name}`, place }]
+  return [{ message: `the request matches ${name}`, place }]
 }
 
 function fail(

@@ -82,7 +82,7 @@ t.test('a verb that is not there is named, with the nearest one', async (t) => {
       ['check', '--note'],
       '`scopegate check` has no option --note; did you mean --notes? See: scopegate check --help',
     ],
-    [[], 'say what to do. See: scopegate --help'],
+    [[], 'a verb is missing. See: scopegate --help'],
   ] as const)
     t.same(await say(...args), { code: 2, out: '', err: `scopegate: ${text}\n` })
 })

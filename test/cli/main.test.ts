@@ -62,7 +62,7 @@ t.test('scopegate dev explains how to fix a port that is in use and an invalid p
   )
   const none = run('eighty')
   t.equal(none.status, 2)
-  t.equal(none.stderr, 'scopegate dev: PORT is "eighty"; it takes a number from 1 to 65535.\n')
+  t.equal(none.stderr, 'scopegate dev: PORT must be a number from 1 to 65535 (got "eighty").\n')
 })
 
 t.test('scopegate dev says what to do about a data folder that it cannot write to', async (t) => {

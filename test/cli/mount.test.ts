@@ -111,7 +111,7 @@ t.test('diff finds a mount and a rewrite of each route the same, and another mou
     MOUNTED,
   )
   t.equal(stripped.code, 1)
-  t.match(stripped.out, /rewrite +as asked +-> +\/stations/)
+  t.match(stripped.out, /rewrite +unchanged +-> +\/stations/)
 })
 
 t.test(

@@ -18,7 +18,7 @@ t.test(
     const audit = lines.find((line) => line.startsWith('{')) ?? '{}'
     t.same(
       lines.filter((line) => line !== audit),
-      [`scopegate: carol may sign in now (kept in ${folder}).`],
+      [`scopegate: carol can sign in now (stored in ${folder}).`],
     )
     const { time, subject, ...rest } = JSON.parse(audit)
     t.match({ time, subject }, { time: /^\d{4}-/, subject: /^[\w-]{22}$/ })

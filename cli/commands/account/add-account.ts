@@ -28,7 +28,7 @@ export async function accountAdd(
   const env = { ...process.env, ...dataFolder(options) }
   const { config } = readAuthorizationServerConfig({ configDir, env })
   if (process.stdin.isTTY)
-    process.stderr.write(`Password for ${username} (shown as you type; better piped in): `)
+    process.stderr.write(`Password for ${username} (visible while you type; a pipe is safer): `)
   const password = await readFirstLine()
 
   const result = await addAccount({
@@ -56,7 +56,7 @@ export async function accountAdd(
   process.stdout.write(
     options.json === true
       ? `${JSON.stringify({ username: added, kept }, undefined, 2)}\n`
-      : `scopegate: ${added} may sign in now (kept in ${kept}).\n`,
+      : `scopegate: ${added} can sign in now (stored in ${kept}).\n`,
   )
   return 0
 }

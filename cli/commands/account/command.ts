@@ -6,17 +6,17 @@ export const ACCOUNT_ADD: Verb = {
   group: 'Accounts and tokens',
   summary: 'adds an account to the authorization server',
   about: [
-    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR it is for the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
+    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR, it adds the account to the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
   ],
   words: { usage: 'NAME', min: 1, max: 1 },
   options: [
     { name: 'email', value: 'ADDRESS', says: 'The email address of the person.' },
-    { name: 'full-name', value: 'TEXT', says: 'How the person is called.' },
+    { name: 'full-name', value: 'TEXT', says: 'The full name of the person.' },
     { name: 'config', value: 'DIR', says: 'The folder of the configuration.' },
     {
       name: 'data',
       value: 'DIR',
-      says: 'The folder of the data, in place of the one that the configuration names.',
+      says: 'The folder of the data. It replaces the folder in the configuration.',
     },
     JSON_OPTION,
   ],
@@ -27,8 +27,8 @@ export const ACCOUNT_ADD: Verb = {
     },
   ],
   exits: {
-    0: 'the person may sign in',
-    1: 'it was refused; the reason is on standard error',
+    0: 'the account is added',
+    1: 'the account is rejected; standard error shows the reason',
     3: 'the configuration is not valid',
   },
   run: async (given) =>

@@ -25,14 +25,14 @@ export function readCheckPaths(
   const stranger = paths.find((path) => isFolder(path) || !isPolicyName(path))
   if (stranger !== undefined)
     return {
-      wrong: `several paths have to be policy files (*${POLICY_SUFFIX}), and ${JSON.stringify(basename(stranger))} is none`,
+      wrong: `several paths must all be policy files (*${POLICY_SUFFIX}): ${JSON.stringify(basename(stranger))} is not a policy file`,
     }
   const folder = dirname(first)
   if (paths.some((path) => dirname(path) !== folder))
-    return { wrong: 'the files have to lie in one folder: policies are checked with what is beside them' }
+    return { wrong: 'the files must be in one folder, because the check reads the whole folder' }
   // A broken symbolic link counts as existing, and the policy check reports it.
   const missing = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined)
-  if (missing !== undefined) return { wrong: `there is no file ${displayPath(missing)}` }
+  if (missing !== undefined) return { wrong: `file not found: ${displayPath(missing)}` }
   const besides = paths.flatMap((path) =>
     path.endsWith(POLICY_SUFFIX) ? [`${path.slice(0, -POLICY_SUFFIX.length)}${TESTS_SUFFIX}`] : [],
   )

@@ -39,17 +39,17 @@ export async function runCheck(given: ParsedArguments, terminal: Terminal): Prom
   const code = given.text('explain')
   if (code !== undefined) {
     const page = readErrorPage(code.toUpperCase())
-    if (page === undefined) return usageError(`there is no page about ${JSON.stringify(code)}`)
+    if (page === undefined) return usageError(`unknown code: ${JSON.stringify(code)}`)
     terminal.out.write(page.text)
     return EXIT_OK
   }
   const format = CHECK_FORMATS.find((one) => one === given.text('format'))
   if (given.has('json') && format !== undefined && format !== 'json')
-    return usageError(`--json and --format ${format} exclude each other`)
+    return usageError(`use either --json or --format ${format}`)
   if (given.has('watch') && (given.has('json') || (format ?? 'pretty') !== 'pretty'))
-    return usageError('--watch writes for people: leave --json and --format out')
+    return usageError('--watch supports only the pretty format: remove --json or --format')
   if (given.has('policies') && given.positionals.length > 0)
-    return usageError('give the policies as PATH or as --policies, not both')
+    return usageError('use either PATH or --policies')
   const paths =
     given.positionals.length === 0 ? undefined : readCheckPaths(given.positionals, terminal.folder)
   if (paths !== undefined && 'wrong' in paths) return usageError(paths.wrong)

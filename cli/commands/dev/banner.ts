@@ -21,7 +21,7 @@ export function formatBanner(
       : `\n                        port ${takenManagementPort} was in use`
   const title = (text: string): string => styleText('bold', text)
   return `
-${title('Routes')} (scopes that a token needs; the policy decides what callers without a token may do)
+${title('Routes')} (scopes that a token needs; the policy sets the access without a token)
 ${formatRouteTable(options.routes)}
 
 ${title('Scopegate is ready')} after ${seconds} s

@@ -6,19 +6,19 @@ export const DEV: Verb = {
   group: 'Run',
   summary: 'runs everything on this machine: the gateway, the authorization server, the demo API',
   about: [
-    "For development only: its accounts and their passwords are public. PORT sets the gateway's port (8080). The management port is that port plus 1010, or a free one when it is in use; the banner shows it.",
+    "For development only: its accounts and their passwords are public. PORT sets the gateway's port (8080). The management port is that port plus 1010. If that port is in use, it is a free port. The banner shows it.",
   ],
   options: [
     CONFIG_OPTION,
-    { ...POLICIES_OPTION, says: 'The folder of the policies; without it, the one beside the configuration.' },
+    { ...POLICIES_OPTION, says: 'The folder of the policies. Default: the folder beside the configuration.' },
     {
       name: 'data',
       value: 'DIR',
-      says: 'The folder of accounts, grants and the demo data (default: .scopegate in the current folder).',
+      says: 'The folder of accounts, grants and the demo data. Default: .scopegate in the current folder.',
     },
   ],
   examples: [{ command: 'scopegate dev', says: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
-  exits: { 0: 'stopped on request', 1: 'a program could not start, or ended by itself' },
+  exits: { 0: 'stopped on request', 1: 'a process did not start, or ended unexpectedly' },
   serves: true,
   run: async (given, terminal) => (await import('./dev.ts')).dev(given, terminal),
 }

@@ -65,7 +65,9 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
       )
       const outcome = await Promise.race([ended, interrupted])
       if (outcome !== 'told to end') {
-        say(`${outcome.name} ended by itself (exit code ${outcome.code ?? 'unknown'}); stopping the others`)
+        say(
+          `${outcome.name} ended unexpectedly (exit code ${outcome.code ?? 'unknown'}); stopping the others`,
+        )
         return 1
       }
     }
@@ -91,7 +93,7 @@ function readPort(text: string | undefined): number {
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port
   throw new BootError(
     'ERR_PORT_INVALID',
-    `scopegate dev: PORT is "${text}"; it takes a number from 1 to 65535.`,
+    `scopegate dev: PORT must be a number from 1 to 65535 (got "${text}").`,
     {
       exitCode: 2,
     },

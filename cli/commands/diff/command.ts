@@ -6,22 +6,22 @@ export const DIFF: Verb = {
   group: 'Policies',
   summary: 'shows the effects of a policy change on callers: widened, narrowed, new, gone',
   about: [
-    'OLD and NEW are each a folder of policies; a folder that holds config and policies; REVISION:FOLDER, the policies of a git revision; or REVISION, its policies with its configuration. With --live the old side is the active policies of a gateway.',
-    'The comparison is by meaning, request by request: which scopes and claims give access, and which pages may call (cors). Names of routes and parameters, the order of files and how rules are split over routes are ignored. Widened: some refused requests are now allowed, or more pages may call. Narrowed: some allowed requests are now refused, or fewer pages may call. Changed: neither, but limits, headers or the upstream path differ. New and gone: requests that matched no route before, or match none now. A change can be both widened and narrowed.',
+    'OLD and NEW are each a folder of policies; a folder that holds config and policies; REVISION:FOLDER, the policies of a git revision; or REVISION, its policies with its configuration. With --live, the active policies of a gateway replace OLD.',
+    'The comparison is by meaning, request by request: which scopes and claims give access, and which web pages have access (cors). Names of routes and parameters, the order of files and how rules are split over routes are ignored. Widened: some refused requests are now allowed, or more web pages have access. Narrowed: some allowed requests are now refused, or fewer web pages have access. Changed: neither, but limits, headers or the upstream path differ. New: the requests matched no route before. Gone: the requests match no route now. A change can be both widened and narrowed.',
   ],
   words: { usage: 'OLD NEW', min: 1, max: 2 },
   options: [
     {
       name: 'live',
       value: 'URL',
-      says: 'In place of OLD: the active policies of the gateway with this management address.',
+      says: 'The management URL of a gateway. Its active policies replace OLD.',
     },
     {
       name: 'fail-on',
       value: 'KIND',
       choices: ['widened', 'narrowed', 'changed', 'new', 'gone'],
       repeated: true,
-      says: 'Ends with 1 only when there is a change of this kind; may be repeated. Without it any change counts.',
+      says: 'Exits with 1 only on a change of this kind. Default: any change.',
     },
     CONFIG_OPTION,
     POLICIES_OPTION,
@@ -35,8 +35,8 @@ export const DIFF: Verb = {
     },
   ],
   exits: {
-    0: 'nothing changes for callers; with --fail-on: nothing of that kind',
-    1: 'something changes; with --fail-on: something of that kind. Or a gateway did not answer',
+    0: 'no change for callers; with --fail-on: no change of that kind',
+    1: 'a change for callers; with --fail-on: a change of that kind; or a gateway did not respond',
     3: 'policies or configuration of a side are not valid',
   },
   run: async (given, terminal) => (await import('./run-diff.ts')).runDiff(given, terminal),

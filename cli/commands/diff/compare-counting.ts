@@ -30,8 +30,8 @@ export function compareCounting(
     if (!left && !joined) return undefined
     return {
       what: 'counted',
-      old: left ? `with the rest of ${one}` : 'for itself',
-      now: joined ? `with the rest of ${other}` : 'for itself',
+      old: left ? `together with ${one}` : 'separately',
+      now: joined ? `together with ${other}` : 'separately',
       ...SAME,
     }
   }

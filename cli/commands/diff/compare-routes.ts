@@ -39,7 +39,7 @@ export function compareRoutes(
   const together =
     isReported('gains') && isReported('loses')
       ? []
-      : [{ what: 'callers', old: 'those above', now: 'others', ...pick(access) }]
+      : [{ what: 'callers', old: 'listed above', now: 'different', ...pick(access) }]
   return {
     gains: access.gains || cors.some((one) => one.gains),
     loses: access.loses || cors.some((one) => one.loses),
@@ -118,7 +118,7 @@ function serviceDetails({ route: old }: Met, { route: now }: Met): readonly Deta
 function upstreamPath(old: Met, now: Met, { path }: RepresentativeRequest): readonly Detail[] {
   const [before, after] = [old, now].map(({ route, params }) => route.rewrite?.(params) ?? path)
   if (before === after || before === undefined || after === undefined) return []
-  const [one, other] = [old, now].map(({ route }) => route.policy.rewritePath ?? 'as asked') as [
+  const [one, other] = [old, now].map(({ route }) => route.policy.rewritePath ?? 'unchanged') as [
     string,
     string,
   ]

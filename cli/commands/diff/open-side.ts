@@ -60,13 +60,14 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
   const { folder, env, folders } = where
   const git: Git = { folder, env }
   const root = await findRepository(git)
-  if (root === undefined) return { unknown: `"${word}" is no folder, and this is no git repository` }
+  if (root === undefined)
+    return { unknown: `"${word}" is not a folder, and the current folder is not in a git repository` }
   const colon = word.indexOf(':', 1)
   const revision = colon === -1 ? word : word.slice(0, colon)
   const commit = await findCommit(revision, git)
   if (commit === undefined)
     return {
-      unknown: `"${word}" is neither a folder nor a git revision that is here (a shallow clone has few: git fetch, or fetch-depth: 0)`,
+      unknown: `"${word}" is neither a folder nor a known git revision (in a shallow clone, run git fetch or set fetch-depth: 0)`,
     }
   const inRepository = (dir: string) => {
     const path = relative(root, realOr(dir))
@@ -76,8 +77,7 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
     colon === -1
       ? inRepository(folders.policiesDir ?? join(folders.configDir, '..', 'policies'))
       : inRepository(resolve(folder, word.slice(colon + 1)))
-  if (policies === undefined)
-    return { unknown: `the policies of "${word}" would lie outside of the repository` }
+  if (policies === undefined) return { unknown: `the policies of "${word}" are outside of the repository` }
   const config = colon === -1 ? inRepository(folders.configDir) : undefined
   // The copy keeps the paths of the repository, so that relative paths in the files stay valid.
   const copy = mkdtempSync(join(tmpdir(), 'scopegate-diff-'))

@@ -13,7 +13,7 @@ export type ChangeKind = (typeof CHANGE_KINDS)[number]
 const MARKS = { changed: '~', new: '+', gone: '-' } as const
 const MARK_COLOURS = { changed: 'yellow', new: 'green', gone: 'red' } as const
 const LABEL_COLUMN = 78
-const AS_WRITTEN = `${' '.repeat(15)}these conditions have too many combinations to try, and are compared as they are written`
+const AS_WRITTEN = `${' '.repeat(15)}these conditions have too many combinations, so only their texts are compared`
 
 export function countChanges(changes: readonly Change[]): DiffCounts {
   const count = (test: (change: Change) => boolean) => changes.filter(test).length
@@ -43,7 +43,7 @@ export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly
     }),
   ])
   for (const { old, now } of renamed)
-    lines.push(visibleText(`= ${now}   was called ${old}; nothing else changed`))
+    lines.push(visibleText(`= ${now}   renamed from ${old}; nothing else changed`))
   const counts = countChanges(changes)
   const summary = CHANGE_KINDS.filter((kind) => kind !== 'changed' || counts.changed > 0)
     .map((kind) => `${counts[kind]} ${kind}`)

@@ -18,7 +18,7 @@ export async function runDiff(given: ParsedArguments, terminal: Terminal): Promi
   const live = given.text('live')
   const wanted = live === undefined ? 2 : 1
   if (given.positionals.length !== wanted) {
-    const what = live === undefined ? 'OLD and NEW' : 'NEW alone beside --live'
+    const what = live === undefined ? 'OLD and NEW' : 'only NEW with --live'
     err.write(`scopegate: \`scopegate diff\` takes ${what}. See: scopegate diff --help\n`)
     return EXIT_USAGE
   }

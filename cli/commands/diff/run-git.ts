@@ -20,7 +20,7 @@ export function runGit(
     let errors = ''
     // spawn() throws for an argument that contains NUL.
     if (args.some((one) => one.includes('\0'))) {
-      resolve({ failed: 'a name holds a NUL' })
+      resolve({ failed: 'a name contains a NUL character' })
       return
     }
     const child = spawn('git', args, {

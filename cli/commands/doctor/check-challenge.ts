@@ -15,16 +15,16 @@ export async function checkChallenge(path: string, context: Context): Promise<vo
   const url = baseUrl + path
   const answer = await visitor.visit(url, { headers: { ...ORIGIN, authorization: `Bearer ${BAD_TOKEN}` } })
   if ('failed' in answer)
-    return report.fault('challenge', url, answer.failed, 'let the gateway answer this path')
+    return report.fault('challenge', url, answer.failed, 'route this path to the gateway')
   if (answer.status === 401) checkRefusal(answer, context)
   else
     report.fault(
       'challenge',
       url,
-      `a token that nobody issued is answered with ${answer.status}, not 401`,
+      `the response to an invalid token is ${answer.status}, not 401`,
       answer.status < 300
-        ? 'SOMETHING SERVES REQUESTS WITH A BAD TOKEN: do clients reach the upstream past the gateway?'
-        : 'a client that gets no 401 does not refresh its token; is a proxy in front changing the answer?',
+        ? 'REQUESTS WITH AN INVALID TOKEN SUCCEED: make sure that clients cannot bypass the gateway'
+        : 'clients refresh their token only after a 401: check whether a proxy in front changes the response',
     )
   checkExposed(answer, context)
   await checkPreflight(url, context)
@@ -40,15 +40,15 @@ function checkRefusal(answer: Visit, { metadataUrl, report }: Context) {
       'challenge',
       url,
       '401 without WWW-Authenticate',
-      'let the proxy in front pass the header on: it is how clients find the way to a token',
+      'configure the proxy in front to forward the header: clients need it to get a token',
     )
   const bearer = readChallenges(header)?.find(({ scheme }) => scheme === 'bearer')
   if (bearer === undefined)
     return report.fault(
       'challenge',
       url,
-      `no Bearer challenge can be read in: ${header}`,
-      'let the gateway write the challenge, and nobody after it change it',
+      `no valid Bearer challenge in: ${header}`,
+      'make sure that no proxy in front changes the challenge',
     )
   const { parameters } = bearer
   const led = parameters.get('resource_metadata')
@@ -57,19 +57,24 @@ function checkRefusal(answer: Visit, { metadataUrl, report }: Context) {
       'challenge',
       url,
       `resource_metadata is ${led === undefined ? 'missing' : `"${led}"`}, not "${metadataUrl}"`,
-      'set baseUrl to the public address: the challenge is made from it',
+      'set baseUrl to the public URL: the challenge contains it',
     )
   if (parameters.get('error') !== 'invalid_token')
     report.fault(
       'challenge',
       url,
-      `error is ${parameters.get('error') ?? 'missing'} for a bad token, not invalid_token`,
-      'answer invalid_token: on that clients refresh their token',
+      `error is ${parameters.get('error') ?? 'missing'} for an invalid token, not invalid_token`,
+      'return invalid_token: clients then refresh their token',
     )
   if (typeof json?.['error'] !== 'string')
-    report.fault('challenge', url, 'the body says no `error` as JSON', 'let nobody replace the error body')
+    report.fault(
+      'challenge',
+      url,
+      'the body has no JSON member `error`',
+      'make sure that no proxy in front replaces the body',
+    )
   if (led === metadataUrl && parameters.get('error') === 'invalid_token')
-    report.ok('challenge', url, '401 invalid_token, and the way to the metadata')
+    report.ok('challenge', url, '401 invalid_token with the URL of the metadata')
 }
 
 /** Without the exposed header name, a page can read the status 401 but not the challenge. */
@@ -84,14 +89,14 @@ function checkExposed(answer: Visit, { report }: Context): void {
       'cors',
       answer.url,
       `Access-Control-Allow-Origin is ${origin ?? 'missing'} on an error`,
-      'errors need it like any answer: pages cannot see them otherwise',
+      'send it on every response: browsers hide errors without it from pages',
     )
   else if (!exposed.includes('www-authenticate'))
     report.fault(
       'cors',
       answer.url,
       'Access-Control-Expose-Headers lacks WWW-Authenticate',
-      'expose it on every answer: without it browser clients cannot start to sign in',
+      'expose it on every response: browser clients need it to start a sign-in',
     )
   else report.ok('cors', answer.url, 'pages can read the challenge')
 }
@@ -105,15 +110,15 @@ async function checkPreflight(url: string, { visitor, report }: Context): Promis
       'access-control-request-headers': 'authorization',
     },
   })
-  if ('failed' in answer) return report.fault('cors', url, answer.failed, 'answer OPTIONS')
+  if ('failed' in answer) return report.fault('cors', url, answer.failed, 'route OPTIONS to the gateway')
   const allowed = (answer.header('access-control-allow-headers') ?? '').toLowerCase()
   if (answer.status >= 200 && answer.status < 300 && /(?:^|[,\s])authorization(?:$|[,\s])/.test(allowed))
     return report.ok('cors', url, 'a preflight allows Authorization')
   report.fault(
     'cors',
     url,
-    `a preflight is answered with ${answer.status}, and allows ${allowed === '' ? 'no headers' : allowed}`,
-    'let OPTIONS through to the gateway, without a token: browsers send none with it',
+    `the response to a preflight is ${answer.status} and allows ${allowed === '' ? 'no headers' : allowed}`,
+    'forward OPTIONS to the gateway without a token check: browsers send OPTIONS without a token',
   )
 }
 
@@ -121,11 +126,11 @@ async function checkPreflight(url: string, { visitor, report }: Context): Promis
 async function checkQuery(url: string, { visitor, report }: Context): Promise<void> {
   const answer = await visitor.visit(`${url}?access_token=${BAD_TOKEN}`)
   if (!('failed' in answer) && (answer.status === 400 || answer.status === 401))
-    return report.ok('credentials', url, `a token in the address is refused with ${answer.status}`)
+    return report.ok('credentials', url, `a token in the URL is rejected with ${answer.status}`)
   report.fault(
     'credentials',
     url,
-    'failed' in answer ? answer.failed : `a token in the address is answered with ${answer.status}`,
-    'refuse it with 400: what stands in an address stands in logs',
+    'failed' in answer ? answer.failed : `the response to a token in the URL is ${answer.status}`,
+    'reject it with 400: URLs appear in logs',
   )
 }

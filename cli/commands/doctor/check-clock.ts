@@ -11,15 +11,20 @@ export function checkClock(
 ) {
   const date = Date.parse(visit.header('date') ?? '')
   if (Number.isNaN(date))
-    return report.warn('clock', visit.url, 'its answers have no Date', 'let the proxy in front keep it')
+    return report.warn(
+      'clock',
+      visit.url,
+      'its responses have no Date header',
+      'configure the proxy in front to keep it',
+    )
   // `Date` has a resolution of one second.
   const apartMs = Math.abs(nowMs() - date)
   if (apartMs > APART_MS)
     return report.fault(
       'clock',
       visit.url,
-      `it is ${Math.round(apartMs / 1000)} s away from the clock of this machine`,
-      'synchronise both (NTP): tokens are judged as expired, or as not valid yet, by it',
+      `it differs by ${Math.round(apartMs / 1000)} s from the clock of this machine`,
+      'synchronize both clocks (NTP): token validation depends on the time',
     )
-  report.ok('clock', visit.url, `within ${APART_MS / 1000} s of this machine's`)
+  report.ok('clock', visit.url, `differs by at most ${APART_MS / 1000} s from this machine`)
 }

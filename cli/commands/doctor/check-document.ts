@@ -15,12 +15,7 @@ export function checkDocument(
 ): ReadDocument | undefined {
   const { url } = answer
   if ('failed' in answer) {
-    report.fault(
-      check,
-      url,
-      answer.failed,
-      'let the gateway (or the proxy in front of it) serve this address',
-    )
+    report.fault(check, url, answer.failed, 'route this URL to the gateway')
     return undefined
   }
   const { status, json } = answer
@@ -31,8 +26,8 @@ export function checkDocument(
       url,
       `${status}${to === undefined ? '' : ` to ${to}`}`,
       to === undefined
-        ? 'this address must answer 200 without a token: is it kept back by a proxy, or on another host?'
-        : 'clients do not follow redirects here: answer at this address',
+        ? 'this URL must return 200 without a token: check the proxy in front and the host name'
+        : 'clients do not follow redirects here: serve the document at this URL',
     )
     return undefined
   }
@@ -40,8 +35,8 @@ export function checkDocument(
     report.fault(
       check,
       url,
-      `not a JSON object, but ${answer.header('content-type') ?? 'something without a type'}`,
-      'something else answers at this address: route it to the gateway',
+      `not a JSON object (Content-Type: ${answer.header('content-type') ?? 'missing'})`,
+      'another server responds at this URL: route it to the gateway',
     )
     return undefined
   }
@@ -49,17 +44,17 @@ export function checkDocument(
     report.fault(
       check,
       url,
-      `its type is ${answer.header('content-type') ?? 'missing'}`,
-      'serve it as application/json: strict clients refuse anything else',
+      `its Content-Type is ${answer.header('content-type') ?? 'missing'}`,
+      'serve it as application/json: strict clients reject other types',
     )
   if (answer.header('set-cookie') !== undefined)
-    report.warn(check, url, 'it sets a cookie', 'a public document needs none; it keeps caches from working')
+    report.warn(check, url, 'it sets a cookie', 'remove the cookie: it prevents caching')
   if (answer.header('access-control-allow-origin') !== '*')
     report.fault(
       'cors',
       url,
       `Access-Control-Allow-Origin is ${answer.header('access-control-allow-origin') ?? 'missing'}`,
-      'answer with Access-Control-Allow-Origin: *, or clients in browsers cannot read it',
+      'send Access-Control-Allow-Origin: *: browser clients need it to read the document',
     )
   return { ...answer, json }
 }

@@ -24,8 +24,8 @@ const emptyForm = (url: string) => ({
 /** RFC 6749 section 5.2: an error response is JSON with a reason. */
 function isOauthError(answer: Visit): string | undefined {
   if (![400, 401].includes(answer.status))
-    return `an empty request is answered with ${answer.status}, not 400 or 401`
-  return typeof answer.json?.['error'] === 'string' ? undefined : 'a refusal without `error`'
+    return `the response to an empty request is ${answer.status}, not 400 or 401`
+  return typeof answer.json?.['error'] === 'string' ? undefined : 'an error response without `error`'
 }
 
 const PROBES: readonly Probe[] = [
@@ -33,10 +33,9 @@ const PROBES: readonly Probe[] = [
     member: 'authorization_endpoint',
     ask: (url) => ({ url, question: { headers: { accept: 'text/html' } } }),
     wrong: ({ status, header }) => {
-      if (status !== 400)
-        return `a request without parameters is answered with ${status}, not with a page (400)`
+      if (status !== 400) return `the response to a request without parameters is ${status}, not a page (400)`
       if (header('access-control-allow-origin') !== undefined)
-        return 'pages of other origins may read it: nobody but a person belongs there'
+        return 'pages of other origins can read it: remove its CORS headers'
       return undefined
     },
   },
@@ -47,7 +46,7 @@ const PROBES: readonly Probe[] = [
       isOauthError(answer) ??
       (/no-store/.test(answer.header('cache-control') ?? '')
         ? undefined
-        : 'its answers may be cached: Cache-Control lacks no-store (RFC 6749 section 5.1)'),
+        : 'its responses can be cached: Cache-Control lacks no-store (RFC 6749 section 5.1)'),
   },
   {
     member: 'registration_endpoint',
@@ -67,7 +66,7 @@ const PROBES: readonly Probe[] = [
     wrong: ({ status, header }) =>
       status === 401 && header('www-authenticate') !== undefined
         ? undefined
-        : `a bad token is answered with ${status}${status === 401 ? ' and no challenge' : ', not 401'}`,
+        : `the response to an invalid token is ${status}${status === 401 ? ' without a challenge' : ', not 401'}`,
     isOptional: true,
   },
   {
@@ -95,16 +94,11 @@ export async function checkEndpoints(
     const address = textMember(json, member)
     if (address === undefined) {
       if (isOptional !== true)
-        report.fault('endpoints', from, `${member} is missing`, 'without it there is no way to a token')
+        report.fault('endpoints', from, `${member} is missing`, 'clients need it to get a token')
       continue
     }
     if (!/^https?:$/.test(URL.parse(address)?.protocol ?? '')) {
-      report.fault(
-        'endpoints',
-        from,
-        `${member} is "${address}"`,
-        'make it an absolute http or https address',
-      )
+      report.fault('endpoints', from, `${member} is "${address}"`, 'set it to an absolute http or https URL')
       continue
     }
     const { url, question } = ask(address)
@@ -116,7 +110,7 @@ export async function checkEndpoints(
         'endpoints',
         address,
         `${member}: ${problem}`,
-        'route this address to the authorization server, or correct what its metadata says',
+        'route this URL to the authorization server, or correct its metadata',
       )
   }
 }

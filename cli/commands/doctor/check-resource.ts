@@ -25,18 +25,18 @@ export async function checkResource(examination: Examination): Promise<ResourceF
     report.fault(
       'resource',
       url,
-      `it says ${resource === undefined ? 'nothing' : `"${resource}"`}, and clients were given "${expected}"`,
-      `set baseUrl in gateway.yaml (and issuer in authorization-server.yaml) to "${baseUrl}", or give clients the other address`,
+      `it is ${resource === undefined ? 'missing' : `"${resource}"`}, but clients use "${expected}"`,
+      `set baseUrl in gateway.yaml (and issuer in authorization-server.yaml) to "${baseUrl}", or give clients the other URL`,
     )
   const issuers = textsMember(document.json, 'authorization_servers').filter(isWebAddress)
   if (issuers.length === 0)
     report.fault(
       'resource-metadata',
       url,
-      'authorization_servers names nobody whom a client could ask',
+      'authorization_servers contains no http or https URL',
       'list the issuer under `issuers` in gateway.yaml',
     )
-  else report.ok('resource-metadata', url, `tokens come from ${issuers.join(', ')}`)
+  else report.ok('resource-metadata', url, `authorization servers: ${issuers.join(', ')}`)
   await checkPathMetadata(examination)
   return { visit: document, issuers, scopes: textsMember(document.json, 'scopes_supported') }
 }
@@ -44,14 +44,13 @@ export async function checkResource(examination: Examination): Promise<ResourceF
 async function checkPathMetadata({ baseUrl, visitor, report }: Examination): Promise<void> {
   const url = baseUrl + protectedResourceMetadataPath(NO_RESOURCE)
   const answer = await visitor.visit(url)
-  if ('failed' in answer) return report.fault('path-metadata', url, answer.failed, 'answer 404')
-  if (answer.status === 404)
-    return report.ok('path-metadata', url, '404, as for any resource that is not there')
+  if ('failed' in answer) return report.fault('path-metadata', url, answer.failed, 'return 404')
+  if (answer.status === 404) return report.ok('path-metadata', url, '404 for an unknown resource')
   report.fault(
     'path-metadata',
     url,
-    `${answer.status}: every path seems to be a resource`,
-    'answer 404 for resources that are not configured: a document under a wrong name is thrown away by clients',
+    `${answer.status} for an unknown resource, not 404`,
+    'return 404 for resources that are not configured: clients discard a document with a wrong `resource`',
   )
 }
 

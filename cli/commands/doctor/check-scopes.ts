@@ -11,17 +11,21 @@ export function checkScopes(
   { report }: Pick<Examination, 'report'>,
 ): void {
   if (scopes === undefined) {
-    report.ok('scopes', url, 'the authorization server does not list its scopes, which is optional')
+    report.ok('scopes', url, 'the authorization server does not list its scopes (optional)')
     return
   }
   const unknown = ofResource.filter((scope) => !scopes.includes(scope))
   if (unknown.length === 0)
-    report.ok('scopes', url, `all ${ofResource.length} that the resource asks for are known`)
+    report.ok(
+      'scopes',
+      url,
+      `the authorization server offers all ${ofResource.length} scopes of the resource`,
+    )
   else
     report.fault(
       'scopes',
       url,
-      `${unknown.join(' ')}: asked for by the resource, unknown to the authorization server`,
-      'give both the same catalogue (config/scopes.yaml), or correct the policies',
+      `${unknown.join(' ')}: required by the resource, but unknown to the authorization server`,
+      'use the same catalogue for both (config/scopes.yaml), or correct the policies',
     )
 }

@@ -55,8 +55,8 @@ export async function checkServer(
       report.fault(
         'issuer',
         url,
-        `it says ${said === undefined ? 'nothing' : `"${said}"`}, and the resource sends clients to "${issuer}"`,
-        'let `issuers` in gateway.yaml and `issuer` in authorization-server.yaml be the same, byte for byte (RFC 8414 section 3.3)',
+        `it is ${said === undefined ? 'missing' : `"${said}"`}, but the resource metadata names "${issuer}"`,
+        'set `issuers` in gateway.yaml and `issuer` in authorization-server.yaml to the same URL, byte for byte (RFC 8414 section 3.3)',
       )
     if (textsMember(json, 'code_challenge_methods_supported').includes('S256')) report.ok('pkce', url, 'S256')
     else
@@ -64,7 +64,7 @@ export async function checkServer(
         'pkce',
         url,
         'code_challenge_methods_supported lacks S256',
-        'advertise S256: MCP clients refuse to go on without it',
+        'advertise S256: MCP clients require it',
       )
     if (!textsMember(json, 'response_types_supported').includes('code'))
       report.fault(
@@ -77,12 +77,12 @@ export async function checkServer(
 
   function compare(one: ReadDocument, other: ReadDocument) {
     const apart = SHARED.filter((name) => textMember(one.json, name) !== textMember(other.json, name))
-    if (apart.length === 0) return report.ok('server-metadata', one.url, 'both documents say the same')
+    if (apart.length === 0) return report.ok('server-metadata', one.url, 'both documents agree')
     report.fault(
       'server-metadata',
       other.url,
-      `${apart.join(', ')}: not what ${one.url} says`,
-      'serve both from one place: which of them a client reads is up to the client',
+      `${apart.join(', ')}: different from ${one.url}`,
+      'serve both from the same source: a client can read either document',
     )
   }
 }

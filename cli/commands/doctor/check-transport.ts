@@ -15,7 +15,7 @@ export async function checkTransport(examination: Examination): Promise<boolean>
   const { protocol, hostname, port } = new URL(baseUrl)
   const answer = await visitor.visit(`${baseUrl}/`)
   if ('failed' in answer) {
-    report.fault('reachable', baseUrl, answer.failed, 'start the gateway, or give its public address')
+    report.fault('reachable', baseUrl, answer.failed, 'start the gateway, or use its public URL')
     return false
   }
   if (answer.status >= 300 && answer.status < 400)
@@ -23,9 +23,9 @@ export async function checkTransport(examination: Examination): Promise<boolean>
       'reachable',
       baseUrl,
       `it redirects to ${answer.header('location') ?? 'nowhere'}`,
-      'clients take the address as it is: give them (and baseUrl) the one that answers',
+      'clients use this URL unchanged: give them, and baseUrl, the final URL',
     )
-  else report.ok('reachable', baseUrl, `answers ${answer.status}`)
+  else report.ok('reachable', baseUrl, `responds with ${answer.status}`)
 
   if (protocol === 'http:') {
     if (LOOPBACK.test(hostname)) report.ok('transport', baseUrl, 'plain http, on this machine only')
@@ -33,19 +33,14 @@ export async function checkTransport(examination: Examination): Promise<boolean>
       report.fault(
         'transport',
         baseUrl,
-        'plain http: whoever is on the way reads every token',
-        'serve https, by `tls` in gateway.yaml or by a proxy in front, and set baseUrl to it',
+        'plain http: tokens are readable on the network path',
+        'serve https (`tls` in gateway.yaml, or a proxy in front) and set baseUrl to the https URL',
       )
     return true
   }
   await checkCertificate(examination)
   if (port === '') await checkPlainHttp(examination, `http://${hostname}/`)
-  else
-    report.ok(
-      'transport',
-      baseUrl,
-      'https; on a port of its own, so there is no plain http address to look at',
-    )
+  else report.ok('transport', baseUrl, 'https on its own port, so there was no plain http URL to check')
   return true
 }
 
@@ -58,8 +53,8 @@ async function checkPlainHttp({ visitor, report }: Examination, url: string): Pr
   report.fault(
     'transport',
     url,
-    `plain http is answered with ${answer.status}`,
-    'let it redirect to https (308), or close the port: a client that sends a token there has lost it',
+    `the response to plain http is ${answer.status}`,
+    'redirect it to https (308), or close the port: a token sent there is exposed',
   )
 }
 
@@ -90,7 +85,7 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
       'certificate',
       baseUrl,
       `it expires in ${days} days`,
-      'renew it; the gateway takes the new one without a restart',
+      'renew it; the gateway loads the new one without a restart',
     )
-  else report.ok('certificate', baseUrl, `good for ${days} days`)
+  else report.ok('certificate', baseUrl, `valid for ${days} days`)
 }

@@ -6,17 +6,17 @@ export const DOCTOR: Verb = {
   group: 'Run',
   summary: 'follows discovery as a client does, and reports faults with their corrections',
   about: [
-    'It is given what clients are given: the base URL. It asks both metadata documents, every endpoint that they name, a path with a bad token, a preflight; it signs in nowhere, registers nothing and changes nothing.',
+    'It starts from the base URL, like a client. It requests both metadata documents, every endpoint in them, and a path with an invalid token, and sends a preflight. It does not sign in, register a client or change data.',
   ],
   words: { usage: 'URL', min: 1, max: 1 },
   options: [
-    { name: 'resource', value: 'PATH', says: 'The path of a resource of its own, e.g. /mcp.' },
+    { name: 'resource', value: 'PATH', says: 'The path of a protected resource, e.g. /mcp.' },
     {
       name: 'path',
       value: 'PATH',
-      says: 'A path that needs a token. Without it, one is looked for in /openapi.json.',
+      says: 'A path that needs a token. Default: the first such path in /openapi.json.',
     },
-    { name: 'ca', value: 'FILE', says: 'Authorities of the certificate, PEM, in place of the public ones.' },
+    { name: 'ca', value: 'FILE', says: 'A PEM file of CA certificates. They replace the public ones.' },
     { name: 'quiet', says: 'Shows faults and warnings only.' },
     JSON_OPTION,
   ],
@@ -26,6 +26,6 @@ export const DOCTOR: Verb = {
       says: 'Examines what `scopegate dev` runs.',
     },
   ],
-  exits: { 0: 'no fault was found', 1: 'there is a fault' },
+  exits: { 0: 'no fault', 1: 'at least one fault' },
   run: async (given, terminal) => (await import('./doctor.ts')).doctor(given, terminal),
 }

@@ -23,10 +23,10 @@ export async function doctor(given: ParsedArguments, terminal: Terminal): Promis
   const protectedPath = given.text('path')
   const wrong =
     address === undefined
-      ? `"${given.positionals[0]}" is no http or https address`
+      ? `"${given.positionals[0]}" is not an http or https URL`
       : [resourcePath || '/', protectedPath ?? '/'].find((path) => !path.startsWith('/')) === undefined
         ? undefined
-        : 'a path begins with /'
+        : 'a path must start with /'
   if (address === undefined || wrong !== undefined) {
     err.write(`scopegate: ${wrong}. See: scopegate doctor --help\n`)
     return EXIT_USAGE

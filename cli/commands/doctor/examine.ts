@@ -23,8 +23,8 @@ export async function examine(examination: Examination): Promise<void> {
     report.warn(
       'resource-metadata',
       resource.visit.url,
-      `it names ${resource.issuers.length} authorization servers; the first ${MAX_ISSUERS} were looked at`,
-      'name those that issue tokens for it, and no other',
+      `it names ${resource.issuers.length} authorization servers; only the first ${MAX_ISSUERS} were checked`,
+      'name only servers that issue tokens for the resource',
     )
   for (const issuer of resource.issuers.slice(0, MAX_ISSUERS)) {
     const server = await checkServer(issuer, examination)
@@ -37,8 +37,8 @@ export async function examine(examination: Examination): Promise<void> {
     return report.warn(
       'challenge',
       `${baseUrl}/openapi.json`,
-      'no path that needs a token was found there, so no challenge was looked at',
-      'say which one does: --path /api/courses',
+      'it contains no path that needs a token, so no challenge was checked',
+      'name such a path: --path /api/courses',
     )
   await checkChallenge(path, { ...examination, metadataUrl: resource.visit.url, visitor })
 }

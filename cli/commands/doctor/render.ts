@@ -21,10 +21,10 @@ export function renderFinding(finding: Finding, colour: boolean): string {
 export function renderSum(findings: readonly Finding[]): string {
   const number = (level: Finding['level']): number => findings.filter((one) => one.level === level).length
   const [faults, warnings] = [number('fault'), number('warning')]
-  if (faults === 0 && warnings === 0) return `healthy: ${findings.length} things were looked at\n`
+  if (faults === 0 && warnings === 0) return `healthy: ${findings.length} checks\n`
   const parts = [
     ...(faults === 0 ? [] : [`${faults} ${faults === 1 ? 'fault' : 'faults'}`]),
     ...(warnings === 0 ? [] : [`${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`]),
   ]
-  return `${parts.join(', ')} among ${findings.length} things that were looked at\n`
+  return `${parts.join(', ')} in ${findings.length} checks\n`
 }

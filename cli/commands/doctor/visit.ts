@@ -45,7 +45,7 @@ export function createVisitor(authority: string | undefined): Visitor {
           signal,
         })
         const text = await readText(answer.body)
-        if (text === undefined) return { url, failed: `its answer is longer than ${MAX_BYTES} bytes` }
+        if (text === undefined) return { url, failed: `its response is longer than ${MAX_BYTES} bytes` }
         return {
           url,
           status: answer.statusCode,
@@ -57,7 +57,7 @@ export function createVisitor(authority: string | undefined): Visitor {
           json: readObject(text),
         }
       } catch (error) {
-        return { url, failed: signal.aborted ? `no answer within ${TIMEOUT_MS / 1000} s` : explain(error) }
+        return { url, failed: signal.aborted ? `no response within ${TIMEOUT_MS / 1000} s` : explain(error) }
       }
     },
     close: () => agent.destroy(),
@@ -88,15 +88,15 @@ function readObject(text: string): Readonly<Record<string, unknown>> | undefined
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there (connection refused)',
   ECONNRESET: 'the connection was reset',
-  ENOTFOUND: 'the name has no address',
-  EAI_AGAIN: 'the name cannot be resolved now',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  ENOTFOUND: 'the host name has no address',
+  EAI_AGAIN: 'the host name cannot be resolved now',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
   CERT_HAS_EXPIRED: 'the certificate has expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is signed by itself; name its authority with --ca',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate comes from an unknown authority; name it with --ca',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate comes from an unknown authority; name it with --ca',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate comes from an unknown authority; name it with --ca',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed; name its CA with --ca',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is from an unknown CA; name the CA with --ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is from an unknown CA; name the CA with --ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is from an unknown CA; name the CA with --ca',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
 }
 
 function explain(error: unknown): string {

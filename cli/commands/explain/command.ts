@@ -6,26 +6,26 @@ export const EXPLAIN: Verb = {
   group: 'Policies',
   summary: 'shows how a request is decided, by which rules, and the response that the client gets',
   about: [
-    'Nothing is sent. Without --scope, --claim and --token the request has no token. What --scope and --claim leave out of a token is made up: a good one for the path, of the first issuer.',
+    'The command sends nothing. Without --scope, --claim and --token the request has no token. Claims without a value get the values of a valid token of the first issuer for this path.',
   ],
   words: { usage: 'METHOD PATH', min: 2, max: 2 },
   options: [
     {
       name: 'scope',
       value: 'SCOPES',
-      says: 'The scopes of the token, with spaces between them.',
+      says: 'The scopes of the token, separated by spaces.',
       repeated: true,
     },
     {
       name: 'claim',
       value: 'NAME=VALUE',
-      says: 'A claim of the token. A value that is JSON is taken as such: 42 is a number, \'"42"\' a text.',
+      says: 'A claim of the token. A JSON value keeps its type: 42 is a number, \'"42"\' a string.',
       repeated: true,
     },
     {
       name: 'token',
       value: '-',
-      says: 'Reads a JWT from standard input and takes its claims as they are, without checking its signature. It is never shown.',
+      says: 'Reads a JWT from standard input and uses its claims. The command does not check the signature and never shows the token.',
       choices: ['-'],
     },
     { name: 'anonymous', says: 'Send no token (default).' },
@@ -38,7 +38,7 @@ export const EXPLAIN: Verb = {
   examples: [
     {
       command: 'scopegate explain PATCH /api/courses/42 --scope courses:read',
-      says: 'Says why a token with courses:read may not change a course.',
+      says: 'Explains why a token with courses:read cannot change a course.',
       exits: 1,
     },
     {
@@ -46,6 +46,10 @@ export const EXPLAIN: Verb = {
       says: 'Decides with the active policies of a running gateway.',
     },
   ],
-  exits: { 0: 'it would be allowed', 1: 'it would be refused', 3: 'configuration or policies are not valid' },
+  exits: {
+    0: 'the request is allowed',
+    1: 'the request is refused',
+    3: 'configuration or policies are not valid',
+  },
   run: async (given, terminal) => (await import('./explain.ts')).explain(given, terminal),
 }

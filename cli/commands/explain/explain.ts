@@ -29,7 +29,7 @@ export async function explain(given: ParsedArguments, terminal: Terminal): Promi
     return explained.response === undefined ? 0 : EXIT_REFUSED
   } catch (error) {
     if (error instanceof UnusableClaimsError)
-      throw usageError('explain', `no issuer would say this of a token: ${error.message}`)
+      throw usageError('explain', `the claims are not valid in a token: ${error.message}`)
     throw error
   }
 }
@@ -43,9 +43,9 @@ async function readRequest(given: ParsedArguments, terminal: Terminal): Promise<
   const headers = given.texts('header').map((text) => {
     const [name, value] = splitPair(text, 'header')
     if (/^(authorization|dpop|host)$/i.test(name))
-      throw usageError('explain', `--header ${name}: say --scope, --claim or --token - instead`)
+      throw usageError('explain', `--header ${name}: use --scope, --claim or --token - instead`)
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
-      throw usageError('explain', `--header ${JSON.stringify(text)} is no header that a request could bring`)
+      throw usageError('explain', `--header ${JSON.stringify(text)} is not a valid request header`)
     return [name, value] as const
   })
   const { claims, isCompleted } = await readSimulationClaims(given, terminal)

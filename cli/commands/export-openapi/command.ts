@@ -6,10 +6,10 @@ export const EXPORT_OPENAPI: Verb = {
   group: 'Policies',
   summary: 'writes an OpenAPI document from the policies, with security and refusals',
   about: [
-    'The same words as the /openapi.json of a gateway, from policies alone: no upstream is asked. Routes that differ in match.headers alone share one operation, since OpenAPI has no room for more; those left out are named.',
+    'The texts are those of /openapi.json of a gateway, but the command reads only policies and no upstream. Routes that differ only in match.headers share one operation. The command names the routes that the document omits.',
   ],
   options: [
-    { name: 'output', value: 'FILE', says: 'Writes it there. Without it: standard output.' },
+    { name: 'output', value: 'FILE', says: 'Writes the document to this file. Default: standard output.' },
     {
       name: 'api-version',
       value: 'VERSION',
@@ -17,7 +17,7 @@ export const EXPORT_OPENAPI: Verb = {
     },
     {
       name: 'x-scopegate',
-      says: 'Adds what OpenAPI has no words for (limits, conditions, …), so that an import gives the same routes.',
+      says: 'Adds settings that OpenAPI cannot express (limits, conditions, …), so that an import creates the same routes.',
     },
     CONFIG_OPTION,
     POLICIES_OPTION,

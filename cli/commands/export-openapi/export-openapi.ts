@@ -69,7 +69,7 @@ export async function runExport(given: ParsedArguments, terminal: Terminal): Pro
     withKeys: given.has('x-scopegate'),
   })
   for (const { name } of leftOut)
-    err.write(`${name} is left out: OpenAPI has no second operation for its method and path\n`)
+    err.write(`${name} is omitted: OpenAPI allows only one operation for a method and a path\n`)
   const text = `${JSON.stringify(document, undefined, 2)}\n`
   if (output === undefined) {
     out.write(text)

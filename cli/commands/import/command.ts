@@ -4,32 +4,32 @@ import type { Verb } from '../../verb.ts'
 export const IMPORT: Verb = {
   name: 'import',
   group: 'Policies',
-  summary: 'makes a policy from an OpenAPI document, or tells where the two disagree',
+  summary: 'creates a policy from an OpenAPI document, or shows the differences between them',
   about: [
-    'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with the path of the server in front, its scopes and its anonymous rule from security. Anything that a policy cannot express is an error with its line in the document. x-scopegate on an operation has keys of its route, written by hand.',
-    'With --check nothing is written: operations without a route, routes without an operation, other scopes and another anonymous rule are shown with their places in both.',
+    'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with the path of the server in front, its scopes and its anonymous rule from security. Anything that a policy cannot express is an error with its line in the document. x-scopegate on an operation sets keys of its route.',
+    'With --check, the command writes no file. It shows operations without a route, routes without an operation, different scopes and different anonymous rules, with their locations in both files.',
   ],
   words: { usage: 'OPENAPI', min: 1, max: 1 },
   options: [
     {
       name: 'upstream',
       value: 'NAME',
-      says: 'The entry of upstreams.yaml that serves the routes. With --check: only the routes that lead there.',
+      says: 'The entry of upstreams.yaml for the routes. With --check: only routes to this upstream.',
     },
     {
       name: 'name',
       value: 'NAME',
-      says: 'The name of the policy. Without it: the name of the file it is written to, else the title of the document.',
+      says: 'The name of the policy. Default: the name of the output file, else the title of the document.',
     },
     {
       name: 'output',
       value: 'FILE',
-      says: 'Writes the policy there, and never over a file. Without it: standard output.',
+      says: 'Writes the policy to this file. Without --force, an existing file is an error. Default: standard output.',
     },
     {
       name: 'scheme',
       value: 'NAME',
-      says: 'Reads only those alternatives in security that use this scheme. Without it: reads all, and leaves out an alternative that requires more than another one.',
+      says: 'Uses only the alternatives in security with this scheme. Default: all alternatives, without those that require more than another one.',
     },
     {
       name: 'server',
@@ -54,11 +54,15 @@ export const IMPORT: Verb = {
     },
     {
       name: 'skip-unsupported',
-      says: 'Imports the rest and lists each operation that a policy cannot express. Without it: an error for each.',
+      says: 'Skips and lists operations that a policy cannot express. Default: an error for each.',
     },
-    { name: 'notes', says: 'Shows every note; without it notes of one kind share a line.' },
-    { name: 'force', says: 'Writes over the file that is there.' },
-    { name: 'check', value: 'POLICY', says: 'Compares with this policy file, or with all in this folder.' },
+    { name: 'notes', says: 'Shows every note. Default: notes of one kind share a line.' },
+    { name: 'force', says: 'Replaces an existing file.' },
+    {
+      name: 'check',
+      value: 'POLICY',
+      says: 'Compares with this policy file, or with all policies in this folder.',
+    },
     CONFIG_OPTION,
     JSON_OPTION,
   ],
@@ -74,12 +78,12 @@ export const IMPORT: Verb = {
     },
     {
       command: 'scopegate import openapi.json --check courses.policy.yaml',
-      says: 'Fails a pull request whose contract and policy disagree.',
+      says: 'Fails a pull request if its contract and policy differ.',
     },
   ],
   exits: {
-    0: 'written; with --check: they agree',
-    1: 'the file could not be written; with --check: they disagree',
+    0: 'written; with --check: no difference',
+    1: 'the file could not be written; with --check: a difference',
     3: 'the document, the policy or the configuration is not valid',
   },
   run: async (given, terminal) => (await import('./run-import.ts')).runImport(given, terminal),

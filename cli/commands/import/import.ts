@@ -82,7 +82,7 @@ export function importContract(
     found.push(
       diagnostic(
         'O005',
-        'no operation is left that a policy can express',
+        'a policy cannot express any operation of the document',
         document.placeOf(['paths'], 'key'),
       ),
     )
@@ -90,7 +90,7 @@ export function importContract(
   if (hasErrors(problems)) return { ...nothing, skipped, problems }
   const text = writePolicy(
     policy.value as PlainMap,
-    `Made from ${basename(document.file)} by scopegate import; scopegate import --check tells when they disagree.`,
+    `Created from ${basename(document.file)} by scopegate import. To compare both: scopegate import --check`,
   )
   const bytes = Buffer.byteLength(text)
   if (bytes <= MAX_TEXT_BYTES)
@@ -104,7 +104,7 @@ export function importContract(
     }
   const tooLarge = diagnostic(
     'O106',
-    `a policy of ${operations.length} routes has ${bytes} bytes, and a file may have ${MAX_TEXT_BYTES}`,
+    `a policy of ${operations.length} routes has ${bytes} bytes, but a file must have at most ${MAX_TEXT_BYTES}`,
     wholeFile(document.file),
     { hint: 'split the contract, e.g. by tags' },
   )

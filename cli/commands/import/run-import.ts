@@ -147,7 +147,7 @@ function writeNew(file: string, text: string, force: boolean): string | undefine
     return undefined
   } catch (error) {
     const code = errorCode(error)
-    if (code === 'EEXIST') return 'it is there already (--check compares with it, --force writes over it)'
+    if (code === 'EEXIST') return 'the file exists (--check compares with it, --force replaces it)'
     return code === 'ENOENT' ? 'the folder does not exist' : code
   }
 }

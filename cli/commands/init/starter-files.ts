@@ -45,14 +45,14 @@ tests:
   - it: lists courses without a token
     request: { method: GET, path: /api/courses }
     expect: { decision: allow, as: anonymous, route: list-courses }
-  - it: shows the way to a token
+  - it: challenges a request without a token
     request: { method: GET, path: /api/courses/42 }
     expect: { decision: challenge, status: 401 }
   - it: reads a course with courses:read
     request: { method: GET, path: /api/courses/42 }
     token: { scope: courses:read }
     expect: { decision: allow, route: read-course }
-  - it: refuses a change with courses:read alone
+  - it: denies a change with only courses:read
     request: { method: PATCH, path: /api/courses/42 }
     token: { scope: courses:read }
     expect: { decision: deny, status: 403, error: insufficient_scope, missing: [courses:write] }

@@ -16,9 +16,13 @@ export const ROUTES: Verb = {
     { command: 'scopegate routes --owner team-learning', says: 'Lists the routes of one team.' },
     {
       command: 'scopegate routes --url http://127.0.0.1:9090 --json',
-      says: 'Lists those that a running gateway serves.',
+      says: 'Lists the active routes of a running gateway.',
     },
   ],
-  exits: { 0: 'listed', 1: 'the running gateway did not tell', 3: 'configuration or policies are not valid' },
+  exits: {
+    0: 'listed',
+    1: 'the running gateway did not return its policies',
+    3: 'configuration or policies are not valid',
+  },
   run: async (given, terminal) => (await import('./routes.ts')).routes(given, terminal),
 }

@@ -5,7 +5,7 @@ export const SCHEMA: Verb = {
   group: 'Policies',
   summary: 'prints the JSON Schema of policy files, for editors and other tools',
   about: [
-    'JSON Schema 2020-12, from the source that the gateway itself checks with. An editor with a YAML language server finds it by a first line such as: # yaml-language-server: $schema=../policy.v1.json',
+    'JSON Schema 2020-12. The gateway validates policies with the same schema. An editor with a YAML language server uses the schema if a policy starts with this line: # yaml-language-server: $schema=../policy.v1.json',
   ],
   options: [
     {
@@ -15,7 +15,7 @@ export const SCHEMA: Verb = {
       says: 'The format: policies, or tests in separate files. Default: Policy.',
     },
   ],
-  examples: [{ command: 'scopegate schema > policy.v1.json', says: 'Writes it into a file.' }],
+  examples: [{ command: 'scopegate schema > policy.v1.json', says: 'Writes the schema to a file.' }],
   exits: { 0: 'printed' },
   run: async (given, terminal) => {
     const { policySchema } = await import('../../../policy-engine/format/policy-schema.ts')

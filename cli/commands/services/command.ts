@@ -1,14 +1,15 @@
 import { CONFIG_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
-const ABOUT = 'Every value can be set from outside: SCOPEGATE_LISTEN__PORT=8443 is listen.port.'
+const ABOUT =
+  'Environment variables override values of the file: SCOPEGATE_LISTEN__PORT=8443 sets listen.port.'
 const CONFIG = {
   ...CONFIG_OPTION,
-  says: 'The folder of the configuration. Without it: SCOPEGATE_CONFIG_DIR, else the one in this package.',
+  says: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
 }
 const EXITS = {
-  0: 'it stopped on request',
-  1: 'it could not start, or failed while running',
+  0: 'stopped on request',
+  1: 'the service did not start, or failed',
   3: 'configuration or policies are not valid',
 } as const
 

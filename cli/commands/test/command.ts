@@ -4,9 +4,9 @@ import type { Verb } from '../../verb.ts'
 export const TEST: Verb = {
   name: 'test',
   group: 'Policies',
-  summary: 'runs the tests beside policies through the function that the gateway decides with',
+  summary: 'runs the tests of policies with the decision function of the gateway',
   about: [
-    'Tests stand under `tests:` of a policy and in *_test.yaml beside it. PATH is a folder of policies, or some of its files: their tests are run, with the whole folder around them.',
+    'Tests are in `tests:` of a policy, or in *_test.yaml beside it. PATH is a folder of policies, or some of its files. The command reads the whole folder and runs the tests of these files.',
   ],
   words: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
   options: [
@@ -17,7 +17,7 @@ export const TEST: Verb = {
     },
     {
       name: 'coverage',
-      says: 'Shows, for each route, the outcomes that some test reaches and those that none does.',
+      says: 'Shows for each route which outcomes the tests reach.',
     },
     CONFIG_OPTION,
     POLICIES_OPTION,
@@ -25,8 +25,11 @@ export const TEST: Verb = {
   ],
   examples: [
     { command: 'scopegate test', says: 'Runs every test.' },
-    { command: 'scopegate test --coverage policies/courses.policy.yaml', says: 'Runs those of one file.' },
+    {
+      command: 'scopegate test --coverage policies/courses.policy.yaml',
+      says: 'Runs the tests of one file.',
+    },
   ],
-  exits: { 0: 'every test holds', 3: 'configuration or policies are not valid', 4: 'a test failed' },
+  exits: { 0: 'every test passed', 3: 'configuration or policies are not valid', 4: 'a test failed' },
   run: async (given, terminal) => (await import('./test.ts')).test(given, terminal),
 }

@@ -26,7 +26,7 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const chosen = set.policies.tests.filter((one) => isChosen(one, given.text('filter'), paths.files))
   if (chosen.length === 0 && given.has('filter'))
-    throw usageError('test', `no test has "${given.text('filter')}" in its name, its policy or its path`)
+    throw usageError('test', `no test has "${given.text('filter')}" in its name, policy, method or path`)
   const results = runPolicyTests(chosen, set, nowSeconds)
   const policies = new Set(chosen.map((one) => one.policy))
   const isPart = paths.files !== undefined || given.has('filter')
@@ -53,14 +53,13 @@ function readPaths(
   const paths = given.positionals.map((word) => resolve(folder, word))
   const [first] = paths
   if (first === undefined) return { dir: undefined, files: undefined }
-  if (given.has('policies'))
-    throw usageError('test', 'either --policies or a PATH names the policies, not both')
+  if (given.has('policies')) throw usageError('test', 'use either --policies or PATH')
   const isFolder = paths.map((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory())
   if (paths.length === 1 && isFolder[0] === true) return { dir: first, files: undefined }
   const dirs = new Set(paths.map((path) => dirname(path)))
   for (const [at, path] of paths.entries())
     if (isFolder[at] !== false || dirs.size > 1)
-      throw usageError('test', `${displayPath(path)}: PATH is one folder, or files of one folder`)
+      throw usageError('test', `${displayPath(path)}: PATH must be one folder, or files of one folder`)
   return { dir: dirname(first), files: new Set(paths.map((path) => displayPath(path))) }
 }
 

@@ -7,20 +7,25 @@ export const TOKEN: Verb = {
   summary: 'gets an access token from what `scopegate dev` runs, without a browser',
   about: [
     'It registers a client, signs in as one of the two development accounts and allows the scopes, through the same pages as a person. It works only with a development server on this machine, because only that server has these accounts.',
-    'The token lives as long as that server says: SCOPEGATE_LIFETIMES__ACCESS_TOKEN=5m scopegate dev.',
+    'The server sets the lifetime of the token: SCOPEGATE_LIFETIMES__ACCESS_TOKEN=5m scopegate dev.',
   ],
   options: [
     {
       name: 'scope',
       value: 'SCOPES',
-      says: 'The scopes to ask for, with spaces between them.',
+      says: 'The requested scopes, separated by spaces.',
       repeated: true,
     },
-    { name: 'sub', value: 'NAME', says: 'Whose token it is. Without it: alice.', choices: ['alice', 'bob'] },
+    {
+      name: 'sub',
+      value: 'NAME',
+      says: 'The account of the token. Default: alice.',
+      choices: ['alice', 'bob'],
+    },
     {
       name: 'url',
       value: 'URL',
-      says: 'The address of the gateway. Without it: http://127.0.0.1 with the port of PORT, else 8080.',
+      says: 'The URL of the gateway. Default: http://127.0.0.1 with the port of PORT, else 8080.',
     },
     JSON_OPTION,
   ],
@@ -31,9 +36,9 @@ export const TOKEN: Verb = {
     },
     {
       command: 'scopegate token --scope courses:write --sub bob --json --url http://127.0.0.1:8080',
-      says: 'Prints what the token endpoint said, for the other account.',
+      says: 'Prints the response of the token endpoint for the other account.',
     },
   ],
-  exits: { 0: 'printed', 1: 'the development server is not available, or it refuses' },
+  exits: { 0: 'printed', 1: 'the development server is not available, or rejects the request' },
   run: async (given, terminal) => (await import('./token.ts')).token(given, terminal),
 }

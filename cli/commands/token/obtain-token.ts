@@ -32,9 +32,7 @@ export async function obtainToken(options: {
   const endpoint = (name: string): string => {
     const address = metadata[name]
     if (typeof address === 'string' && address.startsWith(`${baseUrl}/`)) return address
-    throw failed(
-      `the authorization server behind ${baseUrl} is elsewhere: its ${name} is not below this address`,
-    )
+    throw failed(`the ${name} of the authorization server must be below ${baseUrl}`)
   }
   if (metadata['issuer'] !== baseUrl)
     throw failed(`${baseUrl} does not issue tokens itself: its issuer is ${String(metadata['issuer'])}`)
@@ -64,7 +62,7 @@ export async function obtainToken(options: {
   const answer = await openPages(authorize, account)
   // RFC 9207: the response must come from the requested server.
   if (answer.get('state') !== state || answer.get('iss') !== baseUrl)
-    throw failed('the answer belongs to another request')
+    throw failed('the response belongs to another request')
   const code = answer.get('code')
   if (code === null) throw failed(`${answer.get('error')}: ${answer.get('error_description')}`)
   const issued = await askJson(endpoint('token_endpoint'), {
@@ -90,14 +88,14 @@ async function askJson(url: string, init: RequestInit = {}): Promise<Json> {
   try {
     response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
   } catch (error) {
-    throw failed(`${url} does not answer. Start it first: scopegate dev`, error)
+    throw failed(`${url} does not respond. Start it first: scopegate dev`, error)
   }
   const body: unknown = await response.json().catch(() => undefined)
   if (typeof body !== 'object' || body === null)
-    throw failed(`${url} answered ${response.status}, and no JSON`)
+    throw failed(`${url} responded with ${response.status} without JSON`)
   const { error, error_description: description } = body as Json
   if (!response.ok)
-    throw failed(`${url} answered ${response.status}: ${String(error)}: ${String(description)}`)
+    throw failed(`${url} responded with ${response.status}: ${String(error)}: ${String(description)}`)
   return body as Json
 }
 

@@ -40,18 +40,19 @@ export async function openPages(
     const next = consent ?? readForm(html, '/sign-in')
     if (next === undefined)
       throw failed(
-        `${url.pathname} answered ${response.status} with a page that is neither sign-in nor consent`,
+        `${url.pathname} responded with ${response.status} and a page without a sign-in or consent form`,
       )
     form = next.fields
     if (consent === undefined) {
-      if (hasSignedIn) throw failed(`it knows no ${account.username}, so it is no development server`)
+      if (hasSignedIn)
+        throw failed(`it has no account ${account.username}, so it is not a development server`)
       hasSignedIn = true
       form.set('username', account.username)
       form.set('password', account.password)
     }
     url = new URL(next.action, url)
   }
-  throw failed('its pages do not come to an end')
+  throw failed('the sign-in has too many pages')
 }
 
 /** Finds the form that posts to a path with this ending. Returns its hidden fields, and every checkbox as checked. */
@@ -75,5 +76,5 @@ function readForm(
 }
 
 function failed(text: string): BootError {
-  return new BootError('ERR_TOKEN', `scopegate token: the authorization server gives no token: ${text}`)
+  return new BootError('ERR_TOKEN', `scopegate token: the authorization server returned no token: ${text}`)
 }

@@ -11,10 +11,10 @@ const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 export async function token(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const baseUrl = readBaseUrl(given.text('url') ?? `http://127.0.0.1:${terminal.env['PORT'] ?? '8080'}`)
   const scope = given.texts('scope').join(' ')
-  if (scope === '') throw usageError('token', 'say which scopes: --scope courses:read')
+  if (scope === '') throw usageError('token', 'name the scopes: --scope courses:read')
   const username = given.text('sub') ?? 'alice'
   const account = DEVELOPMENT_ACCOUNTS.find((one) => one.username === username)
-  if (account === undefined) throw usageError('token', `there is no development account ${username}`)
+  if (account === undefined) throw usageError('token', `unknown development account: ${username}`)
   const issued = await obtainToken({ baseUrl, scope, account })
   terminal.out.write(
     given.has('json') ? `${JSON.stringify(issued, undefined, 2)}\n` : `${issued.access_token}\n`,
@@ -28,7 +28,7 @@ function readBaseUrl(text: string): string {
   if (url === undefined || !LOOPBACK.test(url.hostname))
     throw new BootError(
       'ERR_TOKEN_NOT_LOCAL',
-      `scopegate token: ${text} is no address of this machine. It gets tokens from what \`scopegate dev\` runs here, and nowhere else.`,
+      `scopegate token: ${text} is not an address of this machine. The command gets tokens only from \`scopegate dev\` on this machine.`,
     )
   return url.origin
 }

@@ -24,16 +24,16 @@ const firstOf = (text: string) => {
 
 t.test('invalid JSON causes one error at its character', async (t) => {
   for (const [text, expected] of [
-    ['{', 'O002 1:1 the text ends too early'],
+    ['{', 'O002 1:1 the document is incomplete'],
     ['{"a": 1,}', 'O002 1:9 a key in double quotes is missing here'],
     ['{"a" 1}', 'O002 1:6 a colon is missing here'],
     ['{"a": 01}', 'O002 1:8 a comma or } is missing here'],
     ['[1 2]', 'O002 1:4 a comma or ] is missing here'],
     ['{"a": nope}', 'O002 1:7 a value is missing here'],
-    ['{"a": "x\ny"}', 'O002 1:9 a control character stands here, and has to be escaped'],
-    ['{"a": "\\x"}', 'O002 1:7 this text holds an escape that means nothing'],
-    ['{"a": "x}', 'O002 1:7 this text does not end'],
-    ['{} {}', 'O002 1:4 the document has ended before this'],
+    ['{"a": "x\ny"}', 'O002 1:9 a control character must be escaped'],
+    ['{"a": "\\x"}', 'O002 1:7 this string contains an invalid escape sequence'],
+    ['{"a": "x}', 'O002 1:7 the closing quote of this string is missing'],
+    ['{} {}', 'O002 1:4 unexpected text after the end of the document'],
     ['{"openapi": "3.1.0",\n "paths": {}, "paths": {}}', 'O002 2:15 the key "paths" is defined twice'],
     ['', 'O002 undefined:undefined the file is empty'],
     [
@@ -79,7 +79,7 @@ t.test('references round and round, and long chains of them, end', async (t) => 
   const round = { a: { $ref: '#/components/pathItems/b' }, b: { $ref: '#/components/pathItems/a' } }
   for (const [pathItems, message] of [
     [chain, /more than 32 references/],
-    [round, /leads back to itself/],
+    [round, /is a circular reference/],
   ] as const) {
     const start = pathItems === chain ? 'p0' : 'a'
     const document = {

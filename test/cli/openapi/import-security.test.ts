@@ -77,9 +77,9 @@ t.test('import notes each alternative that it does not take', async (t) => {
   t.equal(err.match(/note\[O108\]/g)?.length, 2)
   t.match(
     err,
-    /note\[O108\]: GET \/droplets: the alternative oauth2 \(courses:read\) is not taken, since token needs less\n *--> \S*openapi\.yaml:5:/,
+    /note\[O108\]: GET \/droplets: the alternative oauth2 \(courses:read\) is not used: token requires less\n *--> \S*openapi\.yaml:5:/,
   )
-  t.match(err, /--scheme oauth2 takes it instead/)
+  t.match(err, /--scheme oauth2 selects it/)
   const json = JSON.parse((await run(t, contract, '--json')).out)
   t.same(
     json.problems.map(({ code }: { code: string }) => code),
@@ -96,11 +96,11 @@ t.test('import --scheme takes the alternatives of one scheme, where an operation
   t.match(out, /name: list-keys\n.*\n(?! {4})/, 'it has no such alternative')
   t.match(
     err,
-    /note\[O108\]: GET \/droplets: the alternative token \(no scopes\) is not taken, since --scheme takes oauth2\n/,
+    /note\[O108\]: GET \/droplets: the alternative token \(no scopes\) is not used: --scheme selects oauth2\n/,
   )
   t.match(
     err,
-    /note\[O108\]: PUT \/keys: the alternative key \(no scopes\) is not taken, since --scheme takes oauth2\n/,
+    /note\[O108\]: PUT \/keys: the alternative key \(no scopes\) is not used: --scheme selects oauth2\n/,
   )
   const unknown = await run(t, ALTERNATIVES, '--scheme', 'oauth')
   t.equal(unknown.code, 2)

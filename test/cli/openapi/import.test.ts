@@ -135,8 +135,8 @@ t.test('other kinds of documents are refused with what to do', async (t) => {
     ['swagger: "2.0"\npaths: {}\n', 'O003 1:10', 'convert it to OpenAPI 3'],
     ['{"openapi": "3.2.0"}', 'O003 1:13', '3.0 and 3.1'],
     ['{"openapi": 3.1}', 'O003 1:13', '3.0 and 3.1'],
-    ['{"info": {}}', 'O003 1:1', 'begins with'],
-    ['[1]', 'O003 1:1', 'begins with'],
+    ['{"info": {}}', 'O003 1:1', 'must start with'],
+    ['[1]', 'O003 1:1', 'must start with'],
     ['{"openapi": "3.1.0"}', 'O005 1:1', 'needs a route'],
     ['{"openapi": "3.1.0", "paths": []}', 'O005 1:22', undefined],
     ['{"openapi": "3.1.0", "paths": {"/a": null}}', 'O005 1:38', undefined],
@@ -276,7 +276,7 @@ t.test(
     t.match(written, /^name: things$/m)
     const again = await run('api.yaml', '--upstream', 'learning-platform', ...output)
     t.equal(again.code, 1)
-    t.match(again.err, 'it is there already')
+    t.match(again.err, 'the file exists')
     t.equal((await run('api.yaml', '--upstream', 'learning-platform', ...output, '--force')).code, 0)
     const typo = await run('typo.yaml', '--upstream', 'learning-platform')
     t.equal(typo.code, 3)

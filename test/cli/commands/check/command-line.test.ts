@@ -53,15 +53,15 @@ t.test('check --no-tests runs no tests', async (t) => {
 
 t.test('check rejects options that exclude each other, and exits with 2', async (t) => {
   for (const [args, said] of [
-    [['--json', '--format', 'sarif'], /--json and --format sarif exclude each other/],
-    [['--watch', '--json'], /--watch writes for people/],
+    [['--json', '--format', 'sarif'], /use either --json or --format sarif/],
+    [['--watch', '--json'], /--watch supports only the pretty format/],
     [['--format', 'xml'], /--format is one of pretty, json, github, sarif/],
-    [['policies', '--policies', 'other'], /not both/],
-    [['policies', 'other'], /several paths have to be policy files/],
+    [['policies', '--policies', 'other'], /use either PATH or --policies/],
+    [['policies', 'other'], /several paths must all be policy files/],
     [['policies/a.policy.yaml', 'other/b.policy.yaml'], /one folder/],
-    [['policies/nowhere.policy.yaml'], /there is no file .*nowhere\.policy\.yaml/],
-    [['--explain', 'P999'], /there is no page about "P999"/],
-    [['--explain', '../../package'], /there is no page about/],
+    [['policies/nowhere.policy.yaml'], /file not found: .*nowhere\.policy\.yaml/],
+    [['--explain', 'P999'], /unknown code: "P999"/],
+    [['--explain', '../../package'], /unknown code: /],
   ] as const) {
     const { code, out, err } = await run(t, args)
     t.equal(code, 2, args.join(' '))

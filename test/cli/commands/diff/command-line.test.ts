@@ -199,7 +199,7 @@ t.test('diff reports a missing repository and a missing git', async (t) => {
   const dir = t.testdir({ old: { 'courses.policy.yaml': COURSES } })
   const terminal = aTerminal({ folder: tmpdir(), env: { PATH: process.env['PATH'] } })
   t.equal(await main(['diff', 'main', join(dir, 'old')], terminal), 2)
-  t.match(terminal.said.err, 'this is no git repository')
+  t.match(terminal.said.err, 'the current folder is not in a git repository')
   rmSync(join(dir, 'old/courses.policy.yaml'))
 })
 

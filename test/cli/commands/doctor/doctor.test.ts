@@ -51,16 +51,16 @@ t.test('text output has a line for each finding, a remedy for each fault, and a 
   bent.bend(() => undefined)
   const well = aTerminal()
   t.equal(await main(['doctor', bent.url], well), 0)
-  t.match(well.said.out, /^✓ reachable +answers 200$/m)
-  t.match(well.said.out, /\nhealthy: \d+ things were looked at\n$/)
+  t.match(well.said.out, /^✓ reachable +responds with 200$/m)
+  t.match(well.said.out, /\nhealthy: \d+ checks\n$/)
   bent.bend((answer) => {
     delete answer.headers['www-authenticate']
   })
   const ill = aTerminal()
   t.equal(await main(['doctor', bent.url, '--quiet'], ill), 1)
-  t.match(ill.said.out, /^✗ challenge +401 without WWW-Authenticate\n {2}http\S+\n {2}let the proxy/m)
+  t.match(ill.said.out, /^✗ challenge +401 without WWW-Authenticate\n {2}http\S+\n {2}configure the proxy/m)
   t.notMatch(ill.said.out, '✓')
-  t.match(ill.said.out, /\d+ faults? among \d+ things that were looked at\n$/)
+  t.match(ill.said.out, /\d+ faults? in \d+ checks\n$/)
 })
 
 /** A mistake, the check that reports it, and text of the report. */
@@ -73,7 +73,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       a.body = '<!doctype html>'
     }),
     'resource-metadata',
-    /not a JSON object, but text\/html/,
+    /not a JSON object \(Content-Type: text\/html/,
   ],
   [
     'the metadata redirects',
@@ -88,25 +88,25 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     'the metadata has a wrong type',
     on(RESOURCE_METADATA, { headers: { 'content-type': 'text/plain' } }),
     'resource-metadata',
-    /type is text\/plain/,
+    /Content-Type is text\/plain/,
   ],
   [
     'the resource is another address',
     json(RESOURCE_METADATA, (d) => ({ ...d, resource: 'http://gateway.internal:8080' })),
     'resource',
-    /"http:\/\/gateway\.internal:8080", and clients were given/,
+    /"http:\/\/gateway\.internal:8080", but clients use/,
   ],
   [
     'the resource has a slash at its end',
     json(RESOURCE_METADATA, (d) => ({ ...d, resource: `${d['resource']}/` })),
     'resource',
-    /\/", and clients/,
+    /\/", but clients/,
   ],
   [
     'nobody issues tokens',
     json(RESOURCE_METADATA, (d) => ({ ...d, authorization_servers: [] })),
     'resource-metadata',
-    /names nobody/,
+    /contains no http or https URL/,
   ],
   [
     'every path is a resource',
@@ -114,7 +114,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       if (path.startsWith(`${RESOURCE_METADATA}/`)) a.status = 200
     },
     'path-metadata',
-    /every path seems to be a resource/,
+    /200 for an unknown resource, not 404/,
   ],
   [
     'the issuer is another one',
@@ -127,7 +127,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     'the two documents disagree',
     json(OPENID_METADATA, (d) => ({ ...d, token_endpoint: `${d['token_endpoint']}2` })),
     'server-metadata',
-    /^token_endpoint: not what/,
+    /^token_endpoint: different from/,
   ],
   [
     'PKCE is not advertised',
@@ -140,7 +140,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     'the token endpoint may be cached',
     on('/api/oauth/token', { headers: { 'cache-control': 'public, max-age=60' } }),
     'endpoints',
-    /may be cached/,
+    /can be cached/,
   ],
   [
     'an endpoint is not a URL',
@@ -196,7 +196,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       if (method === 'OPTIONS') a.status = 401
     },
     'cors',
-    /a preflight is answered with 401/,
+    /the response to a preflight is 401/,
   ],
   [
     'the challenge leads elsewhere',
@@ -217,7 +217,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       if (a.status === 401) a.headers['www-authenticate'] = 'Bearer realm="api'
     },
     'challenge',
-    /no Bearer challenge can be read/,
+    /no valid Bearer challenge/,
   ],
   [
     'a bad token is a 403',
@@ -225,7 +225,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       if (a.status === 401) a.status = 403
     },
     'challenge',
-    /answered with 403, not 401/,
+    /is 403, not 401/,
   ],
   [
     'a bad token is served',
@@ -233,7 +233,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       if (path.startsWith('/api/') && a.status === 401) a.status = 200
     },
     'challenge',
-    /answered with 200, not 401/,
+    /is 200, not 401/,
   ],
   [
     'a token in the address is served',
@@ -241,13 +241,13 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       if (path.startsWith('/api/') && a.status === 400 && method === 'GET') a.status = 200
     },
     'credentials',
-    /in the address is answered with 200/,
+    /the response to a token in the URL is 200/,
   ],
   [
     'the clock is wrong',
     on(RESOURCE_METADATA, { headers: { date: 'Sat, 01 Jan 2000 00:00:00 GMT' } }),
     'clock',
-    /^it is \d{9} s away/,
+    /^it differs by \d{9} s/,
   ],
   ['the base URL redirects', on('/', { status: 301 }), 'reachable', /redirects/],
 ]
@@ -291,7 +291,7 @@ t.test(
       'https',
     )
     const unknown = await examine(url)
-    t.match(unknown.faults, [{ check: 'reachable', says: /unknown authority; name it with --ca/ }])
+    t.match(unknown.faults, [{ check: 'reachable', says: /unknown CA; name the CA with --ca/ }])
     const file = join(t.testdir({ 'ca.pem': authority.cert }), 'ca.pem')
     const { findings } = await examine(url, '--ca', file)
     t.match(findings, [

@@ -52,7 +52,7 @@ t.test('test shows a decision that differs at its expectation, with the reasons,
 22 |     expect: { decision: allow, route: change }
    |                         ^^^^^ got deny: 403 insufficient_scope
    ::: policies/courses.policy.yaml:12:5
-   = the request meets courses/change
+   = the request matches courses/change
 
     route     courses/change                  policies/courses.policy.yaml:12:5   (owner team-learning)
     token     ok    client some-client  subject someone  expires in 5m  audience http://127.0.0.1:8080

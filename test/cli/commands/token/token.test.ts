@@ -23,7 +23,7 @@ t.test('token fails for a server that is remote, unreachable or not a developmen
   t.same(refused, {
     code: 1,
     out: '',
-    err: 'scopegate token: the authorization server gives no token: it knows no alice, so it is no development server\n',
+    err: 'scopegate token: the authorization server returned no token: it has no account alice, so it is not a development server\n',
   })
   for (const url of [
     'https://api.example.com',
@@ -34,12 +34,12 @@ t.test('token fails for a server that is remote, unreachable or not a developmen
     t.match(await run('--scope', 'courses:read', '--url', url), {
       code: 1,
       out: '',
-      err: /is no address of this machine/,
+      err: /is not an address of this machine/,
     })
   t.match(await run('--scope', 'courses:read', '--url', 'http://127.0.0.1:9'), {
     code: 1,
     out: '',
-    err: /does not answer\. Start it first/,
+    err: /does not respond\. Start it first/,
   })
 
   const other = createServer((_, response) => {
@@ -62,7 +62,7 @@ t.test(
   async (t) => {
     const product = await startScopegate(t)
     const url = ['--url', product.baseUrl]
-    t.match(await run(...url), { code: 2, err: /say which scopes/ })
+    t.match(await run(...url), { code: 2, err: /name the scopes/ })
     t.match(await run('--scope', 'courses:read', '--sub', 'root', ...url), {
       code: 2,
       err: /--sub is one of alice, bob/,
