@@ -3,7 +3,7 @@ import type { Verb } from '../../verb.ts'
 export const COMPLETION: Verb = {
   name: 'completion',
   group: 'This command',
-  summary: 'prints what makes a shell complete this command',
+  summary: 'prints a shell completion script',
   words: { usage: 'bash|zsh|fish', min: 1, max: 1 },
   options: [],
   examples: [

@@ -33,7 +33,7 @@ function nextVerbWords(before: readonly string[], verbs: readonly Verb[]): reado
   if (before.length > 0) return next
   return [
     ...next,
-    'help\tshows what a verb takes',
+    'help\tshows the options of a verb',
     '--help\tshows every verb',
     '--version\tshows the version',
   ]
@@ -47,7 +47,7 @@ function argumentsOf(
   const option = options.find(({ name, value }) => value !== undefined && before.at(-1) === `--${name}`)
   if (option !== undefined) return valuesOf(option)
   if (current.startsWith('-'))
-    return [...options.map(({ name, says }) => `--${name}\t${says}`), '--help\tshows what the verb takes']
+    return [...options.map(({ name, says }) => `--${name}\t${says}`), '--help\tshows the options of the verb']
   if (words?.usage.includes('|') === true) return words.usage.split('|')
   return words === undefined ? [] : [':files']
 }

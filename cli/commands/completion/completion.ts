@@ -73,7 +73,7 @@ export async function completion(given: ParsedArguments, terminal: Terminal): Pr
   if (script === undefined)
     throw usageError(
       'completion',
-      `there is completion for ${[...SCRIPTS.keys()].join(', ')}, not for "${shell}"`,
+      `the shell must be one of ${[...SCRIPTS.keys()].join(', ')}, not "${shell}"`,
     )
   terminal.out.write(script)
   return 0

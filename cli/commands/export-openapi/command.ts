@@ -6,7 +6,7 @@ export const EXPORT_OPENAPI: Verb = {
   group: 'Policies',
   summary: 'writes an OpenAPI document from the policies, with security and refusals',
   about: [
-    'The texts are those of /openapi.json of a gateway, but the command reads only policies and no upstream. Routes that differ only in match.headers share one operation. The command names the routes that the document omits.',
+    'The document has the texts of /openapi.json of a gateway, but the command reads only policies. Routes that differ only in match.headers share one operation. The command names the routes that the document omits.',
   ],
   options: [
     { name: 'output', value: 'FILE', says: 'Writes the document to this file. Default: standard output.' },

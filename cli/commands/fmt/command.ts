@@ -6,11 +6,11 @@ export const FMT: Verb = {
   group: 'Policies',
   summary: 'formats policy files: order of keys, quotes, an empty line between routes',
   about: [
-    'Comments and the meaning of a file stay. A file with errors stays unchanged, byte for byte. A PATH is a file or a folder; - reads standard input and writes to standard output. Without a PATH: the folder that gateway.yaml names.',
+    'Formatting keeps comments and the meaning of a file. A file with errors stays unchanged, byte for byte. PATH is a file or a folder. With -, the command reads standard input and writes to standard output. Default: the folder in gateway.yaml.',
   ],
   words: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
   options: [
-    { name: 'check', says: 'Changes nothing and names the files that would change.' },
+    { name: 'check', says: 'Changes no file and lists the files that would change.' },
     CONFIG_OPTION,
     JSON_OPTION,
   ],

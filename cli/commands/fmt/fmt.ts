@@ -82,7 +82,12 @@ function fmtFile(file: string, isCheck: boolean): Outcome {
   const result = formatPolicy(read.text, shownAs)
   if ('problems' in result) return { file: shownAs, state: 'broken', problems: result.problems }
   if ('lost' in result)
-    return { file: shownAs, state: 'unwritable', problems: [], reason: `it would lose ${result.lost}` }
+    return {
+      file: shownAs,
+      state: 'unwritable',
+      problems: [],
+      reason: `formatting would lose ${result.lost}`,
+    }
   if (result.text === read.text) return { file: shownAs, state: 'same', problems: [] }
   if (isCheck) return { file: shownAs, state: 'would-change', problems: [] }
   try {
@@ -117,18 +122,18 @@ function outcomeToJson(outcome: Outcome): object {
 function renderOutcomes(outcomes: readonly Outcome[], colour: boolean): string {
   const lines = outcomes.flatMap((one) => {
     if (one.state === 'broken') return [`${formatDiagnostics(one.problems, { colour })}\n`]
-    if (one.state === 'unwritable') return [`${one.file} stays as it is: ${one.reason}`]
-    if (one.state === 'would-change') return [`${one.file} is not laid out`]
+    if (one.state === 'unwritable') return [`${one.file} is unchanged: ${one.reason}`]
+    if (one.state === 'would-change') return [`${one.file} is not formatted`]
     return one.state === 'changed' ? [one.file] : []
   })
   const counts = new Map<Outcome['state'], number>()
   for (const { state } of outcomes) counts.set(state, (counts.get(state) ?? 0) + 1)
   const words = {
-    changed: 'laid out anew',
-    'would-change': 'to lay out',
-    same: 'laid out already',
-    broken: 'broken, left as they are',
-    unwritable: 'left as they are',
+    changed: 'formatted',
+    'would-change': 'to format',
+    same: 'already formatted',
+    broken: 'with errors (unchanged)',
+    unwritable: 'not written',
   } as const
   const said = Object.entries(words).flatMap(([state, what]) => {
     const count = counts.get(state as Outcome['state']) ?? 0
@@ -138,6 +143,6 @@ function renderOutcomes(outcomes: readonly Outcome[], colour: boolean): string {
 }
 
 function explain(result: Exclude<Formatted, { text: string }>, shownAs: string, colour: boolean): string {
-  if ('lost' in result) return `${shownAs} stays as it is: it would lose ${result.lost}`
+  if ('lost' in result) return `${shownAs} is unchanged: formatting would lose ${result.lost}`
   return formatDiagnostics(result.problems, { colour })
 }

@@ -5,7 +5,7 @@ import { parseYaml } from '../../../platform/diagnostics/yaml/yaml-document.ts'
 import { checkPolicyFile } from '../../../policy-engine/format/policy-file.ts'
 import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 import { checkPolicyTestFile } from '../../../policy-engine/format/policy-test-file.ts'
-import { layOut } from './layout.ts'
+import { applyLayout } from './layout.ts'
 
 export type Formatted =
   | { readonly text: string }
@@ -27,7 +27,7 @@ export function formatPolicy(text: string, shownAs: string): Formatted {
   const problems = (isTest ? checkPolicyTestFile : checkPolicyFile)(document.value, document.placeOf)
   if (problems.length > 0) return { problems }
 
-  const written = layOut(source, SCHEMAS[isTest ? 'PolicyTest' : 'Policy'])
+  const written = applyLayout(source, SCHEMAS[isTest ? 'PolicyTest' : 'Policy'])
   const again = parseYaml(written, { shownAs, letter: 'P' })
   if (again.diagnostics.length > 0 || contentHash(again.value) !== contentHash(document.value))
     return { lost: 'its meaning' }

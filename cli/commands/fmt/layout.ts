@@ -41,7 +41,7 @@ const STYLE = {
 } as const
 
 /** Formats a valid policy in the layout of `fmt`. */
-export function layOut(text: string, schema: Schema): string {
+export function applyLayout(text: string, schema: Schema): string {
   const document = parseDocument(text, SYNTAX)
   const root = document.contents as unknown as YAMLMap<Scalar, Node>
   visit(document, { Scalar: (_, scalar) => chooseQuotes(scalar) })

@@ -61,7 +61,7 @@ const CASES: readonly (readonly [words: readonly string[], replies: readonly str
 t.test('completion rejects an unknown shell', async (t) => {
   const terminal = aTerminal()
   t.equal(await main(['completion', 'tcsh'], terminal), 2)
-  t.match(terminal.said.err, 'there is completion for bash, zsh, fish, not for "tcsh"')
+  t.match(terminal.said.err, 'the shell must be one of bash, zsh, fish, not "tcsh"')
 })
 
 t.test('__complete prints verbs, options, values and the kind of a path', async (t) => {

@@ -33,7 +33,7 @@ t.test('fmt does not change an invalid file, reports its errors, and continues',
   t.equal(code, 3)
   t.match(out, /error\[P011\]: .*\n +--> .*a\.policy\.yaml:9:1/)
   t.match(out, /error\[P002\]: the file is empty/)
-  t.match(out, /\n1 laid out anew, 2 broken, left as they are\n$/)
+  t.match(out, /\n1 formatted, 2 with errors \(unchanged\)\n$/)
   t.equal(readFileSync(join(dir, 'a.policy.yaml'), 'utf8'), BROKEN)
   t.equal(readFileSync(join(dir, 'b.policy.yaml'), 'utf8'), GOOD)
   t.equal(readFileSync(join(dir, 'other.yaml'), 'utf8'), UNTIDY)
@@ -44,7 +44,7 @@ t.test('fmt --check changes nothing and exits 1 when a file would change', async
   const dir = t.testdir({ 'b.policy.yaml': UNTIDY, 'c.policy.yaml': GOOD })
   const { code, out } = await run(['--check', dir])
   t.equal(code, 1)
-  t.match(out, /b\.policy\.yaml is not laid out\n1 to lay out, 1 laid out already\n$/)
+  t.match(out, /b\.policy\.yaml is not formatted\n1 to format, 1 already formatted\n$/)
   t.equal(readFileSync(join(dir, 'b.policy.yaml'), 'utf8'), UNTIDY)
   const json = await run(['--check', '--json', dir])
   t.equal(json.code, 1)
@@ -53,7 +53,7 @@ t.test('fmt --check changes nothing and exits 1 when a file would change', async
     ['would-change', 'same'],
   )
   t.equal((await run([dir])).code, 0)
-  t.same(await run(['--check', dir]), { code: 0, out: '2 laid out already\n', err: '' })
+  t.same(await run(['--check', dir]), { code: 0, out: '2 already formatted\n', err: '' })
 })
 
 t.test('fmt replaces a file in one step: mode and link stay, nothing is left beside it', async (t) => {
