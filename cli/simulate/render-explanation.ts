@@ -139,7 +139,8 @@ function tokenRow(
 }
 
 function scopesRow({ explanation, caller, decision }: ExplainedSimulation, { policy }: CompiledRoute): Row {
-  if (policy.scopes === undefined) return ['scopes', 'n/a', 'a token is optional; an invalid token is rejected']
+  if (policy.scopes === undefined)
+    return ['scopes', 'n/a', 'a token is optional; an invalid token is rejected']
   const needs = `needs ${formatScopeRule(policy.scopes)}`
   if (caller === undefined || explanation?.scopes === undefined)
     return ['scopes', 'n/a', decision.as === 'anonymous' ? `${needs}; not required without a token` : needs]
@@ -184,12 +185,11 @@ function describeNoRoute({
   response,
   nearest,
 }: ExplainedSimulation): string {
-  if (request === undefined)
-    return `none: rejected before routing. ${response?.description ?? ''}`
-  if (isReservedPath(request.canonical.path))
-    return "none: policies do not apply to this path of Scopegate"
+  if (request === undefined) return `none: rejected before routing. ${response?.description ?? ''}`
+  if (isReservedPath(request.canonical.path)) return 'none: policies do not apply to this path of Scopegate'
   if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'
-  if (refusal?.refused === 'method_not_allowed') return `none: this path allows only ${refusal.allow.join(', ')}`
+  if (refusal?.refused === 'method_not_allowed')
+    return `none: this path allows only ${refusal.allow.join(', ')}`
   if (nearest === undefined) return 'none: no policy has this path'
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }
